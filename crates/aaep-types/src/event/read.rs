@@ -1,0 +1,284 @@
+//! Reading an event: envelope, payload, and what concerns both.
+
+use std::borrow::Cow;
+
+use super::{Event, EventKind, ExtensionPayload, Payload, read_kind};
+use crate::context::is_reserved_prefix;
+use crate::envelope::{Envelope, EnvelopeFields, Tail, TailFields};
+use crate::json::{Member, Members, Raw};
+use crate::language::LanguageTag;
+use crate::limits::soft;
+use crate::report::Report;
+use crate::rule::{self, Rule};
+use crate::type_name::{TypeName, core_name};
+use crate::vocabulary::{TextDirection, Urgency};
+use crate::wire::{Object, Others, Slot};
+
+/// Payloads that an event can carry.
+pub(crate) trait IntoPayload<'a>: Object<'a> + Into<Payload<'a>> {}
+impl<'a, P: Object<'a> + Into<Payload<'a>>> IntoPayload<'a> for P {}
+
+/// Reads an event of any type.
+pub(crate) fn read<'a>(
+    text: &'a str,
+    members: Members<'a>,
+    report: &mut Report,
+) -> Option<Event<'a>> {
+    let kind = match members.find("type") {
+        Some(Raw::String(name)) => {
+            core_name(&name.decode()).and_then(|name| EventKind::parse(&name))
+        }
+        _ => None,
+    };
+    read_kind(kind, text, members, report)
+}
+
+/// The order of §3.6: the envelope by its own order, then the payload, then `extensions`.
+const PAYLOAD_RANK: usize = 100;
+const TAIL_RANK: usize = 101;
+
+/// Reads an event whose payload has the shape of `P`.
+pub(super) fn read_payload<'a, P: IntoPayload<'a>>(
+    kind: Option<EventKind>,
+    text: &'a str,
+    members: Members<'a>,
+    report: &mut Report,
+) -> Option<Event<'a>> {
+    let (count, measure) = (members.len(), members.measure());
+    let mut envelope = EnvelopeFields::default();
+    let mut payload = P::Fields::default();
+    let mut tail = TailFields::default();
+    let mut other: Others<'a> = Vec::new();
+    let (mut rank, mut in_order, mut has_text) = (0, true, false);
+    for Member { name, value } in members {
+        let place = if let Some(index) = Envelope::place(&mut envelope, &name, value, report) {
+            index
+        } else if let Some(index) = P::place(&mut payload, &name, value, report) {
+            has_text |= P::MEMBERS.get(index).is_some_and(|member| member.human);
+            PAYLOAD_RANK
+        } else if Tail::place(&mut tail, &name, value, report).is_some() {
+            TAIL_RANK
+        } else {
+            judge_unknown::<P>(kind, &name, value, report);
+            other.push((name, value));
+            PAYLOAD_RANK
+        };
+        in_order &= place >= rank;
+        rank = place;
+    }
+    if !in_order {
+        report.warning(
+            rule::E20,
+            format_args!(
+                "Put the members in the recommended order: the envelope, the payload, `extensions`."
+            ),
+        );
+    }
+    P::check(&payload, report);
+    check_envelope(kind, has_text, &envelope, report);
+    check_declared(&envelope, &tail, report);
+    check_size(text, count, measure, report);
+    let (envelope, payload) = (Envelope::finish(envelope, report), P::finish(payload, report));
+    let extensions = Tail::finish(tail, report)?.extensions.unwrap_or_default();
+    Some(Event { envelope: envelope?, payload: payload?.into(), extensions, other, text })
+}
+
+/// A member at the top level that neither envelope nor payload knows.
+fn judge_unknown<'a, P: Object<'a>>(
+    kind: Option<EventKind>,
+    name: &Cow<'a, str>,
+    raw: Raw<'a>,
+    report: &mut Report,
+) {
+    if name.starts_with("aaep_") || name.starts_with('@') {
+        report.within(name, |report| {
+            report.error(
+                rule::E19,
+                format_args!("Rename this member; names beginning `aaep_` or `@` are reserved."),
+            )
+        });
+    } else if let Some(base) = variant_of::<P>(name) {
+        // §11.5.1: the text in another language has the same bounds.
+        let mut scratch = P::Fields::default();
+        report.within(name, |report| P::place(&mut scratch, base, raw, report));
+    } else if kind.is_some() {
+        report.unknown(name, rule::E19, format_args!("Move this member into `extensions`, under a prefix of yours; it does not belong at the top level."));
+    }
+}
+
+/// The text member of which this name is a language variant, such as `summary_normal_yo`.
+fn variant_of<'a, P: Object<'a>>(name: &str) -> Option<&'static str> {
+    // enforces: L8
+    P::MEMBERS.iter().filter(|member| member.human).map(|member| member.name).find(|base| {
+        let suffix = name.strip_prefix(base).and_then(|rest| rest.strip_prefix('_'));
+        suffix.is_some_and(|suffix| {
+            let tag = LanguageTag::parse(suffix.replace('_', "-"));
+            tag.is_ok_and(|tag| matches!(tag.language().len(), 2 | 3))
+        })
+    })
+}
+
+fn check_envelope(
+    kind: Option<EventKind>,
+    has_text: bool,
+    envelope: &EnvelopeFields<'_>,
+    report: &mut Report,
+) {
+    if envelope.aaep_version.is_absent() {
+        report.warning(
+            rule::E18,
+            format_args!("Add `aaep_version`, so that receivers know what to expect."),
+        );
+    }
+    if let Some(kind) = kind.filter(|kind| kind.is_critical()) {
+        check_critical(kind, &envelope.urgency, report);
+    }
+    if let (Some(kind), Some(number)) = (kind, envelope.sequence_number.good()) {
+        if (number.get() == 0) != (kind == EventKind::SessionStarted) {
+            report.within("sequence_number", |report| {
+                report.error(
+                    rule::E15,
+                    format_args!(
+                        "Number a session's events from 0 on `session.started`, then one more each."
+                    ),
+                )
+            });
+        }
+    }
+    let hints = envelope.localization_hints.good();
+    let language = hints.is_some_and(|hints| hints.primary_language.is_some());
+    if has_text && !language && !matches!(envelope.localization_hints, Slot::Bad) {
+        // enforces: E14
+        report.within("localization_hints", |report| report.warning(rule::D33, format_args!("Add `localization_hints.primary_language`, so that the text is spoken in the right language.")));
+    }
+    let direction = hints.and_then(|hints| hints.text_direction);
+    report.check_direction(direction == Some(TextDirection::Auto));
+}
+
+/// D13: the four types that are always critical say so.
+fn check_critical(kind: EventKind, urgency: &Slot<Urgency>, report: &mut Report) {
+    let rule: Rule = match (kind, urgency) {
+        (_, Slot::Absent) => rule::D13,
+        (EventKind::SessionErrored, _) => rule::T4,
+        (EventKind::AwaitingConfirmation, _) => rule::T20,
+        (EventKind::AwaitingClarification, _) => rule::T22,
+        _ => rule::T23,
+    };
+    if matches!(urgency, Slot::Absent | Slot::Good(Urgency::Background | Urgency::Normal)) {
+        report.within("urgency", |report| {
+            report.error(
+                rule,
+                format_args!("Set `urgency` to `critical`; events of this type always are."),
+            )
+        });
+    }
+}
+
+/// §3.2.2, §3.4.3: whatever is not the protocol's own is declared through `@context`.
+fn check_declared(envelope: &EnvelopeFields<'_>, tail: &TailFields<'_>, report: &mut Report) {
+    let Some(context) = envelope.context.good() else { return };
+    let declared = match envelope.type_name.good() {
+        Some(TypeName::Prefixed { prefix, .. }) => context.may_declare(prefix),
+        Some(TypeName::Address(_)) => !context.extensions().is_empty(),
+        Some(TypeName::Core(_)) | None => true,
+    };
+    if !declared {
+        report.within("type", |report| {
+            report.error(
+                rule::E24,
+                format_args!("Declare this type's vocabulary: add its address to `@context`."),
+            )
+        });
+    }
+    let Some(extensions) = tail.extensions.good() else { return };
+    report.within("extensions", |report| {
+        for (prefix, _) in extensions.iter() {
+            if is_reserved_prefix(prefix) {
+                // enforces: X1
+                report.within(prefix, |report| {
+                    report.error(
+                        rule::X3,
+                        format_args!("Choose another prefix; this one is reserved."),
+                    )
+                });
+            } else if !context.may_declare(prefix) {
+                report.within(prefix, |report| {
+                    report.error(
+                        rule::E17,
+                        format_args!(
+                            "Declare this prefix: add the extension's address to `@context`."
+                        ),
+                    )
+                });
+            }
+        }
+    });
+}
+
+/// §3.7: what is larger than recommended is served all the same, but said.
+fn check_size(text: &str, count: usize, measure: crate::json::Measure, report: &mut Report) {
+    if text.len() > soft::BYTES {
+        report.warning(
+            rule::E21,
+            format_args!(
+                "Keep a message within {} bytes; this one has {}.",
+                soft::BYTES,
+                text.len()
+            ),
+        );
+    }
+    if count > soft::MEMBERS {
+        report.warning(
+            rule::E21,
+            format_args!(
+                "Keep a message within {} members at the top level; this one has {count}.",
+                soft::MEMBERS
+            ),
+        );
+    }
+    if measure.depth > soft::DEPTH {
+        report.warning(
+            rule::E21,
+            format_args!(
+                "Nest at most {} levels deep; this message has {}.",
+                soft::DEPTH,
+                measure.depth
+            ),
+        );
+    }
+    if measure.longest_string > soft::STRING_BYTES {
+        report.warning(
+            rule::E21,
+            format_args!(
+                "Keep each string within {} bytes; the longest here has {}.",
+                soft::STRING_BYTES,
+                measure.longest_string
+            ),
+        );
+    }
+}
+
+/// T29, T35: texts that should be there because somebody will hear them.
+pub(super) fn check_summaries<T1, T2, T3>(
+    (terse, normal, detailed): (&Slot<T1>, &Slot<T2>, &Slot<T3>),
+    report: &mut Report,
+) {
+    if normal.is_absent() {
+        report.warning(
+            rule::T29,
+            format_args!("Add `summary_normal`; this event is likely to be announced."),
+        );
+    }
+    if terse.is_absent() || detailed.is_absent() {
+        report.warning(
+            rule::T35,
+            format_args!("Give all three summaries, so that every verbosity is served."),
+        );
+    }
+}
+
+impl<'a> From<ExtensionPayload<'a>> for Payload<'a> {
+    fn from(payload: ExtensionPayload<'a>) -> Self {
+        Payload::Extension(payload)
+    }
+}

@@ -1,0 +1,185 @@
+//! Identifiers: short, `Copy`, and of a type of their own, so that none can stand for another.
+
+use serde_json::{Value, json};
+use std::fmt;
+
+use crate::Malformed;
+use crate::json::{Raw, Writer};
+use crate::report::Report;
+use crate::rule::Rule;
+use crate::wire::Wire;
+
+/// The longest part after the prefix.
+const MAX_BODY: usize = 64;
+/// The longest prefix, `sess_` and `call_`.
+const MAX_PREFIX: usize = 5;
+
+/// The characters of an identifier, in place; unused bytes are zero, so comparing is comparing text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Inline {
+    bytes: [u8; MAX_PREFIX + MAX_BODY],
+    length: u8,
+}
+
+impl Inline {
+    fn parse(prefix: &str, text: &str) -> Option<Self> {
+        let body = text.strip_prefix(prefix)?.as_bytes();
+        let fits = (1..=MAX_BODY).contains(&body.len());
+        if !fits || !body.iter().all(u8::is_ascii_alphanumeric) {
+            return None;
+        }
+        let mut bytes = [0; MAX_PREFIX + MAX_BODY];
+        bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        Some(Self { bytes, length: text.len() as u8 })
+    }
+
+    fn as_str(&self) -> &str {
+        // Only ASCII gets in.
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+    }
+}
+
+macro_rules! identifier {
+    ($(#[doc = $doc:literal])* $name:ident, $prefix:literal, debug $debug:expr) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Inline);
+
+        impl $name {
+            const EXPECTED: &'static str = concat!(
+                "Write `", $prefix, "` followed by 1 to 64 ASCII letters or digits."
+            );
+
+            #[doc = concat!("Takes `", $prefix, "` followed by 1 to 64 ASCII letters or digits.")]
+            pub fn parse(text: &str) -> Result<Self, Malformed> {
+                Inline::parse($prefix, text).map(Self).ok_or(Malformed(Self::EXPECTED))
+            }
+
+            /// Makes one from 128 bits, which the caller drew from the operating system's
+            /// randomness or derived with a key: 32 hexadecimal digits.
+            pub fn from_bits(bits: u128) -> Self {
+                let text = format!(concat!($prefix, "{:032x}"), bits);
+                let mut inline = Inline { bytes: [0; MAX_PREFIX + MAX_BODY], length: 0 };
+                inline.bytes[..text.len()].copy_from_slice(text.as_bytes());
+                inline.length = text.len() as u8;
+                Self(inline)
+            }
+
+            /// The identifier as it is written on the wire.
+            pub fn as_str(&self) -> &str {
+                self.0.as_str()
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let debug: fn(&$name, &mut fmt::Formatter<'_>) -> fmt::Result = $debug;
+                debug(self, f)
+            }
+        }
+
+        impl<'a> Wire<'a> for $name {
+            fn read(raw: Raw<'a>, rule: Rule, report: &mut Report) -> Option<Self> {
+                let parsed = match raw {
+                    Raw::String(string) if !string.escaped => Self::parse(string.raw),
+                    Raw::String(string) => Self::parse(&string.decode()),
+                    other => {
+                        report.wrong_type(rule, "a string", other);
+                        return None;
+                    }
+                };
+                parsed.map_err(|wrong| report.error(rule, format_args!("{wrong}"))).ok()
+            }
+
+            fn write(&self, out: &mut Writer) {
+                out.string(self.as_str());
+            }
+
+            fn schema() -> Value {
+                json!({ "type": "string", "pattern": concat!("^", $prefix, "[A-Za-z0-9]{1,64}$") })
+            }
+        }
+    };
+}
+
+fn show(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str(text)
+}
+
+identifier! {
+    /// Names one event; unique within its producer (§3.2.3).
+    EventId, "evt_", debug |id, f| show(id.as_str(), f)
+}
+identifier! {
+    /// Names a session; the same on each of its events, never used again (§3.2.4).
+    SessionId, "sess_", debug |id, f| show(id.as_str(), f)
+}
+identifier! {
+    /// Names a subscription; no credential (§5.4).
+    SubscriptionId, "sub_", debug |id, f| show(id.as_str(), f)
+}
+identifier! {
+    /// Ties `tool.completed` to its `tool.invoked` (§4.3.1).
+    ToolCallId, "call_", debug |id, f| show(id.as_str(), f)
+}
+identifier! {
+    /// Names one output among several of a session (§4.3.3).
+    OutputId, "out_", debug |id, f| show(id.as_str(), f)
+}
+identifier! {
+    /// Ties a reply to the request it answers (§6.2). Whoever has it can try to answer, so it never
+    /// shows itself: it has no `Display`, and `Debug` hides it.
+    ReplyToken, "rpl_", debug |_, f| show("ReplyToken(hidden)", f)
+}
+
+macro_rules! display {
+    ($($name:ident)*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    )*};
+}
+
+display! { EventId SessionId SubscriptionId ToolCallId OutputId }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: E7, E8, C6, T13, H13
+    #[test]
+    fn an_identifier_is_its_prefix_and_up_to_64_letters_or_digits() {
+        let longest = format!("sess_{}", "a".repeat(64));
+        assert_eq!(SessionId::parse(&longest).unwrap().as_str(), longest);
+        assert!(SessionId::parse(&format!("{longest}b")).is_err());
+        for wrong in ["", "evt", "evt_", "evt_a-b", "evt_é", "EVT_a", "evt_a\n", " evt_a", "sub_a"]
+        {
+            assert!(EventId::parse(wrong).is_err(), "{wrong:?}");
+        }
+        assert!(ToolCallId::parse("call_7").is_ok());
+        assert!(SubscriptionId::parse("sub_7").is_ok());
+    }
+
+    // covers: E7
+    #[test]
+    fn identifiers_are_case_sensitive() {
+        assert_ne!(EventId::parse("evt_a").unwrap(), EventId::parse("evt_A").unwrap());
+    }
+
+    // covers: C6
+    #[test]
+    fn made_from_bits_it_is_32_hexadecimal_digits() {
+        let token = ReplyToken::from_bits(0xAB);
+        assert_eq!(token.as_str(), "rpl_000000000000000000000000000000ab");
+        assert_eq!(ReplyToken::parse(token.as_str()), Ok(token));
+    }
+
+    // covers: C6
+    #[test]
+    fn a_reply_token_never_shows_itself() {
+        let token = ReplyToken::parse("rpl_secretsecret").unwrap();
+        assert!(!format!("{token:?} {:?}", Some(token)).contains("secret"));
+    }
+}

@@ -1,0 +1,24 @@
+//! A small JSON reader made for the hot path.
+//!
+//! One pass over the text checks the grammar (RFC 8259) and notes where each member of the
+//! outermost object lies; nothing is copied and no tree is built. Nested values are handed out as
+//! [`Raw`] slices and read again only by the type that wants them, so the work stays linear: the
+//! protocol's own objects nest three deep at most, and opaque ones are never entered twice.
+//!
+//! What the grammar alone would let through but nobody can interpret safely is a [`Fault`]:
+//! duplicate names, lone surrogates, integers that do not survive a double.
+
+mod members;
+mod pointer;
+mod scan;
+mod string;
+mod write;
+
+pub use members::{Member, Members};
+pub use pointer::pointer_at;
+pub use scan::{Fault, FaultKind, Measure, Raw, Scanner};
+pub use string::JsonString;
+pub use write::{Writer, write_string};
+
+pub(crate) use members::elements;
+pub(crate) use pointer::escape as escape_name;

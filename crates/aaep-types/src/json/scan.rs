@@ -1,0 +1,563 @@
+//! The scanner: one pass, no copies, bounded depth.
+
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::string::{JsonString, code_unit, join, plain_run};
+
+/// A value as it stands in the text; its grammar has been checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Raw<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number, as written.
+    Number(&'a str),
+    /// A string, still escaped.
+    String(JsonString<'a>),
+    /// An array, brackets included.
+    Array(&'a str),
+    /// An object, braces included.
+    Object(&'a str),
+}
+
+impl Raw<'_> {
+    /// The value's JSON type, for sentences.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Raw::Null => "null",
+            Raw::Bool(_) => "a boolean",
+            Raw::Number(_) => "a number",
+            Raw::String(_) => "a string",
+            Raw::Array(_) => "an array",
+            Raw::Object(_) => "an object",
+        }
+    }
+}
+
+/// Something wrong with the text itself, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Byte offset in the text that was scanned.
+    pub offset: usize,
+    /// What it is.
+    pub kind: FaultKind,
+}
+
+/// What can be wrong with JSON text. Everything down to `Nothing` ends the reading; the last
+/// three are noted and the reading goes on, so that one message can show all its problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// The text ended inside a value.
+    Unfinished,
+    /// A character that cannot stand here.
+    Unexpected,
+    /// A raw control character inside a string.
+    Control,
+    /// A backslash followed by something JSON does not know.
+    Escape,
+    /// A number that is none.
+    Number,
+    /// Deeper than the limit allows.
+    TooDeep,
+    /// Larger than the limit allows.
+    TooLarge,
+    /// Bytes that are not UTF-8.
+    Utf8,
+    /// Something follows the value.
+    Trailing,
+    /// There is no value at all.
+    Nothing,
+    /// A name that this object has already.
+    DuplicateName,
+    /// Half of a surrogate pair.
+    LoneSurrogate,
+    /// A number that does not survive being read as a double.
+    UnsafeNumber,
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FaultKind::Unfinished => "The text ends inside a value; send the whole message.",
+            FaultKind::Unexpected => {
+                "This character cannot stand here; write plain JSON (RFC 8259)."
+            }
+            FaultKind::Control => {
+                "A control character stands raw in a string; write it as an escape."
+            }
+            FaultKind::Escape => "This escape does not exist in JSON; double the backslash.",
+            FaultKind::Number => {
+                "This is not a JSON number; write digits without a leading zero or plus."
+            }
+            FaultKind::TooDeep => {
+                "Objects and arrays are nested deeper than the limit; flatten them."
+            }
+            FaultKind::TooLarge => {
+                "The message is larger than the limit; make it smaller or split it."
+            }
+            FaultKind::Utf8 => "These bytes are not UTF-8; encode the message as UTF-8.",
+            FaultKind::Trailing => "Something follows the message; send one JSON value.",
+            FaultKind::Nothing => "There is no message here.",
+            FaultKind::DuplicateName => "This name stands twice in one object; keep one of them.",
+            FaultKind::LoneSurrogate => {
+                "Half of a surrogate pair stands alone; write the whole character."
+            }
+            FaultKind::UnsafeNumber => {
+                "This number does not survive as a double; send it as a string."
+            }
+        })
+    }
+}
+
+/// What a scan saw of the sizes that §3.7 recommends limits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measure {
+    /// How deep objects and arrays were nested.
+    pub depth: usize,
+    /// The longest string, in bytes as written.
+    pub longest_string: usize,
+}
+
+/// Reads one JSON value after the other from a text.
+#[derive(Debug)]
+pub struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+    max_depth: usize,
+    faults: Vec<Fault>,
+    measure: Measure,
+}
+
+/// Ends the reading of a value.
+type Scan<T> = Result<T, Fault>;
+
+impl<'a> Scanner<'a> {
+    /// Starts at the beginning of `text`; values nested deeper than `max_depth` are refused.
+    pub fn new(text: &'a str, max_depth: usize) -> Self {
+        Self { text, at: 0, max_depth, faults: Vec::new(), measure: Measure::default() }
+    }
+
+    /// How far the scanner has read.
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// The faults that did not end the reading.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The sizes seen so far.
+    pub fn measure(&self) -> Measure {
+        self.measure
+    }
+
+    pub(super) fn into_faults(self) -> Vec<Fault> {
+        self.faults
+    }
+
+    #[inline]
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    pub(super) fn fatal(&self, kind: FaultKind) -> Fault {
+        Fault { offset: self.at, kind }
+    }
+
+    /// What to say when the byte at hand is not the wanted one.
+    fn surprise(&self) -> Fault {
+        self.fatal(if self.at >= self.text.len() {
+            FaultKind::Unfinished
+        } else {
+            FaultKind::Unexpected
+        })
+    }
+
+    #[inline]
+    pub(super) fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn expect(&mut self, byte: u8) -> Scan<()> {
+        if self.peek() == Some(byte) {
+            self.at += 1;
+            Ok(())
+        } else {
+            Err(self.surprise())
+        }
+    }
+
+    /// Reads the value at hand, checking all of it.
+    pub fn value(&mut self) -> Scan<Raw<'a>> {
+        self.value_at(0)
+    }
+
+    fn value_at(&mut self, depth: usize) -> Scan<Raw<'a>> {
+        let start = self.at;
+        match self.peek() {
+            Some(b'"') => self.string().map(Raw::String),
+            Some(b'{') => {
+                self.object(depth, &mut |_, _| {})?;
+                Ok(Raw::Object(&self.text[start..self.at]))
+            }
+            Some(b'[') => {
+                self.array(depth, &mut |_| {})?;
+                Ok(Raw::Array(&self.text[start..self.at]))
+            }
+            Some(b't') => self.word("true").map(|()| Raw::Bool(true)),
+            Some(b'f') => self.word("false").map(|()| Raw::Bool(false)),
+            Some(b'n') => self.word("null").map(|()| Raw::Null),
+            Some(b'-' | b'0'..=b'9') => self.number().map(Raw::Number),
+            _ => Err(self.surprise()),
+        }
+    }
+
+    fn enter(&mut self, depth: usize) -> Scan<usize> {
+        let depth = depth + 1;
+        if depth > self.max_depth {
+            return Err(self.fatal(FaultKind::TooDeep));
+        }
+        self.measure.depth = self.measure.depth.max(depth);
+        Ok(depth)
+    }
+
+    /// Reads an object that lies `depth` levels below the outermost value.
+    pub(super) fn object(
+        &mut self,
+        depth: usize,
+        member: &mut dyn FnMut(Cow<'a, str>, Raw<'a>),
+    ) -> Scan<()> {
+        let depth = self.enter(depth)?;
+        self.expect(b'{')?;
+        self.skip_space();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        let mut names = Names::default();
+        loop {
+            let name_at = self.at;
+            if self.peek() != Some(b'"') {
+                return Err(self.surprise());
+            }
+            let name = self.string()?.decode();
+            if !names.insert(&name) {
+                self.faults.push(Fault { offset: name_at, kind: FaultKind::DuplicateName });
+            }
+            self.skip_space();
+            self.expect(b':')?;
+            self.skip_space();
+            let value = self.value_at(depth)?;
+            member(name, value);
+            self.skip_space();
+            if self.peek() == Some(b'}') {
+                self.at += 1;
+                return Ok(());
+            }
+            self.expect(b',')?;
+            self.skip_space();
+        }
+    }
+
+    pub(super) fn array(&mut self, depth: usize, element: &mut dyn FnMut(Raw<'a>)) -> Scan<()> {
+        let depth = self.enter(depth)?;
+        self.expect(b'[')?;
+        self.skip_space();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            element(self.value_at(depth)?);
+            self.skip_space();
+            if self.peek() == Some(b']') {
+                self.at += 1;
+                return Ok(());
+            }
+            self.expect(b',')?;
+            self.skip_space();
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Scan<()> {
+        for &byte in word.as_bytes() {
+            self.expect(byte)?;
+        }
+        Ok(())
+    }
+
+    fn string(&mut self) -> Scan<JsonString<'a>> {
+        self.at += 1;
+        let start = self.at;
+        let (mut escaped, mut ascii) = (false, true);
+        loop {
+            let (run, run_ascii) = plain_run(&self.text.as_bytes()[self.at..]);
+            ascii &= run_ascii;
+            self.at += run;
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                Some(_) => return Err(self.fatal(FaultKind::Control)),
+                None => return Err(self.fatal(FaultKind::Unfinished)),
+            }
+        }
+        let raw = &self.text[start..self.at];
+        self.measure.longest_string = self.measure.longest_string.max(raw.len());
+        self.at += 1;
+        Ok(JsonString { raw, escaped, ascii })
+    }
+
+    fn escape(&mut self) -> Scan<()> {
+        let rest = &self.text.as_bytes()[self.at..];
+        match rest.get(1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => {
+                let Some(first) = code_unit(rest) else {
+                    return Err(self.fatal(if rest.len() < 6 {
+                        FaultKind::Unfinished
+                    } else {
+                        FaultKind::Escape
+                    }));
+                };
+                let second = rest.get(6..).and_then(code_unit);
+                if !(0xD800..0xE000).contains(&first) {
+                    self.at += 6;
+                } else if second.and_then(|second| join(first, second)).is_some() {
+                    self.at += 12;
+                } else {
+                    self.faults.push(Fault { offset: self.at, kind: FaultKind::LoneSurrogate });
+                    self.at += 6;
+                }
+            }
+            Some(_) => return Err(self.fatal(FaultKind::Escape)),
+            None => {
+                self.at += 1;
+                return Err(self.fatal(FaultKind::Unfinished));
+            }
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Scan<usize> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        match self.at - start {
+            0 if self.at >= self.text.len() => Err(self.fatal(FaultKind::Unfinished)),
+            0 => Err(self.fatal(FaultKind::Number)),
+            count => Ok(count),
+        }
+    }
+
+    fn number(&mut self) -> Scan<&'a str> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        let first = self.peek();
+        if self.digits()? > 1 && first == Some(b'0') {
+            return Err(Fault { offset: start, kind: FaultKind::Number });
+        }
+        let mut whole = true;
+        if self.peek() == Some(b'.') {
+            whole = false;
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            whole = false;
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        let number = &self.text[start..self.at];
+        if !survives(number, whole) {
+            self.faults.push(Fault { offset: start, kind: FaultKind::UnsafeNumber });
+        }
+        Ok(number)
+    }
+}
+
+// enforces: E22
+/// §3.8: whole numbers outside ±2^53 travel as strings, since many readers know only doubles.
+fn survives(number: &str, whole: bool) -> bool {
+    const LARGEST: u64 = 1 << 53;
+    if whole {
+        let digits = number.trim_start_matches('-');
+        digits.len() < 16 || digits.parse::<u64>().is_ok_and(|value| value <= LARGEST)
+    } else {
+        number.parse::<f64>().is_ok_and(f64::is_finite)
+    }
+}
+
+/// The names of one object, to find a second one of the same spelling without comparing all pairs.
+#[derive(Default)]
+struct Names<'a> {
+    marks: u64,
+    few: SmallVec<[Cow<'a, str>; 24]>,
+    many: BTreeSet<Cow<'a, str>>,
+}
+
+impl<'a> Names<'a> {
+    /// False when the name was there before.
+    fn insert(&mut self, name: &Cow<'a, str>) -> bool {
+        if !self.many.is_empty() {
+            return self.many.insert(name.clone());
+        }
+        if self.few.len() == self.few.inline_size() {
+            self.many = self.few.drain(..).collect();
+            return self.many.insert(name.clone());
+        }
+        let mark = mark(name);
+        let new = self.marks & mark == 0 || !self.few.iter().any(|known| known == name);
+        self.marks |= mark;
+        if new {
+            self.few.push(name.clone());
+        }
+        new
+    }
+}
+
+/// One of 64 bits; names that differ mostly get different ones.
+fn mark(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let middle = bytes.get(bytes.len() / 2).copied().unwrap_or(0);
+    let last = bytes.last().copied().unwrap_or(0);
+    let mixed = bytes.len() + 7 * usize::from(middle) + 31 * usize::from(last);
+    1 << (mixed % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(text: &str) -> (Result<Raw<'_>, Fault>, Vec<Fault>) {
+        let mut scanner = Scanner::new(text, 8);
+        let value = scanner.value();
+        (value, scanner.into_faults())
+    }
+
+    fn fatal(text: &str) -> (usize, FaultKind) {
+        let fault = scan(text).0.expect_err(text);
+        (fault.offset, fault.kind)
+    }
+
+    fn noted(text: &str) -> Vec<(usize, FaultKind)> {
+        let (value, faults) = scan(text);
+        value.expect(text);
+        faults.into_iter().map(|fault| (fault.offset, fault.kind)).collect()
+    }
+
+    #[test]
+    fn plain_values_of_every_type_are_read() {
+        for text in [
+            "null",
+            "true",
+            "false",
+            "0",
+            "-0",
+            "1.5e-3",
+            "12",
+            "\"\"",
+            "\"a\\u0041\"",
+            "[]",
+            "{}",
+            "[ 1 , [ ] ]",
+            "{ \"a\" : { } , \"b\" : [ null ] }",
+        ] {
+            assert_eq!(noted(text), [], "{text}");
+        }
+    }
+
+    // covers: E1
+    #[test]
+    fn what_is_not_json_is_refused_where_it_goes_wrong() {
+        assert_eq!(fatal("{'a':1}"), (1, FaultKind::Unexpected));
+        assert_eq!(fatal("{\"a\":1,}"), (7, FaultKind::Unexpected));
+        assert_eq!(fatal("[1 2]"), (3, FaultKind::Unexpected));
+        assert_eq!(fatal("// no"), (0, FaultKind::Unexpected));
+        assert_eq!(fatal("NaN"), (0, FaultKind::Unexpected));
+        assert_eq!(fatal("trye"), (2, FaultKind::Unexpected));
+        assert_eq!(fatal("01"), (0, FaultKind::Number));
+        assert_eq!(fatal("-x"), (1, FaultKind::Number));
+        assert_eq!(fatal("1.x"), (2, FaultKind::Number));
+        assert_eq!(fatal("\"a\nb\""), (2, FaultKind::Control));
+        assert_eq!(fatal("\"\\x\""), (1, FaultKind::Escape));
+        assert_eq!(fatal("\"\\u12g4 \""), (1, FaultKind::Escape));
+    }
+
+    #[test]
+    fn every_cut_of_a_value_is_called_unfinished() {
+        let whole = r#"{"a":[true,null,-1.5e3,"x\u00e9\n"],"b":{}}"#;
+        for length in 1..whole.len() {
+            let fault = scan(&whole[..length]).0.expect_err("a cut value is no value");
+            // A number may end anywhere as far as its own grammar goes.
+            assert_eq!(fault.kind, FaultKind::Unfinished, "{}", &whole[..length]);
+        }
+    }
+
+    // covers: E1
+    #[test]
+    fn a_name_that_stands_twice_is_noted_at_any_depth_and_spelling() {
+        assert_eq!(noted(r#"{"a":1,"a":2}"#), [(7, FaultKind::DuplicateName)]);
+        assert_eq!(noted(r#"{"a":1,"\u0061":2}"#), [(7, FaultKind::DuplicateName)]);
+        assert_eq!(noted(r#"[{"x":{"b":1,"b":1}}]"#), [(13, FaultKind::DuplicateName)]);
+    }
+
+    #[test]
+    fn duplicates_are_found_among_thousands_of_names() {
+        let mut text = String::from("{");
+        for number in 0..5_000 {
+            text.push_str(&format!("\"name{number}\":0,"));
+        }
+        text.push_str("\"name17\":1}");
+        assert_eq!(noted(&text).len(), 1);
+    }
+
+    // covers: E22
+    #[test]
+    fn numbers_that_do_not_survive_as_a_double_are_noted() {
+        assert_eq!(noted("9007199254740992"), []);
+        assert_eq!(noted("-9007199254740992"), []);
+        assert_eq!(noted("9007199254740993"), [(0, FaultKind::UnsafeNumber)]);
+        assert_eq!(noted("123456789012345678901234567890"), [(0, FaultKind::UnsafeNumber)]);
+        assert_eq!(noted("[1e999]"), [(1, FaultKind::UnsafeNumber)]);
+    }
+
+    // covers: E1
+    #[test]
+    fn lone_surrogates_are_noted() {
+        assert_eq!(noted(r#""\ud83d""#), [(1, FaultKind::LoneSurrogate)]);
+        assert_eq!(noted(r#""\ude00\ud83d\ude00""#), [(1, FaultKind::LoneSurrogate)]);
+        assert_eq!(noted(r#""\ud83d\ud83d\ude00""#), [(1, FaultKind::LoneSurrogate)]);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        assert_eq!(noted("[[[[[[[[]]]]]]]]"), []);
+        assert_eq!(fatal("[[[[[[[[[]]]]]]]]]"), (8, FaultKind::TooDeep));
+        assert_eq!(fatal(&"[".repeat(100_000)), (8, FaultKind::TooDeep));
+    }
+
+    #[test]
+    fn depth_and_string_length_are_measured() {
+        let mut scanner = Scanner::new(r#"{"a":["four"]}"#, 8);
+        scanner.value().expect("valid");
+        assert_eq!(scanner.measure(), Measure { depth: 2, longest_string: 4 });
+    }
+}

@@ -1,0 +1,229 @@
+//! The closed vocabularies of the protocol.
+
+use serde_json::{Value, json};
+use std::fmt;
+
+use crate::Malformed;
+use crate::json::{Raw, Writer};
+use crate::report::Report;
+use crate::rule::Rule;
+use crate::wire::Wire;
+
+macro_rules! vocabulary {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident { $( $(#[doc = $word_doc:literal])* $word:ident = $text:literal, )* }
+    )*) => {$(
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $( $(#[doc = $word_doc])* $word, )* }
+
+        impl $name {
+            /// Every word.
+            pub const ALL: &'static [Self] = &[$(Self::$word),*];
+
+            /// Takes a word as it is written on the wire.
+            pub fn parse(text: &str) -> Result<Self, Malformed> {
+                match text {
+                    $($text => Ok(Self::$word),)*
+                    _ => Err(Malformed(concat!("Write one of:", $(" ", $text),*, "."))),
+                }
+            }
+
+            /// The word as it is written on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$word => $text,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl<'a> Wire<'a> for $name {
+            fn read(raw: Raw<'a>, rule: Rule, report: &mut Report) -> Option<Self> {
+                match raw {
+                    Raw::String(string) => Self::parse(&string.decode())
+                        .map_err(|wrong| report.error(rule, format_args!("{wrong}")))
+                        .ok(),
+                    other => {
+                        report.wrong_type(rule, "a string", other);
+                        None
+                    }
+                }
+            }
+
+            fn write(&self, out: &mut Writer) {
+                out.string(self.as_str());
+            }
+
+            fn schema() -> Value {
+                json!({ "type": "string", "enum": [$($text),*] })
+            }
+        }
+    )*};
+}
+
+vocabulary! {
+    /// How much is said (§3.3.1).
+    Verbosity {
+        /// As little as possible.
+        Terse = "terse",
+        /// A sentence.
+        Normal = "normal",
+        /// Everything worth knowing.
+        Detailed = "detailed",
+    }
+    /// How soon something has to be heard (§3.3.2).
+    Urgency {
+        /// When there is nothing else.
+        Background = "background",
+        /// In its turn.
+        Normal = "normal",
+        /// At once.
+        Critical = "critical",
+    }
+    /// Which way text runs (§11.4).
+    TextDirection {
+        /// Left to right.
+        Ltr = "ltr",
+        /// Right to left.
+        Rtl = "rtl",
+        /// As the Unicode bidirectional algorithm finds.
+        Auto = "auto",
+    }
+    /// How much can go wrong.
+    RiskLevel {
+        /// Little.
+        Low = "low",
+        /// Something.
+        Medium = "medium",
+        /// Much.
+        High = "high",
+    }
+    /// Whether an action can be taken back.
+    Reversibility {
+        /// Easily.
+        Reversible = "reversible",
+        /// With some trouble.
+        ReversibleWithEffort = "reversible_with_effort",
+        /// Not at all.
+        Irreversible = "irreversible",
+    }
+    /// The two answers to a confirmation (§6.3).
+    Decision {
+        /// Do it.
+        Accept = "accept",
+        /// Leave it.
+        Reject = "reject",
+    }
+    /// How an answer to a clarification may look (§6.5.2).
+    ResponseKind {
+        /// Any text.
+        Freetext = "freetext",
+        /// Yes or no.
+        YesNo = "yes_no",
+        /// One of the choices.
+        MultipleChoice = "multiple_choice",
+        /// A number.
+        Numeric = "numeric",
+    }
+    /// Where streamed text may be cut (§5.3.1.6).
+    CoalesceBoundary {
+        /// Anywhere.
+        None = "none",
+        /// After a word.
+        Word = "word",
+        /// After a sentence.
+        Sentence = "sentence",
+        /// After a paragraph.
+        Paragraph = "paragraph",
+        /// Only when all of it is there.
+        Completion = "completion",
+    }
+    /// What kind of error ended a session (§4.1.3).
+    ErrorCategory {
+        /// Trying again may help.
+        Transient = "transient",
+        /// Trying again will not help.
+        Permanent = "permanent",
+        /// The user has to do something.
+        RequiresUser = "requires_user",
+        /// Nobody knows.
+        Unknown = "unknown",
+    }
+    /// Who cancelled a session (§4.1.4).
+    CancelledBy {
+        /// The user.
+        User = "user",
+        /// The agent.
+        Producer = "producer",
+        /// A time limit.
+        Timeout = "timeout",
+        /// Something around them.
+        System = "system",
+    }
+    /// How a tool call ended (§4.3.2).
+    ToolStatus {
+        /// It worked.
+        Success = "success",
+        /// It failed.
+        Error = "error",
+        /// It never came back, or nobody knows how it ended.
+        Timeout = "timeout",
+    }
+    /// Who takes over (§4.4.3).
+    TargetKind {
+        /// A person.
+        Human = "human",
+        /// Another agent.
+        SpecialistAgent = "specialist_agent",
+        /// Whoever is next in line.
+        EscalationQueue = "escalation_queue",
+    }
+    /// Low, medium or high: how soon a handoff is needed, or how much a listener can take in.
+    Level {
+        /// Low.
+        Low = "low",
+        /// Medium.
+        Medium = "medium",
+        /// High.
+        High = "high",
+    }
+    /// Why a subscription was refused (§5.5).
+    RejectionCode {
+        /// The protocol version is not spoken here.
+        VersionUnsupported = "version_unsupported",
+        /// Only signed manifests were wanted, and there is none.
+        ManifestSignatureRequired = "manifest_signature_required",
+        /// What was asked for cannot be had together.
+        CapabilitiesIncompatible = "capabilities_incompatible",
+        /// Too many, too fast.
+        RateLimit = "rate_limit",
+        /// Say who you are.
+        AuthenticationRequired = "authentication_required",
+        /// Known, but not allowed.
+        AuthorizationDenied = "authorization_denied",
+        /// Not over this transport.
+        TransportUnavailable = "transport_unavailable",
+        /// None of these.
+        Unknown = "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: E12, E13
+    #[test]
+    fn words_are_read_as_they_are_written_and_nothing_else() {
+        for &urgency in Urgency::ALL {
+            assert_eq!(Urgency::parse(urgency.as_str()), Ok(urgency));
+        }
+        assert!(Urgency::parse("Critical").is_err());
+        assert!(Verbosity::parse("verbose").is_err());
+    }
+}
