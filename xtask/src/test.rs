@@ -56,9 +56,9 @@ fn run_steps(steps: &[&Step]) -> Result<()> {
             Ok(Outcome::Passed) => passed += 1,
             Ok(Outcome::Skipped(why)) => println!("Skipped {}: {why}", step.name),
             Err(error) => {
+                println!("To run this step alone: cargo xtask test --only {}", step.name);
                 println!("{passed} passed, 1 failed");
-                let again = format!("to run it alone: cargo xtask test --only {}", step.name);
-                return Err(error.context(format!("step {} failed; {again}", step.name)));
+                return Err(error.context(format!("step {} failed", step.name)));
             }
         }
     }
