@@ -1,6 +1,110 @@
 //! Set-up, checks and generated files of this workspace: `cargo xtask help`.
+//!
+//! A new subcommand is one file with a `run` function and one row in [`COMMANDS`].
 #![allow(clippy::disallowed_methods)] // a tool for developers: it reads files and runs programs
 
-fn main() -> anyhow::Result<()> {
-    Ok(())
+mod bench;
+mod fuzz;
+mod requirements;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+/// One subcommand: what to type, what it does, and the function that does it.
+struct Command {
+    name: &'static str,
+    usage: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Result<()>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "test",
+        usage: "test [--skip STEP]... [--only STEP]...",
+        about: "Run every check, one step after the other, and stop at the first that fails.",
+        run: test::run,
+    },
+    Command {
+        name: "fuzz",
+        usage: "fuzz [--seconds N] [TARGET]...",
+        about: "Fuzz the named targets, or all of them, for N seconds each (20 by default).",
+        run: fuzz::run,
+    },
+    Command {
+        name: "requirements",
+        usage: "requirements [--check]",
+        about: "Write docs/requirements.md from docs/rules.tsv, the code, the tests and the vectors; \
+                with --check, write nothing and fail on any difference or gap.",
+        run: requirements::run,
+    },
+    Command {
+        name: "bench",
+        usage: "bench [NAME]",
+        about: "Run the named benchmark; without a name, list them.",
+        run: bench::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<()> {
+    let Some((name, rest)) = args.split_first() else {
+        print!("{}", help());
+        return Ok(());
+    };
+    if matches!(name.as_str(), "help" | "-h" | "--help") {
+        print!("{}", help());
+        return Ok(());
+    }
+    match COMMANDS.iter().find(|command| command.name == name) {
+        Some(command) => (command.run)(rest),
+        None => bail!("there is no subcommand {name:?}; `cargo xtask help` lists them"),
+    }
+}
+
+fn help() -> String {
+    let mut text = String::from("Set-up, checks and generated files of this workspace.\n");
+    for command in COMMANDS {
+        text.push_str(&format!("\ncargo xtask {}\n    {}\n", command.usage, command.about));
+    }
+    text.push_str("\nSteps of `cargo xtask test`: ");
+    text.push_str(&test::step_names().join(", "));
+    text.push_str(".\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_lists_every_subcommand_and_every_step() {
+        let text = help();
+        for command in COMMANDS {
+            assert!(text.contains(&format!("cargo xtask {}", command.name)), "{}", command.name);
+            assert!(command.usage.starts_with(command.name));
+        }
+        for step in test::step_names() {
+            assert!(text.contains(step));
+        }
+    }
+
+    #[test]
+    fn an_unknown_subcommand_says_where_the_list_is() {
+        let error = dispatch(&["tset".to_owned()]).unwrap_err();
+        assert!(error.to_string().contains("cargo xtask help"));
+    }
 }

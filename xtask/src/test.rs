@@ -1,0 +1,200 @@
+//! `cargo xtask test`: everything that must hold before a change is accepted.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{answers, cargo, run as run_program};
+use crate::{fuzz, requirements};
+
+/// The crates that must also compile where there is no operating system beneath them.
+const CORE: &[&str] = &["aaep-types"];
+
+const WASM: &str = "wasm32-unknown-unknown";
+
+/// What became of a step that did not fail.
+enum Outcome {
+    Passed,
+    Skipped(String),
+}
+
+struct Step {
+    name: &'static str,
+    about: &'static str,
+    run: fn() -> Result<Outcome>,
+}
+
+/// The cheap steps come first, so that a small slip is found early.
+const STEPS: &[Step] = &[
+    Step { name: "fmt", about: "the code is formatted", run: fmt },
+    Step { name: "clippy", about: "no compiler or clippy warning", run: clippy },
+    Step { name: "test", about: "unit, integration and documentation tests", run: tests },
+    Step { name: "doc", about: "the documentation builds without warnings", run: doc },
+    Step {
+        name: "requirements",
+        about: "every rule of a built part is enforced and covered",
+        run: requirements_check,
+    },
+    Step { name: "wasm", about: "the core crates compile for WebAssembly", run: wasm },
+    Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
+];
+
+pub(crate) fn step_names() -> Vec<&'static str> {
+    STEPS.iter().map(|step| step.name).collect()
+}
+
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let chosen = choose(args)?;
+    run_steps(&chosen)
+}
+
+fn run_steps(steps: &[&Step]) -> Result<()> {
+    let mut passed = 0;
+    for (index, step) in steps.iter().enumerate() {
+        println!("Step {} of {}, {}: {}.", index + 1, steps.len(), step.name, step.about);
+        match (step.run)() {
+            Ok(Outcome::Passed) => passed += 1,
+            Ok(Outcome::Skipped(why)) => println!("Skipped {}: {why}", step.name),
+            Err(error) => {
+                println!("To run this step alone: cargo xtask test --only {}", step.name);
+                println!("{passed} passed, 1 failed");
+                return Err(error.context(format!("step {} failed", step.name)));
+            }
+        }
+    }
+    println!("{passed} passed, 0 failed");
+    Ok(())
+}
+
+/// Reads `--skip STEP` and `--only STEP`; both may be repeated.
+fn choose(args: &[String]) -> Result<Vec<&'static Step>> {
+    let (mut skip, mut only) = (Vec::new(), Vec::new());
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let list = match word.as_str() {
+            "--skip" => &mut skip,
+            "--only" => &mut only,
+            _ => bail!("unknown argument {word:?}; known are --skip STEP and --only STEP"),
+        };
+        let name = words.next().with_context(|| format!("{word} needs the name of a step"))?;
+        if !step_names().contains(&name.as_str()) {
+            bail!("there is no step {name:?}; the steps are {}", step_names().join(", "));
+        }
+        list.push(name.as_str());
+    }
+    let chosen: Vec<_> = STEPS
+        .iter()
+        .filter(|step| only.is_empty() || only.contains(&step.name))
+        .filter(|step| !skip.contains(&step.name))
+        .collect();
+    if chosen.is_empty() {
+        bail!("--only and --skip leave no step to run");
+    }
+    Ok(chosen)
+}
+
+fn passed(command: &mut Command) -> Result<Outcome> {
+    run_program(command)?;
+    Ok(Outcome::Passed)
+}
+
+fn fmt() -> Result<Outcome> {
+    passed(&mut cargo(["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Result<Outcome> {
+    passed(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+fn tests() -> Result<Outcome> {
+    passed(&mut cargo(["test", "--workspace"]))
+}
+
+fn doc() -> Result<Outcome> {
+    passed(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn requirements_check() -> Result<Outcome> {
+    requirements::check()?;
+    Ok(Outcome::Passed)
+}
+
+fn wasm() -> Result<Outcome> {
+    if !wasm_is_installed()? {
+        let hint = "to have it checked: rustup target add";
+        return Ok(Outcome::Skipped(format!("{WASM} is not installed; {hint} {WASM}")));
+    }
+    let mut command = cargo(["check", "--target", WASM]);
+    for name in CORE {
+        command.args(["--package", name]);
+    }
+    passed(&mut command)
+}
+
+/// Looks for the target's standard library itself, since not every compiler comes from rustup.
+fn wasm_is_installed() -> Result<bool> {
+    if !answers("rustc") {
+        bail!("rustc does not run; install Rust from https://rustup.rs");
+    }
+    let output =
+        Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output()?;
+    let path = String::from_utf8(output.stdout).context("rustc printed a path that is no text")?;
+    Ok(std::path::Path::new(path.trim()).is_dir())
+}
+
+fn short_fuzz() -> Result<Outcome> {
+    fuzz::run(&["--seconds".to_owned(), "20".to_owned()])?;
+    Ok(Outcome::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(args: &[&str]) -> Result<Vec<&'static str>> {
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        Ok(choose(&args)?.iter().map(|step| step.name).collect())
+    }
+
+    #[test]
+    fn without_arguments_every_step_runs_in_order() {
+        assert_eq!(names(&[]).unwrap(), step_names());
+    }
+
+    #[test]
+    fn a_skipped_step_is_left_out() {
+        assert!(!names(&["--skip", "fuzz"]).unwrap().contains(&"fuzz"));
+    }
+
+    #[test]
+    fn only_leaves_out_everything_else() {
+        assert_eq!(names(&["--only", "fmt", "--only", "doc"]).unwrap(), ["fmt", "doc"]);
+    }
+
+    #[test]
+    fn a_misspelled_step_is_refused_rather_than_ignored() {
+        let error = names(&["--skip", "fuz"]).unwrap_err();
+        assert!(error.to_string().contains("the steps are fmt"));
+    }
+
+    #[test]
+    fn running_no_step_at_all_is_not_a_success() {
+        assert!(names(&["--only", "fmt", "--skip", "fmt"]).is_err());
+    }
+
+    #[test]
+    fn the_first_failing_step_ends_the_run() {
+        fn fails() -> Result<Outcome> {
+            bail!("broken")
+        }
+        fn never() -> Result<Outcome> {
+            panic!("a step ran after a failed one")
+        }
+        let steps = [
+            &Step { name: "one", about: "fails", run: fails },
+            &Step { name: "two", about: "is never reached", run: never },
+        ];
+        let error = run_steps(&steps).unwrap_err();
+        assert!(format!("{error:#}").contains("step one failed"));
+    }
+}
