@@ -9,7 +9,7 @@ use super::schemas::{Part, Schemas};
 /// A value for the part; each choice goes wrong with a chance of `slip` percent.
 pub(super) fn value(schemas: &Schemas, part: Part<'_>, slip: usize, random: &mut Random) -> Value {
     let part = schemas.resolve(part);
-    if random.percent(slip / 2) {
+    if random.percent(slip / 4) {
         return anything(random);
     }
     let branches: Vec<_> = part.parts("oneOf").collect();
@@ -133,6 +133,7 @@ fn count(min: i64, max: Option<i64>, slip: usize, random: &mut Random) -> usize 
     let length = match (random.below(4), max) {
         (0, Some(max)) if random.percent(slip) => max + 1,
         (1, _) if random.percent(slip) => min - 1,
+        (2, Some(max)) if random.percent(slip) => max + 1,
         (0, Some(max)) => max,
         (1, _) => min,
         _ => within,
