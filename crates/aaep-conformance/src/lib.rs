@@ -40,3 +40,8 @@
 //! ```
 
 pub mod published;
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -118,3 +118,37 @@ fn character(ranges: &[(char, char)], slip: usize, random: &mut Random) -> char 
     };
     char::from_u32(code).unwrap_or('?')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_slips_every_sample_matches_its_pattern() {
+        let patterns = [
+            r"^ab_[A-Za-z0-9]{1,64}$",
+            r"^[0-9]+\.[0-9]+(-[A-Za-z0-9.-]+)?$",
+            r"^[A-Z][a-z]{3}$",
+            r"^[a-z][a-z0-9.+_-]*/x(-[a-z]{1,8})*$",
+        ];
+        let mut random = Random::new(7);
+        for pattern in patterns {
+            let schema = serde_json::json!({"pattern": pattern});
+            for _ in 0..500 {
+                let text = sample(pattern, 0, &mut random);
+                assert!(jsonschema::is_valid(&schema, &text.as_str().into()), "{pattern} {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn slips_break_a_fair_share_of_the_samples() {
+        let schema = serde_json::json!({"pattern": "^ab_[A-Za-z0-9]{1,64}$"});
+        let mut random = Random::new(7);
+        let matching = (0..1_000)
+            .map(|_| sample("^ab_[A-Za-z0-9]{1,64}$", 15, &mut random))
+            .filter(|text| jsonschema::is_valid(&schema, &text.as_str().into()))
+            .count();
+        assert!((100..900).contains(&matching), "{matching}");
+    }
+}

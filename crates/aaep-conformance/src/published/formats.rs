@@ -86,3 +86,75 @@ fn two_digits(tens: u8, units: u8) -> Option<u16> {
     let both = tens.is_ascii_digit() && units.is_ascii_digit();
     both.then(|| u16::from(tens - b'0') * 10 + u16::from(units - b'0'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: E9
+    #[test]
+    fn date_times_follow_rfc_3339() {
+        for good in [
+            "2026-02-03T09:30:00Z",
+            "2026-02-03t09:30:00.1234567890z",
+            "2026-02-03T09:30:00-00:00",
+            "0000-01-01T00:00:00+23:59",
+            "2024-02-29T00:00:00Z",
+            "2000-02-29T00:00:00Z",
+        ] {
+            assert!(is_date_time(good), "{good}");
+        }
+        for bad in [
+            "2026-02-03",
+            "2026-02-03T09:30:00",
+            "2026-02-03 09:30:00Z",
+            "2026-02-03T09:30:00.Z",
+            "2026-02-03T09:30:00,5Z",
+            "2026-02-03T09:30:00Z\n",
+            "2026-02-03T09:30:00+0100",
+            "2026-02-03T09:30:00+24:00",
+            "2026-02-03T09:30:00+01:60",
+            "2026-02-03T24:00:00Z",
+            "2026-02-03T09:60:00Z",
+            "2026-02-03T09:30:61Z",
+            "2026-02-03T9:30:00Z",
+            "2026-00-03T09:30:00Z",
+            "2026-13-03T09:30:00Z",
+            "2026-04-31T09:30:00Z",
+            "2026-02-00T09:30:00Z",
+            "2023-02-29T00:00:00Z",
+            "1900-02-29T00:00:00Z",
+            "２026-02-03T09:30:00Z",
+        ] {
+            assert!(!is_date_time(bad), "{bad:?}");
+        }
+    }
+
+    // covers: E9
+    #[test]
+    fn a_leap_second_is_allowed_only_at_the_end_of_a_utc_day() {
+        for good in
+            ["2016-12-31T23:59:60Z", "2016-12-31T15:59:60.5-08:00", "2017-01-01T05:29:60+05:30"]
+        {
+            assert!(is_date_time(good), "{good}");
+        }
+        for bad in ["2016-12-31T22:59:60Z", "2016-12-31T23:59:60+01:00", "2016-12-31T23:58:60Z"] {
+            assert!(!is_date_time(bad), "{bad}");
+        }
+    }
+
+    // covers: E11
+    #[test]
+    fn a_uri_has_a_scheme_and_stays_within_ascii() {
+        for good in
+            ["https://fern.example/a?b#c", "urn:x:y", "a:", "https://[2001:db8::1]/", "https://"]
+        {
+            assert!(is_uri(good), "{good}");
+        }
+        for bad in
+            ["", "/a", "fern.example", "https://fern.example/é", "https://a/%zz", "urn:a b", "a:\n"]
+        {
+            assert!(!is_uri(bad), "{bad:?}");
+        }
+    }
+}

@@ -160,3 +160,91 @@ fn begins_and_goes_on(text: &str, first: fn(u8) -> bool, later: fn(u8) -> bool) 
     let mut bytes = text.bytes();
     bytes.next().is_some_and(first) && bytes.all(later)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: E7, E8, C6, H13, T13
+    #[test]
+    fn identifiers_have_their_prefix_and_1_to_64_ascii_letters_or_digits() {
+        let shapes = [
+            (Shape::EventId, "evt_"),
+            (Shape::SessionId, "sess_"),
+            (Shape::ReplyToken, "rpl_"),
+            (Shape::SubscriptionId, "sub_"),
+            (Shape::ToolCallId, "call_"),
+            (Shape::OutputId, "out_"),
+        ];
+        for (shape, prefix) in shapes {
+            let id = |rest: &str| format!("{prefix}{rest}");
+            assert!(shape.fits(&id("a")) && shape.fits(&id(&"Z9".repeat(32))));
+            for rest in ["", "a_b", "a-b", "é", "٣", "a\n", " a", &"a".repeat(65)] {
+                assert!(!shape.fits(&id(rest)), "{prefix}{rest:?}");
+            }
+            assert!(!shape.fits("a") && !shape.fits(&id("a").to_uppercase()));
+        }
+    }
+
+    // covers: E18
+    #[test]
+    fn a_version_is_three_numbers_and_an_optional_suffix() {
+        for version in ["1.0.0", "01.2.3", "1.0.0-rc.1", "1.0.0--", "1.0.0-."] {
+            assert!(Shape::Version.fits(version), "{version}");
+        }
+        for version in
+            ["1.0", "1.0.0.0", "1.0.0-", "1.0.0\n", "1.0.0+b", "v1.0.0", "1..0", "1.0.0-é"]
+        {
+            assert!(!Shape::Version.fits(version), "{version:?}");
+        }
+    }
+
+    // covers: L1
+    #[test]
+    fn language_tags_are_subtags_of_1_to_8_ascii_letters_or_digits() {
+        for tag in ["e", "en", "pt-BR", "es-419", "abcdefgh-12345678-x"] {
+            assert!(Shape::Language.fits(tag), "{tag}");
+        }
+        for tag in ["", "e1", "en-", "-en", "en--US", "abcdefghi", "en-123456789", "en_US", "en\n"]
+        {
+            assert!(!Shape::Language.fits(tag), "{tag:?}");
+        }
+    }
+
+    #[test]
+    fn the_other_shapes_hold_to_the_last_character() {
+        let long = |first: &str, length: usize| format!("{first}{}", "_".repeat(length - 1));
+        let table: [(Shape, &[&str], &[&str]); 6] = [
+            (Shape::Script, &["Latn"], &["latn", "LATN", "Lat", "Latin", "Latn\n"]),
+            (
+                Shape::ToolName,
+                &["_", "a.b-c", &long("a", 256)],
+                &["", "1a", "a b", &long("a", 257)],
+            ),
+            (
+                Shape::MediaType,
+                &["text/plain", "a/b.c+d_-"],
+                &["text", "text/", "a/b/c", "a/1", "a/b;c"],
+            ),
+            (Shape::ErrorCode, &["AB", "A_9", &long("A", 64)], &["A", "Ab", "_A", &long("A", 65)]),
+            (
+                Shape::CancellationReason,
+                &["ab", "a_9", &long("a", 64)],
+                &["a", "aB", "9a", "ab\n", &long("a", 65)],
+            ),
+            (
+                Shape::CompactJws,
+                &["a.b.c", "-_.0.Z"],
+                &["a.b", "a..c", "a.b.c.d", "a.b.c=", "a.b.c\n"],
+            ),
+        ];
+        for (shape, good, bad) in table {
+            for text in good {
+                assert!(shape.fits(text), "{shape:?} {text}");
+            }
+            for text in bad {
+                assert!(!shape.fits(text), "{shape:?} {text:?}");
+            }
+        }
+    }
+}

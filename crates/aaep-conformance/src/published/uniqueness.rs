@@ -73,3 +73,24 @@ fn whole_float(number: &Number) -> Option<i128> {
     // Below 2^100 the conversion is exact.
     (float.fract() == 0.0 && float.abs() < 2_f64.powi(100)).then_some(float as i128)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn equality_is_that_of_json_schema() {
+        let repeats = |items: Value| {
+            let Value::Array(items) = items else { panic!("an array") };
+            !repeated(&items).is_empty()
+        };
+        assert!(repeats(json!([9_007_199_254_740_992_u64, 9_007_199_254_740_992.0])));
+        assert!(repeats(json!([{"a": [1], "b": null}, {"b": null, "a": [1.0]}])));
+        assert!(repeats(json!([0, -0.0])) && repeats(json!([1e300, 1e300])));
+        assert!(!repeats(json!([9_007_199_254_740_993_u64, 9_007_199_254_740_992.0])));
+        assert!(!repeats(json!([1, true, "1", [1], {"1": 1}, null, "null", 1.5, 1e300])));
+        assert!(!repeats(json!([["a", "b"], ["a\",\"b"], ["ab"], [["a"], "b"], []])));
+    }
+}
