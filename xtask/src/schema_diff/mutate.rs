@@ -26,7 +26,7 @@ pub(super) fn document(
         if random.percent(65) {
             fill_in(schemas, schemas.root(schema), &mut document, random);
         } else {
-            damage(&mut document, random);
+            damage(schemas, &mut document, random);
         }
     }
     (schema, document)
@@ -118,7 +118,7 @@ fn walk<'v>(document: &'v mut Value, way: &[Step]) -> Option<&'v mut Value> {
 }
 
 /// Changes something without asking any schema.
-fn damage(document: &mut Value, random: &mut Random) {
+fn damage(schemas: &Schemas, document: &mut Value, random: &mut Random) {
     let mut ways = Vec::new();
     find_ways(document, &mut Vec::new(), &mut ways);
     let way = random.pick(&ways).clone();
@@ -139,7 +139,7 @@ fn damage(document: &mut Value, random: &mut Random) {
         6 => remove(document, &way),
         _ => {
             if let Some(value) = walk(document, &way) {
-                change(value, random);
+                change(schemas, value, random);
             }
         }
     }
@@ -254,7 +254,7 @@ fn remove(document: &mut Value, way: &[Step]) {
 }
 
 /// Changes a value within its own JSON type, more or less.
-fn change(value: &mut Value, random: &mut Random) {
+fn change(schemas: &Schemas, value: &mut Value, random: &mut Random) {
     match value {
         Value::Null => *value = sample::anything(random),
         Value::Bool(it) => {
@@ -278,7 +278,8 @@ fn change(value: &mut Value, random: &mut Random) {
             *value = random.pick(&choices).clone();
         }
         Value::String(text) => {
-            *value = json!(match random.below(8) {
+            *value = json!(match random.below(9) {
+                6 => random.pick(schemas.words()).clone(),
                 0 => String::new(),
                 1 => format!("{text}\n"),
                 2 => sample::date_time(30, random),

@@ -17,10 +17,10 @@ pub(super) fn value(schemas: &Schemas, part: Part<'_>, slip: usize, random: &mut
         return value(schemas, *random.pick(&branches), slip, random);
     }
     if let Some(constant) = part.here.get("const") {
-        return constant_or_neighbour(constant, slip, random);
+        return constant_or_other(schemas, constant, slip, random);
     }
     if let Some(choices) = part.here.get("enum").and_then(Value::as_array) {
-        return constant_or_neighbour(random.pick(choices), slip, random);
+        return constant_or_other(schemas, random.pick(choices), slip, random);
     }
     match part.text("type") {
         Some("string") => Value::String(text(part, slip, random)),
@@ -29,6 +29,7 @@ pub(super) fn value(schemas: &Schemas, part: Part<'_>, slip: usize, random: &mut
         Some("boolean") => json!(random.percent(50)),
         Some("array") => array(schemas, part, slip, random),
         Some("object") => object(schemas, part, slip, random),
+        _ if random.percent(50) => json!(random.pick(schemas.words())),
         _ => anything(random),
     }
 }
@@ -50,8 +51,14 @@ const ANYTHING: [&str; 37] = [
     r#"{"a/b~c": 0}"#,
 ];
 
-fn constant_or_neighbour(constant: &Value, slip: usize, random: &mut Random) -> Value {
+fn constant_or_other(
+    schemas: &Schemas,
+    constant: &Value,
+    slip: usize,
+    random: &mut Random,
+) -> Value {
     match constant {
+        Value::String(_) if random.percent(slip) => json!(random.pick(schemas.words())),
         Value::String(text) if random.percent(slip) => Value::String(neighbour(text, random)),
         Value::Number(number) if random.percent(40) => json!(number.as_f64()),
         Value::Number(number) if random.percent(slip) => {
@@ -93,6 +100,9 @@ fn text(part: Part<'_>, slip: usize, random: &mut Random) -> String {
         _ => {
             let min = part.number("minLength").unwrap_or(0);
             let length = count(min, part.number("maxLength"), slip, random);
+            if part.number("maxLength").is_none() && random.percent(70) {
+                return format!("text {}", random.below(1_000_000));
+            }
             let alphabet = random.pick(&["a", "é", "😀", "aé😀", "\u{301}\n a"]);
             alphabet.chars().cycle().skip(random.below(3)).take(length).collect()
         }

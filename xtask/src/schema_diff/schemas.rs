@@ -1,6 +1,6 @@
 //! The published schemas, read from a folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 
 pub(super) struct Schemas {
     files: BTreeMap<Schema, Value>,
+    /// Every word that a schema or one of our tables allows somewhere.
+    words: Vec<String>,
 }
 
 /// A part of a schema, with the file it is part of.
@@ -40,7 +42,40 @@ impl Schemas {
                 }
             }
         }
-        Ok(Self { files })
+        let mut schemas = Self { files, words: Vec::new() };
+        schemas.words = schemas.collect_words();
+        Ok(schemas)
+    }
+
+    pub(super) fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// The schemas' constants, and our tables': a word that only one side knows is worth trying.
+    /// Ours are read from what the tables say of a document in which everything is wrong.
+    fn collect_words(&self) -> Vec<String> {
+        let mut words = BTreeSet::new();
+        for (schema, file) in &self.files {
+            constants(file, &mut words);
+            let wrong = self.all_wrong(self.root(*schema));
+            for violation in published::judge_against(*schema, &wrong) {
+                words.extend(violation.text.split('`').skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+        words.into_iter().collect()
+    }
+
+    /// A document with every member there is, and `null` wherever no object or array belongs.
+    fn all_wrong(&self, part: Part<'_>) -> Value {
+        let part = self.resolve(part);
+        match (part.text("type"), part.get("items")) {
+            (Some("object"), _) => {
+                let members = self.members(part).into_iter();
+                members.map(|(name, part)| (name.to_owned(), self.all_wrong(part))).collect()
+            }
+            (Some("array"), Some(item)) => Value::Array(vec![self.all_wrong(item)]),
+            _ => Value::Null,
+        }
     }
 
     /// A validator for each schema. The schemas find each other by `$id`; nothing is fetched.
@@ -116,6 +151,25 @@ impl Schemas {
             bases.flat_map(|base| self.required(self.resolve(base))).collect();
         required.extend(part.parts("required").filter_map(|part| part.here.as_str()));
         required
+    }
+}
+
+/// The strings under `const` and `enum`, at any depth.
+fn constants(value: &Value, words: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                if name == "const" || name == "enum" {
+                    let listed = member.as_array().into_iter().flatten();
+                    words.extend(
+                        listed.chain([member]).filter_map(Value::as_str).map(str::to_owned),
+                    );
+                }
+                constants(member, words);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| constants(item, words)),
+        _ => {}
     }
 }
 
