@@ -6,6 +6,7 @@
 mod bench;
 mod fuzz;
 mod requirements;
+mod schema_diff;
 mod test;
 mod workspace;
 
@@ -46,6 +47,13 @@ const COMMANDS: &[Command] = &[
         usage: "bench [NAME]",
         about: "Run the named benchmark; without a name, list them.",
         run: bench::run,
+    },
+    Command {
+        name: "schema-diff",
+        usage: "schema-diff DIR [--mutations N] [--seed S]",
+        about: "Compare `aaep validate --schema` with a folder of published schemas, over their \
+                examples and N seeded mutations.",
+        run: schema_diff::run,
     },
 ];
 
