@@ -54,10 +54,8 @@ impl<'a> TypeName<'a> {
             return EventKind::parse(&core).map(TypeName::Core).ok_or(Wrong::NotCore);
         }
         match text.split_once(':') {
+            Some((prefix, _)) if is_reserved_prefix(prefix) => Err(Wrong::Reserved),
             Some((prefix, local)) if is_prefix(prefix) && is_local(local) => {
-                if is_reserved_prefix(prefix) {
-                    return Err(Wrong::Reserved);
-                }
                 let (prefix, local) = (prefix.to_owned(), local.to_owned());
                 Ok(TypeName::Prefixed { prefix: prefix.into(), local: local.into() })
             }
@@ -80,7 +78,7 @@ pub(crate) fn core_name(text: &str) -> Option<Cow<'_, str>> {
 }
 
 fn is_prefix(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '_' | '@'))
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && text.bytes().skip(1).all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
@@ -129,14 +127,15 @@ impl<'a> Wire<'a> for TypeName<'a> {
 
     fn schema() -> Value {
         let names: Vec<String> = EventKind::ALL.iter().flat_map(|kind| kind.spellings()).collect();
+        let foreign = json!({
+            "pattern": "^(aaep|xsd|rdf|rdfs|@[^:]*):|^https://aaep-protocol\\.org/(types/|vocab/v1#)",
+        });
         json!({
             "type": "string",
             "anyOf": [
                 { "enum": names },
-                {
-                    "pattern": "^[A-Za-z][A-Za-z0-9+.-]*:.+$|^[A-Za-z_@][A-Za-z0-9._-]*:[A-Za-z0-9._~-]+$",
-                    "not": { "pattern": "^(aaep|xsd|rdf|rdfs|@[A-Za-z0-9._-]*):|^https://aaep-protocol\\.org/(types/|vocab/v1#)" },
-                },
+                { "pattern": "^[A-Za-z_][A-Za-z0-9._-]*:[A-Za-z0-9._~-]+$", "not": foreign },
+                { "format": "uri", "pattern": "^[^:]+:.", "not": foreign },
             ],
         })
     }

@@ -281,7 +281,6 @@ macro_rules! object {
     ) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
-        #[allow(unreachable_pub)] // some objects are parts of others
         $vis struct $name<'a> {
             $(
                 $(#[doc = $field_doc])*
@@ -293,7 +292,7 @@ macro_rules! object {
 
         /// The members while they are being read.
         #[derive(Debug, Default)]
-        #[allow(dead_code, unreachable_pub)] // a check need not look at every member
+        #[allow(dead_code)] // a check need not look at every member
         pub struct $fields<'a> {
             $(pub(crate) $field: $crate::wire::Slot<$type>,)*
             pub(crate) other: $crate::wire::Others<'a>,

@@ -87,10 +87,9 @@ fn check(fields: &ClarificationFields<'_>, report: &mut Report) {
             });
         }
     }
-    if let Some(default) = fields.default_response.good() {
-        if !default_fits(default, fields) {
-            report.within("default_response", |report| report.refuse_at_source(rule::D17, format_args!("Give a default that is one of the accepted answers: `true` or `false`, a number, the value of a choice, or text.")));
-        }
+    let default = fields.default_response.good();
+    if default.is_some_and(|default| !default_fits(default, fields)) {
+        report.within("default_response", |report| report.refuse_at_source(rule::D17, format_args!("Give a default that is one of the accepted answers: `true` or `false`, a number, the value of a choice, or text.")));
     }
     if fields.summary_normal.is_absent() {
         report.warning(

@@ -70,6 +70,11 @@ macro_rules! core_events {
                 match self { $(EventKind::$variant => Urgency::$urgency,)* }
             }
 
+            /// In a sentence: what it tells.
+            pub fn doc(self) -> &'static str {
+                match self { $(EventKind::$variant => concat!($($doc),*),)* }
+            }
+
             /// What its payload may hold.
             pub(crate) fn members(self) -> &'static [MemberInfo] {
                 match self { $(EventKind::$variant => <$variant<'static> as Object>::MEMBERS,)* }

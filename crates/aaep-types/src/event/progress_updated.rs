@@ -49,10 +49,9 @@ fn check_progress(fields: &ProgressFields<'_>, report: &mut Report) {
             ),
         );
     }
-    if let (Some(step), Some(total)) = (fields.step.good(), fields.total_steps.good()) {
-        if step > total {
-            report.warning(rule::T9, format_args!("Keep `step` within `total_steps`."));
-        }
+    let (step, total) = (fields.step.good(), fields.total_steps.good());
+    if total.is_some() && step > total {
+        report.warning(rule::T9, format_args!("Keep `step` within `total_steps`."));
     }
 }
 

@@ -1,7 +1,5 @@
 //! Reading an event: envelope, payload, and what concerns both.
 
-use std::borrow::Cow;
-
 use super::{Event, EventKind, ExtensionPayload, Payload, read_kind};
 use crate::context::is_reserved_prefix;
 use crate::envelope::{Envelope, EnvelopeFields, Tail, TailFields};
@@ -86,7 +84,7 @@ pub(super) fn read_payload<'a, P: IntoPayload<'a>>(
 /// A member at the top level that neither envelope nor payload knows.
 fn judge_unknown<'a, P: Object<'a>>(
     kind: Option<EventKind>,
-    name: &Cow<'a, str>,
+    name: &str,
     raw: Raw<'a>,
     report: &mut Report,
 ) {
@@ -133,17 +131,17 @@ fn check_envelope(
     if let Some(kind) = kind.filter(|kind| kind.is_critical()) {
         check_critical(kind, &envelope.urgency, report);
     }
-    if let (Some(kind), Some(number)) = (kind, envelope.sequence_number.good()) {
-        if (number.get() == 0) != (kind == EventKind::SessionStarted) {
-            report.within("sequence_number", |report| {
-                report.error(
-                    rule::E15,
-                    format_args!(
-                        "Number a session's events from 0 on `session.started`, then one more each."
-                    ),
-                )
-            });
-        }
+    let first = kind.map(|kind| kind == EventKind::SessionStarted);
+    let zero = envelope.sequence_number.good().map(|number| number.get() == 0);
+    if first.is_some() && zero.is_some() && first != zero {
+        report.within("sequence_number", |report| {
+            report.error(
+                rule::E15,
+                format_args!(
+                    "Number a session's events from 0 on `session.started`, then one more each."
+                ),
+            )
+        });
     }
     let hints = envelope.localization_hints.good();
     let language = hints.is_some_and(|hints| hints.primary_language.is_some());

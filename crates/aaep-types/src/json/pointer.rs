@@ -42,7 +42,7 @@ pub fn pointer_at(text: &str, offset: usize) -> String {
         at += 1;
     }
     name_at(text, offset, stack.last_mut());
-    stack.iter().map(Step::to_string).collect()
+    stack.iter().map(Step::pointer).collect()
 }
 
 enum Step {
@@ -51,7 +51,7 @@ enum Step {
 }
 
 impl Step {
-    fn to_string(&self) -> String {
+    fn pointer(&self) -> String {
         match self {
             Step::Object { name, naming: true } if name.is_empty() => String::new(),
             Step::Object { name, .. } => format!("/{}", escape(name)),

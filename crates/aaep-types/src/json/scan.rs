@@ -250,7 +250,7 @@ impl<'a> Scanner<'a> {
                 return Err(self.surprise());
             }
             let name = self.string()?.decode();
-            if !names.insert(&name) {
+            if !names.insert(name.clone()) {
                 self.faults.push(Fault { offset: name_at, kind: FaultKind::DuplicateName });
             }
             self.skip_space();
@@ -415,19 +415,19 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     /// False when the name was there before.
-    fn insert(&mut self, name: &Cow<'a, str>) -> bool {
+    fn insert(&mut self, name: Cow<'a, str>) -> bool {
         if !self.many.is_empty() {
-            return self.many.insert(name.clone());
+            return self.many.insert(name);
         }
         if self.few.len() == self.few.inline_size() {
             self.many = self.few.drain(..).collect();
-            return self.many.insert(name.clone());
+            return self.many.insert(name);
         }
-        let mark = mark(name);
-        let new = self.marks & mark == 0 || !self.few.iter().any(|known| known == name);
+        let mark = mark(&name);
+        let new = self.marks & mark == 0 || !self.few.contains(&name);
         self.marks |= mark;
         if new {
-            self.few.push(name.clone());
+            self.few.push(name);
         }
         new
     }
