@@ -100,7 +100,10 @@ fn text(part: Part<'_>, slip: usize, random: &mut Random) -> String {
         _ => {
             let min = part.number("minLength").unwrap_or(0);
             let length = count(min, part.number("maxLength"), slip, random);
-            if part.number("maxLength").is_none() && random.percent(70) {
+            // Numbered texts, so that a long list without repetition can be made of them.
+            let max = part.number("maxLength");
+            if random.percent(if max.is_none() { 70 } else { 30 }) && max.is_none_or(|max| max > 20)
+            {
                 return format!("text {}", random.below(1_000_000));
             }
             let alphabet = random.pick(&["a", "é", "😀", "aé😀", "\u{301}\n a"]);
