@@ -46,7 +46,13 @@ pub struct Found {
 
 /// The first suspicious character.
 pub fn first(text: &str) -> Option<Found> {
-    all(text).next()
+    if is_harmless_ascii(text) { None } else { all(text).next() }
+}
+
+/// Whether there is nothing in it but ASCII that can be seen, tabs and line ends.
+fn is_harmless_ascii(text: &str) -> bool {
+    let harmless = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+    text.bytes().fold(true, |all, byte| all & harmless(byte))
 }
 
 /// Every suspicious character, in order; a bidi scope that is never closed comes last.
@@ -117,6 +123,9 @@ fn alone(character: char) -> Option<Deception> {
 
 /// Whether text has letters of both directions and nothing that tells a renderer how to order them.
 pub fn runs_both_ways(text: &str) -> bool {
+    if text.is_ascii() {
+        return false;
+    }
     let (mut left, mut right) = (false, false);
     for character in text.chars() {
         match character {

@@ -29,9 +29,10 @@ pub struct Heard<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unheard {
-    /// It is not sound JSON, or nobody could say what it means: names that stand twice, half
-    /// characters.
+    /// It is not sound JSON, or nobody could say what it means.
     Json(Fault),
+    /// This member stands there twice.
+    Repeated(String),
     /// It is no object.
     NotAnObject,
     /// This member is missing or is not a string.
@@ -42,6 +43,9 @@ impl fmt::Display for Unheard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unheard::Json(fault) => write!(f, "{} (byte {})", fault.kind, fault.offset),
+            Unheard::Repeated(name) => {
+                write!(f, "{} (`{}`)", FaultKind::DuplicateName, name.escape_debug())
+            }
             Unheard::NotAnObject => {
                 f.write_str("A message is one JSON object; this is something else.")
             }
@@ -70,11 +74,14 @@ impl<'a> Heard<'a> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| fault(error.valid_up_to(), FaultKind::Utf8))?;
         let members = Members::whole(text, limits.max_depth)
-            .map_err(Unheard::Json)?
+            .map_err(|fault| Unheard::Json(*fault))?
             .ok_or(Unheard::NotAnObject)?;
         let ambiguous = members.faults().iter().find(|fault| fault.kind != FaultKind::UnsafeNumber);
         if let Some(fault) = ambiguous {
             return Err(Unheard::Json(fault.clone()));
+        }
+        if let Some(name) = members.repeated() {
+            return Err(Unheard::Repeated(name.to_owned()));
         }
         let needed =
             |name| members.text(name).filter(|text| !text.is_empty()).ok_or(Unheard::Missing(name));

@@ -106,7 +106,7 @@ pub(crate) fn parse_as<'a, T>(
     reading: Reading,
     read: Read<'a, T>,
 ) -> Result<T, Invalid> {
-    let mut report = Report::deciding(reading);
+    let mut report = Report::parsing(reading);
     match run(bytes, limits, &mut report, read) {
         Some(value) if !report.has_errors() => Ok(value),
         _ => Err(Invalid { problems: explain(bytes, limits, reading, read) }),

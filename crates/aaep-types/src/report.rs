@@ -75,6 +75,7 @@ pub enum Reading {
 pub struct Report {
     reading: Reading,
     explain: bool,
+    wants_value: bool,
     errors: bool,
     warnings: bool,
     newer: bool,
@@ -90,6 +91,7 @@ impl Report {
         Self {
             reading,
             explain: false,
+            wants_value: false,
             errors: false,
             warnings: false,
             newer: false,
@@ -100,9 +102,19 @@ impl Report {
         }
     }
 
+    /// The first pass, which also makes the value.
+    pub(crate) fn parsing(reading: Reading) -> Self {
+        Self { wants_value: true, ..Self::deciding(reading) }
+    }
+
     /// The second pass, which writes every problem down.
     pub(crate) fn explaining(reading: Reading) -> Self {
         Self { explain: true, ..Self::deciding(reading) }
+    }
+
+    /// Whether the event itself is wanted, or only what is wrong with it.
+    pub(crate) fn wants_value(&self) -> bool {
+        self.wants_value
     }
 
     /// Whether the problems are written down.
@@ -160,6 +172,13 @@ impl Report {
             } else {
                 report.error(rule, text);
             }
+        });
+    }
+
+    /// A name that stands twice in one object: nobody could say which value is meant.
+    pub(crate) fn duplicate(&mut self, name: &str) {
+        self.within(name, |report| {
+            report.error(rule::E1, format_args!("{}", FaultKind::DuplicateName))
         });
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-use crate::json::{Member, Members, Raw, Writer};
+use crate::json::{Member, Members, Raw, Writer, each_member};
 use crate::report::Report;
 use crate::rule::Rule;
 
@@ -103,14 +103,17 @@ pub trait Object<'a>: Sized {
         report: &mut Report,
     ) -> Option<usize>;
 
-    /// Keeps a member that is not known.
-    fn keep(fields: &mut Self::Fields, name: Cow<'a, str>, raw: Raw<'a>);
+    /// The members that are not known.
+    fn others<'f>(fields: &'f mut Self::Fields) -> &'f mut Others<'a>;
 
     /// Checks what concerns more than one member.
     fn check(_fields: &Self::Fields, _report: &mut Report) {}
 
+    /// Reports the required members that are not there.
+    fn check_required(fields: &Self::Fields, report: &mut Report);
+
     /// Makes the value if everything it needs is there and right.
-    fn finish(fields: Self::Fields, report: &mut Report) -> Option<Self>;
+    fn build(fields: Self::Fields) -> Option<Self>;
 
     /// Writes its members, each followed by a comma.
     fn write_members(&self, out: &mut Writer);
@@ -127,14 +130,62 @@ pub(crate) fn read_members<'a, T: Object<'a>>(
     report: &mut Report,
 ) -> Option<T> {
     let mut fields = T::Fields::default();
+    let mut seen = Seen::default();
     for Member { name, value } in members {
-        if T::place(&mut fields, &name, value, report).is_none() {
-            judge_unknown(T::UNKNOWN, &name, value, report);
-            T::keep(&mut fields, name, value);
+        read_member::<T>(&mut fields, name, value, &mut seen, report);
+    }
+    check_others(T::others(&mut fields), report);
+    finish::<T>(fields, report)
+}
+
+/// Checks what is left to check, and makes the value.
+fn finish<'a, T: Object<'a>>(fields: T::Fields, report: &mut Report) -> Option<T> {
+    T::check(&fields, report);
+    T::check_required(&fields, report);
+    T::build(fields)
+}
+
+/// The members that an object has had already, by their place.
+#[derive(Default)]
+pub(crate) struct Seen(u64);
+
+impl Seen {
+    /// Notes a known member; the second of a name is reported.
+    #[inline]
+    pub(crate) fn note(&mut self, index: usize, name: &str, report: &mut Report) {
+        let bit = 1 << index;
+        if self.0 & bit != 0 {
+            report.duplicate(name);
+        }
+        self.0 |= bit;
+    }
+}
+
+/// Reports names that stand twice among members that nobody knows.
+pub(crate) fn check_others(other: &Others<'_>, report: &mut Report) {
+    if other.len() > 1 {
+        let names: Vec<&str> = other.iter().map(|(name, _)| name.as_ref()).collect();
+        if let Some(index) = crate::list::repeated(&names) {
+            report.duplicate(names[index]);
         }
     }
-    T::check(&fields, report);
-    T::finish(fields, report)
+}
+
+#[inline]
+fn read_member<'a, T: Object<'a>>(
+    fields: &mut T::Fields,
+    name: Cow<'a, str>,
+    value: Raw<'a>,
+    seen: &mut Seen,
+    report: &mut Report,
+) {
+    match T::place(fields, &name, value, report) {
+        Some(index) => seen.note(index, &name, report),
+        None => {
+            judge_unknown(T::UNKNOWN, &name, value, report);
+            T::others(fields).push((name, value));
+        }
+    }
 }
 
 fn judge_unknown(policy: Unknown, name: &str, raw: Raw<'_>, report: &mut Report) {
@@ -160,7 +211,14 @@ pub(crate) fn read_object<'a, T: Object<'a>>(
     report: &mut Report,
 ) -> Option<T> {
     match raw {
-        Raw::Object(text) => read_members(Members::again(text), report),
+        Raw::Object(text) => {
+            let mut fields = T::Fields::default();
+            let mut seen = Seen::default();
+            each_member(text, |name, value| {
+                read_member::<T>(&mut fields, name, value, &mut seen, report);
+            });
+            finish::<T>(fields, report)
+        }
         other => {
             report.wrong_type(rule, "an object", other);
             None
@@ -331,12 +389,8 @@ macro_rules! object {
                 None
             }
 
-            fn keep(
-                fields: &mut $fields<'a>,
-                name: std::borrow::Cow<'a, str>,
-                raw: $crate::json::Raw<'a>,
-            ) {
-                fields.other.push((name, raw));
+            fn others<'f>(fields: &'f mut $fields<'a>) -> &'f mut $crate::wire::Others<'a> {
+                &mut fields.other
             }
 
             $(
@@ -345,18 +399,21 @@ macro_rules! object {
                 }
             )?
 
-            fn finish(
-                fields: $fields<'a>,
-                report: &mut $crate::report::Report,
-            ) -> Option<Self> {
-                let _ = &report;
+            fn check_required(fields: &$fields<'a>, report: &mut $crate::report::Report) {
+                let _ = (fields, &report);
                 $(
-                    let $field = $crate::wire::object!(
-                        @finish $presence fields.$field,
-                        $crate::wire::object!(@name $field $($wire)?), $rule, report
-                    );
+                    if $crate::wire::object!(@required $presence) && fields.$field.is_absent() {
+                        let name = $crate::wire::object!(@name $field $($wire)?);
+                        report.missing(name, $crate::rule::$rule);
+                    }
                 )*
-                Some(Self { $($field: $field?,)* other: fields.other })
+            }
+
+            fn build(fields: $fields<'a>) -> Option<Self> {
+                Some(Self {
+                    $($field: $crate::wire::object!(@build $presence fields.$field),)*
+                    other: fields.other,
+                })
             }
 
             fn write_members(&self, out: &mut $crate::json::Writer) {
@@ -405,21 +462,17 @@ macro_rules! object {
     (@required optional) => { false };
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $wire:literal) => { $wire };
-    (@finish required $slot:expr, $name:expr, $rule:ident, $report:ident) => {
+    (@build required $slot:expr) => {
         match $slot {
-            $crate::wire::Slot::Good(value) => Some(value),
-            $crate::wire::Slot::Bad => None,
-            $crate::wire::Slot::Absent => {
-                $report.missing($name, $crate::rule::$rule);
-                None
-            }
+            $crate::wire::Slot::Good(value) => value,
+            _ => return None,
         }
     };
-    (@finish optional $slot:expr, $name:expr, $rule:ident, $report:ident) => {
+    (@build optional $slot:expr) => {
         match $slot {
-            $crate::wire::Slot::Good(value) => Some(Some(value)),
-            $crate::wire::Slot::Bad => None,
-            $crate::wire::Slot::Absent => Some(None),
+            $crate::wire::Slot::Good(value) => Some(value),
+            $crate::wire::Slot::Bad => return None,
+            $crate::wire::Slot::Absent => None,
         }
     };
     (@write required $value:expr, $name:expr, $out:ident) => {

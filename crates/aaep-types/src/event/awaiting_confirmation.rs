@@ -1,5 +1,4 @@
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::ops::Deref;
 
 use super::read::check_summaries;
@@ -11,7 +10,7 @@ use crate::report::{Invalid, Reading, Report};
 use crate::rule;
 use crate::text::{Name, Summary, Terse, UNBOUNDED};
 use crate::vocabulary::{Decision, Reversibility, RiskLevel};
-use crate::wire::{MemberInfo, Object, Opaque, Slot, Unknown, object};
+use crate::wire::{MemberInfo, Object, Opaque, Others, Slot, Unknown, object};
 
 object! {
     /// What a request for consent is made of.
@@ -197,16 +196,20 @@ impl<'a> Object<'a> for AwaitingConfirmation<'a> {
         ConfirmationParts::place(fields, name, raw, report)
     }
 
-    fn keep(fields: &mut Self::Fields, name: Cow<'a, str>, raw: Raw<'a>) {
-        ConfirmationParts::keep(fields, name, raw);
+    fn others<'f>(fields: &'f mut Self::Fields) -> &'f mut Others<'a> {
+        ConfirmationParts::others(fields)
     }
 
     fn check(fields: &Self::Fields, report: &mut Report) {
         check(fields, report);
     }
 
-    fn finish(fields: Self::Fields, report: &mut Report) -> Option<Self> {
-        ConfirmationParts::finish(fields, report).map(Self)
+    fn check_required(fields: &Self::Fields, report: &mut Report) {
+        ConfirmationParts::check_required(fields, report);
+    }
+
+    fn build(fields: Self::Fields) -> Option<Self> {
+        ConfirmationParts::build(fields).map(Self)
     }
 
     fn write_members(&self, out: &mut Writer) {

@@ -62,8 +62,8 @@ impl<'a> Wire<'a> for Chunk<'a> {
         let text = Name::read(raw, rule, report)?;
         let plain = matches!(raw, Raw::String(string) if string.is_plain());
         if !plain {
-            let found = deception::all(&text).find(|found| found.kind != Deception::Unbalanced);
-            if let Some(found) = found {
+            let found = deception::first(&text);
+            if let Some(found) = found.filter(|found| found.kind != Deception::Unbalanced) {
                 report.warning(rule::D34, format_args!("{}", found.kind));
             }
             if deception::runs_both_ways(&text) {

@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::rule::{self, Rule};
 use crate::type_name::{TypeName, core_name};
 use crate::vocabulary::{TextDirection, Urgency};
-use crate::wire::{Object, Others, Slot};
+use crate::wire::{Object, Others, Seen, Slot, check_others};
 
 /// Payloads that an event can carry.
 pub(crate) trait IntoPayload<'a>: Object<'a> + Into<Payload<'a>> {}
@@ -42,19 +42,23 @@ pub(super) fn read_payload<'a, P: IntoPayload<'a>>(
     members: Members<'a>,
     report: &mut Report,
 ) -> Option<Event<'a>> {
-    let (count, measure) = (members.len(), members.measure());
+    let (count, depth, longest) = (members.len(), members.depth(), members.longest_string());
     let mut envelope = EnvelopeFields::default();
     let mut payload = P::Fields::default();
     let mut tail = TailFields::default();
     let mut other: Others<'a> = Vec::new();
+    let mut seen: [Seen; 3] = Default::default();
     let (mut rank, mut in_order, mut has_text) = (0, true, false);
     for Member { name, value } in members {
         let place = if let Some(index) = Envelope::place(&mut envelope, &name, value, report) {
+            seen[0].note(index, &name, report);
             index
         } else if let Some(index) = P::place(&mut payload, &name, value, report) {
+            seen[1].note(index, &name, report);
             has_text |= P::MEMBERS.get(index).is_some_and(|member| member.human);
             PAYLOAD_RANK
-        } else if Tail::place(&mut tail, &name, value, report).is_some() {
+        } else if let Some(index) = Tail::place(&mut tail, &name, value, report) {
+            seen[2].note(index, &name, report);
             TAIL_RANK
         } else {
             judge_unknown::<P>(kind, &name, value, report);
@@ -72,13 +76,19 @@ pub(super) fn read_payload<'a, P: IntoPayload<'a>>(
             ),
         );
     }
+    check_others(&other, report);
     P::check(&payload, report);
     check_envelope(kind, has_text, &envelope, report);
     check_declared(&envelope, &tail, report);
-    check_size(text, count, measure, report);
-    let (envelope, payload) = (Envelope::finish(envelope, report), P::finish(payload, report));
-    let extensions = Tail::finish(tail, report)?.extensions.unwrap_or_default();
-    Some(Event { envelope: envelope?, payload: payload?.into(), extensions, other, text })
+    check_size(text, (count, depth, longest), report);
+    Envelope::check_required(&envelope, report);
+    P::check_required(&payload, report);
+    if !report.wants_value() {
+        return None;
+    }
+    let (envelope, payload) = (Envelope::build(envelope)?, P::build(payload)?.into());
+    let extensions = Tail::build(tail)?.extensions.unwrap_or_default();
+    Some(Event { envelope, payload, extensions, other, text })
 }
 
 /// A member at the top level that neither envelope nor payload knows.
@@ -214,7 +224,7 @@ fn check_declared(envelope: &EnvelopeFields<'_>, tail: &TailFields<'_>, report: 
 }
 
 /// §3.7: what is larger than recommended is served all the same, but said.
-fn check_size(text: &str, count: usize, measure: crate::json::Measure, report: &mut Report) {
+fn check_size(text: &str, (count, depth, longest): (usize, usize, usize), report: &mut Report) {
     if text.len() > soft::BYTES {
         report.warning(
             rule::E21,
@@ -234,23 +244,19 @@ fn check_size(text: &str, count: usize, measure: crate::json::Measure, report: &
             ),
         );
     }
-    if measure.depth > soft::DEPTH {
+    if depth > soft::DEPTH {
         report.warning(
             rule::E21,
-            format_args!(
-                "Nest at most {} levels deep; this message has {}.",
-                soft::DEPTH,
-                measure.depth
-            ),
+            format_args!("Nest at most {} levels deep; this message has {}.", soft::DEPTH, depth),
         );
     }
-    if measure.longest_string > soft::STRING_BYTES {
+    if longest > soft::STRING_BYTES {
         report.warning(
             rule::E21,
             format_args!(
                 "Keep each string within {} bytes; the longest here has {}.",
                 soft::STRING_BYTES,
-                measure.longest_string
+                longest
             ),
         );
     }

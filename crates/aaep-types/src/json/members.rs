@@ -1,9 +1,9 @@
 //! The shallow index of one object.
 
-use smallvec::SmallVec;
 use std::borrow::Cow;
 
-use super::scan::{Fault, FaultKind, Measure, Raw, Scanner};
+use super::marks::Marks;
+use super::scan::{Fault, FaultKind, Raw, Scanner};
 
 /// One member of an object: its name, decoded, and its value, untouched.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,21 +14,28 @@ pub struct Member<'a> {
     pub value: Raw<'a>,
 }
 
+/// How many members an event usually has at most.
+const USUAL: usize = 24;
+
 /// The members of one object, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Members<'a> {
-    list: SmallVec<[Member<'a>; 24]>,
+    list: Vec<Member<'a>>,
     faults: Vec<Fault>,
-    measure: Measure,
+    depth: usize,
 }
 
 impl<'a> Members<'a> {
     /// Indexes the object at the start of `text`, after optional space.
     ///
+    /// Names that stand twice in nested objects are among the faults. In the indexed object itself
+    /// they are not: whoever reads the members meets them there, or asks [`Self::repeated`].
+    ///
     /// Returns the members and how many bytes were read. `None` in place of the members means that
     /// the value is sound JSON but no object.
-    pub fn index(text: &'a str, max_depth: usize) -> Result<(Option<Self>, usize), Fault> {
-        let mut scanner = Scanner::new(text, max_depth);
+    pub fn index(text: &'a str, max_depth: usize) -> Result<(Option<Self>, usize), Box<Fault>> {
+        let marks = Marks::of(text.as_bytes());
+        let mut scanner = Scanner::new(text, marks.words(), max_depth);
         scanner.skip_space();
         match scanner.peek() {
             None => return Err(scanner.fatal(FaultKind::Nothing)),
@@ -38,18 +45,18 @@ impl<'a> Members<'a> {
                 return Ok((None, scanner.offset()));
             }
         }
-        let mut list = SmallVec::new();
-        scanner.object(0, &mut |name, value| list.push(Member { name, value }))?;
-        let (offset, measure) = (scanner.offset(), scanner.measure());
-        Ok((Some(Self { list, faults: scanner.into_faults(), measure }), offset))
+        let mut list = Vec::with_capacity(USUAL);
+        scanner.members(0, |_, name, value| list.push(Member { name: name.decode(), value }))?;
+        let (offset, depth) = (scanner.offset(), scanner.depth());
+        Ok((Some(Self { list, faults: scanner.into_faults(), depth }), offset))
     }
 
     /// Indexes a text that must hold one value and nothing else.
-    pub fn whole(text: &'a str, max_depth: usize) -> Result<Option<Self>, Fault> {
+    pub fn whole(text: &'a str, max_depth: usize) -> Result<Option<Self>, Box<Fault>> {
         let (members, end) = Self::index(text, max_depth)?;
         let rest = &text.as_bytes()[end..];
         match rest.iter().position(|byte| !matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) {
-            Some(more) => Err(Fault { offset: end + more, kind: FaultKind::Trailing }),
+            Some(more) => Err(Box::new(Fault { offset: end + more, kind: FaultKind::Trailing })),
             None => Ok(members),
         }
     }
@@ -77,6 +84,12 @@ impl<'a> Members<'a> {
         self.list.iter()
     }
 
+    /// A name that stands twice.
+    pub fn repeated(&self) -> Option<&str> {
+        let names: Vec<&str> = self.list.iter().map(|member| member.name.as_ref()).collect();
+        crate::list::repeated(&names).map(|index| names[index])
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.list.len()
@@ -87,31 +100,48 @@ impl<'a> Members<'a> {
         self.list.is_empty()
     }
 
+    /// The longest string among the values of this object, in bytes as written.
+    pub fn longest_string(&self) -> usize {
+        let lengths = self.list.iter().map(|member| match member.value {
+            Raw::String(string) => string.raw.len(),
+            _ => 0,
+        });
+        lengths.max().unwrap_or(0)
+    }
+
     /// What was wrong with the text without ending the reading.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
-    /// The sizes seen.
-    pub fn measure(&self) -> Measure {
-        self.measure
+    /// How deep the object is nested, itself included.
+    pub fn depth(&self) -> usize {
+        self.depth
     }
 }
 
 impl<'a> IntoIterator for Members<'a> {
     type Item = Member<'a>;
-    type IntoIter = smallvec::IntoIter<[Member<'a>; 24]>;
+    type IntoIter = std::vec::IntoIter<Member<'a>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.list.into_iter()
     }
 }
 
+/// Hands out the members of an object that a scan has already found sound.
+pub(crate) fn each_member<'a>(text: &'a str, mut member: impl FnMut(Cow<'a, str>, Raw<'a>)) {
+    // The text was scanned before: there is nothing left to fail.
+    let marks = Marks::of(text.as_bytes());
+    let mut scanner = Scanner::new(text, marks.words(), usize::MAX);
+    let _ = scanner.members(0, |_, name, value| member(name.decode(), value));
+}
+
 /// The elements of an array that a scan has already found sound.
 pub(crate) fn elements(text: &str) -> Vec<Raw<'_>> {
     let mut list = Vec::new();
-    // The text was scanned before: there is nothing left to fail.
-    let _ = Scanner::new(text, usize::MAX).array(0, &mut |value| list.push(value));
+    let marks = Marks::of(text.as_bytes());
+    let _ = Scanner::new(text, marks.words(), usize::MAX).array(0, |value| list.push(value));
     list
 }
 
@@ -131,8 +161,14 @@ mod tests {
     #[test]
     fn a_value_that_is_no_object_is_told_apart_from_a_broken_one() {
         assert_eq!(Members::whole("[1]", 8), Ok(None));
-        assert_eq!(Members::whole("  ", 8), Err(Fault { offset: 2, kind: FaultKind::Nothing }));
-        assert_eq!(Members::whole("{} {}", 8), Err(Fault { offset: 3, kind: FaultKind::Trailing }));
+        assert_eq!(
+            Members::whole("  ", 8),
+            Err(Box::new(Fault { offset: 2, kind: FaultKind::Nothing }))
+        );
+        assert_eq!(
+            Members::whole("{} {}", 8),
+            Err(Box::new(Fault { offset: 3, kind: FaultKind::Trailing }))
+        );
     }
 
     #[test]

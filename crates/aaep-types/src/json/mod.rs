@@ -8,6 +8,7 @@
 //! What the grammar alone would let through but nobody can interpret safely is a [`Fault`]:
 //! duplicate names, lone surrogates, integers that do not survive a double.
 
+mod marks;
 mod members;
 mod pointer;
 mod scan;
@@ -16,9 +17,9 @@ mod write;
 
 pub use members::{Member, Members};
 pub use pointer::pointer_at;
-pub use scan::{Fault, FaultKind, Measure, Raw, Scanner};
+pub use scan::{Fault, FaultKind, Raw};
 pub use string::JsonString;
 pub use write::{Writer, write_string};
 
-pub(crate) use members::elements;
+pub(crate) use members::{each_member, elements};
 pub(crate) use pointer::escape as escape_name;

@@ -1,6 +1,6 @@
 //! From a byte offset to a JSON pointer: only needed when something is wrong, so it may be slow.
 
-use super::string::{JsonString, plain_run};
+use super::string::JsonString;
 
 /// The JSON pointer (RFC 6901) of the innermost value or member that the byte at `offset` is in.
 ///
@@ -76,13 +76,8 @@ pub(crate) fn escape(name: &str) -> String {
 }
 
 fn string_end(bytes: &[u8], mut at: usize) -> usize {
-    while at < bytes.len() {
-        at += plain_run(&bytes[at..]).0;
-        match bytes.get(at) {
-            Some(b'\\') => at += 2,
-            Some(b'"') | None => break,
-            Some(_) => at += 1,
-        }
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
     }
     at.min(bytes.len())
 }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::string::{JsonString, code_unit, join, plain_run};
+use super::marks;
+use super::string::{JsonString, code_unit, join};
 
 /// A value as it stands in the text; its grammar has been checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,64 +115,60 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// What a scan saw of the sizes that §3.7 recommends limits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Measure {
-    /// How deep objects and arrays were nested.
-    pub depth: usize,
-    /// The longest string, in bytes as written.
-    pub longest_string: usize,
-}
-
 /// Reads one JSON value after the other from a text.
 #[derive(Debug)]
-pub struct Scanner<'a> {
+pub(super) struct Scanner<'a, 'm> {
     text: &'a str,
+    bytes: &'a [u8],
     at: usize,
     max_depth: usize,
+    depth: usize,
+    /// Whether the text is all ASCII; then so is every string.
+    ascii: bool,
+    marks: &'m [u64],
     faults: Vec<Fault>,
-    measure: Measure,
 }
 
-/// Ends the reading of a value.
-type Scan<T> = Result<T, Fault>;
+/// Ends the reading of a value. The fault is boxed: it is rare, and values stay small.
+type Scan<T> = Result<T, Box<Fault>>;
 
-impl<'a> Scanner<'a> {
-    /// Starts at the beginning of `text`; values nested deeper than `max_depth` are refused.
-    pub fn new(text: &'a str, max_depth: usize) -> Self {
-        Self { text, at: 0, max_depth, faults: Vec::new(), measure: Measure::default() }
+impl<'a, 'm> Scanner<'a, 'm> {
+    /// Starts at the beginning of `text`, whose marks are given; values nested deeper than
+    /// `max_depth` are refused.
+    pub(super) fn new(text: &'a str, marks: &'m [u64], max_depth: usize) -> Self {
+        let bytes = text.as_bytes();
+        let ascii = bytes.is_ascii();
+        Self { text, bytes, at: 0, max_depth, depth: 0, ascii, marks, faults: Vec::new() }
     }
 
     /// How far the scanner has read.
-    pub fn offset(&self) -> usize {
+    pub(super) fn offset(&self) -> usize {
         self.at
     }
 
+    /// How deep objects and arrays were nested so far.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
     /// The faults that did not end the reading.
-    pub fn faults(&self) -> &[Fault] {
-        &self.faults
-    }
-
-    /// The sizes seen so far.
-    pub fn measure(&self) -> Measure {
-        self.measure
-    }
-
     pub(super) fn into_faults(self) -> Vec<Fault> {
         self.faults
     }
 
     #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.bytes.get(self.at).copied()
     }
 
-    pub(super) fn fatal(&self, kind: FaultKind) -> Fault {
-        Fault { offset: self.at, kind }
+    #[cold]
+    pub(super) fn fatal(&self, kind: FaultKind) -> Box<Fault> {
+        Box::new(Fault { offset: self.at, kind })
     }
 
     /// What to say when the byte at hand is not the wanted one.
-    fn surprise(&self) -> Fault {
+    #[cold]
+    fn surprise(&self) -> Box<Fault> {
         self.fatal(if self.at >= self.text.len() {
             FaultKind::Unfinished
         } else {
@@ -181,7 +178,11 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     pub(super) fn skip_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+        while let Some(byte) = self.peek() {
+            // Nearly everything is beyond the space, and ends this with one comparison.
+            if byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                break;
+            }
             self.at += 1;
         }
     }
@@ -197,7 +198,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads the value at hand, checking all of it.
-    pub fn value(&mut self) -> Scan<Raw<'a>> {
+    pub(super) fn value(&mut self) -> Scan<Raw<'a>> {
         self.value_at(0)
     }
 
@@ -206,11 +207,11 @@ impl<'a> Scanner<'a> {
         match self.peek() {
             Some(b'"') => self.string().map(Raw::String),
             Some(b'{') => {
-                self.object(depth, &mut |_, _| {})?;
+                self.object(depth)?;
                 Ok(Raw::Object(&self.text[start..self.at]))
             }
             Some(b'[') => {
-                self.array(depth, &mut |_| {})?;
+                self.array(depth, |_| {})?;
                 Ok(Raw::Array(&self.text[start..self.at]))
             }
             Some(b't') => self.word("true").map(|()| Raw::Bool(true)),
@@ -226,15 +227,30 @@ impl<'a> Scanner<'a> {
         if depth > self.max_depth {
             return Err(self.fatal(FaultKind::TooDeep));
         }
-        self.measure.depth = self.measure.depth.max(depth);
+        self.depth = self.depth.max(depth);
         Ok(depth)
     }
 
-    /// Reads an object that lies `depth` levels below the outermost value.
-    pub(super) fn object(
+    /// Reads an object that lies `depth` levels below the outermost value, looking for names that
+    /// stand twice.
+    fn object(&mut self, depth: usize) -> Scan<()> {
+        let mut names = Names::default();
+        let mut twice = Vec::new();
+        self.members(depth, |offset, name, _| {
+            if !names.insert(name) {
+                twice.push(Fault { offset, kind: FaultKind::DuplicateName });
+            }
+        })?;
+        self.faults.extend(twice);
+        Ok(())
+    }
+
+    /// Reads an object; `member` is given the offset of each name, the name and the value.
+    #[inline]
+    pub(super) fn members(
         &mut self,
         depth: usize,
-        member: &mut dyn FnMut(Cow<'a, str>, Raw<'a>),
+        mut member: impl FnMut(usize, JsonString<'a>, Raw<'a>),
     ) -> Scan<()> {
         let depth = self.enter(depth)?;
         self.expect(b'{')?;
@@ -243,21 +259,17 @@ impl<'a> Scanner<'a> {
             self.at += 1;
             return Ok(());
         }
-        let mut names = Names::default();
         loop {
             let name_at = self.at;
             if self.peek() != Some(b'"') {
                 return Err(self.surprise());
             }
-            let name = self.string()?.decode();
-            if !names.insert(name.clone()) {
-                self.faults.push(Fault { offset: name_at, kind: FaultKind::DuplicateName });
-            }
+            let name = self.string()?;
             self.skip_space();
             self.expect(b':')?;
             self.skip_space();
             let value = self.value_at(depth)?;
-            member(name, value);
+            member(name_at, name, value);
             self.skip_space();
             if self.peek() == Some(b'}') {
                 self.at += 1;
@@ -268,7 +280,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    pub(super) fn array(&mut self, depth: usize, element: &mut dyn FnMut(Raw<'a>)) -> Scan<()> {
+    pub(super) fn array(&mut self, depth: usize, mut element: impl FnMut(Raw<'a>)) -> Scan<()> {
         let depth = self.enter(depth)?;
         self.expect(b'[')?;
         self.skip_space();
@@ -295,32 +307,37 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    #[inline(always)]
     fn string(&mut self) -> Scan<JsonString<'a>> {
-        self.at += 1;
-        let start = self.at;
-        let (mut escaped, mut ascii) = (false, true);
+        let start = self.at + 1;
+        let end = marks::next(self.marks, start);
+        // Nearly every string goes on to its closing quote without an escape.
+        if self.bytes.get(end) != Some(&b'"') {
+            return self.escaped_string(start);
+        }
+        self.at = end + 1;
+        let raw = &self.text[start..end];
+        Ok(JsonString { raw, escaped: false, ascii: self.ascii || raw.is_ascii() })
+    }
+
+    fn escaped_string(&mut self, start: usize) -> Scan<JsonString<'a>> {
+        self.at = start;
         loop {
-            let (run, run_ascii) = plain_run(&self.text.as_bytes()[self.at..]);
-            ascii &= run_ascii;
-            self.at += run;
+            self.at = marks::next(self.marks, self.at).min(self.bytes.len());
             match self.peek() {
                 Some(b'"') => break,
-                Some(b'\\') => {
-                    escaped = true;
-                    self.escape()?;
-                }
+                Some(b'\\') => self.escape()?,
                 Some(_) => return Err(self.fatal(FaultKind::Control)),
                 None => return Err(self.fatal(FaultKind::Unfinished)),
             }
         }
         let raw = &self.text[start..self.at];
-        self.measure.longest_string = self.measure.longest_string.max(raw.len());
         self.at += 1;
-        Ok(JsonString { raw, escaped, ascii })
+        Ok(JsonString { raw, escaped: true, ascii: self.ascii || raw.is_ascii() })
     }
 
     fn escape(&mut self) -> Scan<()> {
-        let rest = &self.text.as_bytes()[self.at..];
+        let rest = &self.bytes[self.at..];
         match rest.get(1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
             Some(b'u') => {
@@ -369,7 +386,7 @@ impl<'a> Scanner<'a> {
         }
         let first = self.peek();
         if self.digits()? > 1 && first == Some(b'0') {
-            return Err(Fault { offset: start, kind: FaultKind::Number });
+            return Err(Box::new(Fault { offset: start, kind: FaultKind::Number }));
         }
         let mut whole = true;
         if self.peek() == Some(b'.') {
@@ -408,46 +425,53 @@ fn survives(number: &str, whole: bool) -> bool {
 /// The names of one object, to find a second one of the same spelling without comparing all pairs.
 #[derive(Default)]
 struct Names<'a> {
-    marks: u64,
-    few: SmallVec<[Cow<'a, str>; 24]>,
-    many: BTreeSet<Cow<'a, str>>,
+    marks: [u64; 4],
+    few: SmallVec<[&'a str; 24]>,
+    many: Option<Box<BTreeSet<Cow<'a, str>>>>,
 }
 
 impl<'a> Names<'a> {
     /// False when the name was there before.
-    fn insert(&mut self, name: Cow<'a, str>) -> bool {
-        if !self.many.is_empty() {
-            return self.many.insert(name);
+    #[inline]
+    fn insert(&mut self, name: JsonString<'a>) -> bool {
+        let simple = !name.escaped && self.many.is_none();
+        if !simple || self.few.len() == self.few.inline_size() {
+            return self.insert_among_many(name);
         }
-        if self.few.len() == self.few.inline_size() {
-            self.many = self.few.drain(..).collect();
-            return self.many.insert(name);
-        }
-        let mark = mark(&name);
-        let new = self.marks & mark == 0 || !self.few.contains(&name);
-        self.marks |= mark;
-        if new {
-            self.few.push(name);
-        }
+        let mark = mark(name.raw);
+        let (word, bit) = (usize::from(mark >> 6), 1 << (mark & 63));
+        let new = self.marks[word] & bit == 0 || !self.few.contains(&name.raw);
+        self.marks[word] |= bit;
+        self.few.push(name.raw);
         new
+    }
+
+    /// An object with many names, or with one that is spelled with escapes.
+    #[cold]
+    fn insert_among_many(&mut self, name: JsonString<'a>) -> bool {
+        let many = self.many.get_or_insert_default();
+        many.extend(self.few.drain(..).map(Cow::Borrowed));
+        many.insert(name.decode())
     }
 }
 
-/// One of 64 bits; names that differ mostly get different ones.
-fn mark(name: &str) -> u64 {
-    let bytes = name.as_bytes();
-    let middle = bytes.get(bytes.len() / 2).copied().unwrap_or(0);
-    let last = bytes.last().copied().unwrap_or(0);
-    let mixed = bytes.len() + 7 * usize::from(middle) + 31 * usize::from(last);
-    1 << (mixed % 64)
+/// One of 256 marks; names that differ mostly get different ones.
+#[inline]
+fn mark(name: &str) -> u8 {
+    let [first, .., last] = name.as_bytes() else { return 0 };
+    let sample = name.len() as u64 & 0xff | u64::from(*first) << 8 | u64::from(*last) << 16;
+    // Fibonacci hashing: the top bits of the product depend on all of the sample.
+    (sample.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::marks::Marks;
 
-    fn scan(text: &str) -> (Result<Raw<'_>, Fault>, Vec<Fault>) {
-        let mut scanner = Scanner::new(text, 8);
+    fn scan(text: &str) -> (Result<Raw<'_>, Box<Fault>>, Vec<Fault>) {
+        let marks = Marks::of(text.as_bytes());
+        let mut scanner = Scanner::new(text, marks.words(), 8);
         let value = scanner.value();
         (value, scanner.into_faults())
     }
@@ -555,9 +579,11 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_string_length_are_measured() {
-        let mut scanner = Scanner::new(r#"{"a":["four"]}"#, 8);
+    fn depth_is_measured() {
+        let text = r#"{"a":["four"]}"#;
+        let marks = Marks::of(text.as_bytes());
+        let mut scanner = Scanner::new(text, marks.words(), 8);
         scanner.value().expect("valid");
-        assert_eq!(scanner.measure(), Measure { depth: 2, longest_string: 4 });
+        assert_eq!(scanner.depth(), 2);
     }
 }

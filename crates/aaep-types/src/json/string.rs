@@ -22,46 +22,10 @@ impl<'a> JsonString<'a> {
     /// The string's value; borrowed unless it has escapes.
     ///
     /// A lone surrogate, which the scanner reports as a fault, becomes U+FFFD.
+    #[inline]
     pub fn decode(&self) -> Cow<'a, str> {
         if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
-}
-
-/// Bytes of `raw` that a string scan has to look at: a quote, a backslash, a control character.
-/// Returns how many bytes precede the first of them, and whether all of those were ASCII.
-pub(super) fn plain_run(bytes: &[u8]) -> (usize, bool) {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    // The classic "is any byte of this word zero" trick. A false positive can only stand above a
-    // true one, so the lowest bit that is set is always exact.
-    const fn zero_bytes(word: u64) -> u64 {
-        word.wrapping_sub(ONES) & !word & HIGH
-    }
-    let mut seen = 0u64;
-    let mut length = 0;
-    let (words, rest) = bytes.as_chunks::<8>();
-    for chunk in words {
-        let word = u64::from_le_bytes(*chunk);
-        let stops = zero_bytes(word ^ (ONES * b'"' as u64))
-            | zero_bytes(word ^ (ONES * b'\\' as u64))
-            | (word.wrapping_sub(ONES * 0x20) & !word & HIGH);
-        if stops != 0 {
-            let before = stops.trailing_zeros() / 8;
-            let kept = word & !(u64::MAX << (before * 8));
-            return (length + before as usize, (seen | kept) & HIGH == 0);
-        }
-        seen |= word;
-        length += 8;
-    }
-    let mut ascii = seen & HIGH == 0;
-    for &byte in rest {
-        if byte == b'"' || byte == b'\\' || byte < 0x20 {
-            break;
-        }
-        ascii &= byte < 0x80;
-        length += 1;
-    }
-    (length, ascii)
 }
 
 fn unescape(raw: &str) -> String {
@@ -141,26 +105,5 @@ mod tests {
     fn a_lone_surrogate_becomes_the_replacement_character() {
         assert_eq!(decode(r"\ud83d!"), "\u{fffd}!");
         assert_eq!(decode(r"\ude00\ud83d"), "\u{fffd}\u{fffd}");
-    }
-
-    #[test]
-    fn a_run_ends_at_the_first_byte_that_matters_wherever_it_stands() {
-        for stop in [b'"', b'\\', 0x00, 0x1f, b'\n'] {
-            for before in 0..40 {
-                let mut bytes = vec![b'x'; before];
-                bytes.push(stop);
-                bytes.extend_from_slice(b"\xc3\xa9 tail \" \\");
-                assert_eq!(plain_run(&bytes), (before, true), "{stop} after {before}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_run_knows_whether_it_is_ascii() {
-        let text = "twelve bytesé and more";
-        assert_eq!(plain_run(text.as_bytes()), (text.len(), false));
-        assert_eq!(plain_run(b"abcdefg\"\xc3\xa9"), (7, true));
-        assert_eq!(plain_run("é\"".as_bytes()), (2, false));
-        assert_eq!(plain_run(b"\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"), (8, true));
     }
 }
