@@ -1,6 +1,6 @@
 //! Allocations per event, for the same contenders as `validate`. A program of its own, because
 //! counting slows every allocation down.
-#![allow(missing_docs)]
+#![allow(clippy::expect_used, missing_docs)]
 
 mod support;
 

@@ -4,7 +4,7 @@
 //! One thread, JSON Lines of about 550 bytes each; once all valid, once with 1 % invalid. The
 //! contenders take turns, several rounds, and each one's best round counts, so that a noisy machine
 //! disturbs all of them alike.
-#![allow(clippy::disallowed_methods, missing_docs)] // a benchmark reads the clock
+#![allow(clippy::disallowed_methods, clippy::expect_used, missing_docs)] // a benchmark reads the clock
 
 mod support;
 

@@ -427,7 +427,7 @@ fn survives(number: &str, whole: bool) -> bool {
 struct Names<'a> {
     marks: [u64; 4],
     few: SmallVec<[&'a str; 24]>,
-    many: Option<Box<BTreeSet<Cow<'a, str>>>>,
+    many: Option<BTreeSet<Cow<'a, str>>>,
 }
 
 impl<'a> Names<'a> {
