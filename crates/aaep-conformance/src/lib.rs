@@ -40,6 +40,7 @@
 //! ```
 
 pub mod published;
+pub mod stream;
 
 /// Runs the example of the README.
 #[cfg(doctest)]

@@ -1,0 +1,113 @@
+//! Numbers and times: the order that a session's events claim for themselves (§3.2.5, §3.4.1).
+
+use aaep_types::{Timestamp, rule};
+
+use super::Weight;
+use super::report::Report;
+
+/// What is known of a session's numbers and of its clock.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    /// Whether the session's first event had a number.
+    numbered: Option<bool>,
+    last: Option<u64>,
+    clock: Option<Timestamp>,
+    hole: bool,
+    mixed: bool,
+}
+
+/// How an event stands to those before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stand {
+    pub(super) complete: bool,
+    /// A request that was asked before we joined is delivered again, out of its turn (decision D28).
+    pub(super) catching_up: bool,
+}
+
+impl Order {
+    pub(super) fn has_hole(&self) -> bool {
+        self.hole
+    }
+
+    pub(super) fn is_numbered(&self) -> bool {
+        self.numbered == Some(true) && !self.mixed
+    }
+
+    /// When the latest event was emitted.
+    pub(super) fn clock(&self) -> Option<Timestamp> {
+        self.clock
+    }
+
+    /// Judges the number of the next event; true if something is missing before it.
+    pub(super) fn number(
+        &mut self,
+        number: Option<Option<u64>>,
+        stand: Stand,
+        report: &mut Report<'_>,
+    ) -> bool {
+        let numbered = *self.numbered.get_or_insert(number.is_some());
+        if numbered != number.is_some() && !self.mixed {
+            self.mixed = true;
+            report.error(
+                rule::E15,
+                "Some events of this session have a sequence number and some have none. \
+                 Number all of them or none.",
+            );
+        }
+        let Some(Some(number)) = number else { return false };
+        let Some(last) = self.last else {
+            self.last = Some(number);
+            return false;
+        };
+        if number <= last {
+            if !stand.catching_up {
+                report.error(rule::E15, backwards(number, last));
+            }
+            return false;
+        }
+        self.last = Some(number);
+        let missing = number - last - 1;
+        if missing > 0 {
+            // enforces: D15
+            self.hole = true;
+            let weight = if stand.complete { Weight::Error } else { Weight::Note };
+            report.add(
+                weight,
+                rule::E15,
+                format!(
+                    "{missing} missing between the sequence numbers {last} and {number}. \
+                     Each event of a session has one more than the event before."
+                ),
+            );
+        }
+        missing > 0
+    }
+
+    /// Judges the time of the next event.
+    pub(super) fn time(&mut self, time: Option<Timestamp>, stand: Stand, report: &mut Report<'_>) {
+        let Some(time) = time else { return };
+        if stand.catching_up {
+            return;
+        }
+        if self.clock.is_some_and(|clock| time < clock) {
+            report.error(
+                rule::E10,
+                "This event is stamped earlier than the one before it. \
+                 Within a session timestamps never go back, even if the clock does.",
+            );
+        }
+        // From here on the new time counts, so that one step back is one finding.
+        self.clock = Some(time);
+    }
+}
+
+fn backwards(number: u64, last: u64) -> String {
+    if number == last {
+        format!("Two events of this session have the sequence number {number}. Each has its own.")
+    } else {
+        format!(
+            "The sequence number {number} comes after {last}. \
+             Each event of a session has one more than the event before."
+        )
+    }
+}
