@@ -20,8 +20,20 @@ pub(super) struct Order {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stand {
     pub(super) complete: bool,
-    /// A request that was asked before we joined is delivered again, out of its turn (decision D28).
-    pub(super) catching_up: bool,
+    /// It may be older than what came before: who joins in mid-session is told the start, the
+    /// latest state and the open requests (decision D28).
+    pub(super) may_be_old: bool,
+}
+
+/// What an event's number says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Its turn, as far as anybody can tell.
+    Next,
+    /// Something is missing before it.
+    Hole,
+    /// Older, and delivered late with good reason.
+    Old,
 }
 
 impl Order {
@@ -38,13 +50,13 @@ impl Order {
         self.clock
     }
 
-    /// Judges the number of the next event; true if something is missing before it.
+    /// Judges the number of the next event.
     pub(super) fn number(
         &mut self,
         number: Option<Option<u64>>,
         stand: Stand,
         report: &mut Report<'_>,
-    ) -> bool {
+    ) -> Step {
         let numbered = *self.numbered.get_or_insert(number.is_some());
         if numbered != number.is_some() && !self.mixed {
             self.mixed = true;
@@ -54,41 +66,38 @@ impl Order {
                  Number all of them or none.",
             );
         }
-        let Some(Some(number)) = number else { return false };
+        let Some(Some(number)) = number else { return Step::Next };
         let Some(last) = self.last else {
             self.last = Some(number);
-            return false;
+            return Step::Next;
         };
+        if number < last && stand.may_be_old {
+            return Step::Old;
+        }
         if number <= last {
-            if !stand.catching_up {
-                report.error(rule::E15, backwards(number, last));
-            }
-            return false;
+            report.error(rule::E15, backwards(number, last));
+            return Step::Next;
         }
         self.last = Some(number);
-        let missing = number - last - 1;
-        if missing > 0 {
-            // enforces: D15
-            self.hole = true;
-            let weight = if stand.complete { Weight::Error } else { Weight::Note };
-            report.add(
-                weight,
-                rule::E15,
-                format!(
-                    "{missing} missing between the sequence numbers {last} and {number}. \
-                     Each event of a session has one more than the event before."
-                ),
-            );
+        if number == last + 1 {
+            return Step::Next;
         }
-        missing > 0
+        // enforces: D15
+        self.hole = true;
+        report.add(
+            if stand.complete { Weight::Error } else { Weight::Note },
+            rule::E15,
+            format!(
+                "Events are missing between the sequence numbers {last} and {number}. \
+                 Each event of a session has one more than the event before."
+            ),
+        );
+        Step::Hole
     }
 
     /// Judges the time of the next event.
-    pub(super) fn time(&mut self, time: Option<Timestamp>, stand: Stand, report: &mut Report<'_>) {
+    pub(super) fn time(&mut self, time: Option<Timestamp>, report: &mut Report<'_>) {
         let Some(time) = time else { return };
-        if stand.catching_up {
-            return;
-        }
         if self.clock.is_some_and(|clock| time < clock) {
             report.error(
                 rule::E10,

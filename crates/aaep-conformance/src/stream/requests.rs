@@ -196,10 +196,15 @@ impl Requests {
         if self.ambiguous { Weight::Note } else { sight.lost }
     }
 
-    /// The weight of what only a complete stream can show: that something did *not* happen, or that
-    /// nobody else replied.
+    /// The weight of what only a complete stream can show: that something did *not* happen.
     fn weight_of_absence(&self, sight: Sight) -> Weight {
         if sight.complete { self.weight(sight) } else { Weight::Note }
+    }
+
+    /// The weight of what contradicts a reply: unless the stream is complete, somebody else's reply
+    /// may have come first.
+    fn weight_against_reply(&self, sight: Sight) -> Weight {
+        if sight.complete { self.weight(sight) } else { self.weight(sight).max(Weight::Warning) }
     }
 
     fn bury(&mut self, at: usize, dead: Dead) {
@@ -242,7 +247,7 @@ impl Requests {
 
     /// Calls that ran although the user said no, or only said yes too late.
     fn judge_suspects(&mut self, sight: Sight, report: &mut Report<'_>) {
-        let weight = self.weight(sight);
+        let weight = self.weight_against_reply(sight);
         for request in &mut self.open {
             let Some(line) = request.suspect.take() else { continue };
             let (rule, why) = if request.late_accept {

@@ -4,7 +4,7 @@ use aaep_types::{EventKind, Heard, Timestamp, rule};
 
 use super::Weight;
 use super::memory::Digest;
-use super::order::{Order, Stand};
+use super::order::{Order, Stand, Step};
 use super::outputs::Outputs;
 use super::report::Report;
 use super::requests::{Answer, Change, Requests, Sight};
@@ -79,15 +79,16 @@ impl Session {
         self.last_line = report.line;
         self.judge_agent(heard, report);
         let time = heard.timestamp();
-        let asked = matches!(said, Said::Asked(_));
-        let stand = Stand {
-            complete: self.complete,
-            catching_up: asked && !self.complete && self.order.has_hole(),
-        };
-        if self.order.number(said::number(heard), stand, report) {
+        let told_again = matches!(said, Said::Started | Said::State { .. } | Said::Asked(_));
+        let seen_in_part = !self.complete && (self.joined || self.order.has_hole());
+        let stand = Stand { complete: self.complete, may_be_old: told_again && seen_in_part };
+        let step = self.order.number(said::number(heard), stand, report);
+        if step == Step::Hole {
             self.states.forget();
         }
-        self.order.time(time, stand, report);
+        if step != Step::Old {
+            self.order.time(time, report);
+        }
         let id = Digest::of(&[heard.event_id()]);
         let ends = matches!(said, Said::Ended(_));
         self.apply(id, said, time, report);
@@ -143,7 +144,10 @@ impl Session {
 
     fn start(&mut self, id: Digest, report: &mut Report<'_>) {
         if self.begun {
-            report.error(
+            // Who joins late is told the start again (decision D28).
+            let again = !self.complete && self.joined && self.start.is_none();
+            report.add(
+                if again { Weight::Note } else { Weight::Error },
                 rule::T1,
                 format!(
                     "This session is started again or late; its first event is on line {}. \

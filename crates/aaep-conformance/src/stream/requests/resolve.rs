@@ -3,7 +3,6 @@
 use aaep_types::rule;
 
 use super::{By, Dead, Request, Requests, Sight, Status};
-use crate::stream::Weight;
 use crate::stream::report::Report;
 use crate::stream::said::{Fate, Outcome};
 use crate::stream::states::{AWAITING_INPUT, CALLING_TOOL};
@@ -139,7 +138,7 @@ impl Requests {
         let vouched = change.outcome.is_some() && !long_past;
         if request.late_accept && !request.ask.default_accept && !vouched {
             report.add(
-                weight,
+                self.weight_against_reply(sight),
                 rule::C1,
                 format!(
                     "The producer goes on with the action of line {line} on an accept that came \
@@ -165,10 +164,9 @@ impl Requests {
 
     /// The only request that could be meant was rejected.
     fn accuse_of_defiance(&mut self, at: usize, sight: Sight, report: &mut Report<'_>) {
-        let strict = self.weight_of_absence(sight);
         let Some(request) = self.open.get(at) else { return };
         report.add(
-            if strict == Weight::Error { Weight::Error } else { Weight::Warning },
+            self.weight_against_reply(sight),
             rule::T24,
             format!(
                 "The request on line {} was rejected, but the state goes on to `calling_tool`. \
