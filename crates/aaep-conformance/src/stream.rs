@@ -20,9 +20,14 @@
 //! # How sure it is
 //!
 //! Filters and shaping leave holes (decision D15), a capture may begin or end anywhere, and a reply
-//! may have come from somebody else. So what a lost message could explain is a [`Weight::Note`],
-//! unless [`Options::complete`] says that nothing was left out. One cause gives one finding: after
-//! a violation the checker goes on from what it saw.
+//! may have come from somebody else. So:
+//!
+//! * Where a session was joined late, where its numbers show a hole, or where a bound of ours was
+//!   reached, what a lost event could explain is a [`Weight::Note`]. A session without numbers shows
+//!   no holes and is believed.
+//! * That something did *not* happen is a note, and that something contradicts a reply is a
+//!   [`Weight::Warning`], unless [`Options::complete`] says that nothing was left out.
+//! * One cause gives one finding: after a violation the checker goes on from what it saw.
 //!
 //! The code map: `checker` tells messages and sessions apart, `said` is the only place that looks
 //! for members by name, `session` leads each event past `order` (numbers, times), `states`, `tools`,

@@ -146,7 +146,6 @@ impl Checker {
                 return false;
             }
             // Judged on as a session of its own, so that one mistake is one finding.
-            self.ended.remove(&key);
             report.error(
                 rule::E8,
                 "This session id belongs to a session that has ended. Every session has its own.",

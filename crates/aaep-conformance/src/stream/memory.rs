@@ -68,13 +68,6 @@ impl<V> Memory<V> {
         true
     }
 
-    pub(super) fn remove(&mut self, key: &Digest) {
-        if self.entries.remove(key).is_some() {
-            // Rare: only a session id that begins anew is taken back.
-            self.order.retain(|kept| kept != key);
-        }
-    }
-
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.len().max(self.order.len())

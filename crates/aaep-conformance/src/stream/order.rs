@@ -41,10 +41,6 @@ impl Order {
         self.hole
     }
 
-    pub(super) fn is_numbered(&self) -> bool {
-        self.numbered == Some(true) && !self.mixed
-    }
-
     /// When the latest event was emitted.
     pub(super) fn clock(&self) -> Option<Timestamp> {
         self.clock

@@ -69,8 +69,7 @@ impl Session {
     }
 
     fn sight(&self) -> Sight {
-        let blind = !self.complete && !self.order.is_numbered();
-        let doubt = self.joined || self.crowded || self.order.has_hole() || blind;
+        let doubt = self.joined || self.crowded || self.order.has_hole();
         Sight { complete: self.complete, lost: if doubt { Weight::Note } else { Weight::Error } }
     }
 

@@ -36,13 +36,17 @@ impl Requests {
             self.judge_suspects(sight, report);
             self.judge_unflagged(report);
         }
-        let named = change.outcome.and_then(|outcome| {
-            Some((self.first(|open| open.ask.event == outcome.request)?, outcome.fate?))
-        });
-        match named {
-            Some((at, fate)) => self.settle(at, fate, change, sight, report),
-            None if change.from == Some(AWAITING_INPUT) => self.guess(change, sight, report),
-            None => self.pass_by(),
+        if let Some(outcome) = change.outcome {
+            // One that is not open here is no reason to resolve another.
+            let Some(at) = self.first(|open| open.ask.event == outcome.request) else { return };
+            if let Some(fate) = outcome.fate {
+                return self.settle(at, fate, change, sight, report);
+            }
+        }
+        if change.from == Some(AWAITING_INPUT) {
+            self.guess(change, sight, report);
+        } else {
+            self.pass_by();
         }
     }
 
@@ -135,8 +139,8 @@ impl Requests {
         let Some(request) = self.open.get(at) else { return };
         let (long_past, line) = (request.is_long_past(change.time), request.line);
         // Said in so many words and in time, it may have been somebody else's accept.
-        let vouched = change.outcome.is_some() && !long_past;
-        if request.late_accept && !request.ask.default_accept && !vouched {
+        let vouched = change.outcome.is_some_and(|outcome| outcome.fate == Some(Fate::Accepted));
+        if request.late_accept && !request.ask.default_accept && (long_past || !vouched) {
             report.add(
                 self.weight_against_reply(sight),
                 rule::C1,

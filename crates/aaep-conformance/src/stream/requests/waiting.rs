@@ -23,6 +23,8 @@ impl Requests {
         while let Some(at) = self.first(|open| is_waiting(open) && waits_too_long(open, time)) {
             self.miss_follow_up(at, sight, report);
         }
+        // Once nothing is open, nothing can be mistaken for another.
+        self.ambiguous &= self.open.iter().any(Request::is_pending);
     }
 
     /// The stream ended.
