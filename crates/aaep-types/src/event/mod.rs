@@ -220,8 +220,13 @@ impl<'a> Event<'a> {
         extensions: &Extensions<'_>,
     ) -> Result<String, Invalid> {
         let text = write(envelope, payload, &Vec::new(), extensions);
-        message::parse_as(text.as_bytes(), &Limits::default(), Reading::Source, read)?;
+        Event::parse_ours(text.as_bytes())?;
         Ok(text)
+    }
+
+    /// Reads one of our own events before it leaves, by the rules that hold at our source.
+    pub fn parse_ours(bytes: &'a [u8]) -> Result<Self, Invalid> {
+        message::parse_as(bytes, &Limits::default(), Reading::Source, read)
     }
 
     /// What every event carries.

@@ -1,0 +1,351 @@
+//! Events: composed, checked by the rules of our source, numbered, stamped, sent on their way.
+
+use aaep_types::json::{Members, Writer};
+use aaep_types::{Event, EventId, EventKind, Payload, SessionId, Timestamp, Urgency, rule};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::clock::Now;
+use crate::engine::{Engine, Timer};
+use crate::io::{Answer, Emitted, Open, Output};
+use crate::principal::Role;
+use crate::record::{Opened, Outcome, Record};
+use crate::refusal::{Blame, Refusal};
+use crate::rules::Rules;
+use crate::session::{Session, state};
+
+/// The members of the envelope, which an agent never writes itself.
+const ENVELOPE: [&str; 13] = [
+    "@context", "aaep_version", "type", "event_id", "session_id", "sequence_number", "timestamp",
+    "producer", "verbosity", "urgency", "localization_hints", "correlation_id", "extensions",
+];
+
+/// The outcome extension (decision D30): which request an event resolves, and how.
+pub(crate) const OUTCOME_URI: &str = "urn:aaep-rs:outcome:v1";
+
+/// An event that is about to be: everything but its envelope.
+pub(crate) struct Draft<'a> {
+    pub(crate) type_name: &'a str,
+    pub(crate) urgency: Urgency,
+    /// The payload's members as JSON, without braces.
+    pub(crate) payload: String,
+    /// The request it resolves.
+    pub(crate) resolves: Option<(u128, Outcome)>,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(kind: EventKind, payload: String) -> Draft<'static> {
+        Draft { type_name: kind.as_str(), urgency: kind.usual_urgency(), payload, resolves: None }
+    }
+
+    /// A state change with a sentence that can be announced.
+    pub(crate) fn state(from: &str, to: &str, summary: &str) -> Draft<'static> {
+        let payload = members(&[("from_state", from), ("to_state", to), ("summary_normal", summary)]);
+        let mut draft = Draft::new(EventKind::StateChanged, payload);
+        draft.urgency = Urgency::Normal;
+        draft
+    }
+
+    pub(crate) fn json(&self, event: u128, number: u64, stamp: Timestamp, session: &Session) -> String {
+        let mut out = Writer::new();
+        out.open('{');
+        out.name("@context");
+        if self.resolves.is_some() {
+            out.json(&format!("[\"{}\",\"{OUTCOME_URI}\"]", aaep_types::CORE_CONTEXT));
+        } else {
+            out.string(aaep_types::CORE_CONTEXT);
+        }
+        out.json(&format!(",\"aaep_version\":\"{}\",\"type\":", aaep_types::AAEP_VERSION));
+        out.string(self.type_name);
+        out.json(&format!(
+            ",\"event_id\":\"{}\",\"session_id\":\"{}\",\"sequence_number\":{number},\"timestamp\":\"{stamp}\",\"producer\":{},\"urgency\":\"{}\",\"localization_hints\":{{\"primary_language\":\"{}\",\"text_direction\":\"auto\"}},",
+            EventId::from_bits(event), session.id, session.producer, self.urgency, session.language,
+        ));
+        out.json(&self.payload);
+        if let Some((request, outcome)) = self.resolves {
+            out.json(&format!(
+                ",\"extensions\":{{\"outcome\":{{\"request_event_id\":\"{}\",\"outcome\":\"{}\"}}}}",
+                EventId::from_bits(request), outcome.as_str(),
+            ));
+        }
+        out.close('}');
+        out.finish()
+    }
+}
+
+/// Members with text values, as JSON without braces.
+pub(crate) fn members(list: &[(&str, &str)]) -> String {
+    let mut out = Writer::new();
+    for (index, (name, value)) in list.iter().enumerate() {
+        if index > 0 {
+            out.comma();
+        }
+        out.name(name);
+        out.string(value);
+    }
+    out.finish()
+}
+
+/// An agent's payload as members without braces; envelope members are refused.
+pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<String, Refusal> {
+    let malformed = |text: String| Refusal::new(Blame::Malformed, rule::E1, text);
+    let members = Members::whole(payload, 64)
+        .map_err(|fault| malformed(format!("{} (byte {})", fault.kind, fault.offset)))?
+        .ok_or_else(|| malformed("A payload is a JSON object.".into()))?;
+    let mut out = Writer::new();
+    for member in members.iter() {
+        if ENVELOPE.contains(&member.name.as_ref()) {
+            let text = format!("Leave `{}` out; the hub fills the envelope.", member.name);
+            return Err(Refusal::new(Blame::Malformed, rule::E19, text));
+        }
+        out.name(&member.name);
+        out.raw(member.value);
+        out.comma();
+    }
+    for (name, value) in more {
+        out.name(name);
+        out.string(value);
+        out.comma();
+    }
+    let mut text = out.finish();
+    text.pop();
+    Ok(text)
+}
+
+impl<R: Rules> Engine<R> {
+    pub(crate) fn open(&mut self, open: Open<'_>, now: Now) -> Result<Answer, Refusal> {
+        if open.agent.role != Role::Agent {
+            return Err(Refusal::new(Blame::NotYours, rule::S6, "Only agents open sessions."));
+        }
+        if self.sessions.len() >= self.limits.sessions {
+            let text = format!("At most {} sessions may be open at once.", self.limits.sessions);
+            return Err(Refusal::new(Blame::Limit, rule::T1, text));
+        }
+        self.needs_journal()?;
+        let id = self.ids.session();
+        let session = Session {
+            id,
+            agent: open.agent.clone(),
+            user: open.agent.user.clone(),
+            producer: open.producer.into(),
+            language: open.language.as_str().into(),
+            next_number: 0,
+            last_stamp: now.wall,
+            state: state::IDLE.into(),
+            tools: BTreeMap::new(),
+            used_calls: BTreeSet::new(),
+            outputs: BTreeMap::new(),
+            pending: BTreeSet::new(),
+            lease_seconds: open.lease_seconds,
+            lease_until: now.boot.after_seconds(open.lease_seconds),
+            prompts: VecDeque::new(),
+            started: "".into(),
+            last_state_event: None,
+        };
+        let draft = Draft::new(EventKind::SessionStarted, members(&[("summary_normal", open.summary)]));
+        let event = self.ids.event();
+        let json: Arc<str> = draft.json(event, 0, now.wall, &session).into();
+        Event::parse_ours(json.as_bytes())?;
+        let needs = self.append(&Record::Opened(Opened {
+            session: id.as_str().into(),
+            agent: session.agent.name.clone(),
+            user: session.user.clone(),
+            producer: session.producer.clone(),
+            language: session.language.clone(),
+            lease_seconds: session.lease_seconds,
+            event: json.clone(),
+            stamp: now.wall.as_micros(),
+        }));
+        self.timers.insert((session.lease_until, Timer::Lease(id)));
+        self.sessions.insert(id, Session { started: json, ..session });
+        self.send(id, draft, event, needs, now);
+        Ok(Answer::Session(id))
+    }
+
+    pub(crate) fn needs_journal(&self) -> Result<(), Refusal> {
+        if self.journal_works {
+            return Ok(());
+        }
+        Err(Refusal::new(Blame::Unavailable, rule::C13, "Nothing can be made durable now; try again later."))
+    }
+
+    /// An agent's event.
+    pub(crate) fn emit(
+        &mut self,
+        id: SessionId,
+        type_name: &str,
+        payload: &str,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
+        let kind = EventKind::parse(type_name);
+        if kind.is_some_and(EventKind::is_terminal) {
+            return self.end(id, type_name, payload, now);
+        }
+        let Some(session) = self.sessions.get(&id) else {
+            return Err(Refusal::new(Blame::NotYours, rule::E8, "There is no such session of yours."));
+        };
+        let needs_call = kind == Some(EventKind::ToolInvoked) && !payload.contains("\"tool_call_id\"");
+        let call = self.ids.tool_call();
+        let more: &[_] = if needs_call { &[("tool_call_id", call.as_str())] } else { &[] };
+        let payload = agent_members(payload, more)?;
+        let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
+        let draft = Draft { type_name, urgency, payload, resolves: None };
+        let event = self.ids.event();
+        let json = draft.json(event, session.next_number.max(1), session.stamp(now), session);
+        let parsed = Event::parse_ours(json.as_bytes())?;
+        session.admits(parsed.payload(), &self.limits)?;
+        let needs = self.note_completed(id, parsed.payload());
+        if let Some(kind) = kind {
+            self.enter_state_for(id, kind, needs, now);
+        }
+        let number = self.send(id, draft, event, needs, now);
+        Ok(Answer::Emitted { number, event })
+    }
+
+    /// The end of a tool call that consent was given for must not be forgotten (I11).
+    fn note_completed(&mut self, id: SessionId, payload: &Payload<'_>) -> u64 {
+        let (Payload::ToolCompleted(completed), Some(session)) = (payload, self.sessions.get(&id)) else {
+            return 0;
+        };
+        let Ok(call) = session.completed_call(completed) else { return 0 };
+        let Some(request) = self.calls.remove(&(id, call)) else { return 0 };
+        if let Some(request) = self.requests.get_mut(&request) {
+            request.status = crate::request::Status::Completed;
+        }
+        self.append(&Record::Completed { session: id.as_str().into(), call: call.as_str().into() })
+    }
+
+    /// T25, D35: the state change that an agent left out.
+    pub(crate) fn enter_state_for(&mut self, id: SessionId, kind: EventKind, needs: u64, now: Now) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        if let Some(wanted) = session.state_before(kind) {
+            let summary = match wanted {
+                state::CALLING_TOOL => "The agent uses a tool.",
+                state::WRITING_OUTPUT => "The agent writes.",
+                state::AWAITING_INPUT => "The agent waits for you.",
+                _ => "The agent hands over.",
+            };
+            let draft = Draft::state(&session.state, wanted, summary);
+            self.send_ours(id, draft, needs, now);
+        }
+    }
+
+    /// Sends an event of our own making.
+    pub(crate) fn send_ours(&mut self, id: SessionId, draft: Draft<'_>, needs: u64, now: Now) {
+        let event = self.ids.event();
+        self.send(id, draft, event, needs, now);
+    }
+
+    /// Numbers, stamps and sends an event that has been checked; the session takes it over.
+    pub(crate) fn send(
+        &mut self,
+        id: SessionId,
+        draft: Draft<'_>,
+        event: u128,
+        needs: u64,
+        now: Now,
+    ) -> u64 {
+        let Some(session) = self.sessions.get_mut(&id) else { return 0 };
+        let stamp = if R::STAMPS_NEVER_DECREASE { session.stamp(now) } else { now.wall };
+        let number = session.next_number;
+        let json: Arc<str> = draft.json(event, number, stamp, session).into();
+        session.next_number += 1;
+        session.last_stamp = stamp;
+        let kind = EventKind::parse(draft.type_name);
+        if let Ok(parsed) = Event::parse(json.as_bytes()) {
+            session.apply(parsed.payload());
+        }
+        if kind == Some(EventKind::StateChanged) {
+            session.last_state_event = Some(json.clone());
+        }
+        let emitted = Emitted {
+            session: id,
+            user: session.user.clone(),
+            number,
+            event,
+            kind,
+            urgency: draft.urgency,
+            about: draft.resolves.map(|(request, _)| request),
+            json,
+        };
+        self.lanes.push(id, needs, Output::Event(emitted));
+        number
+    }
+
+    /// A terminal event, after everything that is still open has been brought to its end.
+    pub(crate) fn end(
+        &mut self,
+        id: SessionId,
+        type_name: &str,
+        payload: &str,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
+        let Some(session) = self.sessions.get(&id) else {
+            return Err(Refusal::new(Blame::NotYours, rule::E8, "There is no such session of yours."));
+        };
+        let kind = EventKind::parse(type_name);
+        let payload = agent_members(payload, &[])?;
+        let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
+        let draft = Draft { type_name, urgency, payload, resolves: None };
+        let event = self.ids.event();
+        Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
+        if R::ENDS_REQUESTS_WITH_SESSION {
+            self.cancel_all(id, now);
+        }
+        self.complete_tools(id, now);
+        self.complete_outputs(id, now);
+        let needs = self.append(&Record::Ended { session: id.as_str().into() });
+        let number = self.send(id, draft, event, needs, now);
+        self.lanes.push(id, needs, Output::Stopped { session: id });
+        if R::NOTHING_AFTER_THE_END {
+            self.forget_session(id);
+        }
+        Ok(Answer::Emitted { number, event })
+    }
+
+    fn forget_session(&mut self, id: SessionId) {
+        if let Some(session) = self.sessions.remove(&id) {
+            self.timers.remove(&(session.lease_until, Timer::Lease(id)));
+        }
+    }
+
+    /// T15: a tool that never returns gets `timeout`.
+    fn complete_tools(&mut self, id: SessionId, now: Now) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        let open: Vec<_> = session.tools.iter().map(|(call, tool)| (*call, tool.clone())).collect();
+        for (call, tool) in open {
+            let payload = members(&[
+                ("tool", &tool),
+                ("tool_call_id", call.as_str()),
+                ("status", "timeout"),
+                ("summary_normal", "The tool did not come back; nobody knows how it ended."),
+            ]);
+            let needs = match self.calls.remove(&(id, call)) {
+                Some(_) => self.append(&Record::Completed {
+                    session: id.as_str().into(),
+                    call: call.as_str().into(),
+                }),
+                None => 0,
+            };
+            self.send_ours(id, Draft::new(EventKind::ToolCompleted, payload), needs, now);
+        }
+    }
+
+    /// T18: an open output is completed before the end.
+    fn complete_outputs(&mut self, id: SessionId, now: Now) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        let open: Vec<_> = session
+            .outputs
+            .iter()
+            .filter(|(_, written)| !written.complete)
+            .map(|(output, written)| (*output, written.position))
+            .collect();
+        for (output, position) in open {
+            let mut payload = format!("\"chunk\":\"\",\"position\":{position},\"complete\":true");
+            if let Some(output) = output {
+                payload.push_str(&format!(",\"output_id\":\"{output}\""));
+            }
+            self.send_ours(id, Draft::new(EventKind::OutputStreaming, payload), 0, now);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The machine itself: one input, then outputs.
+
+use aaep_types::{SessionId, SubscriptionId, rule};
+use std::collections::{BTreeMap, BTreeSet};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::clock::{Boot, Now};
+use crate::ids::{Digest, Ids, Secrets};
+use crate::io::{Answer, Input, Output};
+use crate::lanes::Lanes;
+use crate::limits::Limits;
+use crate::principal::Principal;
+use crate::record::{Outcome, Record};
+use crate::refusal::{Blame, Refusal};
+use crate::request::{Request, Status};
+use crate::rules::{Rules, Sound};
+use crate::session::Session;
+
+/// Something that is due at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// A request's time is up.
+    Deadline(u128),
+    /// Half of a request's time is left, or a tenth (§6.4.3).
+    Countdown(u128, u8),
+    /// An agent has been silent for too long.
+    Lease(SessionId),
+    /// Nobody who could answer has come back (decision D2).
+    Grace(SessionId),
+}
+
+/// A subscription as far as replies are concerned.
+#[derive(Clone, Debug)]
+pub(crate) struct Listener {
+    pub(crate) peer: Principal,
+    pub(crate) confirms: bool,
+    pub(crate) clarifies: bool,
+    pub(crate) connected: bool,
+}
+
+/// The producer's state; see the crate's page for the contract.
+pub struct Engine<R: Rules = Sound> {
+    pub(crate) limits: Limits,
+    pub(crate) ids: Ids,
+    pub(crate) sessions: BTreeMap<SessionId, Session>,
+    pub(crate) requests: BTreeMap<u128, Request>,
+    /// Reply tokens of requests, by the number in them.
+    pub(crate) tokens: BTreeMap<u128, u128>,
+    /// I12: what waits for an answer, by its action.
+    pub(crate) actions: BTreeMap<(SessionId, Digest), u128>,
+    /// Which request a tool call belongs to.
+    pub(crate) calls: BTreeMap<(SessionId, aaep_types::ToolCallId), u128>,
+    pub(crate) listeners: BTreeMap<SubscriptionId, Listener>,
+    pub(crate) timers: BTreeSet<(Boot, Timer)>,
+    pub(crate) lanes: Lanes,
+    pub(crate) next_record: u64,
+    pub(crate) journal_works: bool,
+    /// Replies of each principal within the current second (decision D5).
+    pub(crate) replies: BTreeMap<Arc<str>, (u64, u32)>,
+    rules: PhantomData<R>,
+}
+
+impl<R: Rules> Engine<R> {
+    /// An engine without sessions.
+    pub fn new(secrets: Secrets, limits: Limits) -> Self {
+        Self {
+            limits,
+            ids: Ids::new(secrets),
+            sessions: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            actions: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            lanes: Lanes::default(),
+            next_record: 1,
+            journal_works: true,
+            replies: BTreeMap::new(),
+            rules: PhantomData,
+        }
+    }
+
+    /// Takes one input. A refusal names the rule and has changed nothing.
+    pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
+        // What is due is due before whatever came later (I7).
+        self.fire_due(now);
+        match input {
+            Input::Open(open) => self.open(open, now),
+            Input::Emit { agent, session, type_name, payload } => {
+                self.touch(agent, session, now)?;
+                self.emit(session, type_name, payload, now)
+            }
+            Input::Ask(ask) => {
+                self.touch(ask.agent, ask.session, now)?;
+                self.ask(ask, now)
+            }
+            Input::Withdraw { agent, request } => {
+                self.own_request(agent, request, now)?;
+                self.withdraw(request, now)
+            }
+            Input::Invoke { agent, request, arguments } => {
+                self.own_request(agent, request, now)?;
+                self.invoke(request, arguments, now)
+            }
+            Input::Touch { agent, session } => self.touch(agent, session, now).map(|()| Answer::Done),
+            Input::Message { peer, bytes, call } => self.message(peer, bytes, call, now),
+            Input::Joined { peer, subscription, confirms, clarifies } => {
+                self.joined(peer, subscription, confirms, clarifies)
+            }
+            Input::Lost { subscription } => self.lost(subscription, now),
+            Input::Left { subscription } => self.left(subscription, now),
+            Input::Persisted { number } => {
+                self.lanes.persisted(number.min(self.next_record - 1));
+                Ok(Answer::Done)
+            }
+            Input::JournalFailed => {
+                self.journal_works = false;
+                Ok(Answer::Done)
+            }
+            Input::JournalWorks => {
+                self.journal_works = true;
+                Ok(Answer::Done)
+            }
+            Input::Tick => Ok(Answer::Done),
+        }
+    }
+
+    /// The next thing to do outside.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.lanes.pop()
+    }
+
+    /// When to come back with [`Input::Tick`] at the latest.
+    pub fn next_deadline(&self) -> Option<Boot> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// Where a request stands.
+    pub fn status(&self, request: u128) -> Option<Status> {
+        self.requests.get(&request).map(|request| request.status)
+    }
+
+    /// How many sessions are open.
+    pub fn open_sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// How many requests wait.
+    pub fn pending_requests(&self) -> usize {
+        self.actions.len()
+    }
+
+    /// Hands a record to the journal and returns its number.
+    pub(crate) fn append(&mut self, record: &Record) -> u64 {
+        let number = self.next_record;
+        self.next_record += 1;
+        self.lanes.push_now(Output::Append { number, bytes: record.encode(number) });
+        if R::HOLDS_UNTIL_DURABLE { number } else { 0 }
+    }
+
+    fn fire_due(&mut self, now: Now) {
+        while let Some(&(at, timer)) = self.timers.first() {
+            if at > now.boot {
+                break;
+            }
+            self.timers.pop_first();
+            match timer {
+                Timer::Deadline(request) => self.time_is_up(request, now),
+                Timer::Countdown(request, percent) => self.count_down(request, percent, now),
+                Timer::Lease(session) => self.lease_ran_out(session, now),
+                Timer::Grace(session) => self.grace_ran_out(session, now),
+            }
+        }
+    }
+
+    /// The agent's session, with its lease renewed; somebody else's looks like none at all.
+    fn touch(&mut self, agent: &Principal, session: SessionId, now: Now) -> Result<(), Refusal> {
+        let Some(known) = self.sessions.get_mut(&session).filter(|known| known.agent == *agent)
+        else {
+            return Err(Refusal::new(Blame::NotYours, rule::E8, "There is no such session of yours."));
+        };
+        let old = (known.lease_until, Timer::Lease(session));
+        known.lease_until = now.boot.after_seconds(known.lease_seconds);
+        let new = (known.lease_until, Timer::Lease(session));
+        self.timers.remove(&old);
+        self.timers.insert(new);
+        Ok(())
+    }
+
+    fn own_request(&mut self, agent: &Principal, request: u128, now: Now) -> Result<(), Refusal> {
+        let no_such = || Refusal::new(Blame::NotYours, rule::C1, "There is no such request of yours.");
+        let session = self.requests.get(&request).ok_or_else(no_such)?.session;
+        self.touch(agent, session, now).map_err(|_| no_such())
+    }
+
+    fn lease_ran_out(&mut self, session: SessionId, now: Now) {
+        let payload = r#"{"error_category":"unknown","summary_normal":"The agent stopped answering."}"#;
+        // Our own words are valid; there is nobody to tell if they were not.
+        let _ = self.end(session, "aaep:agent.session.errored", payload, now);
+    }
+
+    /// §6.4: no answer in time, so the default counts; never as consent to something irreversible.
+    fn time_is_up(&mut self, number: u128, now: Now) {
+        let Some(request) = self.requests.get(&number).filter(|request| request.status == Status::Pending)
+        else {
+            return;
+        };
+        // enforces: I9, D11
+        let runs = request.default_accept && (!request.irreversible || !R::SILENCE_IS_NO);
+        self.resolve(number, Outcome::TimedOut, runs, "timeout", now);
+    }
+}

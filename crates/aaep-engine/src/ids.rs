@@ -1,0 +1,125 @@
+//! Identifiers and reply tokens, made from secrets that the caller drew.
+
+use aaep_types::{EventId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest as _, Sha256};
+
+/// What the caller draws from the operating system's randomness.
+#[derive(Clone)]
+pub struct Secrets {
+    /// Fresh at every start: from it all identifiers are made, so that none is ever used again.
+    pub seed: [u8; 32],
+    /// The same for the life of a store: from it reply tokens are made, so that they need not be
+    /// stored and are the same after a restart.
+    pub token_key: [u8; 32],
+}
+
+/// Makes identifiers one after the other.
+pub(crate) struct Ids {
+    secrets: Secrets,
+    made: u64,
+}
+
+impl Ids {
+    pub(crate) fn new(secrets: Secrets) -> Self {
+        Self { secrets, made: 0 }
+    }
+
+    fn bits(&mut self) -> u128 {
+        self.made += 1;
+        let mut hash = Sha256::new();
+        hash.update(self.secrets.seed);
+        hash.update(self.made.to_le_bytes());
+        first_16(&hash.finalize())
+    }
+
+    pub(crate) fn event(&mut self) -> u128 {
+        self.bits()
+    }
+
+    pub(crate) fn session(&mut self) -> SessionId {
+        SessionId::from_bits(self.bits())
+    }
+
+    pub(crate) fn subscription(&mut self) -> SubscriptionId {
+        SubscriptionId::from_bits(self.bits())
+    }
+
+    pub(crate) fn tool_call(&mut self) -> ToolCallId {
+        ToolCallId::from_bits(self.bits())
+    }
+
+    /// C6: 128 bits that nobody can guess without the key, and that no other event ever gets.
+    pub(crate) fn token_bits(&self, event: u128) -> u128 {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.secrets.token_key) else {
+            return 0; // HMAC takes keys of any length.
+        };
+        mac.update(EventId::from_bits(event).as_str().as_bytes());
+        first_16(&mac.finalize().into_bytes())
+    }
+}
+
+/// The number in a token of ours; none of ours looks different.
+pub(crate) fn token_number(token: &ReplyToken) -> Option<u128> {
+    number_of(token.as_str(), "rpl_")
+}
+
+/// The number in an event id of ours.
+pub(crate) fn event_number(id: &str) -> Option<u128> {
+    number_of(id, "evt_")
+}
+
+fn number_of(text: &str, prefix: &str) -> Option<u128> {
+    let digits = text.strip_prefix(prefix)?;
+    let ours = digits.len() == 32 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if ours { u128::from_str_radix(digits, 16).ok() } else { None }
+}
+
+fn first_16(bytes: &[u8]) -> u128 {
+    bytes.first_chunk::<16>().map_or(0, |chunk| u128::from_be_bytes(*chunk))
+}
+
+/// What consent is bound to: the tool and the exact bytes of its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// SHA-256 over a version tag, the tool's name with its length, and the arguments as they are.
+    pub fn of(tool: &str, arguments: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(b"aaep-action-v1\0");
+        hash.update((tool.len() as u64).to_be_bytes());
+        hash.update(tool.as_bytes());
+        hash.update(arguments.as_bytes());
+        let mut digest = [0; 32];
+        digest.copy_from_slice(&hash.finalize());
+        Self(digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids() -> Ids {
+        Ids::new(Secrets { seed: [7; 32], token_key: [9; 32] })
+    }
+
+    // covers: C6, I25
+    #[test]
+    fn no_two_identifiers_are_the_same_and_tokens_follow_from_events() {
+        let mut ids = ids();
+        let (first, second) = (ids.event(), ids.event());
+        assert_ne!(first, second);
+        assert_ne!(ids.token_bits(first), ids.token_bits(second));
+        assert_eq!(ids.token_bits(first), self::ids().token_bits(first));
+        let token = ReplyToken::from_bits(ids.token_bits(first));
+        assert_eq!(token_number(&token), Some(ids.token_bits(first)));
+    }
+
+    #[test]
+    fn a_digest_tells_tool_and_arguments_apart_byte_for_byte() {
+        assert_ne!(Digest::of("pay", "{\"a\":1}"), Digest::of("pay", "{\"a\": 1}"));
+        assert_ne!(Digest::of("pay", "x"), Digest::of("payx", ""));
+    }
+}

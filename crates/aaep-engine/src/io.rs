@@ -1,0 +1,215 @@
+//! What goes in and what comes out.
+
+use aaep_types::{EventKind, LanguageTag, SessionId, SubscriptionId, ToolCallId, Urgency};
+use std::sync::Arc;
+
+use crate::ids::Digest;
+use crate::principal::Principal;
+use crate::record::Outcome;
+
+/// Something that happened outside.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Input<'a> {
+    /// An agent begins a session.
+    Open(Open<'a>),
+    /// An agent emits an event.
+    Emit {
+        /// Who.
+        agent: &'a Principal,
+        /// In which session.
+        session: SessionId,
+        /// The event's type.
+        type_name: &'a str,
+        /// Its payload: a JSON object without envelope members.
+        payload: &'a str,
+    },
+    /// An agent asks.
+    Ask(Ask<'a>),
+    /// An agent no longer needs an answer.
+    Withdraw {
+        /// Who.
+        agent: &'a Principal,
+        /// Which request.
+        request: u128,
+    },
+    /// An agent is about to run what was accepted.
+    Invoke {
+        /// Who.
+        agent: &'a Principal,
+        /// Which request.
+        request: u128,
+        /// The arguments it means to run, to be compared byte for byte.
+        arguments: Option<&'a str>,
+    },
+    /// An agent is still there.
+    Touch {
+        /// Who.
+        agent: &'a Principal,
+        /// In which session.
+        session: SessionId,
+    },
+    /// A message of a subscriber: a reply, or one of our extension messages.
+    Message {
+        /// Who sent it, as the transport found out.
+        peer: &'a Principal,
+        /// The message as it came.
+        bytes: &'a [u8],
+        /// Names the call, so that its answer can be told.
+        call: u64,
+    },
+    /// A subscription came to be; the handshake is done.
+    Joined {
+        /// Whose it is.
+        peer: &'a Principal,
+        /// Its id.
+        subscription: SubscriptionId,
+        /// Whether it may answer confirmations.
+        confirms: bool,
+        /// Whether it may answer clarifications.
+        clarifies: bool,
+    },
+    /// A subscription lost its connection.
+    Lost {
+        /// Which.
+        subscription: SubscriptionId,
+    },
+    /// A subscription was closed.
+    Left {
+        /// Which.
+        subscription: SubscriptionId,
+    },
+    /// Every record up to this number is durable.
+    Persisted {
+        /// The number.
+        number: u64,
+    },
+    /// The journal cannot be written now.
+    JournalFailed,
+    /// The journal can be written again; nothing of what failed was kept.
+    JournalWorks,
+    /// Time passed.
+    Tick,
+}
+
+/// A session to begin.
+#[derive(Clone, Debug)]
+pub struct Open<'a> {
+    /// Who.
+    pub agent: &'a Principal,
+    /// The producer object of its events, as JSON.
+    pub producer: &'a str,
+    /// What it is about, in a sentence.
+    pub summary: &'a str,
+    /// The language of its texts.
+    pub language: LanguageTag<'a>,
+    /// How long the agent may stay silent before the session counts as failed.
+    pub lease_seconds: u64,
+}
+
+/// A request to make.
+#[derive(Clone, Debug)]
+pub struct Ask<'a> {
+    /// Who.
+    pub agent: &'a Principal,
+    /// In which session.
+    pub session: SessionId,
+    /// Confirmation or clarification.
+    pub kind: EventKind,
+    /// The tool that would run; empty for a question.
+    pub tool: &'a str,
+    /// Its exact arguments, as JSON text; consent is bound to these bytes.
+    pub arguments: &'a str,
+    /// The event's payload without the reply token, as JSON.
+    pub payload: &'a str,
+}
+
+/// The immediate answer to an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// Done.
+    Done,
+    /// The session that was opened.
+    Session(SessionId),
+    /// The event that was emitted.
+    Emitted {
+        /// Its number in the session.
+        number: u64,
+        /// The number in its id.
+        event: u128,
+    },
+    /// The request that now waits, or that waited already.
+    Waiting {
+        /// Names it.
+        request: u128,
+        /// What consent will be bound to.
+        digest: Digest,
+        /// Whether the same had been asked before and still waits.
+        again: bool,
+    },
+}
+
+/// Something to be done outside, in this order.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Output {
+    /// Append this record to the journal; say [`Input::Persisted`] when it is durable.
+    Append {
+        /// Its number; they follow each other.
+        number: u64,
+        /// The record.
+        bytes: Vec<u8>,
+    },
+    /// Tell everybody who may hear it.
+    Event(Emitted),
+    /// Tell the agent what became of its request.
+    Decided {
+        /// Which.
+        request: u128,
+        /// What became of it.
+        outcome: Outcome,
+        /// Whether the action may run.
+        runs: bool,
+    },
+    /// Hand the action back to the agent: it may run now, once.
+    Granted {
+        /// The request that was accepted.
+        request: u128,
+        /// The call under which it runs.
+        call: ToolCallId,
+        /// The arguments that were confirmed; run these.
+        arguments: Arc<str>,
+    },
+    /// The sender of a message gets its answer, the same for every message (decision D5).
+    Noted {
+        /// The call.
+        call: u64,
+    },
+    /// The session is over; whatever the agent still does, it does for nobody.
+    Stopped {
+        /// Which.
+        session: SessionId,
+    },
+}
+
+/// An event on its way to subscribers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Emitted {
+    /// Its session.
+    pub session: SessionId,
+    /// Whose session it is.
+    pub user: Arc<str>,
+    /// Its place in the session.
+    pub number: u64,
+    /// The number in its id.
+    pub event: u128,
+    /// Which of the twelve; `None` for an extension's.
+    pub kind: Option<EventKind>,
+    /// How soon it has to be heard.
+    pub urgency: Urgency,
+    /// The request that this event resolves or shows, if any.
+    pub about: Option<u128>,
+    /// The event itself.
+    pub json: Arc<str>,
+}

@@ -1,0 +1,88 @@
+//! Outputs on their way out. Each session has a lane; an output that relies on a record waits in it
+//! until that record is durable, and what comes after it waits behind it, so that the order holds.
+
+use aaep_types::SessionId;
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::io::Output;
+
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    ready: VecDeque<Output>,
+    held: BTreeMap<SessionId, VecDeque<(u64, Output)>>,
+    /// Answers to messages; they belong to no session.
+    noted: VecDeque<(u64, Output)>,
+    persisted: u64,
+}
+
+impl Lanes {
+    /// Ready at once, whatever else waits: journal records.
+    pub(crate) fn push_now(&mut self, output: Output) {
+        self.ready.push_back(output);
+    }
+
+    /// Ready when the record `needs` is durable and everything before it in the session is out.
+    pub(crate) fn push(&mut self, session: SessionId, needs: u64, output: Output) {
+        match self.held.get_mut(&session) {
+            Some(lane) => lane.push_back((needs, output)),
+            None if needs <= self.persisted => self.ready.push_back(output),
+            None => drop(self.held.insert(session, VecDeque::from([(needs, output)]))),
+        }
+    }
+
+    /// Ready when the record `needs` is durable.
+    pub(crate) fn push_noted(&mut self, needs: u64, output: Output) {
+        if needs <= self.persisted {
+            self.ready.push_back(output);
+        } else {
+            self.noted.push_back((needs, output));
+        }
+    }
+
+    /// Records up to this number are durable.
+    pub(crate) fn persisted(&mut self, number: u64) {
+        self.persisted = self.persisted.max(number);
+        let durable = self.persisted;
+        while let Some((_, output)) = self.noted.pop_front_if(|(needs, _)| *needs <= durable) {
+            self.ready.push_back(output);
+        }
+        let ready = &mut self.ready;
+        self.held.retain(|_, lane| {
+            while let Some((_, output)) = lane.pop_front_if(|(needs, _)| *needs <= durable) {
+                ready.push_back(output);
+            }
+            !lane.is_empty()
+        });
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Output> {
+        self.ready.pop_front()
+    }
+
+    pub(crate) fn durable(&self) -> u64 {
+        self.persisted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noted(call: u64) -> Output {
+        Output::Noted { call }
+    }
+
+    // covers: I10, I19
+    #[test]
+    fn what_follows_a_held_output_of_its_session_waits_behind_it() {
+        let (one, two) = (SessionId::from_bits(1), SessionId::from_bits(2));
+        let mut lanes = Lanes::default();
+        lanes.push(one, 1, noted(1));
+        lanes.push(one, 0, noted(2));
+        lanes.push(two, 0, noted(3));
+        assert_eq!(lanes.pop(), Some(noted(3)));
+        assert_eq!(lanes.pop(), None);
+        lanes.persisted(1);
+        assert_eq!((lanes.pop(), lanes.pop()), (Some(noted(1)), Some(noted(2))));
+    }
+}

@@ -1,0 +1,283 @@
+//! Requests: asked, resolved, spent (§6).
+
+use aaep_types::{EventKind, Event, Payload, ReplyToken, SessionId, ToolName, Urgency, rule};
+
+use crate::clock::{Boot, Now};
+use crate::emit::{Draft, agent_members, members};
+use crate::engine::{Engine, Timer};
+use crate::ids::Digest;
+use crate::io::{Answer, Ask, Output};
+use crate::record::{Asked, Outcome, Record};
+use crate::refusal::{Blame, Refusal};
+use crate::request::{Request, Status};
+use crate::rules::Rules;
+use crate::session::state;
+
+impl<R: Rules> Engine<R> {
+    /// Asks, or returns the request that asks the same already.
+    pub(crate) fn ask(&mut self, ask: Ask<'_>, now: Now) -> Result<Answer, Refusal> {
+        let confirmation = match ask.kind {
+            EventKind::AwaitingConfirmation => true,
+            EventKind::AwaitingClarification => false,
+            _ => return Err(Refusal::new(Blame::Malformed, rule::C1, "Ask for a confirmation or a clarification.")),
+        };
+        if ask.arguments.len() > self.limits.argument_bytes {
+            let text = format!("Arguments may have at most {} bytes.", self.limits.argument_bytes);
+            return Err(Refusal::new(Blame::Limit, rule::E21, text));
+        }
+        if confirmation && ToolName::parse(ask.tool).is_err() {
+            return Err(Refusal::new(Blame::Malformed, rule::T11, "Name the tool that would run."));
+        }
+        let digest = if confirmation { Digest::of(ask.tool, ask.arguments) } else { Digest::of("", ask.payload) };
+        // enforces: C4, I12
+        if let Some(&request) = self.actions.get(&(ask.session, digest)).filter(|_| R::ONE_PENDING_PER_ACTION) {
+            return Ok(Answer::Waiting { request, digest, again: true });
+        }
+        self.needs_journal()?;
+        if self.actions.len() >= self.limits.pending_requests {
+            let text = format!("At most {} requests may wait at once.", self.limits.pending_requests);
+            return Err(Refusal::new(Blame::Limit, rule::C4, text));
+        }
+        let limits = self.limits;
+        let Some(session) = self.sessions.get_mut(&ask.session) else {
+            return Err(Refusal::new(Blame::NotYours, rule::E8, "There is no such session of yours."));
+        };
+        session.admits_prompt(now, &limits)?;
+        let (stamp, user_number) = (session.stamp(now), session.next_number);
+        let number = self.ids.event();
+        let token_bits = self.ids.token_bits(number);
+        let token = ReplyToken::from_bits(token_bits);
+        let payload = agent_members(ask.payload, &[("reply_token", token.as_str())])?;
+        let draft = Draft { type_name: ask.kind.as_str(), urgency: Urgency::Critical, payload, resolves: None };
+        let Some(session) = self.sessions.get(&ask.session) else { return Ok(Answer::Done) };
+        let json = draft.json(number, user_number.max(1), stamp, session);
+        let request = request_of(&Event::parse_ours(json.as_bytes())?, &ask, digest, stamp, now)?;
+        Ok(self.begin_waiting(request, draft, number, token_bits, now))
+    }
+
+    /// The request exists from here on; nothing can fail any more.
+    fn begin_waiting(
+        &mut self,
+        request: Request,
+        draft: Draft<'_>,
+        number: u128,
+        token: u128,
+        now: Now,
+    ) -> Answer {
+        let (id, digest) = (request.session, request.digest);
+        let inserted = self.sessions.get(&id).map_or(0, |session| u64::from(session.state_before(request.kind).is_some()));
+        let next_number = self.sessions.get(&id).map_or(0, |session| session.next_number + inserted + 1);
+        let without_token = draft.payload.replace(ReplyToken::from_bits(token).as_str(), "");
+        let needs = self.append(&Record::Asked(Asked {
+            request: number,
+            session: id.as_str().into(),
+            confirmation: request.kind == EventKind::AwaitingConfirmation,
+            tool: request.tool.clone(),
+            arguments: request.arguments.clone(),
+            event: without_token.into(),
+            stamp: request.stamp.as_micros(),
+            timeout_seconds: request.timeout_seconds,
+            default_accept: request.default_accept,
+            irreversible: request.irreversible,
+            next_number,
+        }));
+        self.enter_state_for(id, request.kind, needs, now);
+        self.send(id, draft, number, needs, now);
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.pending.insert(number);
+            session.prompts.push_back(now.boot);
+        }
+        self.watch(number, &request);
+        self.tokens.insert(token, number);
+        self.actions.insert((id, digest), number);
+        self.requests.insert(number, request);
+        Answer::Waiting { request: number, digest, again: false }
+    }
+
+    /// Sets the timers of a request that waits.
+    pub(crate) fn watch(&mut self, number: u128, request: &Request) {
+        self.timers.insert((request.deadline, Timer::Deadline(number)));
+        for (percent, at) in countdowns(request) {
+            self.timers.insert((at, Timer::Countdown(number, percent)));
+        }
+    }
+
+    /// The one place where a request ends: its token is dead, and everybody is told how it ended.
+    pub(crate) fn resolve(&mut self, number: u128, outcome: Outcome, runs: bool, by: &str, now: Now) {
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        request.status = Status::Resolved { outcome, runs };
+        request.event = None;
+        let (id, action) = (request.session, request.action.clone());
+        let timers: Vec<_> = countdowns(request).map(|(percent, at)| (at, Timer::Countdown(number, percent))).collect();
+        self.timers.remove(&(request.deadline, Timer::Deadline(number)));
+        for timer in timers {
+            self.timers.remove(&timer);
+        }
+        self.actions.remove(&(id, self.requests.get(&number).map_or(Digest([0; 32]), |request| request.digest)));
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.pending.remove(&number);
+        let more = !session.pending.is_empty();
+        let stamp = session.stamp(now).as_micros();
+        let next_number = session.next_number + 1 + u64::from(more);
+        let record = Record::Resolved { request: number, outcome, runs, by: by.into(), next_number, stamp };
+        let needs = self.append(&record);
+        if R::SHOWS_RESOLUTIONS {
+            self.show_resolution(id, number, (outcome, runs), &action, more, needs, now);
+        }
+        self.lanes.push(id, needs, Output::Decided { request: number, outcome, runs });
+    }
+
+    /// C23, D30: the state leaves `awaiting_input` with the outcome, and returns to it while more waits.
+    #[allow(clippy::too_many_arguments)] // one event, said in full
+    fn show_resolution(
+        &mut self,
+        id: SessionId,
+        number: u128,
+        (outcome, runs): (Outcome, bool),
+        action: &str,
+        more: bool,
+        needs: u64,
+        now: Now,
+    ) {
+        let next = if runs { state::CALLING_TOOL } else { state::THINKING };
+        let what = match (outcome, runs) {
+            (Outcome::Accepted, _) => "Accepted",
+            (Outcome::Rejected, _) => "Rejected",
+            (Outcome::TimedOut, true) => "No answer in time; going on, as announced",
+            (Outcome::TimedOut, false) => "No answer in time; not done",
+            (Outcome::Cancelled, _) => "No longer needed",
+            (Outcome::Superseded, _) => "Asked again with more time",
+        };
+        let mut summary: String = format!("{what}: {action}");
+        summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
+        let mut draft = Draft::state(state::AWAITING_INPUT, next, &summary);
+        draft.resolves = Some((number, outcome));
+        self.send_ours(id, draft, needs, now);
+        if more {
+            let back = Draft::state(next, state::AWAITING_INPUT, "The agent still waits for you.");
+            self.send_ours(id, back, needs, now);
+        }
+    }
+
+    pub(crate) fn withdraw(&mut self, number: u128, now: Now) -> Result<Answer, Refusal> {
+        if self.status(number) != Some(Status::Pending) {
+            return Err(Refusal::order(rule::C24, "This request no longer waits; there is nothing to withdraw."));
+        }
+        self.needs_journal()?;
+        self.resolve(number, Outcome::Cancelled, false, "agent", now);
+        Ok(Answer::Done)
+    }
+
+    /// I13: nothing of a session stays pending when it ends.
+    pub(crate) fn cancel_all(&mut self, id: SessionId, now: Now) {
+        let pending: Vec<u128> = self.sessions.get(&id).map(|session| session.pending.iter().copied().collect()).unwrap_or_default();
+        for number in pending {
+            self.resolve(number, Outcome::Cancelled, false, "session", now);
+        }
+    }
+
+    /// Spends an approval: the only way to an irreversible `tool.invoked`.
+    pub(crate) fn invoke(
+        &mut self,
+        number: u128,
+        arguments: Option<&str>,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
+        self.needs_journal()?;
+        let Some(request) = self.requests.get(&number) else { return Ok(Answer::Done) };
+        let spent = matches!(request.status, Status::Invoked | Status::Completed);
+        let approved = matches!(request.status, Status::Resolved { runs: true, .. });
+        // enforces: T12, C1, I1
+        if !(approved || spent && !R::SPENDS_ONCE) {
+            return Err(Refusal::order(rule::T12, "There is no approval to spend: ask, and wait for a yes; each is good for one run."));
+        }
+        if let Some(arguments) = arguments.filter(|_| R::CHECKS_DIGEST) {
+            if Digest::of(&request.tool, arguments) != request.digest {
+                return Err(Refusal::order(rule::T12, "These are not the arguments that were confirmed; ask again for these."));
+            }
+        }
+        let (id, tool, irreversible) = (request.session, request.tool.clone(), request.irreversible);
+        let run = arguments.filter(|_| !R::CHECKS_DIGEST).map_or_else(|| request.arguments.clone(), Into::into);
+        let action = request.action.clone();
+        let Some(session) = self.sessions.get(&id) else {
+            return Err(Refusal::order(rule::T1, "The session is over."));
+        };
+        session.admits_another_tool(&self.limits)?;
+        let call = self.ids.tool_call();
+        let mut payload = members(&[("tool", &tool), ("tool_call_id", call.as_str()), ("summary_normal", &action)]);
+        payload.push_str(if irreversible { ",\"irreversible\":true" } else { ",\"irreversible\":false" });
+        let inserted = u64::from(session.state_before(EventKind::ToolInvoked).is_some());
+        let (next_number, stamp) = (session.next_number + inserted + 1, session.stamp(now).as_micros());
+        let record = Record::Invoked { request: number, call: call.as_str().into(), next_number, stamp };
+        let needs = self.append(&record);
+        if let Some(request) = self.requests.get_mut(&number) {
+            request.status = Status::Invoked;
+        }
+        self.calls.insert((id, call), number);
+        self.enter_state_for(id, EventKind::ToolInvoked, needs, now);
+        self.send_ours(id, Draft::new(EventKind::ToolInvoked, payload), needs, now);
+        self.lanes.push(id, needs, Output::Granted { request: number, call, arguments: run });
+        Ok(Answer::Done)
+    }
+
+    /// §6.4.3: how much time is left, said at half and at a tenth.
+    pub(crate) fn count_down(&mut self, number: u128, percent: u8, now: Now) {
+        let Some(request) = self.requests.get(&number).filter(|request| request.status == Status::Pending) else {
+            return;
+        };
+        let left = request.deadline.0.saturating_sub(now.boot.0) / 1_000_000;
+        let (id, action) = (request.session, request.action.clone());
+        let summary = format!("{left} seconds left to answer: {action}");
+        let progress = members(&[("description", &format!("{left} seconds left to answer."))]);
+        let payload = format!("\"progress\":{{\"percent\":{},{progress}}},{}", 100 - percent, members(&[("summary_normal", &summary)]));
+        self.send_ours(id, Draft::new(EventKind::ProgressUpdated, payload), 0, now);
+    }
+}
+
+/// When the countdown of a request is said: only for waits over a minute.
+fn countdowns(request: &Request) -> impl Iterator<Item = (u8, Boot)> + use<> {
+    let (start, length) = (request.asked_at.0, request.deadline.0.saturating_sub(request.asked_at.0));
+    let long = request.timeout_seconds > 60;
+    [50u8, 10].into_iter().filter(move |_| long).map(move |percent| {
+        (percent, Boot(start + length / 100 * u64::from(100 - percent)))
+    })
+}
+
+/// The request that an event makes.
+fn request_of(
+    event: &Event<'_>,
+    ask: &Ask<'_>,
+    digest: Digest,
+    stamp: aaep_types::Timestamp,
+    now: Now,
+) -> Result<Request, Refusal> {
+    let (action, timeout_seconds, default_accept, irreversible) = match event.payload() {
+        Payload::AwaitingConfirmation(confirmation) => (
+            confirmation.action.as_str(),
+            confirmation.timeout_seconds.get(),
+            confirmation.default_decision == aaep_types::Decision::Accept,
+            // D10: what nobody calls reversible counts as irreversible.
+            confirmation.is_irreversible() || (confirmation.irreversible.is_none() && confirmation.reversibility.is_none()),
+        ),
+        Payload::AwaitingClarification(question) => {
+            (question.question.as_str(), question.timeout_seconds.get(), false, false)
+        }
+        _ => return Err(Refusal::new(Blame::Malformed, rule::C1, "Ask for a confirmation or a clarification.")),
+    };
+    Ok(Request {
+        session: ask.session,
+        kind: ask.kind,
+        digest,
+        tool: ask.tool.into(),
+        arguments: ask.arguments.into(),
+        action: action.into(),
+        stamp,
+        asked_at: now.boot,
+        deadline: now.boot.after_seconds(timeout_seconds),
+        timeout_seconds,
+        default_accept,
+        irreversible,
+        status: Status::Pending,
+        event: Some(event.as_json().into()),
+    })
+}

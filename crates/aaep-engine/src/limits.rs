@@ -1,0 +1,46 @@
+//! The bounds of everything; each has a name, a default, and an error that explains it.
+
+/// What the engine holds at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Sessions at once.
+    pub sessions: usize,
+    /// Requests pending at once, over all sessions.
+    pub pending_requests: usize,
+    /// Requests pending at once in one session.
+    pub pending_per_session: usize,
+    /// Requests that one session may make within [`Self::prompt_window_seconds`].
+    pub prompts_per_window: u32,
+    /// How long prompts count.
+    pub prompt_window_seconds: u64,
+    /// Tool calls open at once in one session.
+    pub open_tools: usize,
+    /// Outputs open at once in one session.
+    pub open_outputs: usize,
+    /// Bytes of a tool's arguments.
+    pub argument_bytes: usize,
+    /// Subscriptions at once.
+    pub subscriptions: usize,
+    /// Replies of one principal within a second; further ones are dropped without a word (D5).
+    pub replies_per_second: u32,
+    /// Recent events kept for each session, for those who come back.
+    pub recent_events: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            sessions: 100_000,
+            pending_requests: 2_000_000,
+            pending_per_session: 64,
+            prompts_per_window: 20,
+            prompt_window_seconds: 60,
+            open_tools: 256,
+            open_outputs: 64,
+            argument_bytes: 256 * 1024,
+            subscriptions: 100_000,
+            replies_per_second: 50,
+            recent_events: 256,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Who is at the other end, as the transport found out.
+
+use std::sync::Arc;
+
+/// What somebody may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Runs sessions and asks for consent; never answers.
+    Agent,
+    /// Hears and answers for its user.
+    AccessibilityConsumer,
+    /// Hears, never answers.
+    Auditor,
+    /// Hears everything, and answers for its own user only.
+    Admin,
+}
+
+/// Somebody whom the transport authenticated.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Principal {
+    /// Names the program or device.
+    pub name: Arc<str>,
+    /// What it may do.
+    pub role: Role,
+    /// On whose behalf.
+    pub user: Arc<str>,
+}
+
+impl Principal {
+    /// Puts one together; only for those who authenticate peers.
+    pub fn new(name: &str, role: Role, user: &str) -> Self {
+        Self { name: name.into(), role, user: user.into() }
+    }
+
+    /// Whether it may hear a session of this user.
+    pub fn may_hear(&self, user: &str) -> bool {
+        match self.role {
+            Role::Auditor | Role::Admin => true,
+            Role::AccessibilityConsumer | Role::Agent => &*self.user == user,
+        }
+    }
+
+    /// Whether it may answer for this user (decision D3): having been sent a request is not enough.
+    pub fn may_answer(&self, user: &str) -> bool {
+        matches!(self.role, Role::AccessibilityConsumer | Role::Admin) && &*self.user == user
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: S6, S1, D3
+    #[test]
+    fn only_the_users_own_consumers_may_answer() {
+        let who = |role, user| Principal::new("x", role, user);
+        assert!(who(Role::AccessibilityConsumer, "ann").may_answer("ann"));
+        assert!(!who(Role::AccessibilityConsumer, "bob").may_answer("ann"));
+        assert!(!who(Role::Auditor, "ann").may_answer("ann"));
+        assert!(!who(Role::Agent, "ann").may_answer("ann"));
+        assert!(who(Role::Auditor, "bob").may_hear("ann"));
+        assert!(!who(Role::AccessibilityConsumer, "bob").may_hear("ann"));
+    }
+}

@@ -1,0 +1,237 @@
+//! From records back to the state.
+
+use aaep_types::{EventKind, LanguageTag, SessionId, Timestamp, ToolCallId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::clock::Now;
+use crate::emit::Draft;
+use crate::engine::{Engine, Timer};
+use crate::ids::{Digest, Secrets};
+use crate::limits::Limits;
+use crate::principal::{Principal, Role};
+use crate::record::{Asked, Corrupt, Opened, Outcome, Record};
+use crate::request::{Request, Status};
+use crate::rules::Rules;
+use crate::session::{Session, state};
+
+/// Numbers that are skipped after a restart. Events between two records are not durable, so nobody
+/// knows how many there were; a hole in the numbers says honestly that something may be lost, and
+/// no number is used twice.
+const SKIPPED_NUMBERS: u64 = 1 << 20;
+
+/// Whether the clock on the wall can be believed after a restart (I8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockTrust {
+    /// It went on as it should: requests keep their deadlines.
+    Trusted,
+    /// It may be anything: every pending request is withdrawn.
+    Doubtful,
+}
+
+impl<R: Rules> Engine<R> {
+    /// Replays records, in order; the error names the first one that cannot be believed, counted
+    /// from 0, and nothing is started then.
+    pub fn recover<'r>(
+        secrets: Secrets,
+        limits: Limits,
+        records: impl IntoIterator<Item = &'r [u8]>,
+        trust: ClockTrust,
+        now: Now,
+    ) -> Result<Self, (usize, Corrupt)> {
+        let mut engine = Self::new(secrets, limits);
+        for (index, bytes) in records.into_iter().enumerate() {
+            let (number, record, length) = Record::decode(bytes).map_err(|why| (index, why))?;
+            if length != bytes.len() || number != engine.next_record {
+                return Err((index, Corrupt::Unknown));
+            }
+            engine.next_record += 1;
+            engine.replay(record, now);
+        }
+        let durable = engine.next_record - 1;
+        engine.lanes.persisted(durable);
+        engine.resume(trust, now);
+        Ok(engine)
+    }
+
+    fn replay(&mut self, record: Record, now: Now) {
+        match record {
+            Record::Opened(opened) => self.replay_opened(opened, now),
+            Record::Ended { session } => {
+                if let Ok(id) = SessionId::parse(&session) {
+                    self.sessions.remove(&id);
+                }
+            }
+            Record::Asked(asked) => self.replay_asked(asked, now),
+            Record::Resolved { request, outcome, runs, next_number, stamp, .. } => {
+                self.replay_resolved(request, outcome, runs);
+                self.replay_place(request, next_number, stamp);
+            }
+            Record::Invoked { request, call, next_number, stamp } => {
+                self.replay_invoked(request, &call);
+                self.replay_place(request, next_number, stamp);
+            }
+            Record::Completed { session, call } => self.replay_completed(&session, &call),
+            Record::Ignored { .. } => {}
+        }
+    }
+
+    fn replay_opened(&mut self, opened: Opened, now: Now) {
+        let Ok(id) = SessionId::parse(&opened.session) else { return };
+        let agent = Principal { name: opened.agent, role: Role::Agent, user: opened.user.clone() };
+        self.sessions.insert(
+            id,
+            Session {
+                id,
+                agent,
+                user: opened.user,
+                producer: opened.producer,
+                language: LanguageTag::parse(&*opened.language).map_or_else(|_| "en".into(), |_| opened.language.clone()),
+                next_number: 1,
+                last_stamp: stamp_of(opened.stamp, now),
+                state: state::IDLE.into(),
+                tools: BTreeMap::new(),
+                used_calls: BTreeSet::new(),
+                outputs: BTreeMap::new(),
+                pending: BTreeSet::new(),
+                lease_seconds: opened.lease_seconds,
+                lease_until: now.boot.after_seconds(opened.lease_seconds),
+                prompts: VecDeque::new(),
+                started: opened.event,
+                last_state_event: None,
+            },
+        );
+    }
+
+    fn replay_asked(&mut self, asked: Asked, now: Now) {
+        let Ok(id) = SessionId::parse(&asked.session) else { return };
+        let kind = if asked.confirmation { EventKind::AwaitingConfirmation } else { EventKind::AwaitingClarification };
+        let stamp = stamp_of(asked.stamp, now);
+        let token = self.ids.token_bits(asked.request);
+        let payload = asked.event.replace(
+            "\"reply_token\":\"\"",
+            &format!("\"reply_token\":\"{}\"", aaep_types::ReplyToken::from_bits(token).as_str()),
+        );
+        let digest = if asked.confirmation { Digest::of(&asked.tool, &asked.arguments) } else { Digest(question_digest(asked.request)) };
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.next_number = asked.next_number;
+        session.last_stamp = stamp;
+        session.state = state::AWAITING_INPUT.into();
+        session.pending.insert(asked.request);
+        let draft = Draft { type_name: kind.as_str(), urgency: aaep_types::Urgency::Critical, payload, resolves: None };
+        let json = draft.json(asked.request, asked.next_number - 1, stamp, session);
+        let action = aaep_types::Event::parse(json.as_bytes()).ok().map_or_else(|| "".into(), |event| match event.payload() {
+            aaep_types::Payload::AwaitingConfirmation(confirmation) => confirmation.action.as_str().into(),
+            aaep_types::Payload::AwaitingClarification(question) => question.question.as_str().into(),
+            _ => "".into(),
+        });
+        let left = left_micros(asked.stamp, asked.timeout_seconds, now);
+        let deadline = crate::clock::Boot(now.boot.0 + left);
+        let request = Request {
+            session: id,
+            kind,
+            digest,
+            tool: asked.tool,
+            arguments: asked.arguments,
+            action,
+            stamp,
+            asked_at: crate::clock::Boot(deadline.0.saturating_sub(asked.timeout_seconds * 1_000_000)),
+            deadline,
+            timeout_seconds: asked.timeout_seconds,
+            default_accept: asked.default_accept,
+            irreversible: asked.irreversible,
+            status: Status::Pending,
+            event: Some(json.into()),
+        };
+        self.tokens.insert(token, asked.request);
+        self.actions.insert((id, digest), asked.request);
+        self.requests.insert(asked.request, request);
+    }
+
+    fn replay_resolved(&mut self, number: u128, outcome: Outcome, runs: bool) {
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        request.status = Status::Resolved { outcome, runs };
+        request.event = None;
+        let (id, digest) = (request.session, request.digest);
+        self.actions.remove(&(id, digest));
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.pending.remove(&number);
+            let next = if runs { state::CALLING_TOOL } else { state::THINKING };
+            session.state = if session.pending.is_empty() { next } else { state::AWAITING_INPUT }.into();
+        }
+    }
+
+    fn replay_invoked(&mut self, number: u128, call: &str) {
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        request.status = Status::Invoked;
+        let (id, tool) = (request.session, request.tool.clone());
+        let Ok(call) = ToolCallId::parse(call) else { return };
+        self.calls.insert((id, call), number);
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.used_calls.insert(call);
+            session.tools.insert(call, tool);
+            if session.pending.is_empty() {
+                session.state = state::CALLING_TOOL.into();
+            }
+        }
+    }
+
+    fn replay_completed(&mut self, session: &str, call: &str) {
+        let (Ok(id), Ok(call)) = (SessionId::parse(session), ToolCallId::parse(call)) else { return };
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.tools.remove(&call);
+        }
+        let request = self.calls.remove(&(id, call));
+        if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
+            request.status = Status::Completed;
+        }
+    }
+
+    fn replay_place(&mut self, request: u128, next_number: u64, stamp: i64) {
+        let Some(id) = self.requests.get(&request).map(|request| request.session) else { return };
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.next_number = session.next_number.max(next_number);
+            session.last_stamp = Timestamp::from_millis(stamp.div_euclid(1000)).unwrap_or(session.last_stamp);
+        }
+    }
+
+    /// The timers of what is still open, and what the restart itself changes.
+    fn resume(&mut self, trust: ClockTrust, now: Now) {
+        for session in self.sessions.values_mut() {
+            session.next_number += SKIPPED_NUMBERS;
+            self.timers.insert((session.lease_until, Timer::Lease(session.id)));
+        }
+        // What ended with its session before the crash could be written down ends now (I13).
+        let pending: Vec<(u128, bool)> = self
+            .requests
+            .iter()
+            .filter(|(_, request)| request.status == Status::Pending)
+            .map(|(number, request)| (*number, self.sessions.contains_key(&request.session)))
+            .collect();
+        for (number, open) in pending {
+            if !open || trust == ClockTrust::Doubtful || !R::RECOVERS_PENDING {
+                self.resolve(number, Outcome::Cancelled, false, "restart", now);
+            } else if let Some(request) = self.requests.remove(&number) {
+                self.watch(number, &request);
+                self.requests.insert(number, request);
+            }
+        }
+    }
+}
+
+/// What is left of a wait, by the clock on the wall; never more than the wait itself (I8).
+fn left_micros(stamp: i64, timeout_seconds: u64, now: Now) -> u64 {
+    let whole = timeout_seconds.saturating_mul(1_000_000);
+    let passed = now.wall.as_micros().saturating_sub(stamp).max(0) as u64;
+    whole.saturating_sub(passed)
+}
+
+fn stamp_of(micros: i64, now: Now) -> Timestamp {
+    Timestamp::from_millis(micros.div_euclid(1000)).unwrap_or(now.wall)
+}
+
+/// Questions are told apart by their number once they are on record.
+fn question_digest(request: u128) -> [u8; 32] {
+    let mut digest = [0; 32];
+    digest[..16].copy_from_slice(&request.to_be_bytes());
+    digest
+}

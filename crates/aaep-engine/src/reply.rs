@@ -1,0 +1,294 @@
+//! What comes back from people: who may answer, and whether an answer counts (§6.3.4).
+
+use aaep_types::{
+    ClarificationReply, ConfirmationReply, Decision, Event, EventKind, Message, Payload, ReplyToken,
+    SubscriptionId, Timestamp, rule,
+};
+use std::sync::Arc;
+
+use crate::clock::Now;
+use crate::engine::{Engine, Listener, Timer};
+use crate::ids::token_number;
+use crate::io::{Answer, Output};
+use crate::principal::Principal;
+use crate::record::{Outcome, Record};
+use crate::refusal::{Blame, Refusal};
+use crate::request::{Request, Status};
+use crate::rules::Rules;
+
+/// How long the last one who could answer may stay away (decision D2).
+const GRACE_SECONDS: u64 = 30;
+/// How much earlier than the request a reply may claim to have been decided (decision D9).
+const EARLY_MICROS: i64 = 5 * 60 * 1_000_000;
+
+/// Why a reply does not count. It can be written into the journal, for the audit, and nowhere else:
+/// there is no text for it, so it cannot leak to the sender.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(Debug))]
+enum Ignored {
+    TooMany = 1,
+    NoSubscription,
+    NoReplySupport,
+    UnknownToken,
+    NotPending,
+    Expired,
+    NotEntitled,
+    WrongKind,
+    Stamp,
+    WrongAnswer,
+}
+
+/// A reply, whichever kind.
+struct Reply<'a> {
+    token: ReplyToken,
+    subscription: SubscriptionId,
+    stamp: Timestamp,
+    said: Said<'a>,
+}
+
+enum Said<'a> {
+    Decision { decision: Decision, modified: bool },
+    Answer(&'a ClarificationReply<'a>),
+}
+
+impl Said<'_> {
+    fn kind(&self) -> EventKind {
+        match self {
+            Said::Decision { .. } => EventKind::AwaitingConfirmation,
+            Said::Answer(_) => EventKind::AwaitingClarification,
+        }
+    }
+}
+
+impl<R: Rules> Engine<R> {
+    /// A message of a subscriber. Bytes that are no reply are refused before any token is looked at;
+    /// every reply gets the same answer, after one append, whatever became of it (decision D5).
+    pub(crate) fn message(
+        &mut self,
+        peer: &Principal,
+        bytes: &[u8],
+        call: u64,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
+        let message = Message::parse(bytes)?;
+        let reply = match &message {
+            Message::ConfirmationReply(reply) => of_confirmation(reply),
+            Message::ClarificationReply(reply) => of_clarification(reply),
+            _ => return Err(Refusal::new(Blame::Malformed, rule::C9, "Send a reply here.")),
+        };
+        let needs = match self.admit(peer, &reply, now) {
+            Ok(number) => self.take(number, peer, &reply, now),
+            Err(reason) => {
+                self.append(&Record::Ignored { by: peer.name.clone(), reason: reason as u8 })
+            }
+        };
+        self.lanes.push_noted(needs, Output::Noted { call });
+        Ok(Answer::Done)
+    }
+
+    /// The checks of §6.3.4, in one place. Whatever fails, nobody outside learns which.
+    fn admit(&mut self, peer: &Principal, reply: &Reply<'_>, now: Now) -> Result<u128, Ignored> {
+        // enforces: C11, C12, C13, C8, C20, C26, S1, S2, S4, D1, D3, D9, D12, D29
+        if !self.within_rate(peer, now) || !self.journal_works {
+            return Err(Ignored::TooMany);
+        }
+        let listener = self.listeners.get(&reply.subscription).filter(|listener| listener.peer == *peer);
+        let listener = listener.ok_or(Ignored::NoSubscription)?;
+        let number = token_number(&reply.token).and_then(|token| self.tokens.get(&token)).copied();
+        let number = number.ok_or(Ignored::UnknownToken)?;
+        let request = self.requests.get(&number).ok_or(Ignored::UnknownToken)?;
+        if request.status != Status::Pending && R::FIRST_REPLY_WINS {
+            return Err(Ignored::NotPending);
+        }
+        if now.boot >= request.deadline && R::CHECKS_DEADLINE {
+            return Err(Ignored::Expired);
+        }
+        let user = self.sessions.get(&request.session).map(|session| session.user.clone());
+        let entitled = user.is_some_and(|user| peer.may_answer(&user));
+        if !entitled && R::CHECKS_ENTITLEMENT {
+            return Err(Ignored::NotEntitled);
+        }
+        if request.kind != reply.said.kind() && R::CHECKS_KIND {
+            return Err(Ignored::WrongKind);
+        }
+        if !listener.supports(request.kind) {
+            return Err(Ignored::NoReplySupport);
+        }
+        judge_answer(request, reply)?;
+        Ok(number)
+    }
+
+    /// All replies of a principal count toward one limit (decision D5).
+    fn within_rate(&mut self, peer: &Principal, now: Now) -> bool {
+        let second = now.boot.0 / 1_000_000;
+        let count = self.replies.entry(peer.name.clone()).or_default();
+        if count.0 != second {
+            *count = (second, 0);
+        }
+        count.1 += 1;
+        count.1 <= self.limits.replies_per_second
+    }
+
+    /// A reply that counts; returns the record that makes it so.
+    fn take(&mut self, number: u128, peer: &Principal, reply: &Reply<'_>, now: Now) -> u64 {
+        let Some(request) = self.requests.get_mut(&number) else { return 0 };
+        let plausible = stamp_is_plausible(request, reply.stamp);
+        let (outcome, runs) = match &reply.said {
+            Said::Decision { decision: Decision::Accept, modified } => {
+                // enforces: C10, D8
+                let runs = !modified || !R::MODIFIED_IS_NO;
+                (if runs { Outcome::Accepted } else { Outcome::Rejected }, runs)
+            }
+            // D9: a no with a wrong stamp is no reply, but the question is withdrawn.
+            Said::Decision { .. } if !plausible => (Outcome::Cancelled, false),
+            Said::Decision { .. } => (Outcome::Rejected, false),
+            Said::Answer(answer) => {
+                request.arguments = answer_json(answer);
+                (Outcome::Accepted, false)
+            }
+        };
+        self.resolve(number, outcome, runs, &peer.name, now);
+        if R::HOLDS_UNTIL_DURABLE { self.next_record - 1 } else { 0 }
+    }
+
+    pub(crate) fn joined(
+        &mut self,
+        peer: &Principal,
+        subscription: SubscriptionId,
+        confirms: bool,
+        clarifies: bool,
+    ) -> Result<Answer, Refusal> {
+        let known = self.listeners.get(&subscription);
+        if known.is_none() && self.listeners.len() >= self.limits.subscriptions {
+            let text = format!("At most {} subscriptions may be open at once.", self.limits.subscriptions);
+            return Err(Refusal::new(Blame::Limit, rule::H15, text));
+        }
+        // A subscription belongs to whoever made it (§10 T8); and an agent never answers.
+        if known.is_some_and(|known| known.peer != *peer) {
+            return Err(Refusal::new(Blame::NotYours, rule::S4, "There is no such subscription of yours."));
+        }
+        let answers = peer.role != crate::principal::Role::Agent;
+        let listener = Listener {
+            peer: peer.clone(),
+            confirms: confirms && answers,
+            clarifies: clarifies && answers,
+            connected: true,
+        };
+        self.listeners.insert(subscription, listener);
+        Ok(Answer::Done)
+    }
+
+    pub(crate) fn lost(&mut self, subscription: SubscriptionId, now: Now) -> Result<Answer, Refusal> {
+        if let Some(listener) = self.listeners.get_mut(&subscription) {
+            listener.connected = false;
+            let user = listener.peer.user.clone();
+            self.last_one_gone(&user, now, false);
+        }
+        Ok(Answer::Done)
+    }
+
+    pub(crate) fn left(&mut self, subscription: SubscriptionId, now: Now) -> Result<Answer, Refusal> {
+        if let Some(listener) = self.listeners.remove(&subscription) {
+            self.last_one_gone(&listener.peer.user, now, true);
+        }
+        Ok(Answer::Done)
+    }
+
+    /// D2: once nobody is there who could answer, what waits is not kept waiting for nothing.
+    fn last_one_gone(&mut self, user: &str, now: Now, at_once: bool) {
+        let waiting: Vec<_> = self
+            .sessions
+            .values()
+            .filter(|session| &*session.user == user && !session.pending.is_empty())
+            .map(|session| session.id)
+            .collect();
+        for session in waiting {
+            if at_once {
+                self.grace_ran_out(session, now);
+            } else {
+                let at = now.boot.after_seconds(GRACE_SECONDS);
+                self.timers.insert((at, Timer::Grace(session)));
+            }
+        }
+    }
+
+    /// The time for coming back is over: a default of reject applies; others wait to their end.
+    pub(crate) fn grace_ran_out(&mut self, session: aaep_types::SessionId, now: Now) {
+        // enforces: H20, D2, I14
+        let Some(known) = self.sessions.get(&session) else { return };
+        let (user, pending) = (known.user.clone(), known.pending.clone());
+        for number in pending {
+            let Some(request) = self.requests.get(&number) else { continue };
+            let kind = request.kind;
+            let answered_for = self.listeners.values().any(|listener| {
+                listener.connected && listener.peer.may_answer(&user) && listener.supports(kind)
+            });
+            if !answered_for && !request.default_accept && kind == EventKind::AwaitingConfirmation {
+                self.resolve(number, Outcome::TimedOut, false, "nobody there", now);
+            }
+        }
+    }
+}
+
+impl Listener {
+    fn supports(&self, kind: EventKind) -> bool {
+        match kind {
+            EventKind::AwaitingConfirmation => self.confirms,
+            EventKind::AwaitingClarification => self.clarifies,
+            _ => false,
+        }
+    }
+}
+
+fn of_confirmation<'a>(reply: &ConfirmationReply<'a>) -> Reply<'a> {
+    Reply {
+        token: reply.reply_token,
+        subscription: reply.subscription_id,
+        stamp: reply.timestamp.0,
+        said: Said::Decision { decision: reply.decision, modified: reply.modified_action.is_some() },
+    }
+}
+
+fn of_clarification<'a>(reply: &'a ClarificationReply<'a>) -> Reply<'a> {
+    Reply {
+        token: reply.reply_token,
+        subscription: reply.subscription_id,
+        stamp: reply.timestamp.0,
+        said: Said::Answer(reply),
+    }
+}
+
+/// The last checks: an accept with a stamp that cannot be right does not count (decision D9), nor an
+/// answer of a kind that was not asked for (§6.5.5).
+fn judge_answer(request: &Request, reply: &Reply<'_>) -> Result<(), Ignored> {
+    match &reply.said {
+        Said::Decision { decision: Decision::Accept, .. } => {
+            if stamp_is_plausible(request, reply.stamp) { Ok(()) } else { Err(Ignored::Stamp) }
+        }
+        Said::Decision { .. } => Ok(()),
+        Said::Answer(answer) => {
+            let event = request.event.as_deref().unwrap_or_default();
+            let fits = Event::parse(event.as_bytes()).is_ok_and(|event| match event.payload() {
+                Payload::AwaitingClarification(question) => question.admits(&answer.response),
+                _ => false,
+            });
+            if fits && stamp_is_plausible(request, reply.stamp) { Ok(()) } else { Err(Ignored::WrongAnswer) }
+        }
+    }
+}
+
+fn stamp_is_plausible(request: &Request, stamp: Timestamp) -> bool {
+    let claimed = stamp.as_micros();
+    claimed < request.wall_deadline() && claimed >= request.stamp.as_micros().saturating_sub(EARLY_MICROS)
+}
+
+/// An answer as JSON, as it came.
+fn answer_json(answer: &ClarificationReply<'_>) -> Arc<str> {
+    let mut out = aaep_types::json::Writer::new();
+    match &answer.response {
+        aaep_types::Response::Text(text) => out.string(text),
+        aaep_types::Response::YesNo(value) => out.json(if *value { "true" } else { "false" }),
+        aaep_types::Response::Number(value) => out.json(&value.to_string()),
+    }
+    out.finish().into()
+}

@@ -1,0 +1,42 @@
+//! The safety checks, each with a name, so that the simulator can build engines that lack one and
+//! prove that it would notice. Every normal build uses [`Sound`].
+
+/// Which checks an engine makes.
+pub trait Rules: 'static {
+    /// I10: what relies on durability waits for it.
+    const HOLDS_UNTIL_DURABLE: bool = true;
+    /// I1: an approval is good for the digest that was confirmed.
+    const CHECKS_DIGEST: bool = true;
+    /// I1, I2: an approval is spent once.
+    const SPENDS_ONCE: bool = true;
+    /// I2: a token that was used is dead.
+    const FIRST_REPLY_WINS: bool = true;
+    /// I7: a reply at or after the deadline never counts.
+    const CHECKS_DEADLINE: bool = true;
+    /// S1: only those who are entitled answer.
+    const CHECKS_ENTITLEMENT: bool = true;
+    /// D29: a clarification's reply never answers a confirmation.
+    const CHECKS_KIND: bool = true;
+    /// I9: silence never means yes to an irreversible action.
+    const SILENCE_IS_NO: bool = true;
+    /// I12: one pending request for one action.
+    const ONE_PENDING_PER_ACTION: bool = true;
+    /// I13: nothing stays pending when a session ends.
+    const ENDS_REQUESTS_WITH_SESSION: bool = true;
+    /// D8: a modified action never runs on that reply.
+    const MODIFIED_IS_NO: bool = true;
+    /// E10: stamps never go back.
+    const STAMPS_NEVER_DECREASE: bool = true;
+    /// I5: nothing follows the end.
+    const NOTHING_AFTER_THE_END: bool = true;
+    /// I18: every resolution is shown.
+    const SHOWS_RESOLUTIONS: bool = true;
+    /// I3: what was pending before a restart is pending after it.
+    const RECOVERS_PENDING: bool = true;
+}
+
+/// Every check is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Sound;
+
+impl Rules for Sound {}

@@ -1,0 +1,219 @@
+//! One session: the order of its events (§4.5).
+
+use aaep_types::event::{OutputStreaming, ToolCompleted, ToolInvoked};
+use aaep_types::{EventKind, OutputId, Payload, SessionId, Timestamp, ToolCallId, rule};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::clock::{Boot, Now};
+use crate::limits::Limits;
+use crate::principal::Principal;
+use crate::refusal::{Blame, Refusal};
+
+/// The states that the engine itself enters.
+pub(crate) mod state {
+    pub(crate) const IDLE: &str = "idle";
+    pub(crate) const THINKING: &str = "thinking";
+    pub(crate) const CALLING_TOOL: &str = "calling_tool";
+    pub(crate) const WRITING_OUTPUT: &str = "writing_output";
+    pub(crate) const AWAITING_INPUT: &str = "awaiting_input";
+    pub(crate) const HANDING_OFF: &str = "handing_off";
+}
+
+/// How far an output is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) position: u64,
+    pub(crate) complete: bool,
+}
+
+/// A session that has begun and not ended.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) agent: Principal,
+    pub(crate) user: Arc<str>,
+    /// The producer object of its events, as JSON.
+    pub(crate) producer: Arc<str>,
+    pub(crate) language: Arc<str>,
+    pub(crate) next_number: u64,
+    pub(crate) last_stamp: Timestamp,
+    pub(crate) state: Arc<str>,
+    pub(crate) tools: BTreeMap<ToolCallId, Arc<str>>,
+    pub(crate) used_calls: BTreeSet<ToolCallId>,
+    pub(crate) outputs: BTreeMap<Option<OutputId>, Written>,
+    /// Requests that wait for an answer, by the number of their event.
+    pub(crate) pending: BTreeSet<u128>,
+    pub(crate) lease_seconds: u64,
+    pub(crate) lease_until: Boot,
+    pub(crate) prompts: VecDeque<Boot>,
+    /// What a newcomer is told first (decision D28).
+    pub(crate) started: Arc<str>,
+    pub(crate) last_state_event: Option<Arc<str>>,
+}
+
+impl Session {
+    /// E10: never back, even if the wall clock steps back.
+    pub(crate) fn stamp(&self, now: Now) -> Timestamp {
+        // enforces: E10
+        now.wall.max(self.last_stamp)
+    }
+
+    /// The state that an event of this kind implies (decision D35).
+    pub(crate) fn implied(kind: EventKind) -> Option<&'static str> {
+        match kind {
+            EventKind::ToolInvoked => Some(state::CALLING_TOOL),
+            EventKind::OutputStreaming => Some(state::WRITING_OUTPUT),
+            EventKind::AwaitingConfirmation | EventKind::AwaitingClarification => {
+                Some(state::AWAITING_INPUT)
+            }
+            EventKind::HandoffRequested => Some(state::HANDING_OFF),
+            _ => None,
+        }
+    }
+
+    /// The state to enter before an event of this kind, if it is not entered yet. While something
+    /// is asked, the state stays, and other work shows only in its own events (decision D30).
+    pub(crate) fn state_before(&self, kind: EventKind) -> Option<&'static str> {
+        // enforces: T25, T26, D30, D35
+        let wanted = Self::implied(kind)?;
+        let waits = !self.pending.is_empty() && wanted != state::AWAITING_INPUT;
+        (&*self.state != wanted && !waits).then_some(wanted)
+    }
+
+    /// Whether an event that an agent wants to emit fits what went before. Changes nothing.
+    pub(crate) fn admits(&self, payload: &Payload<'_>, limits: &Limits) -> Result<(), Refusal> {
+        match payload {
+            Payload::SessionStarted(_) => Err(Refusal::order(
+                rule::T1,
+                "This session has started already; open another one for another request.",
+            )),
+            Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_) => {
+                Err(Refusal::order(rule::C1, "Ask through a request, so that the answer can be waited for."))
+            }
+            Payload::StateChanged(change) => self.admits_state(&change.from_state, &change.to_state),
+            Payload::ToolInvoked(invoked) => self.admits_invoked(invoked, limits),
+            Payload::ToolCompleted(completed) => self.completed_call(completed).map(|_| ()),
+            Payload::OutputStreaming(output) => self.admits_output(output, limits),
+            _ => Ok(()),
+        }
+    }
+
+    fn admits_state(&self, from: &str, to: &str) -> Result<(), Refusal> {
+        if from != &*self.state {
+            let text = format!("This session is in the state {}; leave that one.", self.state);
+            return Err(Refusal::order(rule::T7, text));
+        }
+        if !self.pending.is_empty() || to == state::AWAITING_INPUT {
+            return Err(Refusal::order(
+                rule::D30,
+                "State changes around a request are made by the hub; ask, or wait for the answer.",
+            ));
+        }
+        Ok(())
+    }
+
+    fn admits_invoked(&self, invoked: &ToolInvoked<'_>, limits: &Limits) -> Result<(), Refusal> {
+        if invoked.irreversible == Some(true) {
+            // enforces: T27
+            return Err(Refusal::order(
+                rule::T12,
+                "An irreversible tool is invoked through the request that was accepted for it.",
+            ));
+        }
+        if invoked.tool_call_id.is_some_and(|call| self.used_calls.contains(&call)) {
+            return Err(Refusal::order(rule::T13, "Give every call an id of its own."));
+        }
+        self.admits_another_tool(limits)
+    }
+
+    pub(crate) fn admits_another_tool(&self, limits: &Limits) -> Result<(), Refusal> {
+        if self.tools.len() >= limits.open_tools {
+            let text = format!("At most {} tool calls may be open at once.", limits.open_tools);
+            return Err(Refusal::new(Blame::Limit, rule::T15, text));
+        }
+        Ok(())
+    }
+
+    /// The call that a completed belongs to: by its id, else the only open one of that tool.
+    pub(crate) fn completed_call(&self, completed: &ToolCompleted<'_>) -> Result<ToolCallId, Refusal> {
+        let tool = completed.tool.as_str();
+        if let Some(call) = completed.tool_call_id {
+            return match self.tools.get(&call) {
+                Some(invoked) if &**invoked == tool => Ok(call),
+                Some(invoked) => Err(Refusal::order(
+                    rule::T33,
+                    format!("This call invoked {invoked}; complete it under that name."),
+                )),
+                None => Err(Refusal::order(rule::T15, "This call is not open; invoke it first, complete it once.")),
+            };
+        }
+        let mut open = self.tools.iter().filter(|(_, name)| &***name == tool);
+        match (open.next(), open.next()) {
+            (Some((call, _)), None) => Ok(*call),
+            (None, _) => Err(Refusal::order(rule::T15, "No call of this tool is open.")),
+            (Some(_), Some(_)) => {
+                Err(Refusal::order(rule::T15, "Several calls of this tool are open; name the one by its id."))
+            }
+        }
+    }
+
+    fn admits_output(&self, output: &OutputStreaming<'_>, limits: &Limits) -> Result<(), Refusal> {
+        let written = self.outputs.get(&output.output_id).copied().unwrap_or_default();
+        if written.complete {
+            return Err(Refusal::order(rule::T18, "This output is complete; begin another one."));
+        }
+        if output.position.get() != written.position {
+            let text = format!("Go on at position {}, in Unicode scalar values.", written.position);
+            return Err(Refusal::order(rule::T17, text));
+        }
+        let new = !self.outputs.contains_key(&output.output_id);
+        if new && self.outputs.values().filter(|written| !written.complete).count() >= limits.open_outputs {
+            let text = format!("At most {} outputs may be open at once.", limits.open_outputs);
+            return Err(Refusal::new(Blame::Limit, rule::T18, text));
+        }
+        Ok(())
+    }
+
+    /// Takes over what an event that has been let through says.
+    pub(crate) fn apply(&mut self, payload: &Payload<'_>) {
+        match payload {
+            Payload::StateChanged(change) => self.state = change.to_state.as_str().into(),
+            Payload::ToolInvoked(invoked) => {
+                if let Some(call) = invoked.tool_call_id {
+                    self.used_calls.insert(call);
+                    self.tools.insert(call, invoked.tool.as_str().into());
+                }
+            }
+            Payload::ToolCompleted(completed) => {
+                if let Ok(call) = self.completed_call(completed) {
+                    self.tools.remove(&call);
+                }
+            }
+            Payload::OutputStreaming(output) => {
+                let written = self.outputs.entry(output.output_id).or_default();
+                written.position += output.chunk.length();
+                written.complete = output.complete;
+            }
+            _ => {}
+        }
+    }
+
+    /// §6: one prompt more within the window? Otherwise the user would stop reading them.
+    pub(crate) fn admits_prompt(&mut self, now: Now, limits: &Limits) -> Result<(), Refusal> {
+        let window = limits.prompt_window_seconds * 1_000_000;
+        while self.prompts.front().is_some_and(|at| at.0.saturating_add(window) <= now.boot.0) {
+            self.prompts.pop_front();
+        }
+        if self.pending.len() >= limits.pending_per_session {
+            let text = format!("At most {} requests may wait at once in a session.", limits.pending_per_session);
+            return Err(Refusal::new(Blame::Limit, rule::C4, text));
+        }
+        if self.prompts.len() >= limits.prompts_per_window as usize {
+            let text = format!("At most {} requests may be made in {} seconds; a user who is asked too often answers on trust.",
+                limits.prompts_per_window, limits.prompt_window_seconds);
+            return Err(Refusal::new(Blame::Limit, rule::C4, text));
+        }
+        Ok(())
+    }
+}
