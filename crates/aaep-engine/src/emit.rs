@@ -16,8 +16,19 @@ use crate::session::{Session, state};
 
 /// The members of the envelope, which an agent never writes itself.
 const ENVELOPE: [&str; 13] = [
-    "@context", "aaep_version", "type", "event_id", "session_id", "sequence_number", "timestamp",
-    "producer", "verbosity", "urgency", "localization_hints", "correlation_id", "extensions",
+    "@context",
+    "aaep_version",
+    "type",
+    "event_id",
+    "session_id",
+    "sequence_number",
+    "timestamp",
+    "producer",
+    "verbosity",
+    "urgency",
+    "localization_hints",
+    "correlation_id",
+    "extensions",
 ];
 
 /// The outcome extension (decision D30): which request an event resolves, and how.
@@ -40,13 +51,20 @@ impl<'a> Draft<'a> {
 
     /// A state change with a sentence that can be announced.
     pub(crate) fn state(from: &str, to: &str, summary: &str) -> Draft<'static> {
-        let payload = members(&[("from_state", from), ("to_state", to), ("summary_normal", summary)]);
+        let payload =
+            members(&[("from_state", from), ("to_state", to), ("summary_normal", summary)]);
         let mut draft = Draft::new(EventKind::StateChanged, payload);
         draft.urgency = Urgency::Normal;
         draft
     }
 
-    pub(crate) fn json(&self, event: u128, number: u64, stamp: Timestamp, session: &Session) -> String {
+    pub(crate) fn json(
+        &self,
+        event: u128,
+        number: u64,
+        stamp: Timestamp,
+        session: &Session,
+    ) -> String {
         let mut out = Writer::new();
         out.open('{');
         out.name("@context");
@@ -142,7 +160,8 @@ impl<R: Rules> Engine<R> {
             started: "".into(),
             last_state_event: None,
         };
-        let draft = Draft::new(EventKind::SessionStarted, members(&[("summary_normal", open.summary)]));
+        let draft =
+            Draft::new(EventKind::SessionStarted, members(&[("summary_normal", open.summary)]));
         let event = self.ids.event();
         let json: Arc<str> = draft.json(event, 0, now.wall, &session).into();
         Event::parse_ours(json.as_bytes())?;
@@ -166,7 +185,11 @@ impl<R: Rules> Engine<R> {
         if self.journal_works {
             return Ok(());
         }
-        Err(Refusal::new(Blame::Unavailable, rule::C13, "Nothing can be made durable now; try again later."))
+        Err(Refusal::new(
+            Blame::Unavailable,
+            rule::C13,
+            "Nothing can be made durable now; try again later.",
+        ))
     }
 
     /// An agent's event.
@@ -182,9 +205,14 @@ impl<R: Rules> Engine<R> {
             return self.end(id, type_name, payload, now);
         }
         let Some(session) = self.sessions.get(&id) else {
-            return Err(Refusal::new(Blame::NotYours, rule::E8, "There is no such session of yours."));
+            return Err(Refusal::new(
+                Blame::NotYours,
+                rule::E8,
+                "There is no such session of yours.",
+            ));
         };
-        let needs_call = kind == Some(EventKind::ToolInvoked) && !payload.contains("\"tool_call_id\"");
+        let needs_call =
+            kind == Some(EventKind::ToolInvoked) && !payload.contains("\"tool_call_id\"");
         let call = self.ids.tool_call();
         let more: &[_] = if needs_call { &[("tool_call_id", call.as_str())] } else { &[] };
         let payload = agent_members(payload, more)?;
@@ -204,7 +232,8 @@ impl<R: Rules> Engine<R> {
 
     /// The end of a tool call that consent was given for must not be forgotten (I11).
     fn note_completed(&mut self, id: SessionId, payload: &Payload<'_>) -> u64 {
-        let (Payload::ToolCompleted(completed), Some(session)) = (payload, self.sessions.get(&id)) else {
+        let (Payload::ToolCompleted(completed), Some(session)) = (payload, self.sessions.get(&id))
+        else {
             return 0;
         };
         let Ok(call) = session.completed_call(completed) else { return 0 };
@@ -281,7 +310,11 @@ impl<R: Rules> Engine<R> {
         now: Now,
     ) -> Result<Answer, Refusal> {
         let Some(session) = self.sessions.get(&id) else {
-            return Err(Refusal::new(Blame::NotYours, rule::E8, "There is no such session of yours."));
+            return Err(Refusal::new(
+                Blame::NotYours,
+                rule::E8,
+                "There is no such session of yours.",
+            ));
         };
         let kind = EventKind::parse(type_name);
         let payload = agent_members(payload, &[])?;

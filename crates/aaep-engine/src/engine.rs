@@ -104,7 +104,9 @@ impl<R: Rules> Engine<R> {
                 self.own_request(agent, request, now)?;
                 self.invoke(request, arguments, now)
             }
-            Input::Touch { agent, session } => self.touch(agent, session, now).map(|()| Answer::Done),
+            Input::Touch { agent, session } => {
+                self.touch(agent, session, now).map(|()| Answer::Done)
+            }
             Input::Message { peer, bytes, call } => self.message(peer, bytes, call, now),
             Input::Joined { peer, subscription, confirms, clarifies } => {
                 self.joined(peer, subscription, confirms, clarifies)
@@ -179,7 +181,11 @@ impl<R: Rules> Engine<R> {
     fn touch(&mut self, agent: &Principal, session: SessionId, now: Now) -> Result<(), Refusal> {
         let Some(known) = self.sessions.get_mut(&session).filter(|known| known.agent == *agent)
         else {
-            return Err(Refusal::new(Blame::NotYours, rule::E8, "There is no such session of yours."));
+            return Err(Refusal::new(
+                Blame::NotYours,
+                rule::E8,
+                "There is no such session of yours.",
+            ));
         };
         let old = (known.lease_until, Timer::Lease(session));
         known.lease_until = now.boot.after_seconds(known.lease_seconds);
@@ -190,20 +196,23 @@ impl<R: Rules> Engine<R> {
     }
 
     fn own_request(&mut self, agent: &Principal, request: u128, now: Now) -> Result<(), Refusal> {
-        let no_such = || Refusal::new(Blame::NotYours, rule::C1, "There is no such request of yours.");
+        let no_such =
+            || Refusal::new(Blame::NotYours, rule::C1, "There is no such request of yours.");
         let session = self.requests.get(&request).ok_or_else(no_such)?.session;
         self.touch(agent, session, now).map_err(|_| no_such())
     }
 
     fn lease_ran_out(&mut self, session: SessionId, now: Now) {
-        let payload = r#"{"error_category":"unknown","summary_normal":"The agent stopped answering."}"#;
+        let payload =
+            r#"{"error_category":"unknown","summary_normal":"The agent stopped answering."}"#;
         // Our own words are valid; there is nobody to tell if they were not.
         let _ = self.end(session, "aaep:agent.session.errored", payload, now);
     }
 
     /// §6.4: no answer in time, so the default counts; never as consent to something irreversible.
     fn time_is_up(&mut self, number: u128, now: Now) {
-        let Some(request) = self.requests.get(&number).filter(|request| request.status == Status::Pending)
+        let Some(request) =
+            self.requests.get(&number).filter(|request| request.status == Status::Pending)
         else {
             return;
         };

@@ -71,7 +71,8 @@ pub(crate) fn event_number(id: &str) -> Option<u128> {
 
 fn number_of(text: &str, prefix: &str) -> Option<u128> {
     let digits = text.strip_prefix(prefix)?;
-    let ours = digits.len() == 32 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let ours =
+        digits.len() == 32 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if ours { u128::from_str_radix(digits, 16).ok() } else { None }
 }
 

@@ -1,6 +1,6 @@
 //! Requests: asked, resolved, spent (§6).
 
-use aaep_types::{EventKind, Event, Payload, ReplyToken, SessionId, ToolName, Urgency, rule};
+use aaep_types::{Event, EventKind, Payload, ReplyToken, SessionId, ToolName, Urgency, rule};
 
 use crate::clock::{Boot, Now};
 use crate::emit::{Draft, agent_members, members};
@@ -19,7 +19,13 @@ impl<R: Rules> Engine<R> {
         let confirmation = match ask.kind {
             EventKind::AwaitingConfirmation => true,
             EventKind::AwaitingClarification => false,
-            _ => return Err(Refusal::new(Blame::Malformed, rule::C1, "Ask for a confirmation or a clarification.")),
+            _ => {
+                return Err(Refusal::new(
+                    Blame::Malformed,
+                    rule::C1,
+                    "Ask for a confirmation or a clarification.",
+                ));
+            }
         };
         if ask.arguments.len() > self.limits.argument_bytes {
             let text = format!("Arguments may have at most {} bytes.", self.limits.argument_bytes);
@@ -28,19 +34,30 @@ impl<R: Rules> Engine<R> {
         if confirmation && ToolName::parse(ask.tool).is_err() {
             return Err(Refusal::new(Blame::Malformed, rule::T11, "Name the tool that would run."));
         }
-        let digest = if confirmation { Digest::of(ask.tool, ask.arguments) } else { Digest::of("", ask.payload) };
+        let digest = if confirmation {
+            Digest::of(ask.tool, ask.arguments)
+        } else {
+            Digest::of("", ask.payload)
+        };
         // enforces: C4, I12
-        if let Some(&request) = self.actions.get(&(ask.session, digest)).filter(|_| R::ONE_PENDING_PER_ACTION) {
+        if let Some(&request) =
+            self.actions.get(&(ask.session, digest)).filter(|_| R::ONE_PENDING_PER_ACTION)
+        {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
         self.needs_journal()?;
         if self.actions.len() >= self.limits.pending_requests {
-            let text = format!("At most {} requests may wait at once.", self.limits.pending_requests);
+            let text =
+                format!("At most {} requests may wait at once.", self.limits.pending_requests);
             return Err(Refusal::new(Blame::Limit, rule::C4, text));
         }
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&ask.session) else {
-            return Err(Refusal::new(Blame::NotYours, rule::E8, "There is no such session of yours."));
+            return Err(Refusal::new(
+                Blame::NotYours,
+                rule::E8,
+                "There is no such session of yours.",
+            ));
         };
         session.admits_prompt(now, &limits)?;
         let (stamp, user_number) = (session.stamp(now), session.next_number);
@@ -48,7 +65,12 @@ impl<R: Rules> Engine<R> {
         let token_bits = self.ids.token_bits(number);
         let token = ReplyToken::from_bits(token_bits);
         let payload = agent_members(ask.payload, &[("reply_token", token.as_str())])?;
-        let draft = Draft { type_name: ask.kind.as_str(), urgency: Urgency::Critical, payload, resolves: None };
+        let draft = Draft {
+            type_name: ask.kind.as_str(),
+            urgency: Urgency::Critical,
+            payload,
+            resolves: None,
+        };
         let Some(session) = self.sessions.get(&ask.session) else { return Ok(Answer::Done) };
         let json = draft.json(number, user_number.max(1), stamp, session);
         let request = request_of(&Event::parse_ours(json.as_bytes())?, &ask, digest, stamp, now)?;
@@ -65,8 +87,12 @@ impl<R: Rules> Engine<R> {
         now: Now,
     ) -> Answer {
         let (id, digest) = (request.session, request.digest);
-        let inserted = self.sessions.get(&id).map_or(0, |session| u64::from(session.state_before(request.kind).is_some()));
-        let next_number = self.sessions.get(&id).map_or(0, |session| session.next_number + inserted + 1);
+        let inserted = self
+            .sessions
+            .get(&id)
+            .map_or(0, |session| u64::from(session.state_before(request.kind).is_some()));
+        let next_number =
+            self.sessions.get(&id).map_or(0, |session| session.next_number + inserted + 1);
         let without_token = draft.payload.replace(ReplyToken::from_bits(token).as_str(), "");
         let needs = self.append(&Record::Asked(Asked {
             request: number,
@@ -103,23 +129,36 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The one place where a request ends: its token is dead, and everybody is told how it ended.
-    pub(crate) fn resolve(&mut self, number: u128, outcome: Outcome, runs: bool, by: &str, now: Now) {
+    pub(crate) fn resolve(
+        &mut self,
+        number: u128,
+        outcome: Outcome,
+        runs: bool,
+        by: &str,
+        now: Now,
+    ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
         let (id, action) = (request.session, request.action.clone());
-        let timers: Vec<_> = countdowns(request).map(|(percent, at)| (at, Timer::Countdown(number, percent))).collect();
+        let timers: Vec<_> = countdowns(request)
+            .map(|(percent, at)| (at, Timer::Countdown(number, percent)))
+            .collect();
         self.timers.remove(&(request.deadline, Timer::Deadline(number)));
         for timer in timers {
             self.timers.remove(&timer);
         }
-        self.actions.remove(&(id, self.requests.get(&number).map_or(Digest([0; 32]), |request| request.digest)));
+        self.actions.remove(&(
+            id,
+            self.requests.get(&number).map_or(Digest([0; 32]), |request| request.digest),
+        ));
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.pending.remove(&number);
         let more = !session.pending.is_empty();
         let stamp = session.stamp(now).as_micros();
         let next_number = session.next_number + 1 + u64::from(more);
-        let record = Record::Resolved { request: number, outcome, runs, by: by.into(), next_number, stamp };
+        let record =
+            Record::Resolved { request: number, outcome, runs, by: by.into(), next_number, stamp };
         let needs = self.append(&record);
         if R::SHOWS_RESOLUTIONS {
             self.show_resolution(id, number, (outcome, runs), &action, more, needs, now);
@@ -161,7 +200,10 @@ impl<R: Rules> Engine<R> {
 
     pub(crate) fn withdraw(&mut self, number: u128, now: Now) -> Result<Answer, Refusal> {
         if self.status(number) != Some(Status::Pending) {
-            return Err(Refusal::order(rule::C24, "This request no longer waits; there is nothing to withdraw."));
+            return Err(Refusal::order(
+                rule::C24,
+                "This request no longer waits; there is nothing to withdraw.",
+            ));
         }
         self.needs_journal()?;
         self.resolve(number, Outcome::Cancelled, false, "agent", now);
@@ -170,7 +212,11 @@ impl<R: Rules> Engine<R> {
 
     /// I13: nothing of a session stays pending when it ends.
     pub(crate) fn cancel_all(&mut self, id: SessionId, now: Now) {
-        let pending: Vec<u128> = self.sessions.get(&id).map(|session| session.pending.iter().copied().collect()).unwrap_or_default();
+        let pending: Vec<u128> = self
+            .sessions
+            .get(&id)
+            .map(|session| session.pending.iter().copied().collect())
+            .unwrap_or_default();
         for number in pending {
             self.resolve(number, Outcome::Cancelled, false, "session", now);
         }
@@ -189,26 +235,45 @@ impl<R: Rules> Engine<R> {
         let approved = matches!(request.status, Status::Resolved { runs: true, .. });
         // enforces: T12, C1, I1
         if !(approved || spent && !R::SPENDS_ONCE) {
-            return Err(Refusal::order(rule::T12, "There is no approval to spend: ask, and wait for a yes; each is good for one run."));
+            return Err(Refusal::order(
+                rule::T12,
+                "There is no approval to spend: ask, and wait for a yes; each is good for one run.",
+            ));
         }
         if let Some(arguments) = arguments.filter(|_| R::CHECKS_DIGEST) {
             if Digest::of(&request.tool, arguments) != request.digest {
-                return Err(Refusal::order(rule::T12, "These are not the arguments that were confirmed; ask again for these."));
+                return Err(Refusal::order(
+                    rule::T12,
+                    "These are not the arguments that were confirmed; ask again for these.",
+                ));
             }
         }
-        let (id, tool, irreversible) = (request.session, request.tool.clone(), request.irreversible);
-        let run = arguments.filter(|_| !R::CHECKS_DIGEST).map_or_else(|| request.arguments.clone(), Into::into);
+        let (id, tool, irreversible) =
+            (request.session, request.tool.clone(), request.irreversible);
+        let run = arguments
+            .filter(|_| !R::CHECKS_DIGEST)
+            .map_or_else(|| request.arguments.clone(), Into::into);
         let action = request.action.clone();
         let Some(session) = self.sessions.get(&id) else {
             return Err(Refusal::order(rule::T1, "The session is over."));
         };
         session.admits_another_tool(&self.limits)?;
         let call = self.ids.tool_call();
-        let mut payload = members(&[("tool", &tool), ("tool_call_id", call.as_str()), ("summary_normal", &action)]);
-        payload.push_str(if irreversible { ",\"irreversible\":true" } else { ",\"irreversible\":false" });
+        let mut payload = members(&[
+            ("tool", &tool),
+            ("tool_call_id", call.as_str()),
+            ("summary_normal", &action),
+        ]);
+        payload.push_str(if irreversible {
+            ",\"irreversible\":true"
+        } else {
+            ",\"irreversible\":false"
+        });
         let inserted = u64::from(session.state_before(EventKind::ToolInvoked).is_some());
-        let (next_number, stamp) = (session.next_number + inserted + 1, session.stamp(now).as_micros());
-        let record = Record::Invoked { request: number, call: call.as_str().into(), next_number, stamp };
+        let (next_number, stamp) =
+            (session.next_number + inserted + 1, session.stamp(now).as_micros());
+        let record =
+            Record::Invoked { request: number, call: call.as_str().into(), next_number, stamp };
         let needs = self.append(&record);
         if let Some(request) = self.requests.get_mut(&number) {
             request.status = Status::Invoked;
@@ -222,25 +287,33 @@ impl<R: Rules> Engine<R> {
 
     /// §6.4.3: how much time is left, said at half and at a tenth.
     pub(crate) fn count_down(&mut self, number: u128, percent: u8, now: Now) {
-        let Some(request) = self.requests.get(&number).filter(|request| request.status == Status::Pending) else {
+        let Some(request) =
+            self.requests.get(&number).filter(|request| request.status == Status::Pending)
+        else {
             return;
         };
         let left = request.deadline.0.saturating_sub(now.boot.0) / 1_000_000;
         let (id, action) = (request.session, request.action.clone());
         let summary = format!("{left} seconds left to answer: {action}");
         let progress = members(&[("description", &format!("{left} seconds left to answer."))]);
-        let payload = format!("\"progress\":{{\"percent\":{},{progress}}},{}", 100 - percent, members(&[("summary_normal", &summary)]));
+        let payload = format!(
+            "\"progress\":{{\"percent\":{},{progress}}},{}",
+            100 - percent,
+            members(&[("summary_normal", &summary)])
+        );
         self.send_ours(id, Draft::new(EventKind::ProgressUpdated, payload), 0, now);
     }
 }
 
 /// When the countdown of a request is said: only for waits over a minute.
 fn countdowns(request: &Request) -> impl Iterator<Item = (u8, Boot)> + use<> {
-    let (start, length) = (request.asked_at.0, request.deadline.0.saturating_sub(request.asked_at.0));
+    let (start, length) =
+        (request.asked_at.0, request.deadline.0.saturating_sub(request.asked_at.0));
     let long = request.timeout_seconds > 60;
-    [50u8, 10].into_iter().filter(move |_| long).map(move |percent| {
-        (percent, Boot(start + length / 100 * u64::from(100 - percent)))
-    })
+    [50u8, 10]
+        .into_iter()
+        .filter(move |_| long)
+        .map(move |percent| (percent, Boot(start + length / 100 * u64::from(100 - percent))))
 }
 
 /// The request that an event makes.
@@ -257,12 +330,19 @@ fn request_of(
             confirmation.timeout_seconds.get(),
             confirmation.default_decision == aaep_types::Decision::Accept,
             // D10: what nobody calls reversible counts as irreversible.
-            confirmation.is_irreversible() || (confirmation.irreversible.is_none() && confirmation.reversibility.is_none()),
+            confirmation.is_irreversible()
+                || (confirmation.irreversible.is_none() && confirmation.reversibility.is_none()),
         ),
         Payload::AwaitingClarification(question) => {
             (question.question.as_str(), question.timeout_seconds.get(), false, false)
         }
-        _ => return Err(Refusal::new(Blame::Malformed, rule::C1, "Ask for a confirmation or a clarification.")),
+        _ => {
+            return Err(Refusal::new(
+                Blame::Malformed,
+                rule::C1,
+                "Ask for a confirmation or a clarification.",
+            ));
+        }
     };
     Ok(Request {
         session: ask.session,

@@ -85,7 +85,8 @@ impl<R: Rules> Engine<R> {
                 agent,
                 user: opened.user,
                 producer: opened.producer,
-                language: LanguageTag::parse(&*opened.language).map_or_else(|_| "en".into(), |_| opened.language.clone()),
+                language: LanguageTag::parse(&*opened.language)
+                    .map_or_else(|_| "en".into(), |_| opened.language.clone()),
                 next_number: 1,
                 last_stamp: stamp_of(opened.stamp, now),
                 state: state::IDLE.into(),
@@ -104,26 +105,46 @@ impl<R: Rules> Engine<R> {
 
     fn replay_asked(&mut self, asked: Asked, now: Now) {
         let Ok(id) = SessionId::parse(&asked.session) else { return };
-        let kind = if asked.confirmation { EventKind::AwaitingConfirmation } else { EventKind::AwaitingClarification };
+        let kind = if asked.confirmation {
+            EventKind::AwaitingConfirmation
+        } else {
+            EventKind::AwaitingClarification
+        };
         let stamp = stamp_of(asked.stamp, now);
         let token = self.ids.token_bits(asked.request);
         let payload = asked.event.replace(
             "\"reply_token\":\"\"",
             &format!("\"reply_token\":\"{}\"", aaep_types::ReplyToken::from_bits(token).as_str()),
         );
-        let digest = if asked.confirmation { Digest::of(&asked.tool, &asked.arguments) } else { Digest(question_digest(asked.request)) };
+        let digest = if asked.confirmation {
+            Digest::of(&asked.tool, &asked.arguments)
+        } else {
+            Digest(question_digest(asked.request))
+        };
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.next_number = asked.next_number;
         session.last_stamp = stamp;
         session.state = state::AWAITING_INPUT.into();
         session.pending.insert(asked.request);
-        let draft = Draft { type_name: kind.as_str(), urgency: aaep_types::Urgency::Critical, payload, resolves: None };
+        let draft = Draft {
+            type_name: kind.as_str(),
+            urgency: aaep_types::Urgency::Critical,
+            payload,
+            resolves: None,
+        };
         let json = draft.json(asked.request, asked.next_number - 1, stamp, session);
-        let action = aaep_types::Event::parse(json.as_bytes()).ok().map_or_else(|| "".into(), |event| match event.payload() {
-            aaep_types::Payload::AwaitingConfirmation(confirmation) => confirmation.action.as_str().into(),
-            aaep_types::Payload::AwaitingClarification(question) => question.question.as_str().into(),
-            _ => "".into(),
-        });
+        let action = aaep_types::Event::parse(json.as_bytes()).ok().map_or_else(
+            || "".into(),
+            |event| match event.payload() {
+                aaep_types::Payload::AwaitingConfirmation(confirmation) => {
+                    confirmation.action.as_str().into()
+                }
+                aaep_types::Payload::AwaitingClarification(question) => {
+                    question.question.as_str().into()
+                }
+                _ => "".into(),
+            },
+        );
         let left = left_micros(asked.stamp, asked.timeout_seconds, now);
         let deadline = crate::clock::Boot(now.boot.0 + left);
         let request = Request {
@@ -134,7 +155,9 @@ impl<R: Rules> Engine<R> {
             arguments: asked.arguments,
             action,
             stamp,
-            asked_at: crate::clock::Boot(deadline.0.saturating_sub(asked.timeout_seconds * 1_000_000)),
+            asked_at: crate::clock::Boot(
+                deadline.0.saturating_sub(asked.timeout_seconds * 1_000_000),
+            ),
             deadline,
             timeout_seconds: asked.timeout_seconds,
             default_accept: asked.default_accept,
@@ -156,7 +179,8 @@ impl<R: Rules> Engine<R> {
         if let Some(session) = self.sessions.get_mut(&id) {
             session.pending.remove(&number);
             let next = if runs { state::CALLING_TOOL } else { state::THINKING };
-            session.state = if session.pending.is_empty() { next } else { state::AWAITING_INPUT }.into();
+            session.state =
+                if session.pending.is_empty() { next } else { state::AWAITING_INPUT }.into();
         }
     }
 
@@ -176,7 +200,9 @@ impl<R: Rules> Engine<R> {
     }
 
     fn replay_completed(&mut self, session: &str, call: &str) {
-        let (Ok(id), Ok(call)) = (SessionId::parse(session), ToolCallId::parse(call)) else { return };
+        let (Ok(id), Ok(call)) = (SessionId::parse(session), ToolCallId::parse(call)) else {
+            return;
+        };
         if let Some(session) = self.sessions.get_mut(&id) {
             session.tools.remove(&call);
         }
@@ -190,7 +216,8 @@ impl<R: Rules> Engine<R> {
         let Some(id) = self.requests.get(&request).map(|request| request.session) else { return };
         if let Some(session) = self.sessions.get_mut(&id) {
             session.next_number = session.next_number.max(next_number);
-            session.last_stamp = Timestamp::from_millis(stamp.div_euclid(1000)).unwrap_or(session.last_stamp);
+            session.last_stamp =
+                Timestamp::from_millis(stamp.div_euclid(1000)).unwrap_or(session.last_stamp);
         }
     }
 

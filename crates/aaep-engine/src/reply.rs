@@ -1,8 +1,8 @@
 //! What comes back from people: who may answer, and whether an answer counts (§6.3.4).
 
 use aaep_types::{
-    ClarificationReply, ConfirmationReply, Decision, Event, EventKind, Message, Payload, ReplyToken,
-    SubscriptionId, Timestamp, rule,
+    ClarificationReply, ConfirmationReply, Decision, Event, EventKind, Message, Payload,
+    ReplyToken, SubscriptionId, Timestamp, rule,
 };
 use std::sync::Arc;
 
@@ -92,7 +92,8 @@ impl<R: Rules> Engine<R> {
         if !self.within_rate(peer, now) || !self.journal_works {
             return Err(Ignored::TooMany);
         }
-        let listener = self.listeners.get(&reply.subscription).filter(|listener| listener.peer == *peer);
+        let listener =
+            self.listeners.get(&reply.subscription).filter(|listener| listener.peer == *peer);
         let listener = listener.ok_or(Ignored::NoSubscription)?;
         let number = token_number(&reply.token).and_then(|token| self.tokens.get(&token)).copied();
         let number = number.ok_or(Ignored::UnknownToken)?;
@@ -160,12 +161,17 @@ impl<R: Rules> Engine<R> {
     ) -> Result<Answer, Refusal> {
         let known = self.listeners.get(&subscription);
         if known.is_none() && self.listeners.len() >= self.limits.subscriptions {
-            let text = format!("At most {} subscriptions may be open at once.", self.limits.subscriptions);
+            let text =
+                format!("At most {} subscriptions may be open at once.", self.limits.subscriptions);
             return Err(Refusal::new(Blame::Limit, rule::H15, text));
         }
         // A subscription belongs to whoever made it (§10 T8); and an agent never answers.
         if known.is_some_and(|known| known.peer != *peer) {
-            return Err(Refusal::new(Blame::NotYours, rule::S4, "There is no such subscription of yours."));
+            return Err(Refusal::new(
+                Blame::NotYours,
+                rule::S4,
+                "There is no such subscription of yours.",
+            ));
         }
         let answers = peer.role != crate::principal::Role::Agent;
         let listener = Listener {
@@ -178,7 +184,11 @@ impl<R: Rules> Engine<R> {
         Ok(Answer::Done)
     }
 
-    pub(crate) fn lost(&mut self, subscription: SubscriptionId, now: Now) -> Result<Answer, Refusal> {
+    pub(crate) fn lost(
+        &mut self,
+        subscription: SubscriptionId,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
         if let Some(listener) = self.listeners.get_mut(&subscription) {
             listener.connected = false;
             let user = listener.peer.user.clone();
@@ -187,7 +197,11 @@ impl<R: Rules> Engine<R> {
         Ok(Answer::Done)
     }
 
-    pub(crate) fn left(&mut self, subscription: SubscriptionId, now: Now) -> Result<Answer, Refusal> {
+    pub(crate) fn left(
+        &mut self,
+        subscription: SubscriptionId,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
         if let Some(listener) = self.listeners.remove(&subscription) {
             self.last_one_gone(&listener.peer.user, now, true);
         }
@@ -245,7 +259,10 @@ fn of_confirmation<'a>(reply: &ConfirmationReply<'a>) -> Reply<'a> {
         token: reply.reply_token,
         subscription: reply.subscription_id,
         stamp: reply.timestamp.0,
-        said: Said::Decision { decision: reply.decision, modified: reply.modified_action.is_some() },
+        said: Said::Decision {
+            decision: reply.decision,
+            modified: reply.modified_action.is_some(),
+        },
     }
 }
 
@@ -272,14 +289,19 @@ fn judge_answer(request: &Request, reply: &Reply<'_>) -> Result<(), Ignored> {
                 Payload::AwaitingClarification(question) => question.admits(&answer.response),
                 _ => false,
             });
-            if fits && stamp_is_plausible(request, reply.stamp) { Ok(()) } else { Err(Ignored::WrongAnswer) }
+            if fits && stamp_is_plausible(request, reply.stamp) {
+                Ok(())
+            } else {
+                Err(Ignored::WrongAnswer)
+            }
         }
     }
 }
 
 fn stamp_is_plausible(request: &Request, stamp: Timestamp) -> bool {
     let claimed = stamp.as_micros();
-    claimed < request.wall_deadline() && claimed >= request.stamp.as_micros().saturating_sub(EARLY_MICROS)
+    claimed < request.wall_deadline()
+        && claimed >= request.stamp.as_micros().saturating_sub(EARLY_MICROS)
 }
 
 /// An answer as JSON, as it came.

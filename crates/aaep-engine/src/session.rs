@@ -78,7 +78,14 @@ impl Session {
         // enforces: T25, T26, D30, D35
         let wanted = Self::implied(kind)?;
         let waits = !self.pending.is_empty() && wanted != state::AWAITING_INPUT;
-        (&*self.state != wanted && !waits).then_some(wanted)
+        // T16: while a tool runs, the state does not look as if it had come back.
+        let runs = self.is_calling() && wanted == state::WRITING_OUTPUT;
+        (&*self.state != wanted && !waits && !runs).then_some(wanted)
+    }
+
+    /// Whether the state says that a tool runs, and one does.
+    fn is_calling(&self) -> bool {
+        &*self.state == state::CALLING_TOOL && !self.tools.is_empty()
     }
 
     /// Whether an event that an agent wants to emit fits what went before. Changes nothing.
@@ -89,9 +96,14 @@ impl Session {
                 "This session has started already; open another one for another request.",
             )),
             Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_) => {
-                Err(Refusal::order(rule::C1, "Ask through a request, so that the answer can be waited for."))
+                Err(Refusal::order(
+                    rule::C1,
+                    "Ask through a request, so that the answer can be waited for.",
+                ))
             }
-            Payload::StateChanged(change) => self.admits_state(&change.from_state, &change.to_state),
+            Payload::StateChanged(change) => {
+                self.admits_state(&change.from_state, &change.to_state)
+            }
             Payload::ToolInvoked(invoked) => self.admits_invoked(invoked, limits),
             Payload::ToolCompleted(completed) => self.completed_call(completed).map(|_| ()),
             Payload::OutputStreaming(output) => self.admits_output(output, limits),
@@ -103,6 +115,12 @@ impl Session {
         if from != &*self.state {
             let text = format!("This session is in the state {}; leave that one.", self.state);
             return Err(Refusal::order(rule::T7, text));
+        }
+        if self.is_calling() && to != state::HANDING_OFF {
+            return Err(Refusal::order(
+                rule::T16,
+                "A tool is still open; complete it before the state moves on.",
+            ));
         }
         if !self.pending.is_empty() || to == state::AWAITING_INPUT {
             return Err(Refusal::order(
@@ -136,7 +154,10 @@ impl Session {
     }
 
     /// The call that a completed belongs to: by its id, else the only open one of that tool.
-    pub(crate) fn completed_call(&self, completed: &ToolCompleted<'_>) -> Result<ToolCallId, Refusal> {
+    pub(crate) fn completed_call(
+        &self,
+        completed: &ToolCompleted<'_>,
+    ) -> Result<ToolCallId, Refusal> {
         let tool = completed.tool.as_str();
         if let Some(call) = completed.tool_call_id {
             return match self.tools.get(&call) {
@@ -145,16 +166,20 @@ impl Session {
                     rule::T33,
                     format!("This call invoked {invoked}; complete it under that name."),
                 )),
-                None => Err(Refusal::order(rule::T15, "This call is not open; invoke it first, complete it once.")),
+                None => Err(Refusal::order(
+                    rule::T15,
+                    "This call is not open; invoke it first, complete it once.",
+                )),
             };
         }
         let mut open = self.tools.iter().filter(|(_, name)| &***name == tool);
         match (open.next(), open.next()) {
             (Some((call, _)), None) => Ok(*call),
             (None, _) => Err(Refusal::order(rule::T15, "No call of this tool is open.")),
-            (Some(_), Some(_)) => {
-                Err(Refusal::order(rule::T15, "Several calls of this tool are open; name the one by its id."))
-            }
+            (Some(_), Some(_)) => Err(Refusal::order(
+                rule::T15,
+                "Several calls of this tool are open; name the one by its id.",
+            )),
         }
     }
 
@@ -168,7 +193,10 @@ impl Session {
             return Err(Refusal::order(rule::T17, text));
         }
         let new = !self.outputs.contains_key(&output.output_id);
-        if new && self.outputs.values().filter(|written| !written.complete).count() >= limits.open_outputs {
+        if new
+            && self.outputs.values().filter(|written| !written.complete).count()
+                >= limits.open_outputs
+        {
             let text = format!("At most {} outputs may be open at once.", limits.open_outputs);
             return Err(Refusal::new(Blame::Limit, rule::T18, text));
         }
@@ -206,12 +234,17 @@ impl Session {
             self.prompts.pop_front();
         }
         if self.pending.len() >= limits.pending_per_session {
-            let text = format!("At most {} requests may wait at once in a session.", limits.pending_per_session);
+            let text = format!(
+                "At most {} requests may wait at once in a session.",
+                limits.pending_per_session
+            );
             return Err(Refusal::new(Blame::Limit, rule::C4, text));
         }
         if self.prompts.len() >= limits.prompts_per_window as usize {
-            let text = format!("At most {} requests may be made in {} seconds; a user who is asked too often answers on trust.",
-                limits.prompts_per_window, limits.prompt_window_seconds);
+            let text = format!(
+                "At most {} requests may be made in {} seconds; a user who is asked too often answers on trust.",
+                limits.prompts_per_window, limits.prompt_window_seconds
+            );
             return Err(Refusal::new(Blame::Limit, rule::C4, text));
         }
         Ok(())

@@ -1,0 +1,397 @@
+//! Chapter 6 as scenarios in virtual time.
+#![allow(missing_docs)]
+
+mod world;
+
+use aaep_engine::*;
+use aaep_types::{EventKind, SubscriptionId};
+use world::World;
+
+const PAY: &str = r#"{"amount":"500.00","to":"savings"}"#;
+
+// covers: C27, C1, C23, T11, T12, T24, T26, I1, I18
+#[test]
+fn the_worked_sequence_holds() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    assert_eq!(world.invoke(request, None).unwrap_err().rule.id, "T12");
+    world.pass(5);
+    world.reply(request, "accept");
+    assert_eq!(world.decided(request), Some((Outcome::Accepted, true)));
+    world.invoke(request, Some(PAY)).unwrap();
+    let Some(Output::Granted { call, arguments, .. }) = world.others.last().cloned() else {
+        panic!()
+    };
+    assert_eq!(&*arguments, PAY);
+    let done = format!(
+        r#"{{"tool":"transfer_funds","tool_call_id":"{call}","status":"success","summary_normal":"Sent."}}"#
+    );
+    world.emit(session, EventKind::ToolCompleted, &done).unwrap();
+    world.emit(session, EventKind::SessionCompleted, r#"{"summary_normal":"Done."}"#).unwrap();
+    use EventKind::*;
+    let expected = [
+        SessionStarted,
+        StateChanged,
+        AwaitingConfirmation,
+        StateChanged,
+        ToolInvoked,
+        ToolCompleted,
+        SessionCompleted,
+    ];
+    assert_eq!(world.kinds(), expected);
+    world.check();
+}
+
+// covers: T12, C13, I1, I2
+#[test]
+fn an_approval_is_good_for_one_run_of_exactly_what_was_confirmed() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.reply(request, "accept");
+    let other = PAY.replace("500", "5000");
+    assert_eq!(world.invoke(request, Some(&other)).unwrap_err().rule.id, "T12");
+    assert_eq!(world.granted(request), 0);
+    world.invoke(request, Some(PAY)).unwrap();
+    assert_eq!(world.invoke(request, Some(PAY)).unwrap_err().rule.id, "T12");
+    assert_eq!(world.granted(request), 1);
+    world.check();
+}
+
+// covers: C2, T24, D16, C13
+#[test]
+fn a_rejected_action_never_runs_and_says_so() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.reply(request, "reject");
+    world.reply(request, "accept");
+    assert_eq!(world.decided(request), Some((Outcome::Rejected, false)));
+    assert!(world.invoke(request, None).is_err());
+    let last = world.events.last().unwrap();
+    assert!(last.json.contains(r#""to_state":"thinking""#) && last.json.contains("\"rejected\""));
+    world.check();
+}
+
+// covers: C14, C15, I7, I9, D11, C26
+#[test]
+fn silence_is_no_and_a_late_accept_does_nothing() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.pass(299);
+    assert_eq!(world.decided(request), None);
+    world.pass(1);
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+    world.reply(request, "accept");
+    assert!(world.invoke(request, None).is_err());
+    world.check();
+}
+
+// covers: I7
+#[test]
+fn a_reply_in_the_very_microsecond_of_the_deadline_is_too_late() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let deadline = world.engine.next_deadline().unwrap();
+    assert!(deadline.0 > world.now.boot.0);
+    world.now.boot = world.now.boot.after_seconds(300);
+    world.reply(request, "accept");
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+}
+
+// covers: C1, C14
+#[test]
+fn a_reversible_action_may_run_on_silence_if_that_was_announced() {
+    let mut world = World::new();
+    let session = world.open();
+    let more = r#","timeout_seconds":60,"default_decision":"accept","risk_level":"low","irreversible":false"#;
+    let Answer::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
+        panic!()
+    };
+    world.pass(60);
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, true)));
+    world.invoke(request, None).unwrap();
+    world.check();
+}
+
+// covers: C15, D10, D11, I9
+#[test]
+fn a_default_of_accept_for_what_may_be_irreversible_is_refused_before_anyone_hears_it() {
+    for risk in
+        ["", r#","risk_level":"low""#, r#","risk_level":"medium""#, r#","risk_level":"high""#]
+    {
+        for reversible in [
+            "",
+            r#","irreversible":true"#,
+            r#","reversibility":"irreversible""#,
+            r#","reversibility":"reversible_with_effort""#,
+        ] {
+            let mut world = World::new();
+            let session = world.open();
+            let before = world.events.len();
+            let more =
+                format!(r#","timeout_seconds":60,"default_decision":"accept"{risk}{reversible}"#);
+            let refusal = world.try_ask(session, PAY, &more).unwrap_err();
+            assert!(["C15", "D10", "D11"].contains(&refusal.rule.id), "{refusal}");
+            assert_eq!(world.events.len(), before);
+        }
+    }
+}
+
+// covers: C4, I12
+#[test]
+fn asking_the_same_twice_returns_the_request_that_waits() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let more = r#","timeout_seconds":300,"default_decision":"reject","irreversible":true"#;
+    let again = world.try_ask(session, PAY, more).unwrap();
+    assert!(matches!(again, Answer::Waiting { request: same, again: true, .. } if same == request));
+    assert_eq!(
+        world.kinds().iter().filter(|kind| **kind == EventKind::AwaitingConfirmation).count(),
+        1
+    );
+}
+
+// covers: S1, S4, C8, D1, D3, D29, I6, I15
+#[test]
+fn replies_that_do_not_count_change_nothing_and_look_the_same() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let token = world.token(request);
+    let bob = Principal::new("bob's phone", Role::AccessibilityConsumer, "bob");
+    let audit = Principal::new("audit", Role::Auditor, "ann");
+    let agent = world.agent.clone();
+    let (ann, phone) = (world.ann.clone(), world.phone);
+    for (number, peer) in [(2, &bob), (3, &audit), (4, &agent)] {
+        world.join(peer, SubscriptionId::from_bits(number));
+        world.reply_as(peer, SubscriptionId::from_bits(number), &token, "accept");
+    }
+    world.reply_as(&bob, phone, &token, "accept");
+    world.reply_as(&ann, SubscriptionId::from_bits(99), &token, "accept");
+    world.reply_as(&ann, phone, "rpl_0000", "accept");
+    let stamp = world.now.wall;
+    let wrong_kind = format!(
+        r#"{{"type":"clarification.reply","reply_token":"{token}","response":"accept","subscription_id":"{phone}","timestamp":"{stamp}"}}"#
+    );
+    world.message(&ann, &wrong_kind);
+    let old = format!(
+        r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{phone}","timestamp":"1999-01-01T00:00:00Z"}}"#
+    );
+    world.message(&ann, &old);
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+    // The honest answer still counts.
+    world.reply(request, "accept");
+    assert_eq!(world.decided(request), Some((Outcome::Accepted, true)));
+}
+
+// covers: C10, D8
+#[test]
+fn an_accept_with_a_modified_action_is_a_no() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let (ann, phone, token, stamp) =
+        (world.ann.clone(), world.phone, world.token(request), world.now.wall);
+    let modified = format!(
+        r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{phone}","timestamp":"{stamp}","modified_action":{{"amount":"5"}}}}"#
+    );
+    world.message(&ann, &modified);
+    assert_eq!(world.decided(request), Some((Outcome::Rejected, false)));
+}
+
+// covers: D9
+#[test]
+fn a_no_with_a_wrong_stamp_withdraws_the_question() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let (ann, phone, token) = (world.ann.clone(), world.phone, world.token(request));
+    let old = format!(
+        r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"reject","subscription_id":"{phone}","timestamp":"1999-01-01T00:00:00Z"}}"#
+    );
+    world.message(&ann, &old);
+    assert_eq!(world.decided(request), Some((Outcome::Cancelled, false)));
+}
+
+// covers: C24, I13, T15, T18
+#[test]
+fn when_a_session_ends_everything_of_it_has_ended_before() {
+    let mut world = World::new();
+    let session = world.open();
+    world
+        .emit(session, EventKind::ToolInvoked, r#"{"tool":"look","summary_normal":"Looking."}"#)
+        .unwrap();
+    world
+        .emit(
+            session,
+            EventKind::OutputStreaming,
+            r#"{"chunk":"Half a","position":0,"complete":false}"#,
+        )
+        .unwrap();
+    let request = world.ask(session, PAY);
+    world
+        .emit(
+            session,
+            EventKind::SessionCancelled,
+            r#"{"cancelled_by":"user","summary_normal":"Stopped."}"#,
+        )
+        .unwrap();
+    assert_eq!(world.decided(request), Some((Outcome::Cancelled, false)));
+    world.reply(request, "accept");
+    assert!(world.invoke(request, None).is_err());
+    assert!(world.emit(session, EventKind::ProgressUpdated, r#"{"progress":{"step":1}}"#).is_err());
+    world.check();
+}
+
+// covers: I10
+#[test]
+fn nobody_hears_of_a_request_or_its_outcome_before_it_is_durable() {
+    let mut world = World::new();
+    let session = world.open();
+    world.quick_disk = false;
+    let before = world.events.len();
+    world.ask(session, PAY);
+    assert_eq!(world.events.len(), before);
+    let asked = world.records.len() as u64;
+    world.handle(Input::Persisted { number: asked }).unwrap();
+    let request = world.events.last().unwrap().event;
+    let heard = world.events.len();
+    world.reply(request, "accept");
+    assert_eq!((world.decided(request), world.events.len()), (None, heard));
+    world.handle(Input::Persisted { number: asked + 1 }).unwrap();
+    assert_eq!(world.decided(request), Some((Outcome::Accepted, true)));
+    world.invoke(request, None).unwrap();
+    assert_eq!(world.granted(request), 0);
+    world.handle(Input::Persisted { number: asked + 2 }).unwrap();
+    assert_eq!(world.granted(request), 1);
+}
+
+// covers: I3, I25, C6
+#[test]
+fn after_a_restart_every_request_is_pending_with_its_token_and_deadline_or_resolved() {
+    let mut world = World::new();
+    let session = world.open();
+    let (first, second) = (world.ask(session, PAY), world.ask(session, r#"{"amount":"1"}"#));
+    world.reply(first, "accept");
+    let token = world.token(second);
+    world.pass(100);
+    world.restart(ClockTrust::Trusted);
+    assert_eq!(
+        world.engine.status(first),
+        Some(Status::Resolved { outcome: Outcome::Accepted, runs: true })
+    );
+    assert_eq!(world.engine.status(second), Some(Status::Pending));
+    world.reply(first, "reject");
+    world.invoke(first, Some(PAY)).unwrap();
+    world.pass(199);
+    assert_eq!(world.engine.status(second), Some(Status::Pending));
+    let (ann, phone) = (world.ann.clone(), world.phone);
+    world.reply_as(&ann, phone, &token, "accept");
+    assert_eq!(world.decided(second), Some((Outcome::Accepted, true)));
+}
+
+// covers: I2, C13
+#[test]
+fn a_spent_approval_stays_spent_after_a_restart() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.reply(request, "accept");
+    world.invoke(request, Some(PAY)).unwrap();
+    world.restart(ClockTrust::Trusted);
+    world.reply(request, "accept");
+    assert!(world.invoke(request, Some(PAY)).is_err());
+    assert_eq!(world.granted(request), 1);
+}
+
+// covers: I8
+#[test]
+fn if_the_clock_cannot_be_trusted_after_a_restart_what_waited_is_withdrawn() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.restart(ClockTrust::Doubtful);
+    assert_eq!(world.decided(request), Some((Outcome::Cancelled, false)));
+}
+
+// covers: I8, E10
+#[test]
+fn a_wall_clock_that_jumps_never_creates_consent_and_stamps_never_go_back() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let year = 365 * 86_400_000;
+    world.now.wall = aaep_types::Timestamp::from_millis(world::START - year).unwrap();
+    world.handle(Input::Tick).unwrap();
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+    world
+        .emit(
+            session,
+            EventKind::ProgressUpdated,
+            r#"{"progress":{"step":1},"summary_normal":"On."}"#,
+        )
+        .unwrap();
+    world.check();
+    world.now.wall = aaep_types::Timestamp::from_millis(world::START + year).unwrap();
+    world.handle(Input::Tick).unwrap();
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+}
+
+// covers: D2, H20, I14
+#[test]
+fn when_the_last_one_who_could_answer_leaves_a_default_of_reject_applies() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let phone = world.phone;
+    world.handle(Input::Lost { subscription: phone }).unwrap();
+    world.pass(29);
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+    let ann = world.ann.clone();
+    world.join(&ann, phone);
+    world.pass(10);
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+    world.handle(Input::Left { subscription: phone }).unwrap();
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+}
+
+// covers: C18
+#[test]
+fn a_long_wait_is_counted_down_at_half_and_at_a_tenth() {
+    let mut world = World::new();
+    let session = world.open();
+    world.ask(session, PAY);
+    world.pass(150);
+    assert_eq!(world.kinds().last(), Some(&EventKind::ProgressUpdated));
+    world.pass(119);
+    assert_eq!(world.kinds().iter().filter(|kind| **kind == EventKind::ProgressUpdated).count(), 1);
+    world.pass(1);
+    assert_eq!(world.kinds().iter().filter(|kind| **kind == EventKind::ProgressUpdated).count(), 2);
+    world.check();
+}
+
+// covers: D30, C22
+#[test]
+fn several_requests_may_wait_and_each_outcome_names_its_own() {
+    let mut world = World::new();
+    let session = world.open();
+    let requests: Vec<u128> =
+        (0..3).map(|amount| world.ask(session, &format!("{{\"amount\":\"{amount}\"}}"))).collect();
+    world.reply(requests[1], "accept");
+    world.reply(requests[0], "reject");
+    world.invoke(requests[1], None).unwrap();
+    world.reply(requests[2], "reject");
+    for (request, outcome) in
+        [(requests[0], "rejected"), (requests[1], "accepted"), (requests[2], "rejected")]
+    {
+        let id = aaep_types::EventId::from_bits(request);
+        let named = format!(r#""request_event_id":"{id}","outcome":"{outcome}""#);
+        assert!(world.events.iter().any(|event| event.json.contains(&named)), "{named}");
+    }
+    world.check();
+}
