@@ -31,22 +31,57 @@ const ENVELOPE: [&str; 13] = [
     "extensions",
 ];
 
-/// The outcome extension (decision D30): which request an event resolves, and how.
-pub(crate) const OUTCOME_URI: &str = "urn:aaep-rs:outcome:v1";
-
 /// An event that is about to be: everything but its envelope.
 pub(crate) struct Draft<'a> {
     pub(crate) type_name: &'a str,
     pub(crate) urgency: Urgency,
     /// The payload's members as JSON, without braces.
     pub(crate) payload: String,
-    /// The request it resolves.
-    pub(crate) resolves: Option<(u128, Outcome)>,
+    /// What one of our extensions adds.
+    pub(crate) extension: Option<Extension>,
+}
+
+/// What one of our extensions says about a request.
+#[derive(Clone, Copy)]
+pub(crate) enum Extension {
+    /// It is resolved (decision D30).
+    Outcome {
+        /// The number that others know the request by.
+        request: u128,
+        /// The event that asked.
+        event: u128,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// It asks again, in place of another event, with more time (decision D32).
+    Supersedes(u128),
+}
+
+impl Extension {
+    fn uri(self) -> &'static str {
+        match self {
+            Extension::Outcome { .. } => "urn:aaep-rs:outcome:v1",
+            Extension::Supersedes(_) => "urn:aaep-rs:timing:v1",
+        }
+    }
+
+    fn json(self) -> String {
+        match self {
+            Extension::Outcome { event, outcome, .. } => format!(
+                "\"outcome\":{{\"request_event_id\":\"{}\",\"outcome\":\"{}\"}}",
+                EventId::from_bits(event),
+                outcome.as_str(),
+            ),
+            Extension::Supersedes(event) => {
+                format!("\"timing\":{{\"supersedes\":\"{}\"}}", EventId::from_bits(event))
+            }
+        }
+    }
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(kind: EventKind, payload: String) -> Draft<'static> {
-        Draft { type_name: kind.as_str(), urgency: kind.usual_urgency(), payload, resolves: None }
+        Draft { type_name: kind.as_str(), urgency: kind.usual_urgency(), payload, extension: None }
     }
 
     /// A state change with a sentence that can be announced.
@@ -68,8 +103,8 @@ impl<'a> Draft<'a> {
         let mut out = Writer::new();
         out.open('{');
         out.name("@context");
-        if self.resolves.is_some() {
-            out.json(&format!("[\"{}\",\"{OUTCOME_URI}\"]", aaep_types::CORE_CONTEXT));
+        if let Some(extension) = self.extension {
+            out.json(&format!("[\"{}\",\"{}\"]", aaep_types::CORE_CONTEXT, extension.uri()));
         } else {
             out.string(aaep_types::CORE_CONTEXT);
         }
@@ -80,11 +115,8 @@ impl<'a> Draft<'a> {
             EventId::from_bits(event), session.id, session.producer, self.urgency, session.language,
         ));
         out.json(&self.payload);
-        if let Some((request, outcome)) = self.resolves {
-            out.json(&format!(
-                ",\"extensions\":{{\"outcome\":{{\"request_event_id\":\"{}\",\"outcome\":\"{}\"}}}}",
-                EventId::from_bits(request), outcome.as_str(),
-            ));
+        if let Some(extension) = self.extension {
+            out.json(&format!(",\"extensions\":{{{}}}", extension.json()));
         }
         out.close('}');
         out.finish()
@@ -100,6 +132,21 @@ pub(crate) fn members(list: &[(&str, &str)]) -> String {
         }
         out.name(name);
         out.string(value);
+    }
+    out.finish()
+}
+
+/// The payload of an event of ours as members without braces, but for those named.
+pub(crate) fn payload_of(event: &str, without: &[&str]) -> String {
+    let members = Members::whole(event, 64).ok().flatten().unwrap_or_default();
+    let mut out = Writer::new();
+    let payload = members.iter().filter(|member| {
+        !ENVELOPE.contains(&member.name.as_ref()) && !without.contains(&member.name.as_ref())
+    });
+    for member in payload {
+        out.name(&member.name);
+        out.raw(member.value);
+        out.comma();
     }
     out.finish()
 }
@@ -217,7 +264,7 @@ impl<R: Rules> Engine<R> {
         let more: &[_] = if needs_call { &[("tool_call_id", call.as_str())] } else { &[] };
         let payload = agent_members(payload, more)?;
         let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft = Draft { type_name, urgency, payload, resolves: None };
+        let draft = Draft { type_name, urgency, payload, extension: None };
         let event = self.ids.event();
         let json = draft.json(event, session.next_number.max(1), session.stamp(now), session);
         let parsed = Event::parse_ours(json.as_bytes())?;
@@ -226,7 +273,7 @@ impl<R: Rules> Engine<R> {
         if let Some(kind) = kind {
             self.enter_state_for(id, kind, needs, now);
         }
-        let number = self.send(id, draft, event, needs, now);
+        let (number, _) = self.send(id, draft, event, needs, now);
         Ok(Answer::Emitted { number, event })
     }
 
@@ -273,8 +320,8 @@ impl<R: Rules> Engine<R> {
         event: u128,
         needs: u64,
         now: Now,
-    ) -> u64 {
-        let Some(session) = self.sessions.get_mut(&id) else { return 0 };
+    ) -> (u64, Arc<str>) {
+        let Some(session) = self.sessions.get_mut(&id) else { return (0, "".into()) };
         let stamp = if R::STAMPS_NEVER_DECREASE { session.stamp(now) } else { now.wall };
         let number = session.next_number;
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
@@ -294,11 +341,15 @@ impl<R: Rules> Engine<R> {
             event,
             kind,
             urgency: draft.urgency,
-            about: draft.resolves.map(|(request, _)| request),
+            about: match draft.extension {
+                Some(Extension::Outcome { request, .. }) => Some(request),
+                _ => None,
+            },
             json,
         };
+        let json = emitted.json.clone();
         self.lanes.push(id, needs, Output::Event(emitted));
-        number
+        (number, json)
     }
 
     /// A terminal event, after everything that is still open has been brought to its end.
@@ -319,7 +370,7 @@ impl<R: Rules> Engine<R> {
         let kind = EventKind::parse(type_name);
         let payload = agent_members(payload, &[])?;
         let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft = Draft { type_name, urgency, payload, resolves: None };
+        let draft = Draft { type_name, urgency, payload, extension: None };
         let event = self.ids.event();
         Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
         if R::ENDS_REQUESTS_WITH_SESSION {
@@ -328,7 +379,7 @@ impl<R: Rules> Engine<R> {
         self.complete_tools(id, now);
         self.complete_outputs(id, now);
         let needs = self.append(&Record::Ended { session: id.as_str().into() });
-        let number = self.send(id, draft, event, needs, now);
+        let (number, _) = self.send(id, draft, event, needs, now);
         self.lanes.push(id, needs, Output::Stopped { session: id });
         if R::NOTHING_AFTER_THE_END {
             self.forget_session(id);

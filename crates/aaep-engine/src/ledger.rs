@@ -1,9 +1,11 @@
 //! Requests: asked, resolved, spent (§6).
 
-use aaep_types::{Event, EventKind, Payload, ReplyToken, SessionId, ToolName, Urgency, rule};
+use aaep_types::{
+    Event, EventKind, Payload, ReplyToken, ResponseKind, SessionId, ToolName, Urgency, rule,
+};
 
 use crate::clock::{Boot, Now};
-use crate::emit::{Draft, agent_members, members};
+use crate::emit::{Draft, Extension, agent_members, members, payload_of};
 use crate::engine::{Engine, Timer};
 use crate::ids::Digest;
 use crate::io::{Answer, Ask, Output};
@@ -37,7 +39,7 @@ impl<R: Rules> Engine<R> {
         let digest = if confirmation {
             Digest::of(ask.tool, ask.arguments)
         } else {
-            Digest::of("", ask.payload)
+            Digest::of("", &agent_members(ask.payload, &[("reply_token", "")])?)
         };
         // enforces: C4, I12
         if let Some(&request) =
@@ -69,18 +71,20 @@ impl<R: Rules> Engine<R> {
             type_name: ask.kind.as_str(),
             urgency: Urgency::Critical,
             payload,
-            resolves: None,
+            extension: None,
         };
         let Some(session) = self.sessions.get(&ask.session) else { return Ok(Answer::Done) };
         let json = draft.json(number, user_number.max(1), stamp, session);
-        let request = request_of(&Event::parse_ours(json.as_bytes())?, &ask, digest, stamp, now)?;
+        let mut request =
+            request_of(&Event::parse_ours(json.as_bytes())?, &ask, digest, stamp, now)?;
+        request.event_number = number;
         Ok(self.begin_waiting(request, draft, number, token_bits, now))
     }
 
     /// The request exists from here on; nothing can fail any more.
     fn begin_waiting(
         &mut self,
-        request: Request,
+        mut request: Request,
         draft: Draft<'_>,
         number: u128,
         token: u128,
@@ -108,7 +112,8 @@ impl<R: Rules> Engine<R> {
             next_number,
         }));
         self.enter_state_for(id, request.kind, needs, now);
-        self.send(id, draft, number, needs, now);
+        let (_, json) = self.send(id, draft, number, needs, now);
+        request.event = Some(json);
         if let Some(session) = self.sessions.get_mut(&id) {
             session.pending.insert(number);
             session.prompts.push_back(now.boot);
@@ -122,10 +127,7 @@ impl<R: Rules> Engine<R> {
 
     /// Sets the timers of a request that waits.
     pub(crate) fn watch(&mut self, number: u128, request: &Request) {
-        self.timers.insert((request.deadline, Timer::Deadline(number)));
-        for (percent, at) in countdowns(request) {
-            self.timers.insert((at, Timer::Countdown(number, percent)));
-        }
+        self.timers.extend(timers_of(number, request));
     }
 
     /// The one place where a request ends: its token is dead, and everybody is told how it ended.
@@ -140,12 +142,11 @@ impl<R: Rules> Engine<R> {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
-        let (id, action) = (request.session, request.action.clone());
-        let timers: Vec<_> = countdowns(request)
-            .map(|(percent, at)| (at, Timer::Countdown(number, percent)))
-            .collect();
-        self.timers.remove(&(request.deadline, Timer::Deadline(number)));
-        for timer in timers {
+        let (id, action, event) = (request.session, request.action.clone(), request.event_number);
+        let response = (request.kind == EventKind::AwaitingClarification)
+            .then(|| request.answer.clone())
+            .flatten();
+        for timer in timers_of(number, request) {
             self.timers.remove(&timer);
         }
         self.actions.remove(&(
@@ -157,13 +158,21 @@ impl<R: Rules> Engine<R> {
         let more = !session.pending.is_empty();
         let stamp = session.stamp(now).as_micros();
         let next_number = session.next_number + 1 + u64::from(more);
-        let record =
-            Record::Resolved { request: number, outcome, runs, by: by.into(), next_number, stamp };
+        let record = Record::Resolved {
+            request: number,
+            outcome,
+            runs,
+            by: by.into(),
+            response: response.clone().unwrap_or_else(|| "".into()),
+            next_number,
+            stamp,
+        };
         let needs = self.append(&record);
         if R::SHOWS_RESOLUTIONS {
-            self.show_resolution(id, number, (outcome, runs), &action, more, needs, now);
+            self.show_resolution(id, (number, event), (outcome, runs), &action, more, needs, now);
         }
-        self.lanes.push(id, needs, Output::Decided { request: number, outcome, runs });
+        let decided = Output::Decided { request: number, outcome, runs, by: by.into(), response };
+        self.lanes.push(id, needs, decided);
     }
 
     /// C23, D30: the state leaves `awaiting_input` with the outcome, and returns to it while more waits.
@@ -171,7 +180,7 @@ impl<R: Rules> Engine<R> {
     fn show_resolution(
         &mut self,
         id: SessionId,
-        number: u128,
+        (number, event): (u128, u128),
         (outcome, runs): (Outcome, bool),
         action: &str,
         more: bool,
@@ -190,11 +199,66 @@ impl<R: Rules> Engine<R> {
         let mut summary: String = format!("{what}: {action}");
         summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
         let mut draft = Draft::state(state::AWAITING_INPUT, next, &summary);
-        draft.resolves = Some((number, outcome));
+        draft.extension = Some(Extension::Outcome { request: number, event, outcome });
         self.send_ours(id, draft, needs, now);
         if more {
             let back = Draft::state(next, state::AWAITING_INPUT, "The agent still waits for you.");
             self.send_ours(id, back, needs, now);
+        }
+    }
+
+    /// D32: withdraws what is asked and asks it again, with another token and more time. To the agent
+    /// it stays the same request.
+    pub(crate) fn extend(&mut self, number: u128, seconds: u64, now: Now) {
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        let (old, id, kind) = (request.event_number, request.session, request.kind);
+        let old_timers = timers_of(number, request);
+        let action = request.action.clone();
+        let json = request.event.take().unwrap_or_else(|| "{}".into());
+        let event = self.ids.event();
+        let token = self.ids.token_bits(event);
+        let Some(session) = self.sessions.get(&id) else { return };
+        let stamp = session.stamp(now);
+        let next_number = session.next_number + 3;
+        let record = Record::Extended {
+            request: number,
+            event,
+            stamp: stamp.as_micros(),
+            timeout_seconds: seconds,
+            next_number,
+        };
+        let needs = self.append(&record);
+        self.show_resolution(
+            id,
+            (number, old),
+            (Outcome::Superseded, false),
+            &action,
+            true,
+            needs,
+            now,
+        );
+        let mut payload = payload_of(&json, &["reply_token", "timeout_seconds"]);
+        payload.push_str(&format!(
+            "\"timeout_seconds\":{seconds},\"reply_token\":\"{}\"",
+            ReplyToken::from_bits(token).as_str()
+        ));
+        let mut draft = Draft::new(kind, payload);
+        draft.extension = Some(Extension::Supersedes(old));
+        let (_, json) = self.send(id, draft, event, needs, now);
+        for timer in old_timers {
+            self.timers.remove(&timer);
+        }
+        self.tokens.remove(&self.ids.token_bits(old));
+        self.tokens.insert(token, number);
+        if let Some(mut request) = self.requests.remove(&number) {
+            request.event_number = event;
+            request.event = Some(json);
+            request.stamp = stamp;
+            request.asked_at = now.boot;
+            request.timeout_seconds = seconds;
+            request.deadline = now.boot.after_seconds(seconds);
+            self.watch(number, &request);
+            self.requests.insert(number, request);
         }
     }
 
@@ -305,6 +369,13 @@ impl<R: Rules> Engine<R> {
     }
 }
 
+/// Everything that is due for a request that waits.
+fn timers_of(number: u128, request: &Request) -> Vec<(Boot, Timer)> {
+    let countdowns =
+        countdowns(request).map(|(percent, at)| (at, Timer::Countdown(number, percent)));
+    countdowns.chain([(request.deadline, Timer::Deadline(number))]).collect()
+}
+
 /// When the countdown of a request is said: only for waits over a minute.
 fn countdowns(request: &Request) -> impl Iterator<Item = (u8, Boot)> + use<> {
     let (start, length) =
@@ -324,26 +395,20 @@ fn request_of(
     stamp: aaep_types::Timestamp,
     now: Now,
 ) -> Result<Request, Refusal> {
-    let (action, timeout_seconds, default_accept, irreversible) = match event.payload() {
-        Payload::AwaitingConfirmation(confirmation) => (
-            confirmation.action.as_str(),
-            confirmation.timeout_seconds.get(),
-            confirmation.default_decision == aaep_types::Decision::Accept,
-            // D10: what nobody calls reversible counts as irreversible.
-            confirmation.is_irreversible()
-                || (confirmation.irreversible.is_none() && confirmation.reversibility.is_none()),
-        ),
+    let (action, timeout_seconds) = match event.payload() {
+        Payload::AwaitingConfirmation(confirmation) => {
+            (confirmation.action.as_str(), confirmation.timeout_seconds)
+        }
         Payload::AwaitingClarification(question) => {
-            (question.question.as_str(), question.timeout_seconds.get(), false, false)
+            (question.question.as_str(), question.timeout_seconds)
         }
         _ => {
-            return Err(Refusal::new(
-                Blame::Malformed,
-                rule::C1,
-                "Ask for a confirmation or a clarification.",
-            ));
+            let text = "Ask for a confirmation or a clarification.";
+            return Err(Refusal::new(Blame::Malformed, rule::C1, text));
         }
     };
+    let timeout_seconds = timeout_seconds.get();
+    let (default_accept, irreversible) = consent_of(event.payload());
     Ok(Request {
         session: ask.session,
         kind: ask.kind,
@@ -357,7 +422,39 @@ fn request_of(
         timeout_seconds,
         default_accept,
         irreversible,
+        answer: default_answer(event.payload()),
+        event_number: 0,
         status: Status::Pending,
-        event: Some(event.as_json().into()),
+        event: None,
     })
+}
+
+/// Whether silence means yes, and whether the action cannot be taken back.
+fn consent_of(payload: &Payload<'_>) -> (bool, bool) {
+    let Payload::AwaitingConfirmation(confirmation) = payload else { return (false, false) };
+    // D10: what nobody calls reversible counts as irreversible.
+    let says_nothing = confirmation.irreversible.is_none() && confirmation.reversibility.is_none();
+    let accept = confirmation.default_decision == aaep_types::Decision::Accept;
+    (accept, confirmation.is_irreversible() || says_nothing)
+}
+
+fn is_number(text: &str) -> bool {
+    let object = format!("{{\"n\":{text}}}");
+    let members = aaep_types::json::Members::whole(&object, 2).ok().flatten().unwrap_or_default();
+    members.len() == 1 && matches!(members.find("n"), Some(aaep_types::json::Raw::Number(_)))
+}
+
+/// D17: what counts when a question is not answered, as JSON of the kind that was asked for.
+pub(crate) fn default_answer(payload: &Payload<'_>) -> Option<std::sync::Arc<str>> {
+    let Payload::AwaitingClarification(question) = payload else { return None };
+    let default = question.default_response.as_ref()?.as_str();
+    let kinds = question.kinds();
+    let as_it_is = kinds.contains(&ResponseKind::YesNo) && matches!(default, "true" | "false")
+        || kinds.contains(&ResponseKind::Numeric) && is_number(default);
+    if as_it_is {
+        return Some(default.into());
+    }
+    let mut out = aaep_types::json::Writer::new();
+    out.string(default);
+    Some(out.finish().into())
 }

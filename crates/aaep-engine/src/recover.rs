@@ -1,12 +1,16 @@
 //! From records back to the state.
 
-use aaep_types::{EventKind, LanguageTag, SessionId, Timestamp, ToolCallId};
+use aaep_types::{
+    Event, EventKind, LanguageTag, Payload, ReplyToken, SessionId, Timestamp, ToolCallId, Urgency,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
-use crate::clock::Now;
-use crate::emit::Draft;
+use crate::clock::{Boot, Now};
+use crate::emit::{Draft, Extension, payload_of};
 use crate::engine::{Engine, Timer};
 use crate::ids::{Digest, Secrets};
+use crate::ledger::default_answer;
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record};
@@ -62,8 +66,8 @@ impl<R: Rules> Engine<R> {
                 }
             }
             Record::Asked(asked) => self.replay_asked(asked, now),
-            Record::Resolved { request, outcome, runs, next_number, stamp, .. } => {
-                self.replay_resolved(request, outcome, runs);
+            Record::Resolved { request, outcome, runs, response, next_number, stamp, .. } => {
+                self.replay_resolved(request, outcome, runs, response);
                 self.replay_place(request, next_number, stamp);
             }
             Record::Invoked { request, call, next_number, stamp } => {
@@ -71,6 +75,10 @@ impl<R: Rules> Engine<R> {
                 self.replay_place(request, next_number, stamp);
             }
             Record::Completed { session, call } => self.replay_completed(&session, &call),
+            Record::Extended { request, event, stamp, timeout_seconds, next_number } => {
+                self.replay_extended(request, event, stamp, timeout_seconds, next_number, now);
+                self.replay_place(request, next_number, stamp);
+            }
             Record::Ignored { .. } => {}
         }
     }
@@ -114,12 +122,12 @@ impl<R: Rules> Engine<R> {
         let token = self.ids.token_bits(asked.request);
         let payload = asked.event.replace(
             "\"reply_token\":\"\"",
-            &format!("\"reply_token\":\"{}\"", aaep_types::ReplyToken::from_bits(token).as_str()),
+            &format!("\"reply_token\":\"{}\"", ReplyToken::from_bits(token).as_str()),
         );
         let digest = if asked.confirmation {
             Digest::of(&asked.tool, &asked.arguments)
         } else {
-            Digest(question_digest(asked.request))
+            Digest::of("", &asked.event)
         };
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.next_number = asked.next_number;
@@ -128,25 +136,14 @@ impl<R: Rules> Engine<R> {
         session.pending.insert(asked.request);
         let draft = Draft {
             type_name: kind.as_str(),
-            urgency: aaep_types::Urgency::Critical,
+            urgency: Urgency::Critical,
             payload,
-            resolves: None,
+            extension: None,
         };
         let json = draft.json(asked.request, asked.next_number - 1, stamp, session);
-        let action = aaep_types::Event::parse(json.as_bytes()).ok().map_or_else(
-            || "".into(),
-            |event| match event.payload() {
-                aaep_types::Payload::AwaitingConfirmation(confirmation) => {
-                    confirmation.action.as_str().into()
-                }
-                aaep_types::Payload::AwaitingClarification(question) => {
-                    question.question.as_str().into()
-                }
-                _ => "".into(),
-            },
-        );
+        let (action, answer) = words_of(&json);
         let left = left_micros(asked.stamp, asked.timeout_seconds, now);
-        let deadline = crate::clock::Boot(now.boot.0 + left);
+        let deadline = Boot(now.boot.0 + left);
         let request = Request {
             session: id,
             kind,
@@ -155,13 +152,13 @@ impl<R: Rules> Engine<R> {
             arguments: asked.arguments,
             action,
             stamp,
-            asked_at: crate::clock::Boot(
-                deadline.0.saturating_sub(asked.timeout_seconds * 1_000_000),
-            ),
+            asked_at: Boot(deadline.0.saturating_sub(asked.timeout_seconds * 1_000_000)),
             deadline,
             timeout_seconds: asked.timeout_seconds,
             default_accept: asked.default_accept,
             irreversible: asked.irreversible,
+            answer,
+            event_number: asked.request,
             status: Status::Pending,
             event: Some(json.into()),
         };
@@ -170,10 +167,44 @@ impl<R: Rules> Engine<R> {
         self.requests.insert(asked.request, request);
     }
 
-    fn replay_resolved(&mut self, number: u128, outcome: Outcome, runs: bool) {
+    fn replay_extended(
+        &mut self,
+        number: u128,
+        event: u128,
+        stamp: i64,
+        timeout_seconds: u64,
+        next_number: u64,
+        now: Now,
+    ) {
+        let token = self.ids.token_bits(event);
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        let Some(session) = self.sessions.get(&request.session) else { return };
+        let old = request.event_number;
+        let json = request.event.take().unwrap_or_else(|| "{}".into());
+        let mut payload = payload_of(&json, &["reply_token", "timeout_seconds"]);
+        let spelled = ReplyToken::from_bits(token);
+        payload.push_str(&format!(
+            "\"timeout_seconds\":{timeout_seconds},\"reply_token\":\"{}\"",
+            spelled.as_str()
+        ));
+        let mut draft = Draft::new(request.kind, payload);
+        draft.extension = Some(Extension::Supersedes(old));
+        request.stamp = stamp_of(stamp, now);
+        request.event = Some(draft.json(event, next_number - 1, request.stamp, session).into());
+        request.event_number = event;
+        request.timeout_seconds = timeout_seconds;
+        request.deadline = Boot(now.boot.0 + left_micros(stamp, timeout_seconds, now));
+        request.asked_at = Boot(request.deadline.0.saturating_sub(timeout_seconds * 1_000_000));
+        let old = self.ids.token_bits(old);
+        self.tokens.remove(&old);
+        self.tokens.insert(token, number);
+    }
+
+    fn replay_resolved(&mut self, number: u128, outcome: Outcome, runs: bool, response: Arc<str>) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
+        request.answer = Some(response).filter(|response| !response.is_empty());
         let (id, digest) = (request.session, request.digest);
         self.actions.remove(&(id, digest));
         if let Some(session) = self.sessions.get_mut(&id) {
@@ -245,6 +276,17 @@ impl<R: Rules> Engine<R> {
     }
 }
 
+/// What is shown of a request, and what counts when no answer comes.
+fn words_of(json: &str) -> (Arc<str>, Option<Arc<str>>) {
+    let Ok(event) = Event::parse(json.as_bytes()) else { return ("".into(), None) };
+    let action = match event.payload() {
+        Payload::AwaitingConfirmation(confirmation) => confirmation.action.as_str(),
+        Payload::AwaitingClarification(question) => question.question.as_str(),
+        _ => "",
+    };
+    (action.into(), default_answer(event.payload()))
+}
+
 /// What is left of a wait, by the clock on the wall; never more than the wait itself (I8).
 fn left_micros(stamp: i64, timeout_seconds: u64, now: Now) -> u64 {
     let whole = timeout_seconds.saturating_mul(1_000_000);
@@ -254,11 +296,4 @@ fn left_micros(stamp: i64, timeout_seconds: u64, now: Now) -> u64 {
 
 fn stamp_of(micros: i64, now: Now) -> Timestamp {
     Timestamp::from_millis(micros.div_euclid(1000)).unwrap_or(now.wall)
-}
-
-/// Questions are told apart by their number once they are on record.
-fn question_digest(request: u128) -> [u8; 32] {
-    let mut digest = [0; 32];
-    digest[..16].copy_from_slice(&request.to_be_bytes());
-    digest
 }

@@ -1,8 +1,8 @@
 //! What comes back from people: who may answer, and whether an answer counts (§6.3.4).
 
 use aaep_types::{
-    ClarificationReply, ConfirmationReply, Decision, Event, EventKind, Message, Payload,
-    ReplyToken, SubscriptionId, Timestamp, rule,
+    ClarificationReply, ConfirmationReply, Decision, Event, EventKind, Message, MoreTime, Payload,
+    ReplyToken, StopSession, SubscriptionId, Timestamp, rule,
 };
 use std::sync::Arc;
 
@@ -49,13 +49,16 @@ struct Reply<'a> {
 enum Said<'a> {
     Decision { decision: Decision, modified: bool },
     Answer(&'a ClarificationReply<'a>),
+    MoreTime { seconds: u64 },
 }
 
 impl Said<'_> {
-    fn kind(&self) -> EventKind {
+    /// Whether it can concern a request of this kind (decision D29).
+    fn fits(&self, kind: EventKind) -> bool {
         match self {
-            Said::Decision { .. } => EventKind::AwaitingConfirmation,
-            Said::Answer(_) => EventKind::AwaitingClarification,
+            Said::Decision { .. } => kind == EventKind::AwaitingConfirmation,
+            Said::Answer(_) => kind == EventKind::AwaitingClarification,
+            Said::MoreTime { .. } => true,
         }
     }
 }
@@ -74,6 +77,8 @@ impl<R: Rules> Engine<R> {
         let reply = match &message {
             Message::ConfirmationReply(reply) => of_confirmation(reply),
             Message::ClarificationReply(reply) => of_clarification(reply),
+            Message::MoreTime(more) => of_more_time(more),
+            Message::StopSession(stop) => return self.stop(peer, stop, call, now),
             _ => return Err(Refusal::new(Blame::Malformed, rule::C9, "Send a reply here.")),
         };
         let needs = match self.admit(peer, &reply, now) {
@@ -109,13 +114,13 @@ impl<R: Rules> Engine<R> {
         if !entitled && R::CHECKS_ENTITLEMENT {
             return Err(Ignored::NotEntitled);
         }
-        if request.kind != reply.said.kind() && R::CHECKS_KIND {
+        if !reply.said.fits(request.kind) && R::CHECKS_KIND {
             return Err(Ignored::WrongKind);
         }
         if !listener.supports(request.kind) {
             return Err(Ignored::NoReplySupport);
         }
-        judge_answer(request, reply)?;
+        judge_answer(request, reply, now)?;
         Ok(number)
     }
 
@@ -135,6 +140,11 @@ impl<R: Rules> Engine<R> {
         let Some(request) = self.requests.get_mut(&number) else { return 0 };
         let plausible = stamp_is_plausible(request, reply.stamp);
         let (outcome, runs) = match &reply.said {
+            Said::MoreTime { seconds } => {
+                // enforces: D32, C17
+                self.extend(number, *seconds, now);
+                return self.last_record();
+            }
             Said::Decision { decision: Decision::Accept, modified } => {
                 // enforces: C10, D8
                 let runs = !modified || !R::MODIFIED_IS_NO;
@@ -144,12 +154,40 @@ impl<R: Rules> Engine<R> {
             Said::Decision { .. } if !plausible => (Outcome::Cancelled, false),
             Said::Decision { .. } => (Outcome::Rejected, false),
             Said::Answer(answer) => {
-                request.arguments = answer_json(answer);
+                request.answer = Some(answer_json(answer));
                 (Outcome::Accepted, false)
             }
         };
         self.resolve(number, outcome, runs, &peer.name, now);
+        self.last_record()
+    }
+
+    fn last_record(&self) -> u64 {
         if R::HOLDS_UNTIL_DURABLE { self.next_record - 1 } else { 0 }
+    }
+
+    /// A person stops the agent: what waits dies, the session is cancelled by the user.
+    fn stop(
+        &mut self,
+        peer: &Principal,
+        stop: &StopSession<'_>,
+        call: u64,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
+        let listener = self.listeners.get(&stop.subscription_id);
+        let theirs = listener.is_some_and(|listener| listener.peer == *peer);
+        let session = self.sessions.get(&stop.session_id);
+        let entitled = session.is_some_and(|session| peer.may_answer(&session.user));
+        if theirs && entitled && self.within_rate(peer, now) && self.journal_works {
+            let payload = r#"{"cancelled_by":"user","summary_normal":"You stopped the agent."}"#;
+            self.end(stop.session_id, "aaep:agent.session.cancelled", payload, now)?;
+        } else {
+            let reason = Ignored::NotEntitled as u8;
+            self.append(&Record::Ignored { by: peer.name.clone(), reason });
+        }
+        let needs = self.last_record();
+        self.lanes.push_noted(needs, Output::Noted { call });
+        Ok(Answer::Done)
     }
 
     pub(crate) fn joined(
@@ -237,7 +275,8 @@ impl<R: Rules> Engine<R> {
             let answered_for = self.listeners.values().any(|listener| {
                 listener.connected && listener.peer.may_answer(&user) && listener.supports(kind)
             });
-            if !answered_for && !request.default_accept && kind == EventKind::AwaitingConfirmation {
+            // A question with a default answer waits to its end, as a default of accept does.
+            if !answered_for && !request.default_accept && request.answer.is_none() {
                 self.resolve(number, Outcome::TimedOut, false, "nobody there", now);
             }
         }
@@ -266,6 +305,15 @@ fn of_confirmation<'a>(reply: &ConfirmationReply<'a>) -> Reply<'a> {
     }
 }
 
+fn of_more_time<'a>(more: &MoreTime<'a>) -> Reply<'a> {
+    Reply {
+        token: more.reply_token,
+        subscription: more.subscription_id,
+        stamp: more.timestamp.0,
+        said: Said::MoreTime { seconds: more.seconds.get() },
+    }
+}
+
 fn of_clarification<'a>(reply: &'a ClarificationReply<'a>) -> Reply<'a> {
     Reply {
         token: reply.reply_token,
@@ -277,8 +325,13 @@ fn of_clarification<'a>(reply: &'a ClarificationReply<'a>) -> Reply<'a> {
 
 /// The last checks: an accept with a stamp that cannot be right does not count (decision D9), nor an
 /// answer of a kind that was not asked for (§6.5.5).
-fn judge_answer(request: &Request, reply: &Reply<'_>) -> Result<(), Ignored> {
+fn judge_answer(request: &Request, reply: &Reply<'_>, now: Now) -> Result<(), Ignored> {
     match &reply.said {
+        // More time is more: it never shortens a wait.
+        Said::MoreTime { seconds } => {
+            let longer = now.boot.after_seconds(*seconds) > request.deadline;
+            if longer { Ok(()) } else { Err(Ignored::WrongAnswer) }
+        }
         Said::Decision { decision: Decision::Accept, .. } => {
             if stamp_is_plausible(request, reply.stamp) { Ok(()) } else { Err(Ignored::Stamp) }
         }

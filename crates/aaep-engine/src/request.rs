@@ -40,6 +40,10 @@ pub(crate) struct Request {
     pub(crate) deadline: Boot,
     pub(crate) timeout_seconds: u64,
     pub(crate) default_accept: bool,
+    /// The answer to a question, as JSON: first what counts when none comes (decision D17).
+    pub(crate) answer: Option<Arc<str>>,
+    /// The number of the event that asks now; another one after more time was given.
+    pub(crate) event_number: u128,
     pub(crate) irreversible: bool,
     pub(crate) status: Status,
     /// The event as it was sent, for those who come later; dropped once it is resolved.

@@ -88,19 +88,25 @@ impl Session {
         &*self.state == state::CALLING_TOOL && !self.tools.is_empty()
     }
 
+    /// Some events an agent never emits itself.
+    pub(crate) fn admits_kind(kind: Option<EventKind>) -> Result<(), Refusal> {
+        match kind {
+            Some(EventKind::SessionStarted) => {
+                let text =
+                    "This session has started already; open another one for another request.";
+                Err(Refusal::order(rule::T1, text))
+            }
+            Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
+                let text = "Ask through a request, so that the answer can be waited for.";
+                Err(Refusal::order(rule::C1, text))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether an event that an agent wants to emit fits what went before. Changes nothing.
     pub(crate) fn admits(&self, payload: &Payload<'_>, limits: &Limits) -> Result<(), Refusal> {
         match payload {
-            Payload::SessionStarted(_) => Err(Refusal::order(
-                rule::T1,
-                "This session has started already; open another one for another request.",
-            )),
-            Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_) => {
-                Err(Refusal::order(
-                    rule::C1,
-                    "Ask through a request, so that the answer can be waited for.",
-                ))
-            }
             Payload::StateChanged(change) => {
                 self.admits_state(&change.from_state, &change.to_state)
             }
