@@ -258,6 +258,7 @@ impl<R: Rules> Engine<R> {
                 "There is no such session of yours.",
             ));
         };
+        Session::admits_kind(kind)?;
         let needs_call =
             kind == Some(EventKind::ToolInvoked) && !payload.contains("\"tool_call_id\"");
         let call = self.ids.tool_call();
