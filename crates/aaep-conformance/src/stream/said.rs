@@ -1,0 +1,202 @@
+//! What an event says that matters to the rest of the stream. Members are looked for by name here
+//! and nowhere else in this module; what is missing or malformed is `None`, since the message
+//! itself was judged already.
+
+use std::borrow::Cow;
+
+use aaep_types::json::{Members, Raw};
+use aaep_types::{Decision, EventKind, Heard, Payload, ReplyToken, Reversibility, Timestamp};
+
+use super::memory::Digest;
+
+/// How deep the objects of an extension may nest before we do not look into them.
+const MAX_EXTENSION_DEPTH: usize = 64;
+
+/// The part of an event that other events depend on.
+#[derive(Debug)]
+pub(super) enum Said<'a> {
+    Started,
+    Ended(EventKind),
+    State { from: Option<Cow<'a, str>>, to: Option<Cow<'a, str>>, outcome: Option<Outcome> },
+    Invoked { tool: Digest, call: Option<Digest>, irreversible: bool },
+    Completed { tool: Digest, call: Option<Digest> },
+    Output(Piece),
+    Asked(Ask),
+    Handoff,
+    Other,
+}
+
+/// A chunk of an output.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// The output it belongs to; one without a name belongs to the session's own.
+    pub(super) output: Digest,
+    pub(super) position: Option<u64>,
+    /// How many Unicode scalar values it holds (decision D19).
+    pub(super) length: Option<u64>,
+    pub(super) complete: bool,
+}
+
+/// Whether a request said that its action can be taken back (decision D10: either field counts).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Nature {
+    Irreversible,
+    Unsaid,
+    Reversible,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RequestKind {
+    Confirmation,
+    Clarification,
+}
+
+/// A request for consent or for an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    pub(super) kind: RequestKind,
+    pub(super) event: Digest,
+    pub(super) token: Option<ReplyToken>,
+    /// Action and consequence: what makes two requests the same (§6.1).
+    pub(super) action: Digest,
+    pub(super) nature: Nature,
+    pub(super) default_accept: bool,
+    pub(super) allows_accept: bool,
+    /// In microseconds, as [`Timestamp::as_micros`] counts them.
+    pub(super) asked_at: Option<i64>,
+    pub(super) deadline: Option<i64>,
+}
+
+/// What our extension says became of a request (decision D30).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) request: Digest,
+    pub(super) fate: Option<Fate>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Accepted,
+    Rejected,
+    TimedOut,
+    Cancelled,
+}
+
+impl<'a> Said<'a> {
+    pub(super) fn read(heard: &Heard<'a>) -> Self {
+        let digest = |name| heard.text(name).map(|text| Digest::of(&[&text]));
+        let named = |name| digest(name).unwrap_or_else(|| Digest::of(&[]));
+        match heard.kind() {
+            Some(EventKind::SessionStarted) => Said::Started,
+            Some(kind) if kind.is_terminal() => Said::Ended(kind),
+            Some(EventKind::StateChanged) => Said::State {
+                from: heard.text("from_state"),
+                to: heard.text("to_state"),
+                outcome: outcome(heard),
+            },
+            Some(EventKind::ToolInvoked) => Said::Invoked {
+                tool: named("tool"),
+                call: digest("tool_call_id"),
+                irreversible: heard.flag("irreversible") == Some(true),
+            },
+            Some(EventKind::ToolCompleted) => {
+                Said::Completed { tool: named("tool"), call: digest("tool_call_id") }
+            }
+            Some(EventKind::OutputStreaming) => Said::Output(Piece {
+                output: named("output_id"),
+                position: heard.number("position"),
+                // enforces: D19
+                length: heard.text("chunk").map(|chunk| chunk.chars().count() as u64),
+                complete: heard.flag("complete") == Some(true),
+            }),
+            Some(EventKind::AwaitingConfirmation) => {
+                Said::Asked(ask(heard, RequestKind::Confirmation))
+            }
+            Some(EventKind::AwaitingClarification) => {
+                Said::Asked(ask(heard, RequestKind::Clarification))
+            }
+            Some(EventKind::HandoffRequested) => Said::Handoff,
+            _ => Said::Other,
+        }
+    }
+}
+
+fn ask(heard: &Heard<'_>, kind: RequestKind) -> Ask {
+    let text = |name| heard.text(name).unwrap_or_default();
+    Ask {
+        kind,
+        event: Digest::of(&[heard.event_id()]),
+        token: heard.reply_token(),
+        action: Digest::of(&[&text("action"), &text("consequence")]),
+        nature: nature(heard),
+        default_accept: text("default_decision") == Decision::Accept.as_str(),
+        allows_accept: allows_accept(heard),
+        asked_at: heard.timestamp().map(|time| time.as_micros()),
+        deadline: heard.timestamp().and_then(|from| deadline(from, heard)),
+    }
+}
+
+/// §6.4: measured from the timestamp of the request.
+fn deadline(from: Timestamp, heard: &Heard<'_>) -> Option<i64> {
+    let seconds = i64::try_from(heard.number("timeout_seconds")?).ok()?;
+    from.as_micros().checked_add(seconds.checked_mul(1_000_000)?)
+}
+
+fn nature(heard: &Heard<'_>) -> Nature {
+    // enforces: D10
+    let (flag, shade) = (heard.flag("irreversible"), heard.text("reversibility"));
+    let shade = shade.and_then(|shade| Reversibility::parse(&shade).ok());
+    if flag == Some(true) || shade == Some(Reversibility::Irreversible) {
+        Nature::Irreversible
+    } else if flag.is_none() && shade.is_none() {
+        Nature::Unsaid
+    } else {
+        Nature::Reversible
+    }
+}
+
+/// §6.3.4: only a decision that the request lists can count; absent means both.
+fn allows_accept(heard: &Heard<'_>) -> bool {
+    let Some(event) = heard.strict() else { return true };
+    let Payload::AwaitingConfirmation(request) = event.payload() else { return true };
+    let Some(allowed) = &request.allowed_replies else { return true };
+    allowed.iter().any(|reply| reply.as_str() == Decision::Accept.as_str())
+}
+
+fn outcome(heard: &Heard<'_>) -> Option<Outcome> {
+    let Raw::Object(text) = heard.object("extensions")?.find("outcome")? else { return None };
+    let members = Members::whole(text, MAX_EXTENSION_DEPTH).ok()??;
+    let any = |names: &[&str]| names.iter().find_map(|name| members.text(name));
+    let request = any(&["request_event_id", "request", "event_id"])?;
+    let fate = match any(&["outcome", "result"]).as_deref() {
+        Some("accepted") => Some(Fate::Accepted),
+        Some("rejected") => Some(Fate::Rejected),
+        Some("timed_out") => Some(Fate::TimedOut),
+        Some("cancelled" | "superseded") => Some(Fate::Cancelled),
+        _ => None,
+    };
+    Some(Outcome { request: Digest::of(&[&request]), fate })
+}
+
+/// What two deliveries of one event have in common (decision D28): all but its texts.
+pub(super) fn identity(heard: &Heard<'_>) -> Digest {
+    let text = |name| heard.text(name).unwrap_or_default();
+    let number = heard.sequence_number().map(|number| number.to_string()).unwrap_or_default();
+    Digest::of(&[
+        heard.type_name(),
+        heard.session_id(),
+        &number,
+        &text("from_state"),
+        &text("to_state"),
+    ])
+}
+
+/// Who emitted it.
+pub(super) fn agent(heard: &Heard<'_>) -> Option<Digest> {
+    heard.object("producer")?.text("agent_id").map(|agent| Digest::of(&[&agent]))
+}
+
+/// The event's number: `None` if it has none, `Some(None)` if it has one that cannot be read.
+pub(super) fn number(heard: &Heard<'_>) -> Option<Option<u64>> {
+    heard.member("sequence_number").map(|_| heard.sequence_number())
+}
