@@ -64,8 +64,7 @@ impl<'a, W: Write> Stream<'a, W> {
         tally: &'a mut Tally,
         out: &'a mut W,
     ) -> Self {
-        let checker =
-            Checker::new(Options { complete: options.complete, ..Options::default() });
+        let checker = Checker::new(Options { complete: options.complete, ..Options::default() });
         Self { source, json: options.json, checker, found: Vec::new(), tally, out }
     }
 
@@ -102,7 +101,10 @@ impl<'a, W: Write> Stream<'a, W> {
             }
         }
         if !any && exit == Exit::Good {
-            let why = format!("nothing to check in {}: it is empty.", self.source);
+            let why = format!(
+                "there is nothing to check in {}. Name a file that holds messages.",
+                self.source
+            );
             return unable(&why, self.out);
         }
         self.finish()?;

@@ -51,7 +51,8 @@ fn find<'a>(schemas: &'a [Schema], name: &str) -> Option<&'a Schema> {
         let path = path_for(name);
         schemas.iter().skip(1).find(|schema| schema.path == path)
     };
-    let by_bare_name = || schemas.iter().find(|schema| schema.name().ends_with(&format!("/{name}")));
+    let by_bare_name =
+        || schemas.iter().find(|schema| schema.name().ends_with(&format!("/{name}")));
     named.or_else(by_type).or_else(by_bare_name)
 }
 
@@ -59,8 +60,8 @@ fn write_all(schemas: &[Schema], folder: &Path, out: &mut impl Write) -> io::Res
     for (done, schema) in schemas.iter().enumerate() {
         let path = folder.join(&schema.path);
         let parent = path.parent().unwrap_or(folder);
-        let written = fs::create_dir_all(parent)
-            .and_then(|()| fs::write(&path, pretty(&schema.document)?));
+        let written =
+            fs::create_dir_all(parent).and_then(|()| fs::write(&path, pretty(&schema.document)?));
         if let Err(error) = written {
             say(&format!(
                 "cannot write {}: {error}. {} were written before. Choose another folder.",

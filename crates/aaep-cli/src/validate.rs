@@ -77,7 +77,12 @@ fn one(
         let value = match reader.next(is_whole) {
             Ok(Some(value)) => value,
             Ok(None) if index == 0 => {
-                return unable(&format!("nothing to check in {source}: it is empty."), out);
+                return unable(
+                    &format!(
+                        "there is nothing to check in {source}. Name a file that holds messages."
+                    ),
+                    out,
+                );
             }
             Ok(None) => break,
             Err(error) => return unable(&source.explain(&error), out),

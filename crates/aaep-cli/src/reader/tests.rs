@@ -174,7 +174,10 @@ fn a_value_beyond_the_limit_is_skipped_and_reading_goes_on() {
 fn a_value_of_exactly_the_limit_is_read() {
     let value = "{\"abc\":12}";
     assert_eq!(values_up_to(value.len(), value.as_bytes()), [seen(1, value)]);
-    assert_eq!(values_up_to(value.len(), b"0123456789\n{}"), [seen(1, "0123456789"), seen(2, "{}")]);
+    assert_eq!(
+        values_up_to(value.len(), b"0123456789\n{}"),
+        [seen(1, "0123456789"), seen(2, "{}")]
+    );
     assert_eq!(values_up_to(value.len() - 1, value.as_bytes()), [seen(1, "too large")]);
 }
 
@@ -207,8 +210,28 @@ fn a_reader_says_when_it_has_to_wait() {
 
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
-        "{", "}", "[", "]", "\"", "\\", "\n", "\r\n", " ", ",", ":", "a", "1", "{}", "\n{", "\n}",
-        "\"a\"", "{\"a\":1}\n", "{\"a\":\"", "é", "\u{feff}", "{\"a\":{\"b\":[1,\"x\"]}}\n",
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"",
+        "\\",
+        "\n",
+        "\r\n",
+        " ",
+        ",",
+        ":",
+        "a",
+        "1",
+        "{}",
+        "\n{",
+        "\n}",
+        "\"a\"",
+        "{\"a\":1}\n",
+        "{\"a\":\"",
+        "é",
+        "\u{feff}",
+        "{\"a\":{\"b\":[1,\"x\"]}}\n",
     ]);
     vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
