@@ -137,12 +137,13 @@ impl<R: Read> Reader<R> {
     ) -> io::Result<Option<Value<'_>>> {
         let Some(first) = self.reach_value()? else { return Ok(self.last_words()) };
         let (line, stray) = (self.line, self.stray.take());
-        if first == b'{' && self.place == Place::Values {
-            if let Some(end) = self.whole_line(is_whole) {
-                let text = Text::Message(&self.buffer[self.start..end]);
-                self.start = end;
-                return Ok(Some(Value { line, text, stray }));
-            }
+        if first == b'{'
+            && self.place == Place::Values
+            && let Some(end) = self.whole_line(is_whole)
+        {
+            let text = Text::Message(&self.buffer[self.start..end]);
+            self.start = end;
+            return Ok(Some(Value { line, text, stray }));
         }
         let ending = match first {
             b'{' | b'[' => Ending::Brackets(Brackets::new()),

@@ -1,6 +1,6 @@
 //! What the READMEs show is what the command prints.
 #![cfg(unix)] // the shown commands are those of a Unix shell
-#![allow(clippy::disallowed_methods)] // tests make files and run programs
+#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::unwrap_used)] // tests run programs
 
 mod support;
 

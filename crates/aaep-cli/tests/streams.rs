@@ -1,5 +1,5 @@
 //! `aaep check`, from the outside.
-#![allow(clippy::disallowed_methods)] // tests make files and run programs
+#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::unwrap_used)] // tests run programs
 
 mod support;
 
