@@ -31,6 +31,9 @@ const ENVELOPE: [&str; 13] = [
     "extensions",
 ];
 
+/// How long the requests of a session are known after its end (§6.2.2).
+const KEPT_SECONDS: u64 = 24 * 60 * 60;
+
 /// An event that is about to be: everything but its envelope.
 pub(crate) struct Draft<'a> {
     pub(crate) type_name: &'a str,
@@ -200,6 +203,7 @@ impl<R: Rules> Engine<R> {
             tools: BTreeMap::new(),
             used_calls: BTreeSet::new(),
             outputs: BTreeMap::new(),
+            asked: Vec::new(),
             pending: BTreeSet::new(),
             lease_seconds: open.lease_seconds,
             lease_until: now.boot.after_seconds(open.lease_seconds),
@@ -383,14 +387,18 @@ impl<R: Rules> Engine<R> {
         let (number, _) = self.send(id, draft, event, needs, now);
         self.lanes.push(id, needs, Output::Stopped { session: id });
         if R::NOTHING_AFTER_THE_END {
-            self.forget_session(id);
+            self.forget_session(id, now);
         }
         Ok(Answer::Emitted { number, event })
     }
 
-    fn forget_session(&mut self, id: SessionId) {
+    pub(crate) fn forget_session(&mut self, id: SessionId, now: Now) {
         if let Some(session) = self.sessions.remove(&id) {
             self.timers.remove(&(session.lease_until, Timer::Lease(id)));
+            if !session.asked.is_empty() {
+                self.ended.insert(id, session.asked);
+                self.timers.insert((now.boot.after_seconds(KEPT_SECONDS), Timer::Forget(id)));
+            }
         }
     }
 

@@ -28,6 +28,8 @@ pub(crate) enum Timer {
     Lease(SessionId),
     /// Nobody who could answer has come back (decision D2).
     Grace(SessionId),
+    /// What is known of a session that ended is no longer needed (C6).
+    Forget(SessionId),
 }
 
 /// A subscription as far as replies are concerned.
@@ -49,6 +51,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) tokens: BTreeMap<u128, u128>,
     /// I12: what waits for an answer, by its action.
     pub(crate) actions: BTreeMap<(SessionId, Digest), u128>,
+    /// The requests of sessions that ended, until they are forgotten.
+    pub(crate) ended: BTreeMap<SessionId, Vec<u128>>,
     /// Which request a tool call belongs to.
     pub(crate) calls: BTreeMap<(SessionId, aaep_types::ToolCallId), u128>,
     pub(crate) listeners: BTreeMap<SubscriptionId, Listener>,
@@ -71,6 +75,7 @@ impl<R: Rules> Engine<R> {
             requests: BTreeMap::new(),
             tokens: BTreeMap::new(),
             actions: BTreeMap::new(),
+            ended: BTreeMap::new(),
             calls: BTreeMap::new(),
             listeners: BTreeMap::new(),
             timers: BTreeSet::new(),
@@ -173,6 +178,7 @@ impl<R: Rules> Engine<R> {
                 Timer::Countdown(request, percent) => self.count_down(request, percent, now),
                 Timer::Lease(session) => self.lease_ran_out(session, now),
                 Timer::Grace(session) => self.grace_ran_out(session, now),
+                Timer::Forget(session) => self.forget_requests(session),
             }
         }
     }
@@ -207,6 +213,15 @@ impl<R: Rules> Engine<R> {
             r#"{"error_category":"unknown","summary_normal":"The agent stopped answering."}"#;
         // Our own words are valid; there is nobody to tell if they were not.
         let _ = self.end(session, "aaep:agent.session.errored", payload, now);
+    }
+
+    /// C6: tokens stay known, and dead, for a day after their session.
+    fn forget_requests(&mut self, session: SessionId) {
+        for number in self.ended.remove(&session).unwrap_or_default() {
+            if let Some(request) = self.requests.remove(&number) {
+                self.tokens.remove(&self.ids.token_bits(request.event_number));
+            }
+        }
     }
 
     /// §6.4: no answer in time, so the default counts; never as consent to something irreversible.

@@ -116,6 +116,7 @@ impl<R: Rules> Engine<R> {
         request.event = Some(json);
         if let Some(session) = self.sessions.get_mut(&id) {
             session.pending.insert(number);
+            session.asked.push(number);
             session.prompts.push_back(now.boot);
         }
         self.watch(number, &request);

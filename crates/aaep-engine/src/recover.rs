@@ -62,7 +62,7 @@ impl<R: Rules> Engine<R> {
             Record::Opened(opened) => self.replay_opened(opened, now),
             Record::Ended { session } => {
                 if let Ok(id) = SessionId::parse(&session) {
-                    self.sessions.remove(&id);
+                    self.forget_session(id, now);
                 }
             }
             Record::Asked(asked) => self.replay_asked(asked, now),
@@ -101,6 +101,7 @@ impl<R: Rules> Engine<R> {
                 tools: BTreeMap::new(),
                 used_calls: BTreeSet::new(),
                 outputs: BTreeMap::new(),
+                asked: Vec::new(),
                 pending: BTreeSet::new(),
                 lease_seconds: opened.lease_seconds,
                 lease_until: now.boot.after_seconds(opened.lease_seconds),
@@ -134,6 +135,7 @@ impl<R: Rules> Engine<R> {
         session.last_stamp = stamp;
         session.state = state::AWAITING_INPUT.into();
         session.pending.insert(asked.request);
+        session.asked.push(asked.request);
         let draft = Draft {
             type_name: kind.as_str(),
             urgency: Urgency::Critical,

@@ -127,6 +127,9 @@ impl<R: Rules> Engine<R> {
     /// All replies of a principal count toward one limit (decision D5).
     fn within_rate(&mut self, peer: &Principal, now: Now) -> bool {
         let second = now.boot.0 / 1_000_000;
+        if self.replies.len() >= self.limits.counted_principals {
+            self.replies.retain(|_, (at, _)| *at == second);
+        }
         let count = self.replies.entry(peer.name.clone()).or_default();
         if count.0 != second {
             *count = (second, 0);

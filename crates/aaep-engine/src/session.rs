@@ -42,6 +42,8 @@ pub(crate) struct Session {
     pub(crate) tools: BTreeMap<ToolCallId, Arc<str>>,
     pub(crate) used_calls: BTreeSet<ToolCallId>,
     pub(crate) outputs: BTreeMap<Option<OutputId>, Written>,
+    /// Every request that was made.
+    pub(crate) asked: Vec<u128>,
     /// Requests that wait for an answer, by the number of their event.
     pub(crate) pending: BTreeSet<u128>,
     pub(crate) lease_seconds: u64,
@@ -144,6 +146,10 @@ impl Session {
                 rule::T12,
                 "An irreversible tool is invoked through the request that was accepted for it.",
             ));
+        }
+        if self.used_calls.len() >= limits.calls_per_session {
+            let text = format!("A session may call tools {} times at most.", limits.calls_per_session);
+            return Err(Refusal::new(Blame::Limit, rule::T13, text));
         }
         if invoked.tool_call_id.is_some_and(|call| self.used_calls.contains(&call)) {
             return Err(Refusal::order(rule::T13, "Give every call an id of its own."));
