@@ -148,7 +148,8 @@ impl Session {
             ));
         }
         if self.used_calls.len() >= limits.calls_per_session {
-            let text = format!("A session may call tools {} times at most.", limits.calls_per_session);
+            let text =
+                format!("A session may call tools {} times at most.", limits.calls_per_session);
             return Err(Refusal::new(Blame::Limit, rule::T13, text));
         }
         if invoked.tool_call_id.is_some_and(|call| self.used_calls.contains(&call)) {
