@@ -1,13 +1,15 @@
 //! Requests: asked, resolved, spent (§6).
 
 use aaep_types::{
-    Event, EventKind, Payload, ReplyToken, ResponseKind, SessionId, ToolName, Urgency, rule,
+    Event, EventKind, Payload, ReplyToken, ResponseKind, Timestamp, ToolName, Urgency, rule,
 };
 
-use crate::clock::{Boot, Now};
-use crate::emit::{Draft, Extension, agent_members, members, payload_of};
-use crate::engine::{Engine, Timer};
-use crate::ids::Digest;
+use std::sync::Arc;
+
+use crate::clock::Now;
+use crate::emit::{Draft, Extension, Ready, agent_members, members, payload_of};
+use crate::engine::{Engine, Timer, no_session};
+use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};
 use crate::record::{Asked, Outcome, Record};
 use crate::refusal::{Blame, Refusal};
@@ -17,7 +19,7 @@ use crate::session::state;
 
 impl<R: Rules> Engine<R> {
     /// Asks, or returns the request that asks the same already.
-    pub(crate) fn ask(&mut self, ask: Ask<'_>, now: Now) -> Result<Answer, Refusal> {
+    pub(crate) fn ask(&mut self, key: Key, ask: Ask<'_>, now: Now) -> Result<Answer, Refusal> {
         let confirmation = match ask.kind {
             EventKind::AwaitingConfirmation => true,
             EventKind::AwaitingClarification => false,
@@ -43,7 +45,7 @@ impl<R: Rules> Engine<R> {
         };
         // enforces: C4, I12
         if let Some(&request) =
-            self.actions.get(&(ask.session, digest)).filter(|_| R::ONE_PENDING_PER_ACTION)
+            self.actions.get(&(key, digest)).filter(|_| R::ONE_PENDING_PER_ACTION)
         {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
@@ -54,81 +56,69 @@ impl<R: Rules> Engine<R> {
             return Err(Refusal::new(Blame::Limit, rule::C4, text));
         }
         let limits = self.limits;
-        let Some(session) = self.sessions.get_mut(&ask.session) else {
-            return Err(Refusal::new(
-                Blame::NotYours,
-                rule::E8,
-                "There is no such session of yours.",
-            ));
-        };
+        let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
-        let (stamp, user_number) = (session.stamp(now), session.next_number);
-        let number = self.ids.event();
-        let token_bits = self.ids.token_bits(number);
-        let token = ReplyToken::from_bits(token_bits);
-        let payload = agent_members(ask.payload, &[("reply_token", token.as_str())])?;
-        let draft = Draft {
-            type_name: ask.kind.as_str(),
-            urgency: Urgency::Critical,
-            payload,
-            extension: None,
-        };
-        let Some(session) = self.sessions.get(&ask.session) else { return Ok(Answer::Done) };
-        let json = draft.json(number, user_number.max(1), stamp, session);
-        let mut request =
-            request_of(&Event::parse_ours(json.as_bytes())?, &ask, digest, stamp, now)?;
-        request.event_number = number;
-        Ok(self.begin_waiting(request, draft, number, token_bits, now))
+        let event = self.ids.event();
+        let token = self.ids.token_bits(event);
+        let spelled = ReplyToken::from_bits(token);
+        let mut draft =
+            Draft::new(ask.kind, agent_members(ask.payload, &[("reply_token", spelled.as_str())])?);
+        draft.urgency = Urgency::Critical;
+        let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
+        let stamp = session.stamp(now);
+        let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
+        let json: Arc<str> = draft.json(event, number, stamp, session).into();
+        let parsed = Event::parse_ours(json.as_bytes())?;
+        let request = request_of(&parsed, key, &ask, digest, (event, stamp), now)?;
+        let without_token = draft.payload.replace(spelled.as_str(), "").into();
+        self.begin_waiting(request, without_token, (number, token), &json, now);
+        Ok(Answer::Waiting { request: event, digest, again: false })
     }
 
     /// The request exists from here on; nothing can fail any more.
     fn begin_waiting(
         &mut self,
         mut request: Request,
-        draft: Draft<'_>,
-        number: u128,
-        token: u128,
+        without_token: Arc<str>,
+        (number, token): (u64, u128),
+        json: &Arc<str>,
         now: Now,
-    ) -> Answer {
-        let (id, digest) = (request.session, request.digest);
-        let inserted = self
-            .sessions
-            .get(&id)
-            .map_or(0, |session| u64::from(session.state_before(request.kind).is_some()));
-        let next_number =
-            self.sessions.get(&id).map_or(0, |session| session.next_number + inserted + 1);
-        let without_token = draft.payload.replace(ReplyToken::from_bits(token).as_str(), "");
+    ) {
+        let (key, digest, event, kind) =
+            (request.session, request.digest, request.event_number, request.kind);
+        let Some(session) = self.sessions.get(&key) else { return };
         let needs = self.append(&Record::Asked(Asked {
-            request: number,
-            session: id.as_str().into(),
-            confirmation: request.kind == EventKind::AwaitingConfirmation,
+            request: event,
+            session: session.id.as_str().into(),
+            confirmation: kind == EventKind::AwaitingConfirmation,
             tool: request.tool.clone(),
             arguments: request.arguments.clone(),
-            event: without_token.into(),
+            event: without_token,
             stamp: request.stamp.as_micros(),
             timeout_seconds: request.timeout_seconds,
             default_accept: request.default_accept,
             irreversible: request.irreversible,
-            next_number,
+            next_number: number + 1,
         }));
-        self.enter_state_for(id, request.kind, needs, now);
-        let (_, json) = self.send(id, draft, number, needs, now);
-        request.event = Some(json);
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.pending.insert(number);
-            session.asked.push(number);
+        self.enter_state_for(key, kind, needs, now);
+        let ready = Ready {
+            event,
+            kind: Some(kind),
+            urgency: Urgency::Critical,
+            about: None,
+            json: json.clone(),
+        };
+        self.push(key, ready, needs, now);
+        request.event = Some(json.clone());
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.pending.insert(event);
+            session.asked.push(event);
             session.prompts.push_back(now.boot);
         }
-        self.watch(number, &request);
-        self.tokens.insert(token, number);
-        self.actions.insert((id, digest), number);
-        self.requests.insert(number, request);
-        Answer::Waiting { request: number, digest, again: false }
-    }
-
-    /// Sets the timers of a request that waits.
-    pub(crate) fn watch(&mut self, number: u128, request: &Request) {
-        self.timers.extend(timers_of(number, request));
+        self.timers.insert((request.due(), Timer::Request(event)));
+        self.tokens.insert(token, event);
+        self.actions.insert((key, digest), event);
+        self.requests.insert(event, request);
     }
 
     /// The one place where a request ends: its token is dead, and everybody is told how it ended.
@@ -141,19 +131,16 @@ impl<R: Rules> Engine<R> {
         now: Now,
     ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
+        let due = request.due();
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
-        let (id, action, event) = (request.session, request.action.clone(), request.event_number);
+        let (id, digest, event) = (request.session, request.digest, request.event_number);
+        let action = request.action.clone();
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
             .flatten();
-        for timer in timers_of(number, request) {
-            self.timers.remove(&timer);
-        }
-        self.actions.remove(&(
-            id,
-            self.requests.get(&number).map_or(Digest([0; 32]), |request| request.digest),
-        ));
+        self.timers.remove(&(due, Timer::Request(number)));
+        self.actions.remove(&(id, digest));
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.pending.remove(&number);
         let more = !session.pending.is_empty();
@@ -180,7 +167,7 @@ impl<R: Rules> Engine<R> {
     #[allow(clippy::too_many_arguments)] // one event, said in full
     fn show_resolution(
         &mut self,
-        id: SessionId,
+        id: Key,
         (number, event): (u128, u128),
         (outcome, runs): (Outcome, bool),
         action: &str,
@@ -213,7 +200,7 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn extend(&mut self, number: u128, seconds: u64, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (old, id, kind) = (request.event_number, request.session, request.kind);
-        let old_timers = timers_of(number, request);
+        let old_timer = (request.due(), Timer::Request(number));
         let action = request.action.clone();
         let json = request.event.take().unwrap_or_else(|| "{}".into());
         let event = self.ids.event();
@@ -245,10 +232,8 @@ impl<R: Rules> Engine<R> {
         ));
         let mut draft = Draft::new(kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
-        let (_, json) = self.send(id, draft, event, needs, now);
-        for timer in old_timers {
-            self.timers.remove(&timer);
-        }
+        let json = self.send(id, draft, event, needs, now);
+        self.timers.remove(&old_timer);
         self.tokens.remove(&self.ids.token_bits(old));
         self.tokens.insert(token, number);
         if let Some(mut request) = self.requests.remove(&number) {
@@ -258,7 +243,8 @@ impl<R: Rules> Engine<R> {
             request.asked_at = now.boot;
             request.timeout_seconds = seconds;
             request.deadline = now.boot.after_seconds(seconds);
-            self.watch(number, &request);
+            request.counted_down = 100;
+            self.timers.insert((request.due(), Timer::Request(number)));
             self.requests.insert(number, request);
         }
     }
@@ -276,7 +262,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// I13: nothing of a session stays pending when it ends.
-    pub(crate) fn cancel_all(&mut self, id: SessionId, now: Now) {
+    pub(crate) fn cancel_all(&mut self, id: Key, now: Now) {
         let pending: Vec<u128> = self
             .sessions
             .get(&id)
@@ -351,12 +337,9 @@ impl<R: Rules> Engine<R> {
     }
 
     /// §6.4.3: how much time is left, said at half and at a tenth.
-    pub(crate) fn count_down(&mut self, number: u128, percent: u8, now: Now) {
-        let Some(request) =
-            self.requests.get(&number).filter(|request| request.status == Status::Pending)
-        else {
-            return;
-        };
+    pub(crate) fn count_down(&mut self, number: u128, now: Now) {
+        let Some(request) = self.requests.get(&number) else { return };
+        let percent = request.counted_down;
         let left = request.deadline.0.saturating_sub(now.boot.0) / 1_000_000;
         let (id, action) = (request.session, request.action.clone());
         let summary = format!("{left} seconds left to answer: {action}");
@@ -370,30 +353,13 @@ impl<R: Rules> Engine<R> {
     }
 }
 
-/// Everything that is due for a request that waits.
-fn timers_of(number: u128, request: &Request) -> Vec<(Boot, Timer)> {
-    let countdowns =
-        countdowns(request).map(|(percent, at)| (at, Timer::Countdown(number, percent)));
-    countdowns.chain([(request.deadline, Timer::Deadline(number))]).collect()
-}
-
-/// When the countdown of a request is said: only for waits over a minute.
-fn countdowns(request: &Request) -> impl Iterator<Item = (u8, Boot)> + use<> {
-    let (start, length) =
-        (request.asked_at.0, request.deadline.0.saturating_sub(request.asked_at.0));
-    let long = request.timeout_seconds > 60;
-    [50u8, 10]
-        .into_iter()
-        .filter(move |_| long)
-        .map(move |percent| (percent, Boot(start + length / 100 * u64::from(100 - percent))))
-}
-
 /// The request that an event makes.
 fn request_of(
     event: &Event<'_>,
+    session: Key,
     ask: &Ask<'_>,
     digest: Digest,
-    stamp: aaep_types::Timestamp,
+    (event_number, stamp): (u128, Timestamp),
     now: Now,
 ) -> Result<Request, Refusal> {
     let (action, timeout_seconds) = match event.payload() {
@@ -411,7 +377,7 @@ fn request_of(
     let timeout_seconds = timeout_seconds.get();
     let (default_accept, irreversible) = consent_of(event.payload());
     Ok(Request {
-        session: ask.session,
+        session,
         kind: ask.kind,
         digest,
         tool: ask.tool.into(),
@@ -424,7 +390,8 @@ fn request_of(
         default_accept,
         irreversible,
         answer: default_answer(event.payload()),
-        event_number: 0,
+        event_number,
+        counted_down: 100,
         status: Status::Pending,
         event: None,
     })
@@ -446,7 +413,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// D17: what counts when a question is not answered, as JSON of the kind that was asked for.
-pub(crate) fn default_answer(payload: &Payload<'_>) -> Option<std::sync::Arc<str>> {
+pub(crate) fn default_answer(payload: &Payload<'_>) -> Option<Arc<str>> {
     let Payload::AwaitingClarification(question) = payload else { return None };
     let default = question.default_response.as_ref()?.as_str();
     let kinds = question.kinds();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::clock::{Boot, Now};
 use crate::emit::{Draft, Extension, payload_of};
 use crate::engine::{Engine, Timer};
-use crate::ids::{Digest, Secrets};
+use crate::ids::{Digest, Key, Secrets, session_key};
 use crate::ledger::default_answer;
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
@@ -61,8 +61,8 @@ impl<R: Rules> Engine<R> {
         match record {
             Record::Opened(opened) => self.replay_opened(opened, now),
             Record::Ended { session } => {
-                if let Ok(id) = SessionId::parse(&session) {
-                    self.forget_session(id, now);
+                if let Some(key) = key_of(&session) {
+                    self.forget_session(key, now);
                 }
             }
             Record::Asked(asked) => self.replay_asked(asked, now),
@@ -84,12 +84,13 @@ impl<R: Rules> Engine<R> {
     }
 
     fn replay_opened(&mut self, opened: Opened, now: Now) {
-        let Ok(id) = SessionId::parse(&opened.session) else { return };
+        let Ok(public) = SessionId::parse(&opened.session) else { return };
+        let Some(id) = session_key(&public) else { return };
         let agent = Principal { name: opened.agent, role: Role::Agent, user: opened.user.clone() };
         self.sessions.insert(
             id,
             Session {
-                id,
+                id: public,
                 agent,
                 user: opened.user,
                 producer: opened.producer,
@@ -113,7 +114,7 @@ impl<R: Rules> Engine<R> {
     }
 
     fn replay_asked(&mut self, asked: Asked, now: Now) {
-        let Ok(id) = SessionId::parse(&asked.session) else { return };
+        let Some(id) = key_of(&asked.session) else { return };
         let kind = if asked.confirmation {
             EventKind::AwaitingConfirmation
         } else {
@@ -141,6 +142,7 @@ impl<R: Rules> Engine<R> {
             urgency: Urgency::Critical,
             payload,
             extension: None,
+            enters: None,
         };
         let json = draft.json(asked.request, asked.next_number - 1, stamp, session);
         let (action, answer) = words_of(&json);
@@ -162,6 +164,7 @@ impl<R: Rules> Engine<R> {
             answer,
             event_number: asked.request,
             status: Status::Pending,
+            counted_down: 100,
             event: Some(json.into()),
         };
         self.tokens.insert(token, asked.request);
@@ -233,9 +236,7 @@ impl<R: Rules> Engine<R> {
     }
 
     fn replay_completed(&mut self, session: &str, call: &str) {
-        let (Ok(id), Ok(call)) = (SessionId::parse(session), ToolCallId::parse(call)) else {
-            return;
-        };
+        let (Some(id), Ok(call)) = (key_of(session), ToolCallId::parse(call)) else { return };
         if let Some(session) = self.sessions.get_mut(&id) {
             session.tools.remove(&call);
         }
@@ -256,9 +257,9 @@ impl<R: Rules> Engine<R> {
 
     /// The timers of what is still open, and what the restart itself changes.
     fn resume(&mut self, trust: ClockTrust, now: Now) {
-        for session in self.sessions.values_mut() {
+        for (key, session) in &mut self.sessions {
             session.next_number += SKIPPED_NUMBERS;
-            self.timers.insert((session.lease_until, Timer::Lease(session.id)));
+            self.timers.insert((session.lease_until, Timer::Lease(*key)));
         }
         // What ended with its session before the crash could be written down ends now (I13).
         let pending: Vec<(u128, bool)> = self
@@ -270,12 +271,15 @@ impl<R: Rules> Engine<R> {
         for (number, open) in pending {
             if !open || trust == ClockTrust::Doubtful || !R::RECOVERS_PENDING {
                 self.resolve(number, Outcome::Cancelled, false, "restart", now);
-            } else if let Some(request) = self.requests.remove(&number) {
-                self.watch(number, &request);
-                self.requests.insert(number, request);
+            } else if let Some(request) = self.requests.get(&number) {
+                self.timers.insert((request.due(), Timer::Request(number)));
             }
         }
     }
+}
+
+fn key_of(session: &str) -> Option<Key> {
+    session_key(&SessionId::parse(session).ok()?)
 }
 
 /// What is shown of a request, and what counts when no answer comes.

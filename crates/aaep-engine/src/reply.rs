@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::clock::Now;
 use crate::engine::{Engine, Listener, Timer};
-use crate::ids::token_number;
+use crate::ids::{Key, session_key, token_number};
 use crate::io::{Answer, Output};
 use crate::principal::Principal;
 use crate::record::{Outcome, Record};
@@ -179,11 +179,12 @@ impl<R: Rules> Engine<R> {
     ) -> Result<Answer, Refusal> {
         let listener = self.listeners.get(&stop.subscription_id);
         let theirs = listener.is_some_and(|listener| listener.peer == *peer);
-        let session = self.sessions.get(&stop.session_id);
+        let key = session_key(&stop.session_id).unwrap_or(0);
+        let session = self.sessions.get(&key);
         let entitled = session.is_some_and(|session| peer.may_answer(&session.user));
         if theirs && entitled && self.within_rate(peer, now) && self.journal_works {
             let payload = r#"{"cancelled_by":"user","summary_normal":"You stopped the agent."}"#;
-            self.end(stop.session_id, "aaep:agent.session.cancelled", payload, now)?;
+            self.end(key, "aaep:agent.session.cancelled", payload, now)?;
         } else {
             let reason = Ignored::NotEntitled as u8;
             self.append(&Record::Ignored { by: peer.name.clone(), reason });
@@ -255,7 +256,7 @@ impl<R: Rules> Engine<R> {
             .sessions
             .values()
             .filter(|session| &*session.user == user && !session.pending.is_empty())
-            .map(|session| session.id)
+            .filter_map(|session| session_key(&session.id))
             .collect();
         for session in waiting {
             if at_once {
@@ -268,7 +269,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The time for coming back is over: a default of reject applies; others wait to their end.
-    pub(crate) fn grace_ran_out(&mut self, session: aaep_types::SessionId, now: Now) {
+    pub(crate) fn grace_ran_out(&mut self, session: Key, now: Now) {
         // enforces: H20, D2, I14
         let Some(known) = self.sessions.get(&session) else { return };
         let (user, pending) = (known.user.clone(), known.pending.clone());
