@@ -80,6 +80,7 @@ mod list;
 mod manifest;
 mod message;
 mod number;
+mod ours;
 mod reply;
 mod report;
 pub mod rule;
@@ -105,6 +106,7 @@ pub use message::{Message, is_valid, validate, validate_with};
 pub use number::{
     Confidence, Count, MAX_SAFE, Millis, Ordinal, Percent, TimeoutSeconds, UpTo, Whole,
 };
+pub use ours::{MoreTime, MoreTimeType, StopSession, StopSessionType};
 pub use reply::{
     ClarificationReply, ClarificationReplyType, ConfirmationReply, ConfirmationReplyType, Response,
 };

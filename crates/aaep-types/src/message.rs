@@ -8,6 +8,7 @@ use crate::handshake::{
 };
 use crate::json::{Fault, FaultKind, Members};
 use crate::manifest::Manifest;
+use crate::ours::{MoreTime, StopSession};
 use crate::reply::{ClarificationReply, ConfirmationReply};
 use crate::report::{Invalid, Problem, Reading, Report};
 use crate::rule;
@@ -34,6 +35,10 @@ pub enum Message<'a> {
     ConfirmationReply(ConfirmationReply<'a>),
     /// The user answered.
     ClarificationReply(ClarificationReply<'a>),
+    /// The user asks for more time.
+    MoreTime(MoreTime<'a>),
+    /// The user stops the agent.
+    StopSession(StopSession<'a>),
     /// A producer describes itself.
     Manifest(Box<Manifest<'a>>),
 }
@@ -65,6 +70,8 @@ fn read<'a>(text: &'a str, members: Members<'a>, report: &mut Report) -> Option<
         Some("subscription.close") => Message::Close(read_members(members, report)?),
         Some("confirmation.reply") => Message::ConfirmationReply(read_members(members, report)?),
         Some("clarification.reply") => Message::ClarificationReply(read_members(members, report)?),
+        Some("timing:extend") => Message::MoreTime(read_members(members, report)?),
+        Some("control:cancel") => Message::StopSession(read_members(members, report)?),
         Some("aaep:producer.manifest") => {
             Message::Manifest(Box::new(read_members(members, report)?))
         }

@@ -11,6 +11,7 @@ use crate::handshake::{
     SubscriptionRequest,
 };
 use crate::manifest::Manifest;
+use crate::ours::{MoreTime, StopSession};
 use crate::reply::{ClarificationReply, ConfirmationReply};
 use crate::rule::{self, Rule};
 use crate::wire::{Object, Wire, object_schema};
@@ -82,6 +83,8 @@ pub fn all() -> Vec<Schema> {
         ),
         message::<ConfirmationReply<'_>>("handshake/confirmation.reply", "The user decided."),
         message::<ClarificationReply<'_>>("handshake/clarification.reply", "The user answered."),
+        message::<MoreTime<'_>>("extensions/timing.extend", "The user asks for more time."),
+        message::<StopSession<'_>>("extensions/control.cancel", "The user stops the agent."),
         message::<Manifest<'_>>("producer.manifest", "A producer describes itself."),
     ]);
     schemas
@@ -94,6 +97,8 @@ pub fn path_for(message_type: &str) -> String {
         .map(core_path);
     match (core, message_type) {
         (Some(path), _) => path,
+        (None, "timing:extend") => "extensions/timing.extend.schema.json".to_owned(),
+        (None, "control:cancel") => "extensions/control.cancel.schema.json".to_owned(),
         (None, "aaep:producer.manifest") => "producer.manifest.schema.json".to_owned(),
         (None, name) if name.starts_with("subscription.") || name.ends_with(".reply") => {
             format!("handshake/{name}.schema.json")
@@ -175,7 +180,7 @@ mod tests {
     #[test]
     fn every_schema_has_its_place_and_address() {
         let schemas = all();
-        assert_eq!(schemas.len(), 21);
+        assert_eq!(schemas.len(), 23);
         for schema in &schemas {
             assert_eq!(schema.document["$id"], format!("{BASE}{}", schema.path));
         }

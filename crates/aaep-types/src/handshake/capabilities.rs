@@ -69,6 +69,13 @@ impl<'a> Capabilities<'a> {
         }
     }
 
+    /// The capabilities as JSON.
+    pub fn to_json(&self) -> String {
+        let mut out = crate::json::Writer::new();
+        crate::wire::Wire::write(self, &mut out);
+        out.finish()
+    }
+
     // enforces: H2
 
     /// Events a second; `None` means no limit.
