@@ -1,12 +1,13 @@
 //! Events: composed, checked by the rules of our source, numbered, stamped, sent on their way.
 
 use aaep_types::json::{Members, Writer};
-use aaep_types::{Event, EventId, EventKind, Payload, SessionId, Timestamp, Urgency, rule};
+use aaep_types::{Event, EventId, EventKind, Opaque, Payload, SessionId, Timestamp, Urgency, rule};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::Now;
-use crate::engine::{Engine, Timer};
+use crate::engine::{Engine, Timer, no_session};
+use crate::ids::Key;
 use crate::io::{Answer, Emitted, Open, Output};
 use crate::principal::Role;
 use crate::record::{Opened, Outcome, Record};
@@ -31,8 +32,8 @@ const ENVELOPE: [&str; 13] = [
     "extensions",
 ];
 
-/// The outcome extension (decision D30): which request an event resolves, and how.
-pub(crate) const OUTCOME_URI: &str = "urn:aaep-rs:outcome:v1";
+/// How long the requests of a session are known after its end (§6.2.2).
+const KEPT_SECONDS: u64 = 24 * 60 * 60;
 
 /// An event that is about to be: everything but its envelope.
 pub(crate) struct Draft<'a> {
@@ -40,13 +41,69 @@ pub(crate) struct Draft<'a> {
     pub(crate) urgency: Urgency,
     /// The payload's members as JSON, without braces.
     pub(crate) payload: String,
-    /// The request it resolves.
-    pub(crate) resolves: Option<(u128, Outcome)>,
+    /// What one of our extensions adds.
+    pub(crate) extension: Option<Extension>,
+    /// The state that it enters, if it is a state change of ours.
+    pub(crate) enters: Option<Arc<str>>,
+}
+
+/// An event that only has to be let go.
+pub(crate) struct Ready {
+    pub(crate) event: u128,
+    pub(crate) kind: Option<EventKind>,
+    pub(crate) urgency: Urgency,
+    /// The request that it resolves.
+    pub(crate) about: Option<u128>,
+    pub(crate) json: Arc<str>,
+}
+
+/// What one of our extensions says about a request.
+#[derive(Clone, Copy)]
+pub(crate) enum Extension {
+    /// It is resolved (decision D30).
+    Outcome {
+        /// The number that others know the request by.
+        request: u128,
+        /// The event that asked.
+        event: u128,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// It asks again, in place of another event, with more time (decision D32).
+    Supersedes(u128),
+}
+
+impl Extension {
+    fn uri(self) -> &'static str {
+        match self {
+            Extension::Outcome { .. } => "urn:aaep-rs:outcome:v1",
+            Extension::Supersedes(_) => "urn:aaep-rs:timing:v1",
+        }
+    }
+
+    fn json(self) -> String {
+        match self {
+            Extension::Outcome { event, outcome, .. } => format!(
+                "\"outcome\":{{\"request_event_id\":\"{}\",\"outcome\":\"{}\"}}",
+                EventId::from_bits(event),
+                outcome.as_str(),
+            ),
+            Extension::Supersedes(event) => {
+                format!("\"timing\":{{\"supersedes\":\"{}\"}}", EventId::from_bits(event))
+            }
+        }
+    }
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(kind: EventKind, payload: String) -> Draft<'static> {
-        Draft { type_name: kind.as_str(), urgency: kind.usual_urgency(), payload, resolves: None }
+        Draft {
+            type_name: kind.as_str(),
+            urgency: kind.usual_urgency(),
+            payload,
+            extension: None,
+            enters: None,
+        }
     }
 
     /// A state change with a sentence that can be announced.
@@ -55,7 +112,17 @@ impl<'a> Draft<'a> {
             members(&[("from_state", from), ("to_state", to), ("summary_normal", summary)]);
         let mut draft = Draft::new(EventKind::StateChanged, payload);
         draft.urgency = Urgency::Normal;
+        draft.enters = Some(to.into());
         draft
+    }
+
+    /// The event with its JSON.
+    pub(crate) fn ready(&self, event: u128, json: Arc<str>) -> Ready {
+        let about = match self.extension {
+            Some(Extension::Outcome { request, .. }) => Some(request),
+            _ => None,
+        };
+        Ready { event, kind: EventKind::parse(self.type_name), urgency: self.urgency, about, json }
     }
 
     pub(crate) fn json(
@@ -68,8 +135,8 @@ impl<'a> Draft<'a> {
         let mut out = Writer::new();
         out.open('{');
         out.name("@context");
-        if self.resolves.is_some() {
-            out.json(&format!("[\"{}\",\"{OUTCOME_URI}\"]", aaep_types::CORE_CONTEXT));
+        if let Some(extension) = self.extension {
+            out.json(&format!("[\"{}\",\"{}\"]", aaep_types::CORE_CONTEXT, extension.uri()));
         } else {
             out.string(aaep_types::CORE_CONTEXT);
         }
@@ -80,11 +147,8 @@ impl<'a> Draft<'a> {
             EventId::from_bits(event), session.id, session.producer, self.urgency, session.language,
         ));
         out.json(&self.payload);
-        if let Some((request, outcome)) = self.resolves {
-            out.json(&format!(
-                ",\"extensions\":{{\"outcome\":{{\"request_event_id\":\"{}\",\"outcome\":\"{}\"}}}}",
-                EventId::from_bits(request), outcome.as_str(),
-            ));
+        if let Some(extension) = self.extension {
+            out.json(&format!(",\"extensions\":{{{}}}", extension.json()));
         }
         out.close('}');
         out.finish()
@@ -100,6 +164,21 @@ pub(crate) fn members(list: &[(&str, &str)]) -> String {
         }
         out.name(name);
         out.string(value);
+    }
+    out.finish()
+}
+
+/// The payload of an event of ours as members without braces, but for those named.
+pub(crate) fn payload_of(event: &str, without: &[&str]) -> String {
+    let members = Members::whole(event, 64).ok().flatten().unwrap_or_default();
+    let mut out = Writer::new();
+    let payload = members.iter().filter(|member| {
+        !ENVELOPE.contains(&member.name.as_ref()) && !without.contains(&member.name.as_ref())
+    });
+    for member in payload {
+        out.name(&member.name);
+        out.raw(member.value);
+        out.comma();
     }
     out.finish()
 }
@@ -140,9 +219,16 @@ impl<R: Rules> Engine<R> {
             return Err(Refusal::new(Blame::Limit, rule::T1, text));
         }
         self.needs_journal()?;
+        if Opaque::parse(open.producer).is_none() {
+            return Err(Refusal::new(
+                Blame::Malformed,
+                rule::E11,
+                "The producer is a JSON object.",
+            ));
+        }
         let id = self.ids.session();
         let session = Session {
-            id,
+            id: SessionId::from_bits(id),
             agent: open.agent.clone(),
             user: open.agent.user.clone(),
             producer: open.producer.into(),
@@ -153,6 +239,7 @@ impl<R: Rules> Engine<R> {
             tools: BTreeMap::new(),
             used_calls: BTreeSet::new(),
             outputs: BTreeMap::new(),
+            asked: Vec::new(),
             pending: BTreeSet::new(),
             lease_seconds: open.lease_seconds,
             lease_until: now.boot.after_seconds(open.lease_seconds),
@@ -166,7 +253,7 @@ impl<R: Rules> Engine<R> {
         let json: Arc<str> = draft.json(event, 0, now.wall, &session).into();
         Event::parse_ours(json.as_bytes())?;
         let needs = self.append(&Record::Opened(Opened {
-            session: id.as_str().into(),
+            session: session.id.as_str().into(),
             agent: session.agent.name.clone(),
             user: session.user.clone(),
             producer: session.producer.clone(),
@@ -176,9 +263,10 @@ impl<R: Rules> Engine<R> {
             stamp: now.wall.as_micros(),
         }));
         self.timers.insert((session.lease_until, Timer::Lease(id)));
-        self.sessions.insert(id, Session { started: json, ..session });
-        self.send(id, draft, event, needs, now);
-        Ok(Answer::Session(id))
+        let public = session.id;
+        self.sessions.insert(id, Session { started: json.clone(), ..session });
+        self.push(id, draft.ready(event, json), needs, now);
+        Ok(Answer::Session(public))
     }
 
     pub(crate) fn needs_journal(&self) -> Result<(), Refusal> {
@@ -195,7 +283,7 @@ impl<R: Rules> Engine<R> {
     /// An agent's event.
     pub(crate) fn emit(
         &mut self,
-        id: SessionId,
+        id: Key,
         type_name: &str,
         payload: &str,
         now: Now,
@@ -204,34 +292,34 @@ impl<R: Rules> Engine<R> {
         if kind.is_some_and(EventKind::is_terminal) {
             return self.end(id, type_name, payload, now);
         }
-        let Some(session) = self.sessions.get(&id) else {
-            return Err(Refusal::new(
-                Blame::NotYours,
-                rule::E8,
-                "There is no such session of yours.",
-            ));
-        };
+        let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
+        Session::admits_kind(kind)?;
         let needs_call =
             kind == Some(EventKind::ToolInvoked) && !payload.contains("\"tool_call_id\"");
         let call = self.ids.tool_call();
         let more: &[_] = if needs_call { &[("tool_call_id", call.as_str())] } else { &[] };
         let payload = agent_members(payload, more)?;
         let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft = Draft { type_name, urgency, payload, resolves: None };
+        let draft = Draft { type_name, urgency, payload, extension: None, enters: None };
         let event = self.ids.event();
-        let json = draft.json(event, session.next_number.max(1), session.stamp(now), session);
+        let inserted = kind.is_some_and(|kind| session.state_before(kind).is_some());
+        let number = session.next_number + u64::from(inserted);
+        let json: Arc<str> = draft.json(event, number, session.stamp(now), session).into();
         let parsed = Event::parse_ours(json.as_bytes())?;
         session.admits(parsed.payload(), &self.limits)?;
         let needs = self.note_completed(id, parsed.payload());
         if let Some(kind) = kind {
             self.enter_state_for(id, kind, needs, now);
         }
-        let number = self.send(id, draft, event, needs, now);
+        self.push(id, draft.ready(event, json.clone()), needs, now);
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.apply(parsed.payload());
+        }
         Ok(Answer::Emitted { number, event })
     }
 
     /// The end of a tool call that consent was given for must not be forgotten (I11).
-    fn note_completed(&mut self, id: SessionId, payload: &Payload<'_>) -> u64 {
+    fn note_completed(&mut self, id: Key, payload: &Payload<'_>) -> u64 {
         let (Payload::ToolCompleted(completed), Some(session)) = (payload, self.sessions.get(&id))
         else {
             return 0;
@@ -241,11 +329,13 @@ impl<R: Rules> Engine<R> {
         if let Some(request) = self.requests.get_mut(&request) {
             request.status = crate::request::Status::Completed;
         }
-        self.append(&Record::Completed { session: id.as_str().into(), call: call.as_str().into() })
+        let session: Arc<str> =
+            self.sessions.get(&id).map_or("", |session| session.id.as_str()).into();
+        self.append(&Record::Completed { session, call: call.as_str().into() })
     }
 
     /// T25, D35: the state change that an agent left out.
-    pub(crate) fn enter_state_for(&mut self, id: SessionId, kind: EventKind, needs: u64, now: Now) {
+    pub(crate) fn enter_state_for(&mut self, id: Key, kind: EventKind, needs: u64, now: Now) {
         let Some(session) = self.sessions.get(&id) else { return };
         if let Some(wanted) = session.state_before(kind) {
             let summary = match wanted {
@@ -259,67 +349,76 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    /// Sends an event of our own making.
-    pub(crate) fn send_ours(&mut self, id: SessionId, draft: Draft<'_>, needs: u64, now: Now) {
+    /// The same with an id of its own.
+    pub(crate) fn send_ours(&mut self, id: Key, draft: Draft<'_>, needs: u64, now: Now) {
         let event = self.ids.event();
         self.send(id, draft, event, needs, now);
     }
 
-    /// Numbers, stamps and sends an event that has been checked; the session takes it over.
+    /// Sends an event of our own making, and takes over what it says.
     pub(crate) fn send(
         &mut self,
-        id: SessionId,
+        id: Key,
         draft: Draft<'_>,
         event: u128,
         needs: u64,
         now: Now,
-    ) -> u64 {
-        let Some(session) = self.sessions.get_mut(&id) else { return 0 };
+    ) -> Arc<str> {
+        let Some(session) = self.sessions.get(&id) else { return "".into() };
         let stamp = if R::STAMPS_NEVER_DECREASE { session.stamp(now) } else { now.wall };
-        let number = session.next_number;
-        let json: Arc<str> = draft.json(event, number, stamp, session).into();
-        session.next_number += 1;
-        session.last_stamp = stamp;
-        let kind = EventKind::parse(draft.type_name);
-        if let Ok(parsed) = Event::parse(json.as_bytes()) {
-            session.apply(parsed.payload());
+        let json: Arc<str> = draft.json(event, session.next_number, stamp, session).into();
+        let ready = draft.ready(event, json.clone());
+        // What only we say needs no second reading: the rest is small.
+        if let Some(to) = &draft.enters {
+            let to = to.clone();
+            if let Some(session) = self.sessions.get_mut(&id) {
+                session.state = to;
+                session.last_state_event = Some(json.clone());
+            }
+        } else if let Ok(parsed) = Event::parse(json.as_bytes()) {
+            if let Some(session) = self.sessions.get_mut(&id) {
+                session.apply(parsed.payload());
+            }
         }
-        if kind == Some(EventKind::StateChanged) {
-            session.last_state_event = Some(json.clone());
+        self.push(id, ready, needs, now);
+        json
+    }
+
+    /// Lets an event go that has its number and its stamp.
+    pub(crate) fn push(&mut self, id: Key, ready: Ready, needs: u64, now: Now) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let number = session.next_number;
+        session.next_number += 1;
+        session.last_stamp = session.stamp(now);
+        if ready.kind == Some(EventKind::StateChanged) {
+            session.last_state_event = Some(ready.json.clone());
         }
         let emitted = Emitted {
-            session: id,
+            session: session.id,
             user: session.user.clone(),
             number,
-            event,
-            kind,
-            urgency: draft.urgency,
-            about: draft.resolves.map(|(request, _)| request),
-            json,
+            event: ready.event,
+            kind: ready.kind,
+            urgency: ready.urgency,
+            about: ready.about,
+            json: ready.json,
         };
         self.lanes.push(id, needs, Output::Event(emitted));
-        number
     }
 
     /// A terminal event, after everything that is still open has been brought to its end.
     pub(crate) fn end(
         &mut self,
-        id: SessionId,
+        id: Key,
         type_name: &str,
         payload: &str,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        let Some(session) = self.sessions.get(&id) else {
-            return Err(Refusal::new(
-                Blame::NotYours,
-                rule::E8,
-                "There is no such session of yours.",
-            ));
-        };
+        let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
         let kind = EventKind::parse(type_name);
         let payload = agent_members(payload, &[])?;
         let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft = Draft { type_name, urgency, payload, resolves: None };
+        let draft = Draft { type_name, urgency, payload, extension: None, enters: None };
         let event = self.ids.event();
         Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
         if R::ENDS_REQUESTS_WITH_SESSION {
@@ -327,24 +426,31 @@ impl<R: Rules> Engine<R> {
         }
         self.complete_tools(id, now);
         self.complete_outputs(id, now);
-        let needs = self.append(&Record::Ended { session: id.as_str().into() });
-        let number = self.send(id, draft, event, needs, now);
-        self.lanes.push(id, needs, Output::Stopped { session: id });
+        let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
+        let (public, number) = (session.id, session.next_number);
+        let needs = self.append(&Record::Ended { session: public.as_str().into() });
+        self.send(id, draft, event, needs, now);
+        self.lanes.push(id, needs, Output::Stopped { session: public });
         if R::NOTHING_AFTER_THE_END {
-            self.forget_session(id);
+            self.forget_session(id, now);
         }
         Ok(Answer::Emitted { number, event })
     }
 
-    fn forget_session(&mut self, id: SessionId) {
+    pub(crate) fn forget_session(&mut self, id: Key, now: Now) {
         if let Some(session) = self.sessions.remove(&id) {
             self.timers.remove(&(session.lease_until, Timer::Lease(id)));
+            if !session.asked.is_empty() {
+                self.ended.insert(id, session.asked);
+                self.timers.insert((now.boot.after_seconds(KEPT_SECONDS), Timer::Forget(id)));
+            }
         }
     }
 
     /// T15: a tool that never returns gets `timeout`.
-    fn complete_tools(&mut self, id: SessionId, now: Now) {
+    fn complete_tools(&mut self, id: Key, now: Now) {
         let Some(session) = self.sessions.get(&id) else { return };
+        let public = session.id;
         let open: Vec<_> = session.tools.iter().map(|(call, tool)| (*call, tool.clone())).collect();
         for (call, tool) in open {
             let payload = members(&[
@@ -355,7 +461,7 @@ impl<R: Rules> Engine<R> {
             ]);
             let needs = match self.calls.remove(&(id, call)) {
                 Some(_) => self.append(&Record::Completed {
-                    session: id.as_str().into(),
+                    session: public.as_str().into(),
                     call: call.as_str().into(),
                 }),
                 None => 0,
@@ -365,7 +471,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// T18: an open output is completed before the end.
-    fn complete_outputs(&mut self, id: SessionId, now: Now) {
+    fn complete_outputs(&mut self, id: Key, now: Now) {
         let Some(session) = self.sessions.get(&id) else { return };
         let open: Vec<_> = session
             .outputs

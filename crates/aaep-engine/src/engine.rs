@@ -1,12 +1,12 @@
 //! The machine itself: one input, then outputs.
 
-use aaep_types::{SessionId, SubscriptionId, rule};
+use aaep_types::{SessionId, SubscriptionId, ToolCallId, rule};
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::clock::{Boot, Now};
-use crate::ids::{Digest, Ids, Secrets};
+use crate::ids::{Digest, Ids, Key, Secrets, session_key};
 use crate::io::{Answer, Input, Output};
 use crate::lanes::Lanes;
 use crate::limits::Limits;
@@ -20,14 +20,14 @@ use crate::session::Session;
 /// Something that is due at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// A request's time is up.
-    Deadline(u128),
-    /// Half of a request's time is left, or a tenth (§6.4.3).
-    Countdown(u128, u8),
+    /// Something is due for a request: a countdown, or its end.
+    Request(u128),
     /// An agent has been silent for too long.
-    Lease(SessionId),
+    Lease(Key),
     /// Nobody who could answer has come back (decision D2).
-    Grace(SessionId),
+    Grace(Key),
+    /// What is known of a session that ended is no longer needed (C6).
+    Forget(Key),
 }
 
 /// A subscription as far as replies are concerned.
@@ -43,14 +43,16 @@ pub(crate) struct Listener {
 pub struct Engine<R: Rules = Sound> {
     pub(crate) limits: Limits,
     pub(crate) ids: Ids,
-    pub(crate) sessions: BTreeMap<SessionId, Session>,
+    pub(crate) sessions: BTreeMap<Key, Session>,
     pub(crate) requests: BTreeMap<u128, Request>,
     /// Reply tokens of requests, by the number in them.
     pub(crate) tokens: BTreeMap<u128, u128>,
     /// I12: what waits for an answer, by its action.
-    pub(crate) actions: BTreeMap<(SessionId, Digest), u128>,
+    pub(crate) actions: BTreeMap<(Key, Digest), u128>,
+    /// The requests of sessions that ended, until they are forgotten.
+    pub(crate) ended: BTreeMap<Key, Vec<u128>>,
     /// Which request a tool call belongs to.
-    pub(crate) calls: BTreeMap<(SessionId, aaep_types::ToolCallId), u128>,
+    pub(crate) calls: BTreeMap<(Key, ToolCallId), u128>,
     pub(crate) listeners: BTreeMap<SubscriptionId, Listener>,
     pub(crate) timers: BTreeSet<(Boot, Timer)>,
     pub(crate) lanes: Lanes,
@@ -71,6 +73,7 @@ impl<R: Rules> Engine<R> {
             requests: BTreeMap::new(),
             tokens: BTreeMap::new(),
             actions: BTreeMap::new(),
+            ended: BTreeMap::new(),
             calls: BTreeMap::new(),
             listeners: BTreeMap::new(),
             timers: BTreeSet::new(),
@@ -89,12 +92,12 @@ impl<R: Rules> Engine<R> {
         match input {
             Input::Open(open) => self.open(open, now),
             Input::Emit { agent, session, type_name, payload } => {
-                self.touch(agent, session, now)?;
+                let session = self.touch(agent, session, now)?;
                 self.emit(session, type_name, payload, now)
             }
             Input::Ask(ask) => {
-                self.touch(ask.agent, ask.session, now)?;
-                self.ask(ask, now)
+                let session = self.touch(ask.agent, ask.session, now)?;
+                self.ask(session, ask, now)
             }
             Input::Withdraw { agent, request } => {
                 self.own_request(agent, request, now)?;
@@ -105,7 +108,7 @@ impl<R: Rules> Engine<R> {
                 self.invoke(request, arguments, now)
             }
             Input::Touch { agent, session } => {
-                self.touch(agent, session, now).map(|()| Answer::Done)
+                self.touch(agent, session, now).map(|_| Answer::Done)
             }
             Input::Message { peer, bytes, call } => self.message(peer, bytes, call, now),
             Input::Joined { peer, subscription, confirms, clarifies } => {
@@ -169,29 +172,31 @@ impl<R: Rules> Engine<R> {
             }
             self.timers.pop_first();
             match timer {
-                Timer::Deadline(request) => self.time_is_up(request, now),
-                Timer::Countdown(request, percent) => self.count_down(request, percent, now),
+                Timer::Request(request) => self.request_is_due(request, now),
                 Timer::Lease(session) => self.lease_ran_out(session, now),
                 Timer::Grace(session) => self.grace_ran_out(session, now),
+                Timer::Forget(session) => self.forget_requests(session),
             }
         }
     }
 
     /// The agent's session, with its lease renewed; somebody else's looks like none at all.
-    fn touch(&mut self, agent: &Principal, session: SessionId, now: Now) -> Result<(), Refusal> {
-        let Some(known) = self.sessions.get_mut(&session).filter(|known| known.agent == *agent)
-        else {
-            return Err(Refusal::new(
-                Blame::NotYours,
-                rule::E8,
-                "There is no such session of yours.",
-            ));
+    fn touch(&mut self, agent: &Principal, id: SessionId, now: Now) -> Result<Key, Refusal> {
+        let key = session_key(&id).unwrap_or(0);
+        self.touch_key(agent, key, now)?;
+        Ok(key)
+    }
+
+    fn touch_key(&mut self, agent: &Principal, key: Key, now: Now) -> Result<(), Refusal> {
+        let Some(known) = self.sessions.get_mut(&key).filter(|known| known.agent == *agent) else {
+            return Err(no_session());
         };
-        let old = (known.lease_until, Timer::Lease(session));
-        known.lease_until = now.boot.after_seconds(known.lease_seconds);
-        let new = (known.lease_until, Timer::Lease(session));
-        self.timers.remove(&old);
-        self.timers.insert(new);
+        let until = now.boot.after_seconds(known.lease_seconds);
+        if until != known.lease_until {
+            self.timers.remove(&(known.lease_until, Timer::Lease(key)));
+            self.timers.insert((until, Timer::Lease(key)));
+            known.lease_until = until;
+        }
         Ok(())
     }
 
@@ -199,25 +204,50 @@ impl<R: Rules> Engine<R> {
         let no_such =
             || Refusal::new(Blame::NotYours, rule::C1, "There is no such request of yours.");
         let session = self.requests.get(&request).ok_or_else(no_such)?.session;
-        self.touch(agent, session, now).map_err(|_| no_such())
+        self.touch_key(agent, session, now).map_err(|_| no_such())
     }
 
-    fn lease_ran_out(&mut self, session: SessionId, now: Now) {
+    fn lease_ran_out(&mut self, session: Key, now: Now) {
         let payload =
             r#"{"error_category":"unknown","summary_normal":"The agent stopped answering."}"#;
         // Our own words are valid; there is nobody to tell if they were not.
         let _ = self.end(session, "aaep:agent.session.errored", payload, now);
     }
 
+    /// C6: tokens stay known, and dead, for a day after their session.
+    fn forget_requests(&mut self, session: Key) {
+        for number in self.ended.remove(&session).unwrap_or_default() {
+            if let Some(request) = self.requests.remove(&number) {
+                self.tokens.remove(&self.ids.token_bits(request.event_number));
+            }
+        }
+    }
+
+    /// A countdown, or the end of the wait.
+    fn request_is_due(&mut self, number: u128, now: Now) {
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        if request.status != Status::Pending {
+            return;
+        }
+        if now.boot >= request.deadline {
+            return self.time_is_up(number, now);
+        }
+        request.counted_down = if request.counted_down == 100 { 50 } else { 10 };
+        let next = request.due();
+        self.timers.insert((next, Timer::Request(number)));
+        self.count_down(number, now);
+    }
+
     /// §6.4: no answer in time, so the default counts; never as consent to something irreversible.
     fn time_is_up(&mut self, number: u128, now: Now) {
-        let Some(request) =
-            self.requests.get(&number).filter(|request| request.status == Status::Pending)
-        else {
-            return;
-        };
+        let Some(request) = self.requests.get(&number) else { return };
         // enforces: I9, D11
         let runs = request.default_accept && (!request.irreversible || !R::SILENCE_IS_NO);
         self.resolve(number, Outcome::TimedOut, runs, "timeout", now);
     }
+}
+
+/// Somebody else's session looks like none at all.
+pub(crate) fn no_session() -> Refusal {
+    Refusal::new(Blame::NotYours, rule::E8, "There is no such session of yours.")
 }

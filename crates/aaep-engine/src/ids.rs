@@ -1,6 +1,6 @@
 //! Identifiers and reply tokens, made from secrets that the caller drew.
 
-use aaep_types::{EventId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
+use aaep_types::{ReplyToken, SessionId, ToolCallId};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
@@ -16,19 +16,24 @@ pub struct Secrets {
 
 /// Makes identifiers one after the other.
 pub(crate) struct Ids {
-    secrets: Secrets,
+    /// The hash after the seed, so that it is taken in once.
+    seeded: Sha256,
+    /// The same for the key of the tokens.
+    keyed: Option<Hmac<Sha256>>,
     made: u64,
 }
 
 impl Ids {
     pub(crate) fn new(secrets: Secrets) -> Self {
-        Self { secrets, made: 0 }
+        let seeded = Sha256::new_with_prefix(secrets.seed);
+        // HMAC takes keys of any length, so there always is one.
+        let keyed = Hmac::new_from_slice(&secrets.token_key).ok();
+        Self { seeded, keyed, made: 0 }
     }
 
     fn bits(&mut self) -> u128 {
         self.made += 1;
-        let mut hash = Sha256::new();
-        hash.update(self.secrets.seed);
+        let mut hash = self.seeded.clone();
         hash.update(self.made.to_le_bytes());
         first_16(&hash.finalize())
     }
@@ -37,12 +42,8 @@ impl Ids {
         self.bits()
     }
 
-    pub(crate) fn session(&mut self) -> SessionId {
-        SessionId::from_bits(self.bits())
-    }
-
-    pub(crate) fn subscription(&mut self) -> SubscriptionId {
-        SubscriptionId::from_bits(self.bits())
+    pub(crate) fn session(&mut self) -> Key {
+        self.bits()
     }
 
     pub(crate) fn tool_call(&mut self) -> ToolCallId {
@@ -51,10 +52,8 @@ impl Ids {
 
     /// C6: 128 bits that nobody can guess without the key, and that no other event ever gets.
     pub(crate) fn token_bits(&self, event: u128) -> u128 {
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.secrets.token_key) else {
-            return 0; // HMAC takes keys of any length.
-        };
-        mac.update(EventId::from_bits(event).as_str().as_bytes());
+        let Some(mut mac) = self.keyed.clone() else { return 0 };
+        mac.update(&event.to_be_bytes());
         first_16(&mac.finalize().into_bytes())
     }
 }
@@ -64,9 +63,12 @@ pub(crate) fn token_number(token: &ReplyToken) -> Option<u128> {
     number_of(token.as_str(), "rpl_")
 }
 
-/// The number in an event id of ours.
-pub(crate) fn event_number(id: &str) -> Option<u128> {
-    number_of(id, "evt_")
+/// A session inside the engine: the number in its id, which is ours and therefore has one.
+pub(crate) type Key = u128;
+
+/// The number in a session's id.
+pub(crate) fn session_key(id: &SessionId) -> Option<Key> {
+    number_of(id.as_str(), "sess_")
 }
 
 fn number_of(text: &str, prefix: &str) -> Option<u128> {

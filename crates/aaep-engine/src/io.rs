@@ -171,6 +171,10 @@ pub enum Output {
         outcome: Outcome,
         /// Whether the action may run.
         runs: bool,
+        /// Who or what decided.
+        by: Arc<str>,
+        /// The answer to a question, as JSON.
+        response: Option<Arc<str>>,
     },
     /// Hand the action back to the agent: it may run now, once.
     Granted {

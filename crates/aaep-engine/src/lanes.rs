@@ -1,15 +1,15 @@
 //! Outputs on their way out. Each session has a lane; an output that relies on a record waits in it
 //! until that record is durable, and what comes after it waits behind it, so that the order holds.
 
-use aaep_types::SessionId;
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::ids::Key;
 use crate::io::Output;
 
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     ready: VecDeque<Output>,
-    held: BTreeMap<SessionId, VecDeque<(u64, Output)>>,
+    held: BTreeMap<Key, VecDeque<(u64, Output)>>,
     /// Answers to messages; they belong to no session.
     noted: VecDeque<(u64, Output)>,
     persisted: u64,
@@ -22,7 +22,7 @@ impl Lanes {
     }
 
     /// Ready when the record `needs` is durable and everything before it in the session is out.
-    pub(crate) fn push(&mut self, session: SessionId, needs: u64, output: Output) {
+    pub(crate) fn push(&mut self, session: Key, needs: u64, output: Output) {
         match self.held.get_mut(&session) {
             Some(lane) => lane.push_back((needs, output)),
             None if needs <= self.persisted => self.ready.push_back(output),
@@ -58,10 +58,6 @@ impl Lanes {
     pub(crate) fn pop(&mut self) -> Option<Output> {
         self.ready.pop_front()
     }
-
-    pub(crate) fn durable(&self) -> u64 {
-        self.persisted
-    }
 }
 
 #[cfg(test)]
@@ -75,7 +71,7 @@ mod tests {
     // covers: I10, I19
     #[test]
     fn what_follows_a_held_output_of_its_session_waits_behind_it() {
-        let (one, two) = (SessionId::from_bits(1), SessionId::from_bits(2));
+        let (one, two) = (1, 2);
         let mut lanes = Lanes::default();
         lanes.push(one, 1, noted(1));
         lanes.push(one, 0, noted(2));

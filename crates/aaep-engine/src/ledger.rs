@@ -1,11 +1,15 @@
 //! Requests: asked, resolved, spent (§6).
 
-use aaep_types::{Event, EventKind, Payload, ReplyToken, SessionId, ToolName, Urgency, rule};
+use aaep_types::{
+    Event, EventKind, Payload, ReplyToken, ResponseKind, Timestamp, ToolName, Urgency, rule,
+};
 
-use crate::clock::{Boot, Now};
-use crate::emit::{Draft, agent_members, members};
-use crate::engine::{Engine, Timer};
-use crate::ids::Digest;
+use std::sync::Arc;
+
+use crate::clock::Now;
+use crate::emit::{Draft, Extension, Ready, agent_members, members, payload_of};
+use crate::engine::{Engine, Timer, no_session};
+use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};
 use crate::record::{Asked, Outcome, Record};
 use crate::refusal::{Blame, Refusal};
@@ -15,7 +19,7 @@ use crate::session::state;
 
 impl<R: Rules> Engine<R> {
     /// Asks, or returns the request that asks the same already.
-    pub(crate) fn ask(&mut self, ask: Ask<'_>, now: Now) -> Result<Answer, Refusal> {
+    pub(crate) fn ask(&mut self, key: Key, ask: Ask<'_>, now: Now) -> Result<Answer, Refusal> {
         let confirmation = match ask.kind {
             EventKind::AwaitingConfirmation => true,
             EventKind::AwaitingClarification => false,
@@ -37,11 +41,11 @@ impl<R: Rules> Engine<R> {
         let digest = if confirmation {
             Digest::of(ask.tool, ask.arguments)
         } else {
-            Digest::of("", ask.payload)
+            Digest::of("", &agent_members(ask.payload, &[("reply_token", "")])?)
         };
         // enforces: C4, I12
         if let Some(&request) =
-            self.actions.get(&(ask.session, digest)).filter(|_| R::ONE_PENDING_PER_ACTION)
+            self.actions.get(&(key, digest)).filter(|_| R::ONE_PENDING_PER_ACTION)
         {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
@@ -52,80 +56,69 @@ impl<R: Rules> Engine<R> {
             return Err(Refusal::new(Blame::Limit, rule::C4, text));
         }
         let limits = self.limits;
-        let Some(session) = self.sessions.get_mut(&ask.session) else {
-            return Err(Refusal::new(
-                Blame::NotYours,
-                rule::E8,
-                "There is no such session of yours.",
-            ));
-        };
+        let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
-        let (stamp, user_number) = (session.stamp(now), session.next_number);
-        let number = self.ids.event();
-        let token_bits = self.ids.token_bits(number);
-        let token = ReplyToken::from_bits(token_bits);
-        let payload = agent_members(ask.payload, &[("reply_token", token.as_str())])?;
-        let draft = Draft {
-            type_name: ask.kind.as_str(),
-            urgency: Urgency::Critical,
-            payload,
-            resolves: None,
-        };
-        let Some(session) = self.sessions.get(&ask.session) else { return Ok(Answer::Done) };
-        let json = draft.json(number, user_number.max(1), stamp, session);
-        let request = request_of(&Event::parse_ours(json.as_bytes())?, &ask, digest, stamp, now)?;
-        Ok(self.begin_waiting(request, draft, number, token_bits, now))
+        let event = self.ids.event();
+        let token = self.ids.token_bits(event);
+        let spelled = ReplyToken::from_bits(token);
+        let mut draft =
+            Draft::new(ask.kind, agent_members(ask.payload, &[("reply_token", spelled.as_str())])?);
+        draft.urgency = Urgency::Critical;
+        let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
+        let stamp = session.stamp(now);
+        let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
+        let json: Arc<str> = draft.json(event, number, stamp, session).into();
+        let parsed = Event::parse_ours(json.as_bytes())?;
+        let request = request_of(&parsed, key, &ask, digest, (event, stamp), now)?;
+        let without_token = draft.payload.replace(spelled.as_str(), "").into();
+        self.begin_waiting(request, without_token, (number, token), &json, now);
+        Ok(Answer::Waiting { request: event, digest, again: false })
     }
 
     /// The request exists from here on; nothing can fail any more.
     fn begin_waiting(
         &mut self,
-        request: Request,
-        draft: Draft<'_>,
-        number: u128,
-        token: u128,
+        mut request: Request,
+        without_token: Arc<str>,
+        (number, token): (u64, u128),
+        json: &Arc<str>,
         now: Now,
-    ) -> Answer {
-        let (id, digest) = (request.session, request.digest);
-        let inserted = self
-            .sessions
-            .get(&id)
-            .map_or(0, |session| u64::from(session.state_before(request.kind).is_some()));
-        let next_number =
-            self.sessions.get(&id).map_or(0, |session| session.next_number + inserted + 1);
-        let without_token = draft.payload.replace(ReplyToken::from_bits(token).as_str(), "");
+    ) {
+        let (key, digest, event, kind) =
+            (request.session, request.digest, request.event_number, request.kind);
+        let Some(session) = self.sessions.get(&key) else { return };
         let needs = self.append(&Record::Asked(Asked {
-            request: number,
-            session: id.as_str().into(),
-            confirmation: request.kind == EventKind::AwaitingConfirmation,
+            request: event,
+            session: session.id.as_str().into(),
+            confirmation: kind == EventKind::AwaitingConfirmation,
             tool: request.tool.clone(),
             arguments: request.arguments.clone(),
-            event: without_token.into(),
+            event: without_token,
             stamp: request.stamp.as_micros(),
             timeout_seconds: request.timeout_seconds,
             default_accept: request.default_accept,
             irreversible: request.irreversible,
-            next_number,
+            next_number: number + 1,
         }));
-        self.enter_state_for(id, request.kind, needs, now);
-        self.send(id, draft, number, needs, now);
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.pending.insert(number);
+        self.enter_state_for(key, kind, needs, now);
+        let ready = Ready {
+            event,
+            kind: Some(kind),
+            urgency: Urgency::Critical,
+            about: None,
+            json: json.clone(),
+        };
+        self.push(key, ready, needs, now);
+        request.event = Some(json.clone());
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.pending.insert(event);
+            session.asked.push(event);
             session.prompts.push_back(now.boot);
         }
-        self.watch(number, &request);
-        self.tokens.insert(token, number);
-        self.actions.insert((id, digest), number);
-        self.requests.insert(number, request);
-        Answer::Waiting { request: number, digest, again: false }
-    }
-
-    /// Sets the timers of a request that waits.
-    pub(crate) fn watch(&mut self, number: u128, request: &Request) {
-        self.timers.insert((request.deadline, Timer::Deadline(number)));
-        for (percent, at) in countdowns(request) {
-            self.timers.insert((at, Timer::Countdown(number, percent)));
-        }
+        self.timers.insert((request.due(), Timer::Request(event)));
+        self.tokens.insert(token, event);
+        self.actions.insert((key, digest), event);
+        self.requests.insert(event, request);
     }
 
     /// The one place where a request ends: its token is dead, and everybody is told how it ended.
@@ -138,40 +131,44 @@ impl<R: Rules> Engine<R> {
         now: Now,
     ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
+        let due = request.due();
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
-        let (id, action) = (request.session, request.action.clone());
-        let timers: Vec<_> = countdowns(request)
-            .map(|(percent, at)| (at, Timer::Countdown(number, percent)))
-            .collect();
-        self.timers.remove(&(request.deadline, Timer::Deadline(number)));
-        for timer in timers {
-            self.timers.remove(&timer);
-        }
-        self.actions.remove(&(
-            id,
-            self.requests.get(&number).map_or(Digest([0; 32]), |request| request.digest),
-        ));
+        let (id, digest, event) = (request.session, request.digest, request.event_number);
+        let action = request.action.clone();
+        let response = (request.kind == EventKind::AwaitingClarification)
+            .then(|| request.answer.clone())
+            .flatten();
+        self.timers.remove(&(due, Timer::Request(number)));
+        self.actions.remove(&(id, digest));
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.pending.remove(&number);
         let more = !session.pending.is_empty();
         let stamp = session.stamp(now).as_micros();
         let next_number = session.next_number + 1 + u64::from(more);
-        let record =
-            Record::Resolved { request: number, outcome, runs, by: by.into(), next_number, stamp };
+        let record = Record::Resolved {
+            request: number,
+            outcome,
+            runs,
+            by: by.into(),
+            response: response.clone().unwrap_or_else(|| "".into()),
+            next_number,
+            stamp,
+        };
         let needs = self.append(&record);
         if R::SHOWS_RESOLUTIONS {
-            self.show_resolution(id, number, (outcome, runs), &action, more, needs, now);
+            self.show_resolution(id, (number, event), (outcome, runs), &action, more, needs, now);
         }
-        self.lanes.push(id, needs, Output::Decided { request: number, outcome, runs });
+        let decided = Output::Decided { request: number, outcome, runs, by: by.into(), response };
+        self.lanes.push(id, needs, decided);
     }
 
     /// C23, D30: the state leaves `awaiting_input` with the outcome, and returns to it while more waits.
     #[allow(clippy::too_many_arguments)] // one event, said in full
     fn show_resolution(
         &mut self,
-        id: SessionId,
-        number: u128,
+        id: Key,
+        (number, event): (u128, u128),
         (outcome, runs): (Outcome, bool),
         action: &str,
         more: bool,
@@ -190,11 +187,65 @@ impl<R: Rules> Engine<R> {
         let mut summary: String = format!("{what}: {action}");
         summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
         let mut draft = Draft::state(state::AWAITING_INPUT, next, &summary);
-        draft.resolves = Some((number, outcome));
+        draft.extension = Some(Extension::Outcome { request: number, event, outcome });
         self.send_ours(id, draft, needs, now);
         if more {
             let back = Draft::state(next, state::AWAITING_INPUT, "The agent still waits for you.");
             self.send_ours(id, back, needs, now);
+        }
+    }
+
+    /// D32: withdraws what is asked and asks it again, with another token and more time. To the agent
+    /// it stays the same request.
+    pub(crate) fn extend(&mut self, number: u128, seconds: u64, now: Now) {
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        let (old, id, kind) = (request.event_number, request.session, request.kind);
+        let old_timer = (request.due(), Timer::Request(number));
+        let action = request.action.clone();
+        let json = request.event.take().unwrap_or_else(|| "{}".into());
+        let event = self.ids.event();
+        let token = self.ids.token_bits(event);
+        let Some(session) = self.sessions.get(&id) else { return };
+        let stamp = session.stamp(now);
+        let next_number = session.next_number + 3;
+        let record = Record::Extended {
+            request: number,
+            event,
+            stamp: stamp.as_micros(),
+            timeout_seconds: seconds,
+            next_number,
+        };
+        let needs = self.append(&record);
+        self.show_resolution(
+            id,
+            (number, old),
+            (Outcome::Superseded, false),
+            &action,
+            true,
+            needs,
+            now,
+        );
+        let mut payload = payload_of(&json, &["reply_token", "timeout_seconds"]);
+        payload.push_str(&format!(
+            "\"timeout_seconds\":{seconds},\"reply_token\":\"{}\"",
+            ReplyToken::from_bits(token).as_str()
+        ));
+        let mut draft = Draft::new(kind, payload);
+        draft.extension = Some(Extension::Supersedes(old));
+        let json = self.send(id, draft, event, needs, now);
+        self.timers.remove(&old_timer);
+        self.tokens.remove(&self.ids.token_bits(old));
+        self.tokens.insert(token, number);
+        if let Some(mut request) = self.requests.remove(&number) {
+            request.event_number = event;
+            request.event = Some(json);
+            request.stamp = stamp;
+            request.asked_at = now.boot;
+            request.timeout_seconds = seconds;
+            request.deadline = now.boot.after_seconds(seconds);
+            request.counted_down = 100;
+            self.timers.insert((request.due(), Timer::Request(number)));
+            self.requests.insert(number, request);
         }
     }
 
@@ -211,7 +262,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// I13: nothing of a session stays pending when it ends.
-    pub(crate) fn cancel_all(&mut self, id: SessionId, now: Now) {
+    pub(crate) fn cancel_all(&mut self, id: Key, now: Now) {
         let pending: Vec<u128> = self
             .sessions
             .get(&id)
@@ -286,12 +337,9 @@ impl<R: Rules> Engine<R> {
     }
 
     /// §6.4.3: how much time is left, said at half and at a tenth.
-    pub(crate) fn count_down(&mut self, number: u128, percent: u8, now: Now) {
-        let Some(request) =
-            self.requests.get(&number).filter(|request| request.status == Status::Pending)
-        else {
-            return;
-        };
+    pub(crate) fn count_down(&mut self, number: u128, now: Now) {
+        let Some(request) = self.requests.get(&number) else { return };
+        let percent = request.counted_down;
         let left = request.deadline.0.saturating_sub(now.boot.0) / 1_000_000;
         let (id, action) = (request.session, request.action.clone());
         let summary = format!("{left} seconds left to answer: {action}");
@@ -305,47 +353,31 @@ impl<R: Rules> Engine<R> {
     }
 }
 
-/// When the countdown of a request is said: only for waits over a minute.
-fn countdowns(request: &Request) -> impl Iterator<Item = (u8, Boot)> + use<> {
-    let (start, length) =
-        (request.asked_at.0, request.deadline.0.saturating_sub(request.asked_at.0));
-    let long = request.timeout_seconds > 60;
-    [50u8, 10]
-        .into_iter()
-        .filter(move |_| long)
-        .map(move |percent| (percent, Boot(start + length / 100 * u64::from(100 - percent))))
-}
-
 /// The request that an event makes.
 fn request_of(
     event: &Event<'_>,
+    session: Key,
     ask: &Ask<'_>,
     digest: Digest,
-    stamp: aaep_types::Timestamp,
+    (event_number, stamp): (u128, Timestamp),
     now: Now,
 ) -> Result<Request, Refusal> {
-    let (action, timeout_seconds, default_accept, irreversible) = match event.payload() {
-        Payload::AwaitingConfirmation(confirmation) => (
-            confirmation.action.as_str(),
-            confirmation.timeout_seconds.get(),
-            confirmation.default_decision == aaep_types::Decision::Accept,
-            // D10: what nobody calls reversible counts as irreversible.
-            confirmation.is_irreversible()
-                || (confirmation.irreversible.is_none() && confirmation.reversibility.is_none()),
-        ),
+    let (action, timeout_seconds) = match event.payload() {
+        Payload::AwaitingConfirmation(confirmation) => {
+            (confirmation.action.as_str(), confirmation.timeout_seconds)
+        }
         Payload::AwaitingClarification(question) => {
-            (question.question.as_str(), question.timeout_seconds.get(), false, false)
+            (question.question.as_str(), question.timeout_seconds)
         }
         _ => {
-            return Err(Refusal::new(
-                Blame::Malformed,
-                rule::C1,
-                "Ask for a confirmation or a clarification.",
-            ));
+            let text = "Ask for a confirmation or a clarification.";
+            return Err(Refusal::new(Blame::Malformed, rule::C1, text));
         }
     };
+    let timeout_seconds = timeout_seconds.get();
+    let (default_accept, irreversible) = consent_of(event.payload());
     Ok(Request {
-        session: ask.session,
+        session,
         kind: ask.kind,
         digest,
         tool: ask.tool.into(),
@@ -357,7 +389,40 @@ fn request_of(
         timeout_seconds,
         default_accept,
         irreversible,
+        answer: default_answer(event.payload()),
+        event_number,
+        counted_down: 100,
         status: Status::Pending,
-        event: Some(event.as_json().into()),
+        event: None,
     })
+}
+
+/// Whether silence means yes, and whether the action cannot be taken back.
+fn consent_of(payload: &Payload<'_>) -> (bool, bool) {
+    let Payload::AwaitingConfirmation(confirmation) = payload else { return (false, false) };
+    // D10: what nobody calls reversible counts as irreversible.
+    let says_nothing = confirmation.irreversible.is_none() && confirmation.reversibility.is_none();
+    let accept = confirmation.default_decision == aaep_types::Decision::Accept;
+    (accept, confirmation.is_irreversible() || says_nothing)
+}
+
+fn is_number(text: &str) -> bool {
+    let object = format!("{{\"n\":{text}}}");
+    let members = aaep_types::json::Members::whole(&object, 2).ok().flatten().unwrap_or_default();
+    members.len() == 1 && matches!(members.find("n"), Some(aaep_types::json::Raw::Number(_)))
+}
+
+/// D17: what counts when a question is not answered, as JSON of the kind that was asked for.
+pub(crate) fn default_answer(payload: &Payload<'_>) -> Option<Arc<str>> {
+    let Payload::AwaitingClarification(question) = payload else { return None };
+    let default = question.default_response.as_ref()?.as_str();
+    let kinds = question.kinds();
+    let as_it_is = kinds.contains(&ResponseKind::YesNo) && matches!(default, "true" | "false")
+        || kinds.contains(&ResponseKind::Numeric) && is_number(default);
+    if as_it_is {
+        return Some(default.into());
+    }
+    let mut out = aaep_types::json::Writer::new();
+    out.string(default);
+    Some(out.finish().into())
 }

@@ -15,6 +15,8 @@ pub struct Limits {
     pub prompt_window_seconds: u64,
     /// Tool calls open at once in one session.
     pub open_tools: usize,
+    /// Tool calls in the life of one session.
+    pub calls_per_session: usize,
     /// Outputs open at once in one session.
     pub open_outputs: usize,
     /// Bytes of a tool's arguments.
@@ -23,6 +25,8 @@ pub struct Limits {
     pub subscriptions: usize,
     /// Replies of one principal within a second; further ones are dropped without a word (D5).
     pub replies_per_second: u32,
+    /// Principals whose replies are counted at once.
+    pub counted_principals: usize,
     /// Recent events kept for each session, for those who come back.
     pub recent_events: usize,
 }
@@ -36,10 +40,12 @@ impl Default for Limits {
             prompts_per_window: 20,
             prompt_window_seconds: 60,
             open_tools: 256,
+            calls_per_session: 100_000,
             open_outputs: 64,
             argument_bytes: 256 * 1024,
             subscriptions: 100_000,
             replies_per_second: 50,
+            counted_principals: 100_000,
             recent_events: 256,
         }
     }

@@ -66,6 +66,8 @@ pub enum Record {
         runs: bool,
         /// Who decided.
         by: Arc<str>,
+        /// The answer to a question, as JSON; empty for none.
+        response: Arc<str>,
         /// The next number of the session's events.
         next_number: u64,
         /// The last stamp of the session, in microseconds.
@@ -88,6 +90,19 @@ pub enum Record {
         session: Arc<str>,
         /// The call.
         call: Arc<str>,
+    },
+    /// A request was asked again, with more time and another token.
+    Extended {
+        /// The request.
+        request: u128,
+        /// The number of the event that asks now.
+        event: u128,
+        /// When, in microseconds.
+        stamp: i64,
+        /// How long it waits from then on.
+        timeout_seconds: u64,
+        /// The next number of the session's events.
+        next_number: u64,
     },
     /// A reply that changed nothing; the reason is for the audit alone.
     Ignored {
@@ -183,12 +198,13 @@ impl Record {
                 out.text(session);
             }
             Record::Asked(asked) => encode_asked(asked, &mut out),
-            Record::Resolved { request, outcome, runs, by, next_number, stamp } => {
+            Record::Resolved { request, outcome, runs, by, response, next_number, stamp } => {
                 out.u8(4);
                 out.u128(*request);
                 out.u8(*outcome as u8);
                 out.u8(u8::from(*runs));
                 out.text(by);
+                out.text(response);
                 out.u64(*next_number);
                 out.u64(*stamp as u64);
             }
@@ -203,6 +219,14 @@ impl Record {
                 out.u8(6);
                 out.text(session);
                 out.text(call);
+            }
+            Record::Extended { request, event, stamp, timeout_seconds, next_number } => {
+                out.u8(8);
+                out.u128(*request);
+                out.u128(*event);
+                out.u64(*stamp as u64);
+                out.u64(*timeout_seconds);
+                out.u64(*next_number);
             }
             Record::Ignored { by, reason } => {
                 out.u8(7);
@@ -296,6 +320,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             outcome: *Outcome::ALL.get(usize::from(input.u8()?)).ok_or(Corrupt::Unknown)?,
             runs: input.flag()?,
             by: input.text()?,
+            response: input.text()?,
             next_number: input.u64()?,
             stamp: input.u64()? as i64,
         },
@@ -307,6 +332,13 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         },
         6 => Record::Completed { session: input.text()?, call: input.text()? },
         7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
+        8 => Record::Extended {
+            request: input.u128()?,
+            event: input.u128()?,
+            stamp: input.u64()? as i64,
+            timeout_seconds: input.u64()?,
+            next_number: input.u64()?,
+        },
         _ => return Err(Corrupt::Unknown),
     })
 }
@@ -414,12 +446,20 @@ mod tests {
                 outcome: Outcome::TimedOut,
                 runs: false,
                 by: text(""),
+                response: text("67"),
                 next_number: 6,
                 stamp: 10,
             },
             Record::Invoked { request: 7, call: text("call_1"), next_number: 8, stamp: 11 },
             Record::Completed { session: text("sess_1"), call: text("call_1") },
             Record::Ignored { by: text("ann's phone"), reason: 3 },
+            Record::Extended {
+                request: 7,
+                event: 8,
+                stamp: 12,
+                timeout_seconds: 600,
+                next_number: 9,
+            },
         ]
     }
 

@@ -1,12 +1,16 @@
 //! From records back to the state.
 
-use aaep_types::{EventKind, LanguageTag, SessionId, Timestamp, ToolCallId};
+use aaep_types::{
+    Event, EventKind, LanguageTag, Payload, ReplyToken, SessionId, Timestamp, ToolCallId, Urgency,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
-use crate::clock::Now;
-use crate::emit::Draft;
+use crate::clock::{Boot, Now};
+use crate::emit::{Draft, Extension, payload_of};
 use crate::engine::{Engine, Timer};
-use crate::ids::{Digest, Secrets};
+use crate::ids::{Digest, Key, Secrets, session_key};
+use crate::ledger::default_answer;
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record};
@@ -57,13 +61,13 @@ impl<R: Rules> Engine<R> {
         match record {
             Record::Opened(opened) => self.replay_opened(opened, now),
             Record::Ended { session } => {
-                if let Ok(id) = SessionId::parse(&session) {
-                    self.sessions.remove(&id);
+                if let Some(key) = key_of(&session) {
+                    self.forget_session(key, now);
                 }
             }
             Record::Asked(asked) => self.replay_asked(asked, now),
-            Record::Resolved { request, outcome, runs, next_number, stamp, .. } => {
-                self.replay_resolved(request, outcome, runs);
+            Record::Resolved { request, outcome, runs, response, next_number, stamp, .. } => {
+                self.replay_resolved(request, outcome, runs, response);
                 self.replay_place(request, next_number, stamp);
             }
             Record::Invoked { request, call, next_number, stamp } => {
@@ -71,17 +75,22 @@ impl<R: Rules> Engine<R> {
                 self.replay_place(request, next_number, stamp);
             }
             Record::Completed { session, call } => self.replay_completed(&session, &call),
+            Record::Extended { request, event, stamp, timeout_seconds, next_number } => {
+                self.replay_extended(request, event, stamp, timeout_seconds, next_number, now);
+                self.replay_place(request, next_number, stamp);
+            }
             Record::Ignored { .. } => {}
         }
     }
 
     fn replay_opened(&mut self, opened: Opened, now: Now) {
-        let Ok(id) = SessionId::parse(&opened.session) else { return };
+        let Ok(public) = SessionId::parse(&opened.session) else { return };
+        let Some(id) = session_key(&public) else { return };
         let agent = Principal { name: opened.agent, role: Role::Agent, user: opened.user.clone() };
         self.sessions.insert(
             id,
             Session {
-                id,
+                id: public,
                 agent,
                 user: opened.user,
                 producer: opened.producer,
@@ -93,6 +102,7 @@ impl<R: Rules> Engine<R> {
                 tools: BTreeMap::new(),
                 used_calls: BTreeSet::new(),
                 outputs: BTreeMap::new(),
+                asked: Vec::new(),
                 pending: BTreeSet::new(),
                 lease_seconds: opened.lease_seconds,
                 lease_until: now.boot.after_seconds(opened.lease_seconds),
@@ -104,7 +114,7 @@ impl<R: Rules> Engine<R> {
     }
 
     fn replay_asked(&mut self, asked: Asked, now: Now) {
-        let Ok(id) = SessionId::parse(&asked.session) else { return };
+        let Some(id) = key_of(&asked.session) else { return };
         let kind = if asked.confirmation {
             EventKind::AwaitingConfirmation
         } else {
@@ -114,39 +124,30 @@ impl<R: Rules> Engine<R> {
         let token = self.ids.token_bits(asked.request);
         let payload = asked.event.replace(
             "\"reply_token\":\"\"",
-            &format!("\"reply_token\":\"{}\"", aaep_types::ReplyToken::from_bits(token).as_str()),
+            &format!("\"reply_token\":\"{}\"", ReplyToken::from_bits(token).as_str()),
         );
         let digest = if asked.confirmation {
             Digest::of(&asked.tool, &asked.arguments)
         } else {
-            Digest(question_digest(asked.request))
+            Digest::of("", &asked.event)
         };
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.next_number = asked.next_number;
         session.last_stamp = stamp;
         session.state = state::AWAITING_INPUT.into();
         session.pending.insert(asked.request);
+        session.asked.push(asked.request);
         let draft = Draft {
             type_name: kind.as_str(),
-            urgency: aaep_types::Urgency::Critical,
+            urgency: Urgency::Critical,
             payload,
-            resolves: None,
+            extension: None,
+            enters: None,
         };
         let json = draft.json(asked.request, asked.next_number - 1, stamp, session);
-        let action = aaep_types::Event::parse(json.as_bytes()).ok().map_or_else(
-            || "".into(),
-            |event| match event.payload() {
-                aaep_types::Payload::AwaitingConfirmation(confirmation) => {
-                    confirmation.action.as_str().into()
-                }
-                aaep_types::Payload::AwaitingClarification(question) => {
-                    question.question.as_str().into()
-                }
-                _ => "".into(),
-            },
-        );
+        let (action, answer) = words_of(&json);
         let left = left_micros(asked.stamp, asked.timeout_seconds, now);
-        let deadline = crate::clock::Boot(now.boot.0 + left);
+        let deadline = Boot(now.boot.0 + left);
         let request = Request {
             session: id,
             kind,
@@ -155,14 +156,15 @@ impl<R: Rules> Engine<R> {
             arguments: asked.arguments,
             action,
             stamp,
-            asked_at: crate::clock::Boot(
-                deadline.0.saturating_sub(asked.timeout_seconds * 1_000_000),
-            ),
+            asked_at: Boot(deadline.0.saturating_sub(asked.timeout_seconds * 1_000_000)),
             deadline,
             timeout_seconds: asked.timeout_seconds,
             default_accept: asked.default_accept,
             irreversible: asked.irreversible,
+            answer,
+            event_number: asked.request,
             status: Status::Pending,
+            counted_down: 100,
             event: Some(json.into()),
         };
         self.tokens.insert(token, asked.request);
@@ -170,10 +172,44 @@ impl<R: Rules> Engine<R> {
         self.requests.insert(asked.request, request);
     }
 
-    fn replay_resolved(&mut self, number: u128, outcome: Outcome, runs: bool) {
+    fn replay_extended(
+        &mut self,
+        number: u128,
+        event: u128,
+        stamp: i64,
+        timeout_seconds: u64,
+        next_number: u64,
+        now: Now,
+    ) {
+        let token = self.ids.token_bits(event);
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        let Some(session) = self.sessions.get(&request.session) else { return };
+        let old = request.event_number;
+        let json = request.event.take().unwrap_or_else(|| "{}".into());
+        let mut payload = payload_of(&json, &["reply_token", "timeout_seconds"]);
+        let spelled = ReplyToken::from_bits(token);
+        payload.push_str(&format!(
+            "\"timeout_seconds\":{timeout_seconds},\"reply_token\":\"{}\"",
+            spelled.as_str()
+        ));
+        let mut draft = Draft::new(request.kind, payload);
+        draft.extension = Some(Extension::Supersedes(old));
+        request.stamp = stamp_of(stamp, now);
+        request.event = Some(draft.json(event, next_number - 1, request.stamp, session).into());
+        request.event_number = event;
+        request.timeout_seconds = timeout_seconds;
+        request.deadline = Boot(now.boot.0 + left_micros(stamp, timeout_seconds, now));
+        request.asked_at = Boot(request.deadline.0.saturating_sub(timeout_seconds * 1_000_000));
+        let old = self.ids.token_bits(old);
+        self.tokens.remove(&old);
+        self.tokens.insert(token, number);
+    }
+
+    fn replay_resolved(&mut self, number: u128, outcome: Outcome, runs: bool, response: Arc<str>) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
+        request.answer = Some(response).filter(|response| !response.is_empty());
         let (id, digest) = (request.session, request.digest);
         self.actions.remove(&(id, digest));
         if let Some(session) = self.sessions.get_mut(&id) {
@@ -200,9 +236,7 @@ impl<R: Rules> Engine<R> {
     }
 
     fn replay_completed(&mut self, session: &str, call: &str) {
-        let (Ok(id), Ok(call)) = (SessionId::parse(session), ToolCallId::parse(call)) else {
-            return;
-        };
+        let (Some(id), Ok(call)) = (key_of(session), ToolCallId::parse(call)) else { return };
         if let Some(session) = self.sessions.get_mut(&id) {
             session.tools.remove(&call);
         }
@@ -223,9 +257,9 @@ impl<R: Rules> Engine<R> {
 
     /// The timers of what is still open, and what the restart itself changes.
     fn resume(&mut self, trust: ClockTrust, now: Now) {
-        for session in self.sessions.values_mut() {
+        for (key, session) in &mut self.sessions {
             session.next_number += SKIPPED_NUMBERS;
-            self.timers.insert((session.lease_until, Timer::Lease(session.id)));
+            self.timers.insert((session.lease_until, Timer::Lease(*key)));
         }
         // What ended with its session before the crash could be written down ends now (I13).
         let pending: Vec<(u128, bool)> = self
@@ -237,12 +271,26 @@ impl<R: Rules> Engine<R> {
         for (number, open) in pending {
             if !open || trust == ClockTrust::Doubtful || !R::RECOVERS_PENDING {
                 self.resolve(number, Outcome::Cancelled, false, "restart", now);
-            } else if let Some(request) = self.requests.remove(&number) {
-                self.watch(number, &request);
-                self.requests.insert(number, request);
+            } else if let Some(request) = self.requests.get(&number) {
+                self.timers.insert((request.due(), Timer::Request(number)));
             }
         }
     }
+}
+
+fn key_of(session: &str) -> Option<Key> {
+    session_key(&SessionId::parse(session).ok()?)
+}
+
+/// What is shown of a request, and what counts when no answer comes.
+fn words_of(json: &str) -> (Arc<str>, Option<Arc<str>>) {
+    let Ok(event) = Event::parse(json.as_bytes()) else { return ("".into(), None) };
+    let action = match event.payload() {
+        Payload::AwaitingConfirmation(confirmation) => confirmation.action.as_str(),
+        Payload::AwaitingClarification(question) => question.question.as_str(),
+        _ => "",
+    };
+    (action.into(), default_answer(event.payload()))
 }
 
 /// What is left of a wait, by the clock on the wall; never more than the wait itself (I8).
@@ -254,11 +302,4 @@ fn left_micros(stamp: i64, timeout_seconds: u64, now: Now) -> u64 {
 
 fn stamp_of(micros: i64, now: Now) -> Timestamp {
     Timestamp::from_millis(micros.div_euclid(1000)).unwrap_or(now.wall)
-}
-
-/// Questions are told apart by their number once they are on record.
-fn question_digest(request: u128) -> [u8; 32] {
-    let mut digest = [0; 32];
-    digest[..16].copy_from_slice(&request.to_be_bytes());
-    digest
 }

@@ -1,14 +1,14 @@
 //! What comes back from people: who may answer, and whether an answer counts (§6.3.4).
 
 use aaep_types::{
-    ClarificationReply, ConfirmationReply, Decision, Event, EventKind, Message, Payload,
-    ReplyToken, SubscriptionId, Timestamp, rule,
+    ClarificationReply, ConfirmationReply, Decision, Event, EventKind, Message, MoreTime, Payload,
+    ReplyToken, StopSession, SubscriptionId, Timestamp, rule,
 };
 use std::sync::Arc;
 
 use crate::clock::Now;
 use crate::engine::{Engine, Listener, Timer};
-use crate::ids::token_number;
+use crate::ids::{Key, session_key, token_number};
 use crate::io::{Answer, Output};
 use crate::principal::Principal;
 use crate::record::{Outcome, Record};
@@ -49,13 +49,16 @@ struct Reply<'a> {
 enum Said<'a> {
     Decision { decision: Decision, modified: bool },
     Answer(&'a ClarificationReply<'a>),
+    MoreTime { seconds: u64 },
 }
 
 impl Said<'_> {
-    fn kind(&self) -> EventKind {
+    /// Whether it can concern a request of this kind (decision D29).
+    fn fits(&self, kind: EventKind) -> bool {
         match self {
-            Said::Decision { .. } => EventKind::AwaitingConfirmation,
-            Said::Answer(_) => EventKind::AwaitingClarification,
+            Said::Decision { .. } => kind == EventKind::AwaitingConfirmation,
+            Said::Answer(_) => kind == EventKind::AwaitingClarification,
+            Said::MoreTime { .. } => true,
         }
     }
 }
@@ -74,6 +77,8 @@ impl<R: Rules> Engine<R> {
         let reply = match &message {
             Message::ConfirmationReply(reply) => of_confirmation(reply),
             Message::ClarificationReply(reply) => of_clarification(reply),
+            Message::MoreTime(more) => of_more_time(more),
+            Message::StopSession(stop) => return self.stop(peer, stop, call, now),
             _ => return Err(Refusal::new(Blame::Malformed, rule::C9, "Send a reply here.")),
         };
         let needs = match self.admit(peer, &reply, now) {
@@ -109,19 +114,22 @@ impl<R: Rules> Engine<R> {
         if !entitled && R::CHECKS_ENTITLEMENT {
             return Err(Ignored::NotEntitled);
         }
-        if request.kind != reply.said.kind() && R::CHECKS_KIND {
+        if !reply.said.fits(request.kind) && R::CHECKS_KIND {
             return Err(Ignored::WrongKind);
         }
         if !listener.supports(request.kind) {
             return Err(Ignored::NoReplySupport);
         }
-        judge_answer(request, reply)?;
+        judge_answer(request, reply, now)?;
         Ok(number)
     }
 
     /// All replies of a principal count toward one limit (decision D5).
     fn within_rate(&mut self, peer: &Principal, now: Now) -> bool {
         let second = now.boot.0 / 1_000_000;
+        if self.replies.len() >= self.limits.counted_principals {
+            self.replies.retain(|_, (at, _)| *at == second);
+        }
         let count = self.replies.entry(peer.name.clone()).or_default();
         if count.0 != second {
             *count = (second, 0);
@@ -135,6 +143,11 @@ impl<R: Rules> Engine<R> {
         let Some(request) = self.requests.get_mut(&number) else { return 0 };
         let plausible = stamp_is_plausible(request, reply.stamp);
         let (outcome, runs) = match &reply.said {
+            Said::MoreTime { seconds } => {
+                // enforces: D32, C17
+                self.extend(number, *seconds, now);
+                return self.last_record();
+            }
             Said::Decision { decision: Decision::Accept, modified } => {
                 // enforces: C10, D8
                 let runs = !modified || !R::MODIFIED_IS_NO;
@@ -144,12 +157,41 @@ impl<R: Rules> Engine<R> {
             Said::Decision { .. } if !plausible => (Outcome::Cancelled, false),
             Said::Decision { .. } => (Outcome::Rejected, false),
             Said::Answer(answer) => {
-                request.arguments = answer_json(answer);
+                request.answer = Some(answer_json(answer));
                 (Outcome::Accepted, false)
             }
         };
         self.resolve(number, outcome, runs, &peer.name, now);
+        self.last_record()
+    }
+
+    fn last_record(&self) -> u64 {
         if R::HOLDS_UNTIL_DURABLE { self.next_record - 1 } else { 0 }
+    }
+
+    /// A person stops the agent: what waits dies, the session is cancelled by the user.
+    fn stop(
+        &mut self,
+        peer: &Principal,
+        stop: &StopSession<'_>,
+        call: u64,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
+        let listener = self.listeners.get(&stop.subscription_id);
+        let theirs = listener.is_some_and(|listener| listener.peer == *peer);
+        let key = session_key(&stop.session_id).unwrap_or(0);
+        let session = self.sessions.get(&key);
+        let entitled = session.is_some_and(|session| peer.may_answer(&session.user));
+        if theirs && entitled && self.within_rate(peer, now) && self.journal_works {
+            let payload = r#"{"cancelled_by":"user","summary_normal":"You stopped the agent."}"#;
+            self.end(key, "aaep:agent.session.cancelled", payload, now)?;
+        } else {
+            let reason = Ignored::NotEntitled as u8;
+            self.append(&Record::Ignored { by: peer.name.clone(), reason });
+        }
+        let needs = self.last_record();
+        self.lanes.push_noted(needs, Output::Noted { call });
+        Ok(Answer::Done)
     }
 
     pub(crate) fn joined(
@@ -214,7 +256,7 @@ impl<R: Rules> Engine<R> {
             .sessions
             .values()
             .filter(|session| &*session.user == user && !session.pending.is_empty())
-            .map(|session| session.id)
+            .filter_map(|session| session_key(&session.id))
             .collect();
         for session in waiting {
             if at_once {
@@ -227,7 +269,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The time for coming back is over: a default of reject applies; others wait to their end.
-    pub(crate) fn grace_ran_out(&mut self, session: aaep_types::SessionId, now: Now) {
+    pub(crate) fn grace_ran_out(&mut self, session: Key, now: Now) {
         // enforces: H20, D2, I14
         let Some(known) = self.sessions.get(&session) else { return };
         let (user, pending) = (known.user.clone(), known.pending.clone());
@@ -237,7 +279,8 @@ impl<R: Rules> Engine<R> {
             let answered_for = self.listeners.values().any(|listener| {
                 listener.connected && listener.peer.may_answer(&user) && listener.supports(kind)
             });
-            if !answered_for && !request.default_accept && kind == EventKind::AwaitingConfirmation {
+            // A question with a default answer waits to its end, as a default of accept does.
+            if !answered_for && !request.default_accept && request.answer.is_none() {
                 self.resolve(number, Outcome::TimedOut, false, "nobody there", now);
             }
         }
@@ -266,6 +309,15 @@ fn of_confirmation<'a>(reply: &ConfirmationReply<'a>) -> Reply<'a> {
     }
 }
 
+fn of_more_time<'a>(more: &MoreTime<'a>) -> Reply<'a> {
+    Reply {
+        token: more.reply_token,
+        subscription: more.subscription_id,
+        stamp: more.timestamp.0,
+        said: Said::MoreTime { seconds: more.seconds.get() },
+    }
+}
+
 fn of_clarification<'a>(reply: &'a ClarificationReply<'a>) -> Reply<'a> {
     Reply {
         token: reply.reply_token,
@@ -277,8 +329,13 @@ fn of_clarification<'a>(reply: &'a ClarificationReply<'a>) -> Reply<'a> {
 
 /// The last checks: an accept with a stamp that cannot be right does not count (decision D9), nor an
 /// answer of a kind that was not asked for (§6.5.5).
-fn judge_answer(request: &Request, reply: &Reply<'_>) -> Result<(), Ignored> {
+fn judge_answer(request: &Request, reply: &Reply<'_>, now: Now) -> Result<(), Ignored> {
     match &reply.said {
+        // More time is more: it never shortens a wait.
+        Said::MoreTime { seconds } => {
+            let longer = now.boot.after_seconds(*seconds) > request.deadline;
+            if longer { Ok(()) } else { Err(Ignored::WrongAnswer) }
+        }
         Said::Decision { decision: Decision::Accept, .. } => {
             if stamp_is_plausible(request, reply.stamp) { Ok(()) } else { Err(Ignored::Stamp) }
         }

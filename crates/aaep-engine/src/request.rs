@@ -1,10 +1,10 @@
 //! One request: what was asked, what it is bound to, what became of it.
 
-use aaep_types::{EventKind, SessionId, Timestamp};
+use aaep_types::{EventKind, Timestamp};
 use std::sync::Arc;
 
 use crate::clock::Boot;
-use crate::ids::Digest;
+use crate::ids::{Digest, Key};
 use crate::record::Outcome;
 
 /// Where a request stands.
@@ -28,7 +28,7 @@ pub enum Status {
 /// A request; it is bound to its session, its kind, the digest of its action and its deadline.
 #[derive(Debug)]
 pub(crate) struct Request {
-    pub(crate) session: SessionId,
+    pub(crate) session: Key,
     pub(crate) kind: EventKind,
     pub(crate) digest: Digest,
     pub(crate) tool: Arc<str>,
@@ -40,13 +40,31 @@ pub(crate) struct Request {
     pub(crate) deadline: Boot,
     pub(crate) timeout_seconds: u64,
     pub(crate) default_accept: bool,
+    /// The answer to a question, as JSON: first what counts when none comes (decision D17).
+    pub(crate) answer: Option<Arc<str>>,
+    /// The number of the event that asks now; another one after more time was given.
+    pub(crate) event_number: u128,
     pub(crate) irreversible: bool,
     pub(crate) status: Status,
+    /// How much of the time was left when that was said last, in percent (§6.4.3).
+    pub(crate) counted_down: u8,
     /// The event as it was sent, for those who come later; dropped once it is resolved.
     pub(crate) event: Option<Arc<str>>,
 }
 
 impl Request {
+    /// When something is due for it: half of the time left, a tenth left, none left.
+    pub(crate) fn due(&self) -> Boot {
+        let length = self.deadline.0.saturating_sub(self.asked_at.0);
+        let left = match self.counted_down {
+            _ if self.timeout_seconds <= 60 => 0,
+            100 => 50,
+            50 => 10,
+            _ => return self.deadline,
+        };
+        Boot(self.asked_at.0 + length / 100 * (100 - left)).min(self.deadline)
+    }
+
     /// When the wait ends by the clock on the wall, in microseconds.
     pub(crate) fn wall_deadline(&self) -> i64 {
         self.stamp.as_micros().saturating_add(self.timeout_seconds as i64 * 1_000_000)

@@ -42,6 +42,8 @@ pub(crate) struct Session {
     pub(crate) tools: BTreeMap<ToolCallId, Arc<str>>,
     pub(crate) used_calls: BTreeSet<ToolCallId>,
     pub(crate) outputs: BTreeMap<Option<OutputId>, Written>,
+    /// Every request that was made.
+    pub(crate) asked: Vec<u128>,
     /// Requests that wait for an answer, by the number of their event.
     pub(crate) pending: BTreeSet<u128>,
     pub(crate) lease_seconds: u64,
@@ -88,19 +90,25 @@ impl Session {
         &*self.state == state::CALLING_TOOL && !self.tools.is_empty()
     }
 
+    /// Some events an agent never emits itself.
+    pub(crate) fn admits_kind(kind: Option<EventKind>) -> Result<(), Refusal> {
+        match kind {
+            Some(EventKind::SessionStarted) => {
+                let text =
+                    "This session has started already; open another one for another request.";
+                Err(Refusal::order(rule::T1, text))
+            }
+            Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
+                let text = "Ask through a request, so that the answer can be waited for.";
+                Err(Refusal::order(rule::C1, text))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether an event that an agent wants to emit fits what went before. Changes nothing.
     pub(crate) fn admits(&self, payload: &Payload<'_>, limits: &Limits) -> Result<(), Refusal> {
         match payload {
-            Payload::SessionStarted(_) => Err(Refusal::order(
-                rule::T1,
-                "This session has started already; open another one for another request.",
-            )),
-            Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_) => {
-                Err(Refusal::order(
-                    rule::C1,
-                    "Ask through a request, so that the answer can be waited for.",
-                ))
-            }
             Payload::StateChanged(change) => {
                 self.admits_state(&change.from_state, &change.to_state)
             }
@@ -138,6 +146,11 @@ impl Session {
                 rule::T12,
                 "An irreversible tool is invoked through the request that was accepted for it.",
             ));
+        }
+        if self.used_calls.len() >= limits.calls_per_session {
+            let text =
+                format!("A session may call tools {} times at most.", limits.calls_per_session);
+            return Err(Refusal::new(Blame::Limit, rule::T13, text));
         }
         if invoked.tool_call_id.is_some_and(|call| self.used_calls.contains(&call)) {
             return Err(Refusal::order(rule::T13, "Give every call an id of its own."));

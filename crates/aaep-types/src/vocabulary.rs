@@ -26,7 +26,7 @@ macro_rules! vocabulary {
             pub fn parse(text: &str) -> Result<Self, Malformed> {
                 match text {
                     $($text => Ok(Self::$word),)*
-                    _ => Err(Malformed(concat!("Write one of:", $(" ", $text),*, "."))),
+                    _ => Err(Malformed(concat!("Write one of:", $(" `", $text, "`"),*, "."))),
                 }
             }
 

@@ -147,6 +147,59 @@ impl World {
         }
     }
 
+    /// Asks a question.
+    pub fn question(&mut self, session: SessionId, more: &str) -> u128 {
+        let agent = self.agent.clone();
+        let payload = format!(
+            r#"{{"question":"How many?","timeout_seconds":120,"summary_normal":"How many?"{more}}}"#
+        );
+        let asked = self.handle(Input::Ask(Ask {
+            agent: &agent,
+            session,
+            kind: EventKind::AwaitingClarification,
+            tool: "",
+            arguments: "",
+            payload: &payload,
+        }));
+        match asked.unwrap() {
+            Answer::Waiting { request, .. } => request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn answer(&mut self, request: u128, response: &str) {
+        let (ann, phone, token, stamp) =
+            (self.ann.clone(), self.phone, self.token(request), self.now.wall);
+        let reply = format!(
+            r#"{{"type":"clarification.reply","reply_token":"{token}","response":{response},"subscription_id":"{phone}","timestamp":"{stamp}"}}"#
+        );
+        self.message(&ann, &reply);
+    }
+
+    pub fn response(&self, request: u128) -> Option<String> {
+        self.others.iter().find_map(|other| match other {
+            Output::Decided { request: about, response, .. } if *about == request => {
+                response.as_deref().map(str::to_owned)
+            }
+            _ => None,
+        })
+    }
+
+    pub fn more_time(&mut self, token: &str, seconds: u64) {
+        let (ann, phone, stamp) = (self.ann.clone(), self.phone, self.now.wall);
+        let more = format!(
+            r#"{{"type":"timing:extend","reply_token":"{token}","subscription_id":"{phone}","timestamp":"{stamp}","seconds":{seconds}}}"#
+        );
+        self.message(&ann, &more);
+    }
+
+    /// The token that a subscriber heard last.
+    pub fn last_token(&self) -> String {
+        let request =
+            self.events.iter().rev().find(|event| event.json.contains("\"reply_token\"")).unwrap();
+        self.token(request.event)
+    }
+
     /// The token of a request, as a subscriber heard it.
     pub fn token(&self, request: u128) -> String {
         let id = EventId::from_bits(request);
@@ -194,7 +247,7 @@ impl World {
 
     pub fn decided(&self, request: u128) -> Option<(Outcome, bool)> {
         self.others.iter().find_map(|other| match other {
-            Output::Decided { request: about, outcome, runs } if *about == request => {
+            Output::Decided { request: about, outcome, runs, .. } if *about == request => {
                 Some((*outcome, *runs))
             }
             _ => None,

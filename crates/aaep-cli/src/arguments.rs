@@ -1,0 +1,120 @@
+//! What can be typed. These texts are heard, so they are short sentences.
+
+use std::path::PathBuf;
+
+use aaep_types::Limits;
+use clap::{Args, Parser, Subcommand};
+
+/// Judge messages and streams of AAEP, the Agent Accessibility Event Protocol.
+#[derive(Debug, Parser)]
+#[command(name = "aaep", version, propagate_version = true, color = clap::ColorChoice::Never)]
+#[command(after_help = "\
+The command ends with 0 if all is good, 1 if it found something wrong, and 2 if it could not run.
+
+Examples:
+  aaep validate events.jsonl
+  aaep check stream.jsonl
+  aaep schema --out schemas")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Validate(ValidateOptions),
+    Check(CheckOptions),
+    Schema(SchemaOptions),
+}
+
+/// Judge single messages. Say what is wrong, where, and what to change.
+///
+/// A file holds messages one after the other, on one line or many, or one array of messages.
+/// Files may be larger than memory.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Warnings alone end with 0. An input without any message ends with 2.
+
+Examples:
+  aaep validate events.jsonl
+  aaep validate --json *.json
+  my-agent | aaep validate")]
+pub(crate) struct ValidateOptions {
+    /// Files to read. Without any, or for -, standard input is read.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print one line of JSON for each message.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Judge exactly as the published schemas do.
+    #[arg(long)]
+    pub(crate) schema: bool,
+    /// Print nothing. The exit status says it all.
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+    /// Skip messages larger than this, and say so.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().max_bytes)]
+    pub(crate) max_bytes: usize,
+}
+
+/// Judge whole streams: order, pairing, consent.
+///
+/// A file holds what one subscriber received, in the order of arrival, as in `aaep validate`.
+/// Each file is a stream of its own.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Warnings and notes alone end with 0. An input without any message ends with 2.
+
+Examples:
+  aaep check stream.jsonl
+  aaep check --complete --json stream.jsonl
+  my-agent | aaep check")]
+pub(crate) struct CheckOptions {
+    /// Files to read. Without any, or for -, standard input is read.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Nothing was left out of the stream, so whatever is missing is an error.
+    #[arg(long)]
+    pub(crate) complete: bool,
+    /// Print one line of JSON for each finding.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print our JSON Schemas, or write them all to a folder.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Without a name, all schemas are printed as one JSON object, keyed by path.
+
+Examples:
+  aaep schema --list
+  aaep schema core/agent.tool.invoked
+  aaep schema aaep:agent.tool.invoked
+  aaep schema --out schemas")]
+pub(crate) struct SchemaOptions {
+    /// A schema, such as `envelope`, or a message type.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Write all schemas to this folder, in the published layout.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "list"])]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the names of all schemas, one on each line.
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) list: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_fit_together_and_each_command_says_what_it_does() {
+        let command = Arguments::command();
+        command.clone().debug_assert();
+        for part in command.get_subcommands() {
+            assert!(part.get_about().is_some(), "{}", part.get_name());
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The command `aaep`: judges messages and streams of AAEP, the Agent Accessibility Event Protocol,
+//! and prints its JSON Schemas.
+//!
+//! All output is plain lines, made to be heard one by one: no colour, frame or spinner.
+//!
+//! ```console
+//! $ aaep validate events.jsonl
+//! $ aaep check stream.jsonl
+//! $ aaep schema --out schemas
+//! ```
+#![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
+
+mod arguments;
+mod check;
+mod exit;
+mod input;
+mod judge;
+mod lines;
+mod reader;
+mod schema;
+mod validate;
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut out = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+    let result = run(arguments.command, &mut out).and_then(|exit| out.flush().map(|()| exit));
+    match result {
+        Ok(exit) => exit.into(),
+        // Whoever was listening has heard enough, and there is nobody left to tell.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            // Dropping the writer would only try again.
+            let _ = out.into_parts();
+            Exit::Unable.into()
+        }
+        Err(error) => {
+            exit::say(&format!("cannot write: {error}. Make room, or write somewhere else."));
+            let _ = out.into_parts();
+            Exit::Unable.into()
+        }
+    }
+}
+
+fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
+    match command {
+        Command::Validate(options) => validate::run(&options, out),
+        Command::Check(options) => check::run(&options, out),
+        Command::Schema(options) => schema::run(&options, out),
+    }
+}

@@ -1,0 +1,215 @@
+//! The order of a session's events (§4.5): what breaks it is refused, and changes nothing.
+#![allow(missing_docs)]
+
+mod world;
+
+use aaep_engine::*;
+use aaep_types::EventKind::{self, *};
+use world::World;
+
+fn refused(
+    world: &mut World,
+    session: aaep_types::SessionId,
+    kind: EventKind,
+    payload: &str,
+) -> &'static str {
+    let before = world.events.len();
+    let refusal = world.emit(session, kind, payload).expect_err(payload);
+    assert_eq!(world.events.len(), before, "a refusal changes nothing");
+    refusal.rule.id
+}
+
+// covers: T1, T7, T12, T13, T15, T16, T17, T18, T33, E8, C1
+#[test]
+fn an_event_out_of_order_is_refused_with_its_rule() {
+    let mut world = World::new();
+    let session = world.open();
+    let call = r#"{"tool":"look","tool_call_id":"call_1","summary_normal":"Looking."}"#;
+    assert_eq!(
+        refused(&mut world, session, SessionStarted, r#"{"summary_normal":"Again."}"#),
+        "T1"
+    );
+    assert_eq!(
+        refused(
+            &mut world,
+            session,
+            StateChanged,
+            r#"{"from_state":"thinking","to_state":"deciding"}"#
+        ),
+        "T7"
+    );
+    assert_eq!(
+        refused(&mut world, session, ToolCompleted, r#"{"tool":"look","status":"success"}"#),
+        "T15"
+    );
+    assert_eq!(
+        refused(
+            &mut world,
+            session,
+            ToolInvoked,
+            r#"{"tool":"pay","summary_normal":"Paying.","irreversible":true}"#
+        ),
+        "T12"
+    );
+    assert_eq!(
+        refused(
+            &mut world,
+            session,
+            OutputStreaming,
+            r#"{"chunk":"x","position":3,"complete":false}"#
+        ),
+        "T17"
+    );
+    world.emit(session, ToolInvoked, call).unwrap();
+    assert_eq!(refused(&mut world, session, ToolInvoked, call), "T13");
+    assert_eq!(
+        refused(
+            &mut world,
+            session,
+            StateChanged,
+            r#"{"from_state":"calling_tool","to_state":"thinking"}"#
+        ),
+        "T16"
+    );
+    assert_eq!(
+        refused(
+            &mut world,
+            session,
+            ToolCompleted,
+            r#"{"tool":"other","tool_call_id":"call_1","status":"success"}"#
+        ),
+        "T33"
+    );
+    world.emit(session, ToolCompleted, r#"{"tool":"look","tool_call_id":"call_1","status":"success","summary_normal":"Seen."}"#).unwrap();
+    world
+        .emit(session, OutputStreaming, r#"{"chunk":"Done.","position":0,"complete":true}"#)
+        .unwrap();
+    assert_eq!(
+        refused(
+            &mut world,
+            session,
+            OutputStreaming,
+            r#"{"chunk":"x","position":5,"complete":false}"#
+        ),
+        "T18"
+    );
+    assert_eq!(refused(&mut world, session, AwaitingConfirmation, r#"{"action":"x"}"#).len(), 2);
+    world.emit(session, SessionCompleted, r#"{"summary_normal":"Over."}"#).unwrap();
+    assert_eq!(refused(&mut world, session, ProgressUpdated, r#"{"progress":{"step":1}}"#), "E8");
+    world.check();
+}
+
+// covers: E19, E1, D34
+#[test]
+fn what_is_no_payload_is_refused() {
+    let mut world = World::new();
+    let session = world.open();
+    for (payload, rule) in [
+        ("[1]", "E1"),
+        ("{", "E1"),
+        (r#"{"progress":{"step":1},"event_id":"evt_1"}"#, "E19"),
+        (r#"{"progress":{"step":1},"urgency":"critical"}"#, "E19"),
+        (r#"{"progress":{"step":0}}"#, "T9"),
+        (r#"{"progress":{"description":"pay \u202e005"}}"#, "D34"),
+    ] {
+        assert_eq!(refused(&mut world, session, ProgressUpdated, payload), rule, "{payload}");
+    }
+}
+
+// covers: E8, T34
+#[test]
+fn a_session_belongs_to_its_agent() {
+    let mut world = World::new();
+    let session = world.open();
+    let other = Principal::new("other-agent", Role::Agent, "ann");
+    let input = Input::Emit {
+        agent: &other,
+        session,
+        type_name: ProgressUpdated.as_str(),
+        payload: r#"{"progress":{"step":1}}"#,
+    };
+    assert_eq!(world.handle(input).unwrap_err().blame, Blame::NotYours);
+}
+
+// covers: T25, D35, E15
+#[test]
+fn state_changes_that_an_agent_left_out_are_put_in() {
+    let mut world = World::new();
+    let session = world.open();
+    world.emit(session, ToolInvoked, r#"{"tool":"look","summary_normal":"Looking."}"#).unwrap();
+    world
+        .emit(
+            session,
+            ToolCompleted,
+            r#"{"tool":"look","status":"success","summary_normal":"Seen."}"#,
+        )
+        .unwrap();
+    world
+        .emit(session, OutputStreaming, r#"{"chunk":"It rains.","position":0,"complete":true}"#)
+        .unwrap();
+    world.emit(session, HandoffRequested, r#"{"reason":"A person should look.","target_kind":"human","summary_normal":"Handing over."}"#).unwrap();
+    world.emit(session, SessionCompleted, r#"{"summary_normal":"Over."}"#).unwrap();
+    let expected = [
+        SessionStarted,
+        StateChanged,
+        ToolInvoked,
+        ToolCompleted,
+        StateChanged,
+        OutputStreaming,
+        StateChanged,
+        HandoffRequested,
+        SessionCompleted,
+    ];
+    assert_eq!(world.kinds(), expected);
+    world.check();
+}
+
+// covers: T1
+#[test]
+fn an_agent_that_falls_silent_loses_its_session() {
+    let mut world = World::new();
+    let session = world.open();
+    world.emit(session, ToolInvoked, r#"{"tool":"look","summary_normal":"Looking."}"#).unwrap();
+    world.pass(100_000);
+    assert_eq!(world.kinds().last(), Some(&SessionErrored));
+    assert_eq!(world.engine.open_sessions(), 0);
+    world.check();
+}
+
+// covers: C4
+#[test]
+fn a_session_that_asks_too_often_is_refused_at_the_source() {
+    let mut world = World::new();
+    let session = world.open();
+    let asked: Vec<_> = (0..50)
+        .map(|amount| {
+            let more = r#","timeout_seconds":300,"default_decision":"reject","irreversible":true"#;
+            world.try_ask(session, &format!("{{\"amount\":\"{amount}\"}}"), more)
+        })
+        .collect();
+    let limit = Limits::default().prompts_per_window as usize;
+    assert!(asked[..limit].iter().all(Result::is_ok));
+    assert!(
+        asked[limit..]
+            .iter()
+            .all(|asked| asked.as_ref().is_err_and(|refusal| refusal.blame == Blame::Limit))
+    );
+    world.pass(60);
+    world.ask(session, "{\"amount\":\"later\"}");
+}
+
+// covers: I10
+#[test]
+fn without_a_journal_there_is_no_new_consent() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, "{}");
+    world.handle(Input::JournalFailed).unwrap();
+    world.reply(request, "accept");
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+    let more = r#","timeout_seconds":300,"default_decision":"reject","irreversible":true"#;
+    assert_eq!(world.try_ask(session, "{\"a\":1}", more).unwrap_err().blame, Blame::Unavailable);
+    world.handle(Input::JournalWorks).unwrap();
+    world.reply(request, "accept");
+    assert_eq!(world.decided(request), Some((Outcome::Accepted, true)));
+}
