@@ -56,13 +56,15 @@ impl Request {
     /// When something is due for it: half of the time left, a tenth left, none left.
     pub(crate) fn due(&self) -> Boot {
         let length = self.deadline.0.saturating_sub(self.asked_at.0);
+        // Counted back from the end: with nothing left it is the deadline to the microsecond. Were
+        // it a little before, the timer would be due for ever without the wait being over.
         let left = match self.counted_down {
             _ if self.timeout_seconds <= 60 => 0,
             100 => 50,
             50 => 10,
-            _ => return self.deadline,
+            _ => 0,
         };
-        Boot(self.asked_at.0 + length / 100 * (100 - left)).min(self.deadline)
+        Boot(self.deadline.0 - length / 100 * left)
     }
 
     /// When the wait ends by the clock on the wall, in microseconds.

@@ -395,3 +395,19 @@ fn several_requests_may_wait_and_each_outcome_names_its_own() {
     }
     world.check();
 }
+
+// covers: I7, I27
+#[test]
+fn soon_after_the_machine_booted_a_short_wait_still_ends() {
+    let mut world = World::new();
+    let session = world.open();
+    let more = r#","timeout_seconds":60,"default_decision":"reject","irreversible":true"#;
+    let Answer::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
+        panic!()
+    };
+    // The boot clock begins anew, with a value that no round number divides.
+    world.now.boot = Boot(1_000_337);
+    world.restart(ClockTrust::Trusted);
+    world.pass(60);
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+}
