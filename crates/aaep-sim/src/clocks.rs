@@ -5,7 +5,7 @@ use aaep_types::Timestamp;
 
 const START_MILLIS: i64 = 1_779_632_531_342;
 /// What a machine's clock says when its first program starts.
-const JUST_BOOTED_MILLIS: u64 = 1_000;
+const JUST_BOOTED_MICROS: u64 = 1_000_337;
 
 /// Time, in milliseconds.
 #[derive(Clone, Copy, Debug)]
@@ -27,10 +27,10 @@ impl Default for Clocks {
 impl Clocks {
     /// Both clocks as the engine is shown them.
     pub fn now(&self) -> Now {
-        let boot = self.passed - self.booted_at + JUST_BOOTED_MILLIS;
+        let boot = (self.passed - self.booted_at) * 1000 + JUST_BOOTED_MICROS;
         let wall = Timestamp::from_millis(self.wall_millis());
         let epoch = || Timestamp::from_millis(0).unwrap_or_else(|| unreachable!("0 is in range"));
-        Now { boot: Boot(boot * 1000), wall: wall.unwrap_or_else(epoch) }
+        Now { boot: Boot(boot), wall: wall.unwrap_or_else(epoch) }
     }
 
     /// What the clock on the wall says.

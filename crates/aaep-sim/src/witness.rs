@@ -42,10 +42,10 @@ impl Witness {
             self.judge(&event.json, oracle);
         }
         // A line that is resumed repeats what came last.
-        let again = self.last.replace(event.json.clone()).filter(|_| self.lossy && copies == 2);
-        if let Some(again) = again {
+        if let Some(again) = self.last.take().filter(|_| copies == 2) {
             self.judge(&again, oracle);
         }
+        self.last = Some(event.json.clone()).filter(|_| copies > 0);
     }
 
     fn judge(&mut self, json: &str, oracle: &mut Oracle) {

@@ -169,7 +169,7 @@ impl<'c, R: Rules> World<'c, R> {
                 self.write(bytes);
             }
             Output::Event(event) => self.deliver(&event),
-            Output::Decided { request, outcome, runs } => {
+            Output::Decided { request, outcome, runs, .. } => {
                 self.oracle.decided(request, outcome, runs);
             }
             Output::Granted { request, call, arguments } => {

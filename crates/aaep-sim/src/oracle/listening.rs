@@ -75,8 +75,7 @@ impl Oracle {
 
     /// I14: whether the default may be applied before the deadline.
     pub(crate) fn may_end_early(&self, request: &Request) -> bool {
-        request.question.confirmation
-            && !request.question.default_accept
+        !request.question.default_accept
             && request.heard_by_replier
             && self.nobody_since(request).is_some_and(|since| since <= self.now)
     }
@@ -84,6 +83,7 @@ impl Oracle {
     /// I14: whether it must have been applied by now.
     pub(crate) fn should_have_ended(&self, request: &Request) -> bool {
         request.heard_in_this_boot
+            && request.question.confirmation
             && !self.journal_down
             && self.listeners.iter().all(|listener| !listener.gave_up)
             && self.may_end_early(request)

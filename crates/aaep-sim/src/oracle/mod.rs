@@ -72,6 +72,8 @@ pub(crate) struct Oracle {
     pub(crate) now: u64,
     pub(crate) journal_down: bool,
     cause: Option<Cause>,
+    /// A sign of life; it counts once everything that was due before it is done.
+    alive: Option<SessionId>,
     /// Whether a timer was due, so that more may happen than the input explains.
     timers_due: bool,
     /// What came out in this step.
@@ -114,6 +116,9 @@ impl Oracle {
             Some(Cause::Reply(verdict)) => self.end_reply(verdict),
             Some(Cause::Withdraw(_) | Cause::End(_) | Cause::Recovery { .. } | Cause::Other)
             | None => {}
+        }
+        if let Some(session) = self.alive.take().and_then(|id| self.sessions.get_mut(&id)) {
+            session.touched = self.now;
         }
         self.check_waits();
         self.check_shown();

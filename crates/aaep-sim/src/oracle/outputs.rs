@@ -65,10 +65,8 @@ impl Oracle {
 
     /// The agent of a session showed a sign of life.
     pub(crate) fn touched(&mut self, session: SessionId, agent: usize) {
-        let now = self.now;
-        if let Some(session) = self.sessions.get_mut(&session).filter(|s| s.agent == agent) {
-            session.touched = now;
-        }
+        let theirs = self.sessions.get(&session).is_some_and(|session| session.agent == agent);
+        self.alive = Some(session).filter(|_| theirs);
     }
 
     /// The agent learns what became of its request.

@@ -12,6 +12,7 @@ impl Oracle {
         self.durable = kept;
         self.told_durable = kept;
         self.journal_down = false;
+        self.alive = None;
         self.forget_messages();
         let now = self.now;
         for listener in &mut self.listeners {
@@ -26,6 +27,8 @@ impl Oracle {
             session.ended = session.ended.filter(|record| *record <= kept);
             session.touched = now;
             session.restarted = true;
+            // Whoever comes back is told the start again (decision D28).
+            session.told_start = true;
         }
         for request in self.requests.values_mut() {
             if request.asked > kept {
