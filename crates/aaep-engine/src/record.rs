@@ -104,6 +104,9 @@ pub enum Record {
         /// The next number of the session's events.
         next_number: u64,
     },
+    /// The engine was started again from the records before: the numbers of every open session
+    /// skipped ahead.
+    Restarted,
     /// A reply that changed nothing; the reason is for the audit alone.
     Ignored {
         /// Who sent it.
@@ -228,6 +231,7 @@ impl Record {
                 out.u64(*timeout_seconds);
                 out.u64(*next_number);
             }
+            Record::Restarted => out.u8(9),
             Record::Ignored { by, reason } => {
                 out.u8(7);
                 out.text(by);
@@ -331,6 +335,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             stamp: input.u64()? as i64,
         },
         6 => Record::Completed { session: input.text()?, call: input.text()? },
+        9 => Record::Restarted,
         7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
         8 => Record::Extended {
             request: input.u128()?,
@@ -453,6 +458,7 @@ mod tests {
             Record::Invoked { request: 7, call: text("call_1"), next_number: 8, stamp: 11 },
             Record::Completed { session: text("sess_1"), call: text("call_1") },
             Record::Ignored { by: text("ann's phone"), reason: 3 },
+            Record::Restarted,
             Record::Extended {
                 request: 7,
                 event: 8,

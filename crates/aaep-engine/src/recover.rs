@@ -79,6 +79,7 @@ impl<R: Rules> Engine<R> {
                 self.replay_extended(request, event, stamp, timeout_seconds, next_number, now);
                 self.replay_place(request, next_number, stamp);
             }
+            Record::Restarted => self.skip_numbers(),
             Record::Ignored { .. } => {}
         }
     }
@@ -255,11 +256,23 @@ impl<R: Rules> Engine<R> {
         }
     }
 
+    fn skip_numbers(&mut self) {
+        for session in self.sessions.values_mut() {
+            session.next_number += SKIPPED_NUMBERS;
+        }
+    }
+
     /// The timers of what is still open, and what the restart itself changes.
     fn resume(&mut self, trust: ClockTrust, now: Now) {
-        for (key, session) in &mut self.sessions {
-            session.next_number += SKIPPED_NUMBERS;
+        for (key, session) in &self.sessions {
             self.timers.insert((session.lease_until, Timer::Lease(*key)));
+        }
+        // I19: the skip is a record of its own and everything waits for it. Otherwise a second
+        // restart would skip to the same numbers and use them again.
+        if !self.sessions.is_empty() {
+            self.skip_numbers();
+            let needs = self.append(&Record::Restarted);
+            self.lanes.hold_until(needs);
         }
         // What ended with its session before the crash could be written down ends now (I13).
         let pending: Vec<(u128, bool)> = self

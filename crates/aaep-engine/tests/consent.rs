@@ -405,9 +405,24 @@ fn soon_after_the_machine_booted_a_short_wait_still_ends() {
     let Answer::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
         panic!()
     };
+    world.pass(10);
     // The boot clock begins anew, with a value that no round number divides.
     world.now.boot = Boot(1_000_337);
     world.restart(ClockTrust::Trusted);
-    world.pass(60);
+    world.pass(50);
     assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+}
+
+// covers: I19, E15
+#[test]
+fn no_number_is_used_twice_however_often_the_engine_restarts() {
+    let mut world = World::new();
+    let session = world.open();
+    let progress = r#"{"progress":{"step":1},"summary_normal":"On."}"#;
+    for _ in 0..3 {
+        world.restart(ClockTrust::Trusted);
+        world.emit(session, EventKind::ProgressUpdated, progress).unwrap();
+    }
+    let numbers: Vec<u64> = world.events.iter().map(|event| event.number).collect();
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
 }
