@@ -63,7 +63,7 @@ impl<R: Rules> World<'_, R> {
             payload: question.payload,
         });
         self.handle_and(input, Cause::Other, |world, answer| {
-            world.oracle.touched(session, agent);
+            world.oracle.touched(session, agent, answer);
             match answer {
                 Ok(Answer::Waiting { request, again: false, .. }) => {
                     world.oracle.waiting(*request, session, question);
@@ -96,7 +96,7 @@ impl<R: Rules> World<'_, R> {
         for _ in 0..times {
             let input = Input::Invoke { agent, request, arguments };
             self.handle_and(input, Cause::Other, |world, answer| {
-                world.oracle.touched(session, caller);
+                world.oracle.touched(session, caller, answer);
                 if impostor && answer.is_ok() {
                     world.oracle.violated("I1", "somebody else's approval was spent".into());
                 }
@@ -109,8 +109,8 @@ impl<R: Rules> World<'_, R> {
         let Some(&(request, _)) = self.random.pick(&self.errands[index].asked) else { return };
         let (session, agent) = (self.errands[index].session, self.errands[index].agent);
         let input = Input::Withdraw { agent: &self.cast.everybody[agent], request };
-        self.handle_and(input, Cause::Withdraw(request), |world, _| {
-            world.oracle.touched(session, agent);
+        self.handle_and(input, Cause::Withdraw(request), |world, answer| {
+            world.oracle.touched(session, agent, answer);
         });
     }
 
@@ -189,7 +189,9 @@ impl<R: Rules> World<'_, R> {
         let cause = if ends { Cause::End(session) } else { Cause::Other };
         let agent_is = &self.cast.everybody[agent];
         let input = Input::Emit { agent: agent_is, session, type_name: kind.as_str(), payload };
-        let answer = self.handle_and(input, cause, |world, _| world.oracle.touched(session, agent));
+        let answer = self.handle_and(input, cause, |world, answer| {
+            world.oracle.touched(session, agent, answer);
+        });
         matches!(answer, Some(Ok(_)))
     }
 }

@@ -1,6 +1,6 @@
 //! What agents are told: decisions, and actions given back to run.
 
-use aaep_engine::Outcome;
+use aaep_engine::{Answer, Blame, Outcome, Refusal};
 use aaep_types::ToolCallId;
 
 use super::{Oracle, Request, Session};
@@ -64,7 +64,15 @@ impl Oracle {
     }
 
     /// The agent of a session showed a sign of life.
-    pub(crate) fn touched(&mut self, session: SessionId, agent: usize) {
+    pub(crate) fn touched(
+        &mut self,
+        session: SessionId,
+        agent: usize,
+        answer: &Result<Answer, Refusal>,
+    ) {
+        if matches!(answer, Err(refusal) if refusal.blame == Blame::NotYours) {
+            return;
+        }
         let theirs = self.sessions.get(&session).is_some_and(|session| session.agent == agent);
         self.alive = Some(session).filter(|_| theirs);
     }
