@@ -14,6 +14,7 @@ use crate::ledger::default_answer;
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record};
+use crate::reply::GRACE_SECONDS;
 use crate::request::{Request, Status};
 use crate::rules::Rules;
 use crate::session::{Session, state};
@@ -165,6 +166,7 @@ impl<R: Rules> Engine<R> {
             answer,
             event_number: asked.request,
             status: Status::Pending,
+            heard: false,
             counted_down: 100,
             event: Some(json.into()),
         };
@@ -264,6 +266,7 @@ impl<R: Rules> Engine<R> {
 
     /// The timers of what is still open, and what the restart itself changes.
     fn resume(&mut self, trust: ClockTrust, now: Now) {
+        self.return_until = now.boot.after_seconds(GRACE_SECONDS);
         for (key, session) in &self.sessions {
             self.timers.insert((session.lease_until, Timer::Lease(*key)));
         }

@@ -46,6 +46,8 @@ pub(crate) struct Request {
     pub(crate) event_number: u128,
     pub(crate) irreversible: bool,
     pub(crate) status: Status,
+    /// Somebody who could answer was there at some time since it was asked, and left (decision D2).
+    pub(crate) heard: bool,
     /// How much of the time was left when that was said last, in percent (§6.4.3).
     pub(crate) counted_down: u8,
     /// The event as it was sent, for those who come later; dropped once it is resolved.
