@@ -60,7 +60,6 @@ impl<R: Rules> World<'_, R> {
         let listener = &mut self.oracle.listeners[index];
         if listener.line == Line::Live {
             listener.confirms = !listener.confirms;
-            listener.gave_up |= !listener.confirms;
             self.tell_terms(index);
         }
     }

@@ -75,7 +75,6 @@ impl<'c, R: Rules> World<'c, R> {
             confirms: true,
             clarifies: true,
             line: Line::Closed(0),
-            gave_up: false,
         };
         let mut oracle = Oracle::default();
         oracle.listeners.extend(LISTENERS.iter().enumerate().map(listener));

@@ -26,8 +26,6 @@ pub(crate) struct Listener {
     pub(crate) confirms: bool,
     pub(crate) clarifies: bool,
     pub(crate) line: Line,
-    /// It gave its reply support up while it was there.
-    pub(crate) gave_up: bool,
 }
 
 impl Listener {
@@ -85,7 +83,6 @@ impl Oracle {
         request.heard_in_this_boot
             && request.question.confirmation
             && !self.journal_down
-            && self.listeners.iter().all(|listener| !listener.gave_up)
             && self.may_end_early(request)
     }
 }

@@ -20,7 +20,6 @@ impl Oracle {
                 // They do not know yet; like anybody who lost the line they may come back.
                 listener.line = Line::Lost(now);
             }
-            listener.gave_up = false;
         }
         self.sessions.retain(|_, session| session.opened <= kept && session.opened > 0);
         for session in self.sessions.values_mut() {
