@@ -80,7 +80,7 @@ impl<R: Rules> Engine<R> {
                 self.replay_extended(request, event, stamp, timeout_seconds, next_number, now);
                 self.replay_place(request, next_number, stamp);
             }
-            Record::Restarted => self.skip_numbers(),
+            Record::Restarted { stamp } => self.go_on_after(stamp),
             Record::Ignored { .. } => {}
         }
     }
@@ -258,9 +258,13 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    fn skip_numbers(&mut self) {
+    /// E10, E15: numbers and stamps go on after those of events that left no record. A clock that is
+    /// trusted has passed every stamp that was ever made.
+    fn go_on_after(&mut self, stamp: i64) {
+        let stamp = Timestamp::from_millis(stamp.div_euclid(1000));
         for session in self.sessions.values_mut() {
             session.next_number += SKIPPED_NUMBERS;
+            session.last_stamp = stamp.unwrap_or(session.last_stamp).max(session.last_stamp);
         }
     }
 
@@ -273,8 +277,9 @@ impl<R: Rules> Engine<R> {
         // I19: the skip is a record of its own and everything waits for it. Otherwise a second
         // restart would skip to the same numbers and use them again.
         if !self.sessions.is_empty() {
-            self.skip_numbers();
-            let needs = self.append(&Record::Restarted);
+            let stamp = if trust == ClockTrust::Trusted { now.wall.as_micros() } else { 0 };
+            self.go_on_after(stamp);
+            let needs = self.append(&Record::Restarted { stamp });
             self.lanes.hold_until(needs);
         }
         // What ended with its session before the crash could be written down ends now (I13).

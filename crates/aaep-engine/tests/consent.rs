@@ -502,3 +502,19 @@ fn after_a_restart_everybody_has_the_grace_to_come_back() {
     world.pass(1);
     assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
 }
+
+// covers: E10, I19
+#[test]
+fn stamps_go_on_after_a_restart_even_if_the_clock_is_set_back_later() {
+    let mut world = World::new();
+    let session = world.open();
+    let progress = r#"{"progress":{"step":1},"summary_normal":"On."}"#;
+    world.pass(60);
+    world.emit(session, EventKind::ProgressUpdated, progress).unwrap();
+    world.restart(ClockTrust::Trusted);
+    world.now.wall = aaep_types::Timestamp::from_millis(world::START).unwrap();
+    world.emit(session, EventKind::ProgressUpdated, progress).unwrap();
+    let stamps: Vec<&str> =
+        world.events.iter().filter_map(|event| event.json.split("\"timestamp\":").nth(1)).collect();
+    assert!(stamps.is_sorted_by_key(|stamp| &stamp[..26]), "{stamps:#?}");
+}
