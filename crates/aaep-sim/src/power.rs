@@ -54,10 +54,10 @@ impl<R: Rules> World<'_, R> {
         let Ok(engine) = recovered else {
             return self.oracle.violated("I3", "records that are whole were refused".into());
         };
-        self.witness.clock_may_step_back |= self.clocks.jumped;
+        self.witness.clock_may_step_back |= !trusted;
         self.ends = tail.ends;
         self.oracle.begin(Cause::Recovery { trusted }, self.clocks.passed, false);
-        self.oracle.restarted(self.ends.len() as u64);
+        self.oracle.restarted(self.ends.len() as u64, trusted);
         self.oracle.compare(&engine, trusted);
         self.engine = Some(engine);
         if self.random.one_in(8) {

@@ -44,7 +44,7 @@ impl Oracle {
         let in_order = session.last_number.is_none_or(|last| last < event.number);
         let first_or_later = session.told_start != starts;
         let over = session.told_end;
-        let forgotten = std::mem::take(&mut session.restarted);
+        let forgotten = std::mem::take(&mut session.stamps_forgotten);
         let stamped = forgotten || session.last_stamp <= stamp;
         let recorded = (1..=durable).contains(&session.opened);
         session.last_number = Some(event.number);

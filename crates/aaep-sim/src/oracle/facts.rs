@@ -19,8 +19,8 @@ pub(crate) struct Session {
     pub(crate) told_end: bool,
     pub(crate) last_number: Option<u64>,
     pub(crate) last_stamp: i64,
-    /// The records up to which a crash has been survived; stamps before it may be forgotten.
-    pub(crate) restarted: bool,
+    /// After a restart under a clock that nobody trusts, stamps may go back once.
+    pub(crate) stamps_forgotten: bool,
 }
 
 /// How a request ended.
@@ -53,8 +53,6 @@ pub(crate) struct Request {
     pub(crate) heard_by_replier: bool,
     /// The same, since the last restart.
     pub(crate) heard_in_this_boot: bool,
-    /// Resolved before the last restart.
-    pub(crate) before_restart: bool,
 }
 
 impl Request {
@@ -72,4 +70,5 @@ pub(crate) struct Call {
     pub(crate) record: u64,
     pub(crate) announced: bool,
     pub(crate) completed: bool,
+    pub(crate) completed_on: Option<u64>,
 }

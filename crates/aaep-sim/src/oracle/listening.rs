@@ -83,6 +83,8 @@ impl Oracle {
         request.heard_in_this_boot
             && request.question.confirmation
             && !self.journal_down
+            // After a restart those whom the engine has not seen yet may still come back.
+            && self.restarted_at.is_none_or(|at| self.now >= at + GRACE_MILLIS)
             && self.may_end_early(request)
     }
 }

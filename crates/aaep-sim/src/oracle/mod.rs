@@ -71,6 +71,7 @@ pub(crate) struct Oracle {
     pub(crate) last_record: u64,
     pub(crate) now: u64,
     pub(crate) journal_down: bool,
+    restarted_at: Option<u64>,
     cause: Option<Cause>,
     /// A sign of life; it counts once everything that was due before it is done.
     alive: Option<SessionId>,
@@ -161,7 +162,6 @@ impl Oracle {
         let durable = self.told_durable;
         let hidden = self.requests.values().any(|request| {
             request.announced
-                && !request.before_restart
                 && !request.shown
                 && request.resolved.is_some_and(|resolved| resolved.record <= durable)
                 && self.sessions.get(&request.session).is_some_and(|s| !s.told_end)

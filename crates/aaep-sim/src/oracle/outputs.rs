@@ -21,7 +21,7 @@ impl Oracle {
             told_end: false,
             last_number: None,
             last_stamp: i64::MIN,
-            restarted: false,
+            stamps_forgotten: false,
         };
         self.sessions.insert(id, session);
     }
@@ -49,7 +49,6 @@ impl Oracle {
             granted: false,
             heard_by_replier: false,
             heard_in_this_boot: false,
-            before_restart: false,
         };
         let reused = self.requests.insert(number, request).is_some();
         self.demand(!reused, "I25", || "an event id was used again".into());

@@ -27,6 +27,12 @@ impl Oracle {
                 self.resolved(*request, resolved);
             }
             Record::Invoked { request, call, .. } => self.invoked(*request, call, number),
+            Record::Completed { call, .. } => {
+                let call = ToolCallId::parse(call).ok();
+                if let Some(call) = call.and_then(|call| self.calls.get_mut(&call)) {
+                    call.completed_on = Some(number);
+                }
+            }
             _ => {}
         }
     }
@@ -85,7 +91,6 @@ impl Oracle {
         self.demand(!ended, "I13", || "a request outlived its session".into());
         if let Some(request) = self.requests.get_mut(&number) {
             request.resolved = Some(resolved);
-            request.before_restart = false;
         }
     }
 
@@ -154,7 +159,14 @@ impl Oracle {
         let twice = request.invoked.replace(record).is_some();
         self.demand(may_run, "I1", || "invoked without an approval".into());
         self.demand(!twice, "I1", || "one approval was spent twice".into());
-        let call_of = Call { request: number, session, record, announced: false, completed: false };
+        let call_of = Call {
+            request: number,
+            session,
+            record,
+            announced: false,
+            completed: false,
+            completed_on: None,
+        };
         self.calls.insert(call, call_of);
     }
 }

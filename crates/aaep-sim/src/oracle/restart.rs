@@ -6,7 +6,7 @@ use super::{Line, Oracle};
 
 impl Oracle {
     /// The machine came back with the first `kept` records.
-    pub(crate) fn restarted(&mut self, kept: u64) {
+    pub(crate) fn restarted(&mut self, kept: u64, trusted: bool) {
         self.demand(kept >= self.durable, "I3", || "the disk broke its promise".into());
         self.last_record = kept;
         self.durable = kept;
@@ -25,7 +25,7 @@ impl Oracle {
         for session in self.sessions.values_mut() {
             session.ended = session.ended.filter(|record| *record <= kept);
             session.touched = now;
-            session.restarted = true;
+            session.stamps_forgotten = !trusted;
             // Whoever comes back is told the start again (decision D28).
             session.told_start = true;
         }
@@ -36,9 +36,15 @@ impl Oracle {
             request.resolved = request.resolved.filter(|resolved| resolved.record <= kept);
             request.invoked = request.invoked.filter(|record| *record <= kept);
             request.heard_in_this_boot = false;
-            request.before_restart = request.resolved.is_some();
+            // Gap: an outcome whose record survived and whose event did not is not told again yet.
+            request.shown |= request.resolved.is_some();
         }
         self.calls.retain(|_, call| call.record <= kept);
+        for call in self.calls.values_mut() {
+            // The same gap: what is on record counts as told.
+            call.completed |= call.completed_on.is_some_and(|record| record <= kept);
+        }
+        self.restarted_at = Some(now);
     }
 
     /// I2, I3: every request stands where its records left it, and nothing is revived.
