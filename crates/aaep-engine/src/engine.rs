@@ -36,7 +36,8 @@ pub(crate) struct Listener {
     pub(crate) peer: Principal,
     pub(crate) confirms: bool,
     pub(crate) clarifies: bool,
-    pub(crate) connected: bool,
+    /// Since when its connection is lost.
+    pub(crate) lost_at: Option<Boot>,
 }
 
 /// The producer's state; see the crate's page for the contract.
@@ -58,6 +59,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) lanes: Lanes,
     pub(crate) next_record: u64,
     pub(crate) journal_works: bool,
+    /// After a restart: until when those who were there before may come back (decision D2).
+    pub(crate) return_until: Boot,
     /// Replies of each principal within the current second (decision D5).
     pub(crate) replies: BTreeMap<Arc<str>, (u64, u32)>,
     rules: PhantomData<R>,
@@ -80,6 +83,7 @@ impl<R: Rules> Engine<R> {
             lanes: Lanes::default(),
             next_record: 1,
             journal_works: true,
+            return_until: Boot(0),
             replies: BTreeMap::new(),
             rules: PhantomData,
         }
@@ -112,7 +116,7 @@ impl<R: Rules> Engine<R> {
             }
             Input::Message { peer, bytes, call } => self.message(peer, bytes, call, now),
             Input::Joined { peer, subscription, confirms, clarifies } => {
-                self.joined(peer, subscription, confirms, clarifies)
+                self.joined(peer, subscription, confirms, clarifies, now)
             }
             Input::Lost { subscription } => self.lost(subscription, now),
             Input::Left { subscription } => self.left(subscription, now),

@@ -15,6 +15,8 @@ pub(crate) struct Lanes {
     /// Answers to messages; they belong to no session.
     noted: VecDeque<(u64, Output)>,
     persisted: u64,
+    /// What every output of a session waits for at least.
+    floor: u64,
 }
 
 impl Lanes {
@@ -23,8 +25,14 @@ impl Lanes {
         self.ready.push_back(output);
     }
 
+    /// From now on no output of a session is ready before this record is durable.
+    pub(crate) fn hold_until(&mut self, number: u64) {
+        self.floor = number;
+    }
+
     /// Ready when the record `needs` is durable and everything before it in the session is out.
     pub(crate) fn push(&mut self, session: Key, needs: u64, output: Output) {
+        let needs = needs.max(self.floor);
         match self.held.get_mut(&session) {
             Some(lane) => lane.push_back((needs, output)),
             None if needs <= self.persisted => self.ready.push_back(output),

@@ -393,6 +393,7 @@ fn request_of(
         event_number,
         counted_down: 100,
         status: Status::Pending,
+        heard: false,
         event: None,
     })
 }

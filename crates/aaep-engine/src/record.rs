@@ -104,6 +104,12 @@ pub enum Record {
         /// The next number of the session's events.
         next_number: u64,
     },
+    /// The engine was started again from the records before: the numbers of every open session
+    /// skipped ahead.
+    Restarted {
+        /// The clock on the wall then, in microseconds; 0 if it could not be trusted.
+        stamp: i64,
+    },
     /// A reply that changed nothing; the reason is for the audit alone.
     Ignored {
         /// Who sent it.
@@ -228,6 +234,10 @@ impl Record {
                 out.u64(*timeout_seconds);
                 out.u64(*next_number);
             }
+            Record::Restarted { stamp } => {
+                out.u8(9);
+                out.u64(*stamp as u64);
+            }
             Record::Ignored { by, reason } => {
                 out.u8(7);
                 out.text(by);
@@ -331,6 +341,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             stamp: input.u64()? as i64,
         },
         6 => Record::Completed { session: input.text()?, call: input.text()? },
+        9 => Record::Restarted { stamp: input.u64()? as i64 },
         7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
         8 => Record::Extended {
             request: input.u128()?,
@@ -453,6 +464,7 @@ mod tests {
             Record::Invoked { request: 7, call: text("call_1"), next_number: 8, stamp: 11 },
             Record::Completed { session: text("sess_1"), call: text("call_1") },
             Record::Ignored { by: text("ann's phone"), reason: 3 },
+            Record::Restarted { stamp: 13 },
             Record::Extended {
                 request: 7,
                 event: 8,

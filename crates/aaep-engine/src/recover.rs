@@ -14,6 +14,7 @@ use crate::ledger::default_answer;
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record};
+use crate::reply::GRACE_SECONDS;
 use crate::request::{Request, Status};
 use crate::rules::Rules;
 use crate::session::{Session, state};
@@ -79,6 +80,7 @@ impl<R: Rules> Engine<R> {
                 self.replay_extended(request, event, stamp, timeout_seconds, next_number, now);
                 self.replay_place(request, next_number, stamp);
             }
+            Record::Restarted { stamp } => self.go_on_after(stamp),
             Record::Ignored { .. } => {}
         }
     }
@@ -164,6 +166,7 @@ impl<R: Rules> Engine<R> {
             answer,
             event_number: asked.request,
             status: Status::Pending,
+            heard: false,
             counted_down: 100,
             event: Some(json.into()),
         };
@@ -255,11 +258,29 @@ impl<R: Rules> Engine<R> {
         }
     }
 
+    /// E10, E15: numbers and stamps go on after those of events that left no record. A clock that is
+    /// trusted has passed every stamp that was ever made.
+    fn go_on_after(&mut self, stamp: i64) {
+        let stamp = Timestamp::from_millis(stamp.div_euclid(1000));
+        for session in self.sessions.values_mut() {
+            session.next_number += SKIPPED_NUMBERS;
+            session.last_stamp = stamp.unwrap_or(session.last_stamp).max(session.last_stamp);
+        }
+    }
+
     /// The timers of what is still open, and what the restart itself changes.
     fn resume(&mut self, trust: ClockTrust, now: Now) {
-        for (key, session) in &mut self.sessions {
-            session.next_number += SKIPPED_NUMBERS;
+        self.return_until = now.boot.after_seconds(GRACE_SECONDS);
+        for (key, session) in &self.sessions {
             self.timers.insert((session.lease_until, Timer::Lease(*key)));
+        }
+        // I19: the skip is a record of its own and everything waits for it. Otherwise a second
+        // restart would skip to the same numbers and use them again.
+        if !self.sessions.is_empty() {
+            let stamp = if trust == ClockTrust::Trusted { now.wall.as_micros() } else { 0 };
+            self.go_on_after(stamp);
+            let needs = self.append(&Record::Restarted { stamp });
+            self.lanes.hold_until(needs);
         }
         // What ended with its session before the crash could be written down ends now (I13).
         let pending: Vec<(u128, bool)> = self

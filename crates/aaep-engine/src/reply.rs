@@ -6,7 +6,7 @@ use aaep_types::{
 };
 use std::sync::Arc;
 
-use crate::clock::Now;
+use crate::clock::{Boot, Now};
 use crate::engine::{Engine, Listener, Timer};
 use crate::ids::{Key, session_key, token_number};
 use crate::io::{Answer, Output};
@@ -17,7 +17,7 @@ use crate::request::{Request, Status};
 use crate::rules::Rules;
 
 /// How long the last one who could answer may stay away (decision D2).
-const GRACE_SECONDS: u64 = 30;
+pub(crate) const GRACE_SECONDS: u64 = 30;
 /// How much earlier than the request a reply may claim to have been decided (decision D9).
 const EARLY_MICROS: i64 = 5 * 60 * 1_000_000;
 
@@ -200,6 +200,7 @@ impl<R: Rules> Engine<R> {
         subscription: SubscriptionId,
         confirms: bool,
         clarifies: bool,
+        now: Now,
     ) -> Result<Answer, Refusal> {
         let known = self.listeners.get(&subscription);
         if known.is_none() && self.listeners.len() >= self.limits.subscriptions {
@@ -220,9 +221,16 @@ impl<R: Rules> Engine<R> {
             peer: peer.clone(),
             confirms: confirms && answers,
             clarifies: clarifies && answers,
-            connected: true,
+            lost_at: None,
         };
-        self.listeners.insert(subscription, listener);
+        let before = self.listeners.insert(subscription, listener.clone());
+        let gave_up = |before: &Listener| {
+            before.confirms && !listener.confirms || before.clarifies && !listener.clarifies
+        };
+        if let Some(before) = before.filter(gave_up) {
+            // I16: for those who wait it is as if somebody had left.
+            self.one_less(&before, now.boot, now);
+        }
         Ok(Answer::Done)
     }
 
@@ -231,10 +239,11 @@ impl<R: Rules> Engine<R> {
         subscription: SubscriptionId,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        if let Some(listener) = self.listeners.get_mut(&subscription) {
-            listener.connected = false;
-            let user = listener.peer.user.clone();
-            self.last_one_gone(&user, now, false);
+        let known = self.listeners.get_mut(&subscription);
+        if let Some(listener) = known.filter(|listener| listener.lost_at.is_none()) {
+            let gone = listener.clone();
+            listener.lost_at = Some(now.boot);
+            self.one_less(&gone, now.boot.after_seconds(GRACE_SECONDS), now);
         }
         Ok(Answer::Done)
     }
@@ -244,28 +253,42 @@ impl<R: Rules> Engine<R> {
         subscription: SubscriptionId,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        if let Some(listener) = self.listeners.remove(&subscription) {
-            self.last_one_gone(&listener.peer.user, now, true);
+        if let Some(gone) = self.listeners.remove(&subscription) {
+            self.one_less(&gone, now.boot, now);
         }
         Ok(Answer::Done)
     }
 
-    /// D2: once nobody is there who could answer, what waits is not kept waiting for nothing.
-    fn last_one_gone(&mut self, user: &str, now: Now, at_once: bool) {
-        let waiting: Vec<_> = self
-            .sessions
-            .values()
-            .filter(|session| &*session.user == user && !session.pending.is_empty())
-            .filter_map(|session| session_key(&session.id))
-            .collect();
-        for session in waiting {
-            if at_once {
-                self.grace_ran_out(session, now);
-            } else {
-                let at = now.boot.after_seconds(GRACE_SECONDS);
-                self.timers.insert((at, Timer::Grace(session)));
+    /// D2: once nobody is there who could answer, what waits is not kept waiting for nothing. What
+    /// never reached anybody who could answer waits for its full time.
+    fn one_less(&mut self, gone: &Listener, back_until: Boot, now: Now) {
+        let here_until = gone.lost_at.unwrap_or(now.boot);
+        let back_until = back_until.max(self.return_until);
+        let mut waiting = Vec::new();
+        for (key, session) in &self.sessions {
+            if !session.pending.is_empty() && gone.peer.may_answer(&session.user) {
+                waiting.push((*key, session.pending.clone()));
             }
         }
+        for (session, pending) in waiting {
+            for number in pending {
+                let Some(request) = self.requests.get_mut(&number) else { continue };
+                request.heard |= gone.supports(request.kind) && request.asked_at <= here_until;
+            }
+            if back_until <= now.boot {
+                self.grace_ran_out(session, now);
+            } else {
+                self.timers.insert((back_until, Timer::Grace(session)));
+            }
+        }
+    }
+
+    /// Whether somebody could answer this, or may still come back to do so.
+    fn is_answered_for(&self, user: &str, kind: EventKind, now: Now) -> bool {
+        self.listeners.values().any(|listener| {
+            let here = listener.lost_at.is_none_or(|at| now.boot < at.after_seconds(GRACE_SECONDS));
+            here && listener.peer.may_answer(user) && listener.supports(kind)
+        })
     }
 
     /// The time for coming back is over: a default of reject applies; others wait to their end.
@@ -274,13 +297,14 @@ impl<R: Rules> Engine<R> {
         let Some(known) = self.sessions.get(&session) else { return };
         let (user, pending) = (known.user.clone(), known.pending.clone());
         for number in pending {
-            let Some(request) = self.requests.get(&number) else { continue };
-            let kind = request.kind;
-            let answered_for = self.listeners.values().any(|listener| {
-                listener.connected && listener.peer.may_answer(&user) && listener.supports(kind)
-            });
+            let Some(request) = self.requests.get(&number).filter(|request| request.heard) else {
+                continue;
+            };
             // A question with a default answer waits to its end, as a default of accept does.
-            if !answered_for && !request.default_accept && request.answer.is_none() {
+            if !request.default_accept
+                && request.answer.is_none()
+                && !self.is_answered_for(&user, request.kind, now)
+            {
                 self.resolve(number, Outcome::TimedOut, false, "nobody there", now);
             }
         }

@@ -46,6 +46,8 @@ pub(crate) struct Request {
     pub(crate) event_number: u128,
     pub(crate) irreversible: bool,
     pub(crate) status: Status,
+    /// Somebody who could answer was there at some time since it was asked, and left (decision D2).
+    pub(crate) heard: bool,
     /// How much of the time was left when that was said last, in percent (§6.4.3).
     pub(crate) counted_down: u8,
     /// The event as it was sent, for those who come later; dropped once it is resolved.
@@ -56,13 +58,15 @@ impl Request {
     /// When something is due for it: half of the time left, a tenth left, none left.
     pub(crate) fn due(&self) -> Boot {
         let length = self.deadline.0.saturating_sub(self.asked_at.0);
+        // Counted back from the end: with nothing left it is the deadline to the microsecond. Were
+        // it a little before, the timer would be due for ever without the wait being over.
         let left = match self.counted_down {
             _ if self.timeout_seconds <= 60 => 0,
             100 => 50,
             50 => 10,
-            _ => return self.deadline,
+            _ => 0,
         };
-        Boot(self.asked_at.0 + length / 100 * (100 - left)).min(self.deadline)
+        Boot(self.deadline.0 - length / 100 * left)
     }
 
     /// When the wait ends by the clock on the wall, in microseconds.

@@ -395,3 +395,126 @@ fn several_requests_may_wait_and_each_outcome_names_its_own() {
     }
     world.check();
 }
+
+// covers: I7, I27
+#[test]
+fn soon_after_the_machine_booted_a_short_wait_still_ends() {
+    let mut world = World::new();
+    let session = world.open();
+    let more = r#","timeout_seconds":60,"default_decision":"reject","irreversible":true"#;
+    let Answer::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
+        panic!()
+    };
+    world.pass(10);
+    // The boot clock begins anew, with a value that no round number divides.
+    world.now.boot = Boot(1_000_337);
+    world.restart(ClockTrust::Trusted);
+    world.pass(50);
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+}
+
+// covers: I19, E15
+#[test]
+fn no_number_is_used_twice_however_often_the_engine_restarts() {
+    let mut world = World::new();
+    let session = world.open();
+    let progress = r#"{"progress":{"step":1},"summary_normal":"On."}"#;
+    for _ in 0..3 {
+        world.restart(ClockTrust::Trusted);
+        world.emit(session, EventKind::ProgressUpdated, progress).unwrap();
+    }
+    let numbers: Vec<u64> = world.events.iter().map(|event| event.number).collect();
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+}
+
+// covers: D2, I14
+#[test]
+fn the_grace_begins_anew_each_time_somebody_comes_back() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let (ann, phone) = (world.ann.clone(), world.phone);
+    world.handle(Input::Lost { subscription: phone }).unwrap();
+    world.pass(10);
+    world.join(&ann, phone);
+    world.pass(15);
+    world.handle(Input::Lost { subscription: phone }).unwrap();
+    world.pass(29);
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+    world.pass(1);
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+}
+
+// covers: D2, I14
+#[test]
+fn while_one_may_still_come_back_another_may_leave() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let (ann, phone, laptop) = (world.ann.clone(), world.phone, SubscriptionId::from_bits(2));
+    world.join(&ann, laptop);
+    world.handle(Input::Lost { subscription: phone }).unwrap();
+    world.pass(5);
+    world.handle(Input::Left { subscription: laptop }).unwrap();
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+    world.pass(25);
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+}
+
+// covers: D2, I14
+#[test]
+fn somebody_who_could_not_answer_takes_nothing_along() {
+    let mut world = World::new();
+    let session = world.open();
+    let (phone, audit) = (world.phone, SubscriptionId::from_bits(2));
+    world.join(&Principal::new("audit", Role::Auditor, "ann"), audit);
+    world.handle(Input::Left { subscription: phone }).unwrap();
+    let request = world.ask(session, PAY);
+    world.handle(Input::Left { subscription: audit }).unwrap();
+    world.pass(299);
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+}
+
+// covers: D2, I14, I16
+#[test]
+fn giving_up_reply_support_is_like_leaving() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let (ann, phone) = (world.ann.clone(), world.phone);
+    let listens_only =
+        Input::Joined { peer: &ann, subscription: phone, confirms: false, clarifies: true };
+    world.handle(listens_only).unwrap();
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+}
+
+// covers: D2, I14
+#[test]
+fn after_a_restart_everybody_has_the_grace_to_come_back() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.restart(ClockTrust::Trusted);
+    let phone = world.phone;
+    world.handle(Input::Left { subscription: phone }).unwrap();
+    world.pass(29);
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+    world.pass(1);
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+}
+
+// covers: E10, I19
+#[test]
+fn stamps_go_on_after_a_restart_even_if_the_clock_is_set_back_later() {
+    let mut world = World::new();
+    let session = world.open();
+    let progress = r#"{"progress":{"step":1},"summary_normal":"On."}"#;
+    world.pass(60);
+    world.emit(session, EventKind::ProgressUpdated, progress).unwrap();
+    world.restart(ClockTrust::Trusted);
+    world.now.wall = aaep_types::Timestamp::from_millis(world::START).unwrap();
+    world.emit(session, EventKind::ProgressUpdated, progress).unwrap();
+    let stamps: Vec<&str> =
+        world.events.iter().filter_map(|event| event.json.split("\"timestamp\":").nth(1)).collect();
+    assert!(stamps.is_sorted_by_key(|stamp| &stamp[..26]), "{stamps:#?}");
+}

@@ -1,0 +1,197 @@
+//! What agents do: the honest ones, the clumsy ones, and those that try to get around consent.
+
+use aaep_engine::{Answer, Ask, Input, Open, Rules};
+use aaep_types::{EventKind, LanguageTag};
+
+use crate::cast::{BANK, COOK, QUESTIONS, TOOL};
+use crate::oracle::Cause;
+use crate::world::{Errand, World};
+
+const LEASE_SECONDS: u64 = 200;
+const MAX_ERRANDS: usize = 3;
+
+impl<R: Rules> World<'_, R> {
+    pub(crate) fn agent_opens(&mut self) {
+        let open = self.errands.iter().filter(|errand| !errand.over).count();
+        let Ok(language) = LanguageTag::parse("en") else { return };
+        if open >= MAX_ERRANDS {
+            return;
+        }
+        let agent = if self.random.one_in(4) { COOK } else { BANK };
+        let input = Input::Open(Open {
+            agent: &self.cast.everybody[agent],
+            producer: r#"{"agent_id":"bank-agent"}"#,
+            summary: "Moving money.",
+            language,
+            lease_seconds: LEASE_SECONDS,
+        });
+        self.handle_and(input, Cause::Other, |world, answer| {
+            let Ok(Answer::Session(session)) = answer else { return };
+            let session = *session;
+            world.oracle.opened(session, agent, LEASE_SECONDS * 1000);
+            let (asked, running) = (Vec::new(), Vec::new());
+            world.errands.push(Errand { session, agent, asked, running, written: 0, over: false });
+        });
+    }
+
+    /// One of the sessions that agents still work on; now and then one that is over.
+    fn errand(&mut self) -> Option<usize> {
+        let count = self.errands.len();
+        let any = self.random.below(count);
+        let over = self.errands.get(any)?.over;
+        if !over || self.random.one_in(8) {
+            return Some(any);
+        }
+        self.errands.iter().rposition(|errand| !errand.over)
+    }
+
+    pub(crate) fn agent_asks(&mut self) {
+        let Some(index) = self.errand() else { return self.agent_opens() };
+        let question = &QUESTIONS[self.random.below(QUESTIONS.len())];
+        let (session, agent) = (self.errands[index].session, self.errands[index].agent);
+        let kind = if question.confirmation {
+            EventKind::AwaitingConfirmation
+        } else {
+            EventKind::AwaitingClarification
+        };
+        let input = Input::Ask(Ask {
+            agent: &self.cast.everybody[agent],
+            session,
+            kind,
+            tool: if question.confirmation { TOOL } else { "" },
+            arguments: question.arguments,
+            payload: question.payload,
+        });
+        self.handle_and(input, Cause::Other, |world, answer| {
+            world.oracle.touched(session, agent, answer);
+            match answer {
+                Ok(Answer::Waiting { request, again: false, .. }) => {
+                    world.oracle.waiting(*request, session, question);
+                    world.errands[index].asked.push((*request, question));
+                }
+                Ok(Answer::Waiting { request, again: true, .. }) => {
+                    world.oracle.waiting_already(*request, question);
+                }
+                _ => {}
+            }
+        });
+    }
+
+    /// Honest agents invoke what was accepted; others whatever they asked, with other arguments.
+    pub(crate) fn agent_invokes(&mut self) {
+        let Some(index) = self.errand() else { return };
+        let Some(&(request, question)) = self.random.pick(&self.errands[index].asked) else {
+            return;
+        };
+        let (session, agent) = (self.errands[index].session, self.errands[index].agent);
+        let impostor = self.random.one_in(12);
+        let caller = if impostor { BANK + COOK - agent } else { agent };
+        let arguments = match self.random.below(4) {
+            0 => None,
+            1 => Some(r#"{"amount":"5000"}"#),
+            _ => Some(question.arguments),
+        };
+        let agent = &self.cast.everybody[caller];
+        let times = 1 + usize::from(self.random.one_in(6));
+        for _ in 0..times {
+            let input = Input::Invoke { agent, request, arguments };
+            self.handle_and(input, Cause::Other, |world, answer| {
+                world.oracle.touched(session, caller, answer);
+                if impostor && answer.is_ok() {
+                    world.oracle.violated("I1", "somebody else's approval was spent".into());
+                }
+            });
+        }
+    }
+
+    pub(crate) fn agent_withdraws(&mut self) {
+        let Some(index) = self.errand() else { return };
+        let Some(&(request, _)) = self.random.pick(&self.errands[index].asked) else { return };
+        let (session, agent) = (self.errands[index].session, self.errands[index].agent);
+        let input = Input::Withdraw { agent: &self.cast.everybody[agent], request };
+        self.handle_and(input, Cause::Withdraw(request), |world, answer| {
+            world.oracle.touched(session, agent, answer);
+        });
+    }
+
+    pub(crate) fn agent_completes(&mut self) {
+        let Some(index) = self.errand() else { return };
+        let Some(call) = self.errands[index].running.pop() else { return };
+        let payload = format!(
+            r#"{{"tool":"{TOOL}","tool_call_id":"{call}","status":"success","summary_normal":"Sent."}}"#
+        );
+        self.emit(index, EventKind::ToolCompleted, &payload, false);
+    }
+
+    /// Any event, in any order; the engine has to refuse what does not fit.
+    pub(crate) fn agent_emits(&mut self) {
+        let Some(index) = self.errand() else { return };
+        let (kind, payload) = match self.random.below(9) {
+            0..3 => (
+                EventKind::ProgressUpdated,
+                r#"{"progress":{"step":1},"summary_normal":"On my way."}"#,
+            ),
+            3 => return self.agent_writes(index),
+            4 => (
+                EventKind::ToolInvoked,
+                r#"{"tool":"transfer_funds","irreversible":true,"summary_normal":"Sending."}"#,
+            ),
+            5 => (EventKind::ToolInvoked, r#"{"tool":"look","summary_normal":"Looking."}"#),
+            6 => (
+                EventKind::ToolCompleted,
+                r#"{"tool":"look","status":"success","summary_normal":"Seen."}"#,
+            ),
+            7 => (
+                EventKind::StateChanged,
+                r#"{"from_state":"awaiting_input","to_state":"calling_tool","summary_normal":"Go."}"#,
+            ),
+            _ => (
+                EventKind::AwaitingConfirmation,
+                r#"{"action":"x","consequence":"y","timeout_seconds":9,"default_decision":"reject"}"#,
+            ),
+        };
+        self.emit(index, kind, payload, false);
+    }
+
+    fn agent_writes(&mut self, index: usize) {
+        let position = self.errands[index].written;
+        let payload = format!(r#"{{"chunk":"word ","position":{position},"complete":false}}"#);
+        if self.emit(index, EventKind::OutputStreaming, &payload, false) {
+            self.errands[index].written += 5;
+        }
+    }
+
+    pub(crate) fn agent_ends(&mut self) {
+        let Some(index) = self.errand() else { return };
+        let (kind, payload) = match self.random.below(2) {
+            0 => (EventKind::SessionCompleted, r#"{"summary_normal":"Done."}"#),
+            _ => (
+                EventKind::SessionCancelled,
+                r#"{"cancelled_by":"user","summary_normal":"Stopped."}"#,
+            ),
+        };
+        if self.emit(index, kind, payload, true) {
+            self.errands[index].over = true;
+        }
+    }
+
+    /// The agent's program dies: it forgets everything, and its session is left alone.
+    pub(crate) fn agent_dies(&mut self) {
+        if let Some(index) = self.errand() {
+            self.note(|| format!("the agent of {} dies", self.errands[index].session));
+            self.errands[index].over = true;
+            self.errands[index].running.clear();
+        }
+    }
+
+    fn emit(&mut self, index: usize, kind: EventKind, payload: &str, ends: bool) -> bool {
+        let (session, agent) = (self.errands[index].session, self.errands[index].agent);
+        let cause = if ends { Cause::End(session) } else { Cause::Other };
+        let agent_is = &self.cast.everybody[agent];
+        let input = Input::Emit { agent: agent_is, session, type_name: kind.as_str(), payload };
+        let answer = self.handle_and(input, cause, |world, answer| {
+            world.oracle.touched(session, agent, answer);
+        });
+        matches!(answer, Some(Ok(_)))
+    }
+}

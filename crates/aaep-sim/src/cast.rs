@@ -1,0 +1,98 @@
+//! Who takes part, and what may be asked. Made once and shared by every schedule.
+
+use aaep_engine::{Principal, Role};
+
+/// Places in [`Cast::everybody`].
+pub(crate) const ANN_PHONE: usize = 0;
+pub(crate) const ANN_LAPTOP: usize = 1;
+pub(crate) const BOB_PHONE: usize = 2;
+pub(crate) const AUDITOR: usize = 3;
+pub(crate) const BANK: usize = 4;
+pub(crate) const COOK: usize = 5;
+/// Those who hold subscriptions; the bank's agent holds one to answer its own questions with.
+pub(crate) const LISTENERS: [usize; 5] = [ANN_PHONE, ANN_LAPTOP, BOB_PHONE, AUDITOR, BANK];
+
+/// Everybody in the world.
+pub(crate) struct Cast {
+    pub(crate) everybody: [Principal; 6],
+}
+
+impl Cast {
+    pub(crate) fn new() -> Self {
+        let person = |name, user| Principal::new(name, Role::AccessibilityConsumer, user);
+        Self {
+            everybody: [
+                person("ann's phone", "ann"),
+                person("ann's laptop", "ann"),
+                person("bob's phone", "bob"),
+                Principal::new("audit", Role::Auditor, "ann"),
+                Principal::new("bank", Role::Agent, "ann"),
+                Principal::new("cook", Role::Agent, "bob"),
+            ],
+        }
+    }
+}
+
+/// Whose device or agent it is: 0 is Ann, 1 is Bob.
+pub(crate) fn user_of(principal: usize) -> usize {
+    usize::from(matches!(principal, BOB_PHONE | COOK))
+}
+
+/// The oracle's own reading of decision D3: people answer, each for themselves.
+pub(crate) fn may_answer(principal: usize, user: usize) -> bool {
+    matches!(principal, ANN_PHONE | ANN_LAPTOP | BOB_PHONE) && user_of(principal) == user
+}
+
+/// Something that an agent may ask.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) confirmation: bool,
+    pub(crate) arguments: &'static str,
+    pub(crate) payload: &'static str,
+    pub(crate) timeout_millis: u64,
+    pub(crate) default_accept: bool,
+    pub(crate) irreversible: bool,
+}
+
+pub(crate) const TOOL: &str = "transfer_funds";
+
+macro_rules! asks {
+    ($arguments:literal, $seconds:literal, $default:literal, $flags:literal, $irreversible:literal) => {
+        Question {
+            confirmation: true,
+            arguments: $arguments,
+            payload: concat!(
+                r#"{"action":"Transfer "#,
+                $seconds,
+                r#"","consequence":"It leaves at once.","summary_normal":"Transfer?","timeout_seconds":"#,
+                $seconds,
+                r#","default_decision":""#,
+                $default,
+                r#"","#,
+                $flags,
+                "}"
+            ),
+            timeout_millis: $seconds * 1000,
+            default_accept: matches!($default.as_bytes(), b"accept"),
+            irreversible: $irreversible,
+        }
+    };
+}
+
+/// Two of them differ only in their words: consent is bound to tool and arguments.
+pub(crate) const QUESTIONS: [Question; 7] = [
+    asks!(r#"{"amount":"5"}"#, 300, "reject", r#""risk_level":"high","irreversible":true"#, true),
+    asks!(r#"{"amount":"5"}"#, 40, "reject", r#""risk_level":"high","irreversible":true"#, true),
+    asks!(r#"{"amount":"500"}"#, 20, "reject", r#""risk_level":"medium""#, true),
+    asks!(r#"{"amount": "5"}"#, 90, "reject", r#""reversibility":"irreversible""#, true),
+    asks!(r#"{"amount":"1"}"#, 30, "accept", r#""risk_level":"low","irreversible":false"#, false),
+    asks!(r#"{"amount":"2"}"#, 120, "reject", r#""risk_level":"low","irreversible":false"#, false),
+    Question {
+        confirmation: false,
+        arguments: "",
+        payload: r#"{"question":"Which account?","summary_normal":"Which account?","timeout_seconds":60}"#,
+        timeout_millis: 60_000,
+        default_accept: false,
+        irreversible: false,
+    },
+];

@@ -1,0 +1,77 @@
+//! Engines that lack one check each. If the simulator did not notice, it would prove nothing.
+
+use aaep_engine::Rules;
+
+use crate::Violation;
+use crate::cast::Cast;
+use crate::schedule::run_with;
+
+/// An engine with something missing.
+pub struct Mutant {
+    /// The invariant that it breaks.
+    pub invariant: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    hunt: fn(u64, u64) -> Option<Kill>,
+}
+
+/// How a mutant was found out.
+#[derive(Clone, Debug)]
+pub struct Kill {
+    /// After so many schedules.
+    pub schedules: u64,
+    /// The seed that did it.
+    pub seed: u64,
+    /// What was seen.
+    pub violation: Violation,
+}
+
+impl Mutant {
+    /// Runs schedules from this seed on until one notices, at most so many.
+    pub fn hunt(&self, seed: u64, at_most: u64) -> Option<Kill> {
+        (self.hunt)(seed, at_most)
+    }
+}
+
+fn hunt<R: Rules>(first: u64, at_most: u64) -> Option<Kill> {
+    let cast = Cast::new();
+    (0..at_most).find_map(|index| {
+        let seed = first.wrapping_add(index);
+        let violation = run_with::<R>(&cast, seed, false).violation?;
+        Some(Kill { schedules: index + 1, seed, violation })
+    })
+}
+
+macro_rules! mutants {
+    ($($name:ident, $invariant:literal, $about:literal: $($rule:ident),+;)+) => {
+        $(
+            struct $name;
+            impl Rules for $name {
+                $(const $rule: bool = false;)+
+            }
+        )+
+
+        /// Every mutant; at least one for each invariant that this engine can break.
+        pub const MUTANTS: &[Mutant] = &[
+            $(Mutant { invariant: $invariant, about: $about, hunt: hunt::<$name> },)+
+        ];
+    };
+}
+
+mutants! {
+    OtherArguments, "I1", "runs other arguments than were confirmed": CHECKS_DIGEST;
+    SpendsTwice, "I1", "spends one approval twice": SPENDS_ONCE;
+    SecondReplyCounts, "I2", "lets a second reply count": FIRST_REPLY_WINS;
+    ForgetsPending, "I3", "ends at a restart what was pending": RECOVERS_PENDING;
+    NeverOver, "I5", "goes on after the end of a session": NOTHING_AFTER_THE_END;
+    LateRepliesCount, "I7", "takes a reply after the deadline": CHECKS_DEADLINE;
+    SilenceIsYes, "I9", "takes silence for consent": SILENCE_IS_NO;
+    Hasty, "I10", "speaks before the record is durable": HOLDS_UNTIL_DURABLE;
+    AsksTwice, "I12", "asks twice for one action": ONE_PENDING_PER_ACTION;
+    LeavesRequests, "I13", "ends a session with requests open": ENDS_REQUESTS_WITH_SESSION;
+    AnybodyAnswers, "I15", "lets anybody answer": CHECKS_ENTITLEMENT;
+    AnyKind, "I6", "lets a yes answer a question": CHECKS_KIND;
+    ModifiedIsYes, "I17", "takes a yes to something else for a yes": MODIFIED_IS_NO;
+    KeepsQuiet, "I18", "does not show what became of a request": SHOWS_RESOLUTIONS;
+    StampsGoBack, "I19", "lets stamps go back": STAMPS_NEVER_DECREASE;
+}

@@ -1,0 +1,153 @@
+//! Events on their way to people, and what agents are told.
+
+use aaep_engine::{Emitted, Outcome};
+use aaep_types::{EventId, EventKind, Timestamp, ToolCallId};
+
+use super::Oracle;
+
+/// The text value of the first member with this name; our own events have no tricks in them.
+fn text<'e>(json: &'e str, name: &str) -> Option<&'e str> {
+    let at = json.find(name)? + name.len();
+    json.get(at..)?.split('"').next()
+}
+
+/// The number in an id.
+fn bits(id: &str) -> Option<u128> {
+    u128::from_str_radix(id.split_once('_')?.1, 16).ok()
+}
+
+impl Oracle {
+    pub(crate) fn event(&mut self, event: &Emitted) {
+        self.events += 1;
+        self.order(event);
+        match event.kind {
+            Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
+                self.announced(event);
+            }
+            Some(EventKind::StateChanged) => self.shown(event),
+            Some(EventKind::ToolInvoked) => self.tool_invoked(event),
+            Some(EventKind::ToolCompleted) => self.tool_completed(event),
+            Some(kind) if kind.is_terminal() => self.terminal(event),
+            _ => {}
+        }
+    }
+
+    /// I5, I19: one start, one end, numbers and stamps that only grow.
+    fn order(&mut self, event: &Emitted) {
+        let durable = self.durable;
+        let stamp = text(&event.json, "\"timestamp\":\"").and_then(|t| Timestamp::parse(t).ok());
+        let stamp = stamp.map_or(i64::MAX, |stamp| stamp.as_micros());
+        let starts = event.kind == Some(EventKind::SessionStarted);
+        let Some(session) = self.sessions.get_mut(&event.session) else {
+            return self.violated("I5", "an event of a session that nobody opened".into());
+        };
+        let in_order = session.last_number.is_none_or(|last| last < event.number);
+        let first_or_later = session.told_start != starts;
+        let over = session.told_end;
+        let forgotten = std::mem::take(&mut session.stamps_forgotten);
+        let stamped = forgotten || session.last_stamp <= stamp;
+        let recorded = (1..=durable).contains(&session.opened);
+        session.last_number = Some(event.number);
+        session.last_stamp = stamp;
+        session.told_start = true;
+        self.demand(first_or_later, "I5", || "a session starts once, before all else".into());
+        self.demand(!over, "I5", || "something followed the end of a session".into());
+        self.demand(in_order, "I19", || format!("number {} was used before", event.number));
+        self.demand(stamped, "I19", || "a stamp went back".into());
+        self.demand(recorded, "I10", || "a session was shown before it was durable".into());
+    }
+
+    /// I10, I25: a request leaves after its record, with a token of its own.
+    fn announced(&mut self, event: &Emitted) {
+        let token = text(&event.json, "\"reply_token\":\"").and_then(bits);
+        let Some(token) = token else {
+            return self.violated("I25", "a request without a token".into());
+        };
+        let first_in = *self.tokens.entry(token).or_insert(event.event);
+        self.demand(first_in == event.event, "I25", || "a token was used again".into());
+        let stamp = text(&event.json, "\"timestamp\":\"").and_then(|t| Timestamp::parse(t).ok());
+        let durable = self.durable;
+        let Some(request) = self.requests.get_mut(&event.event) else {
+            return self.violated("I3", "a request that nobody made was shown".into());
+        };
+        request.announced = true;
+        request.stamp = stamp.map_or(0, |stamp| stamp.as_micros());
+        let recorded = (1..=durable).contains(&request.asked);
+        self.demand(recorded, "I10", || "a request was shown before it was durable".into());
+    }
+
+    /// I2, I10, I18: a resolution is shown after its record, and always the same.
+    fn shown(&mut self, event: &Emitted) {
+        let Some(named) = text(&event.json, "\"request_event_id\":\"") else { return };
+        let outcome = text(&event.json, "\"outcome\":\"").unwrap_or_default();
+        let Some(number) = EventId::parse(named).ok().and_then(|id| bits(id.as_str())) else {
+            return self.violated("I18", "an outcome that names no request".into());
+        };
+        let outcomes = [
+            Outcome::Accepted,
+            Outcome::Rejected,
+            Outcome::TimedOut,
+            Outcome::Cancelled,
+            Outcome::Superseded,
+        ];
+        let outcome = outcomes.into_iter().find(|known| known.as_str() == outcome);
+        self.tell(number, |known| Some(known) == outcome, "an outcome was shown");
+        if let Some(request) = self.requests.get_mut(&number) {
+            request.shown = true;
+        }
+    }
+
+    /// Somebody learns the outcome of a request.
+    pub(super) fn tell(&mut self, number: u128, same: impl Fn(Outcome) -> bool, what: &str) {
+        let durable = self.durable;
+        let Some(request) = self.requests.get_mut(&number) else {
+            return self.violated("I3", format!("{what} for a request that nobody made"));
+        };
+        let Some(resolved) = request.resolved else {
+            return self.violated("I2", format!("{what} for a request that waits"));
+        };
+        let before = request.told.replace((resolved.outcome, resolved.runs));
+        let agrees = before.is_none_or(|before| before == (resolved.outcome, resolved.runs));
+        self.demand(resolved.record <= durable, "I10", || format!("{what} before it was durable"));
+        self.demand(same(resolved.outcome) && agrees, "I2", || format!("{what} that is another"));
+    }
+
+    /// I1: an irreversible call rests on a durable accept that was not spent before.
+    fn tool_invoked(&mut self, event: &Emitted) {
+        let call = text(&event.json, "\"tool_call_id\":\"").and_then(|c| ToolCallId::parse(c).ok());
+        let irreversible = event.json.contains("\"irreversible\":true");
+        let durable = self.durable;
+        let known = call.and_then(|call| self.calls.get_mut(&call));
+        let Some(known) = known else {
+            return self.demand(!irreversible, "I1", || "irreversible, and nobody agreed".into());
+        };
+        let again = std::mem::replace(&mut known.announced, true);
+        let (request, record) = (known.request, known.record);
+        self.demand(!again, "I1", || "one call was announced twice".into());
+        self.demand(record <= durable, "I10", || "a call was shown before it was durable".into());
+        let durably = self.requests.get(&request).and_then(|request| request.resolved);
+        let accepted = durably.is_some_and(|r| r.runs && r.record <= durable);
+        self.demand(accepted, "I1", || "invoked without a durable accept".into());
+    }
+
+    fn tool_completed(&mut self, event: &Emitted) {
+        let call = text(&event.json, "\"tool_call_id\":\"").and_then(|c| ToolCallId::parse(c).ok());
+        if let Some(call) = call.and_then(|call| self.calls.get_mut(&call)) {
+            call.completed = true;
+        }
+    }
+
+    /// I5, I11, I13: before the end everything else has ended, and people know how.
+    fn terminal(&mut self, event: &Emitted) {
+        let (id, durable) = (event.session, self.durable);
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.told_end = true;
+        let recorded = session.ended.is_some_and(|record| record <= durable);
+        self.demand(recorded, "I10", || "an end was shown before it was durable".into());
+        let alive = self.requests.values().any(|r| r.session == id && r.waits());
+        self.demand(!alive, "I13", || "a session ended with a token still alive".into());
+        let open = |call: &super::Call| call.session == id && !call.completed && call.announced;
+        let unknown = self.calls.values().any(open);
+        self.demand(!unknown, "I11", || "nobody was told that a call's outcome is unknown".into());
+    }
+}

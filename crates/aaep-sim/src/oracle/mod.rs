@@ -1,0 +1,186 @@
+//! What really happened, kept by somebody who does not trust the engine. The oracle is told what
+//! went in and what came out; it knows who said yes, in time, to what, and compares.
+
+mod events;
+mod facts;
+mod listening;
+mod outputs;
+mod records;
+mod replies;
+mod restart;
+
+use std::collections::BTreeMap;
+
+use aaep_engine::Outcome;
+use aaep_types::{SessionId, ToolCallId};
+
+pub(crate) use facts::{Call, Request, Session};
+pub(crate) use listening::{Line, Listener};
+pub(crate) use replies::{Reply, Said};
+
+/// An invariant that did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Its id.
+    pub invariant: &'static str,
+    /// What was seen.
+    pub text: String,
+}
+
+/// Why the engine was called: what it does must follow from this, or from the time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cause {
+    /// Nothing that ends a request by itself.
+    Other,
+    Reply(Verdict),
+    Withdraw(u128),
+    End(SessionId),
+    Recovery {
+        trusted: bool,
+    },
+}
+
+/// What a reply is worth, in the oracle's own judgement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verdict {
+    pub(crate) request: Option<u128>,
+    /// What has to become of the request; nothing, if the reply does not count.
+    pub(crate) outcome: Option<(Outcome, bool)>,
+    /// Whether the engine has to take it; where two readings are lawful it may.
+    pub(crate) surely: bool,
+    /// The invariant that is broken if it counts all the same.
+    pub(crate) otherwise: &'static str,
+}
+
+/// The oracle.
+#[derive(Debug, Default)]
+pub(crate) struct Oracle {
+    pub(crate) requests: BTreeMap<u128, Request>,
+    pub(crate) sessions: BTreeMap<SessionId, Session>,
+    /// Which event a token was first seen in.
+    pub(crate) tokens: BTreeMap<u128, u128>,
+    pub(crate) calls: BTreeMap<ToolCallId, Call>,
+    /// For each message its record, and whether it was answered.
+    messages: BTreeMap<u64, (u64, bool)>,
+    pub(crate) listeners: Vec<Listener>,
+    /// Records that the disk has promised to keep.
+    pub(crate) durable: u64,
+    /// Records that the engine was told to be durable.
+    pub(crate) told_durable: u64,
+    /// The last record that the engine handed out.
+    pub(crate) last_record: u64,
+    pub(crate) now: u64,
+    pub(crate) journal_down: bool,
+    restarted_at: Option<u64>,
+    cause: Option<Cause>,
+    /// A sign of life; it counts once everything that was due before it is done.
+    alive: Option<SessionId>,
+    /// Whether a timer was due, so that more may happen than the input explains.
+    timers_due: bool,
+    /// What came out in this step.
+    appended: u32,
+    events: u32,
+    pub(crate) violation: Option<Violation>,
+}
+
+impl Oracle {
+    /// Only the first is kept: later ones are mostly its consequences.
+    pub(crate) fn violated(&mut self, invariant: &'static str, text: String) {
+        if self.violation.is_none() {
+            self.violation = Some(Violation { invariant, text });
+        }
+    }
+
+    pub(crate) fn demand(
+        &mut self,
+        holds: bool,
+        invariant: &'static str,
+        text: impl FnOnce() -> String,
+    ) {
+        if !holds {
+            self.violated(invariant, text());
+        }
+    }
+
+    /// The engine is about to be called.
+    pub(crate) fn begin(&mut self, cause: Cause, now: u64, timers_due: bool) {
+        self.cause = Some(cause);
+        self.now = now;
+        self.timers_due = timers_due;
+        self.appended = 0;
+        self.events = 0;
+    }
+
+    /// The engine was called and everything that came out was carried out.
+    pub(crate) fn end(&mut self) {
+        match self.cause.take() {
+            Some(Cause::Reply(verdict)) => self.end_reply(verdict),
+            Some(Cause::Withdraw(_) | Cause::End(_) | Cause::Recovery { .. } | Cause::Other)
+            | None => {}
+        }
+        if let Some(session) = self.alive.take().and_then(|id| self.sessions.get_mut(&id)) {
+            session.touched = self.now;
+        }
+        self.check_waits();
+        self.check_shown();
+    }
+
+    /// I6: a reply that does not count leaves one record and nothing else that anybody could see.
+    fn end_reply(&mut self, verdict: Verdict) {
+        self.demand(self.appended >= 1, "I6", || "a reply left no record".into());
+        if verdict.outcome.is_none() && !self.timers_due {
+            self.demand(self.appended == 1 && self.events == 0, "I6", || {
+                "a reply that does not count was followed by something".into()
+            });
+        }
+        let Some(number) = verdict.request.filter(|_| verdict.outcome.is_some() && verdict.surely)
+        else {
+            return;
+        };
+        let resolved = self.requests.get(&number).is_some_and(|r| r.resolved.is_some());
+        self.demand(resolved, "I7", || "an answer that came in time was not taken".into());
+    }
+
+    /// I7, I14, I27: the engine has just been told the time, so nothing is overdue.
+    fn check_waits(&mut self) {
+        let now = self.now;
+        let mut broken = None;
+        for request in self.requests.values().filter(|request| request.waits()) {
+            if now >= request.deadline {
+                broken = Some(("I7", "a request waits past its deadline"));
+            } else if self.should_have_ended(request) {
+                broken = Some(("I14", "a request waits although nobody who could answer is left"));
+            }
+        }
+        if let Some((invariant, text)) = broken {
+            self.violated(invariant, text.into());
+        }
+    }
+
+    /// I18: what is durable is shown as soon as the outputs are drained.
+    fn check_shown(&mut self) {
+        let durable = self.told_durable;
+        let hidden = self.requests.values().any(|request| {
+            request.announced
+                && !request.shown
+                && request.resolved.is_some_and(|resolved| resolved.record <= durable)
+                && self.sessions.get(&request.session).is_some_and(|s| !s.told_end)
+        });
+        self.demand(!hidden, "I18", || "a resolution was never shown".into());
+    }
+
+    /// Faults have stopped and all the time has passed: what must be true in the end.
+    pub(crate) fn at_rest(&mut self) {
+        let waiting = self.requests.values().any(Request::waits);
+        self.demand(!waiting, "I27", || "a request is still open after its deadline".into());
+        let unshown = self.requests.values().any(|request| {
+            request.announced
+                && !request.shown
+                && request.resolved.is_some()
+                && self.sessions.get(&request.session).is_some_and(|s| !s.told_end)
+        });
+        self.demand(!unshown, "I18", || "a restart swallowed a resolution".into());
+        let unanswered = self.messages.values().any(|(_, noted)| !noted);
+        self.demand(!unanswered, "I6", || "a reply was never answered".into());
+    }
+}

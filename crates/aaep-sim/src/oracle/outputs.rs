@@ -1,0 +1,108 @@
+//! What agents are told: decisions, and actions given back to run.
+
+use aaep_engine::{Answer, Blame, Outcome, Refusal};
+use aaep_types::ToolCallId;
+
+use super::{Oracle, Request, Session};
+use crate::cast::Question;
+use aaep_types::SessionId;
+
+impl Oracle {
+    /// An agent opened a session.
+    pub(crate) fn opened(&mut self, id: SessionId, agent: usize, lease: u64) {
+        let session = Session {
+            agent,
+            user: crate::cast::user_of(agent),
+            opened: 0,
+            ended: None,
+            lease,
+            touched: self.now,
+            told_start: false,
+            told_end: false,
+            last_number: None,
+            last_stamp: i64::MIN,
+            stamps_forgotten: false,
+        };
+        self.sessions.insert(id, session);
+    }
+
+    /// An agent asked something, and the engine took it.
+    pub(crate) fn waiting(
+        &mut self,
+        number: u128,
+        session: SessionId,
+        question: &'static Question,
+    ) {
+        let user = self.sessions.get(&session).map_or(0, |session| session.user);
+        let request = Request {
+            session,
+            user,
+            question,
+            deadline: self.now + question.timeout_millis,
+            stamp: 0,
+            asked: 0,
+            announced: false,
+            resolved: None,
+            told: None,
+            shown: false,
+            invoked: None,
+            granted: false,
+            heard_by_replier: false,
+            heard_in_this_boot: false,
+        };
+        let reused = self.requests.insert(number, request).is_some();
+        self.demand(!reused, "I25", || "an event id was used again".into());
+    }
+
+    /// An agent asked again, and was given a request that waits.
+    pub(crate) fn waiting_already(&mut self, number: u128, question: &'static Question) {
+        let same = self.requests.get(&number).is_some_and(|request| {
+            request.waits() && request.question.arguments == question.arguments
+        });
+        self.demand(same, "I12", || "the request that waits is another one".into());
+    }
+
+    /// The agent of a session showed a sign of life.
+    pub(crate) fn touched(
+        &mut self,
+        session: SessionId,
+        agent: usize,
+        answer: &Result<Answer, Refusal>,
+    ) {
+        if matches!(answer, Err(refusal) if refusal.blame == Blame::NotYours) {
+            return;
+        }
+        let theirs = self.sessions.get(&session).is_some_and(|session| session.agent == agent);
+        self.alive = Some(session).filter(|_| theirs);
+    }
+
+    /// The agent learns what became of its request.
+    pub(crate) fn decided(&mut self, number: u128, outcome: Outcome, runs: bool) {
+        let same_runs = self.requests.get(&number).and_then(|r| r.resolved).map(|r| r.runs);
+        self.tell(number, |known| known == outcome, "a decision was told");
+        self.demand(same_runs == Some(runs), "I2", || "the agent was told otherwise".into());
+        let seen = self.requests.get(&number).is_some_and(|request| {
+            request.shown || self.sessions.get(&request.session).is_none_or(|s| s.told_end)
+        });
+        self.demand(seen, "I18", || "the agent knows an outcome that people do not".into());
+    }
+
+    /// I1: the action is given back once, as it was confirmed, after `tool.invoked`.
+    pub(crate) fn granted(&mut self, number: u128, call: ToolCallId, arguments: &str) {
+        let announced = self.calls.get(&call).is_some_and(|c| c.announced && c.request == number);
+        let Some(request) = self.requests.get_mut(&number) else {
+            return self.violated("I1", "something was granted that nobody asked for".into());
+        };
+        let again = std::mem::replace(&mut request.granted, true);
+        let (question, resolved) = (request.question, request.resolved);
+        let person = resolved.is_some_and(|resolved| resolved.outcome == Outcome::Accepted);
+        let durable = resolved.is_some_and(|resolved| resolved.record <= self.durable);
+        self.demand(announced, "I1", || "granted before tool.invoked".into());
+        self.demand(!again, "I1", || "granted twice".into());
+        self.demand(arguments == question.arguments, "I1", || {
+            "other arguments than confirmed".into()
+        });
+        self.demand(durable, "I1", || "granted before the accept was durable".into());
+        self.demand(person || !question.irreversible, "I9", || "granted without a yes".into());
+    }
+}

@@ -1,0 +1,179 @@
+//! What comes from the other side: people who answer, and others who try to.
+
+use aaep_engine::{Input, Rules};
+use aaep_types::{SubscriptionId, Timestamp};
+
+use crate::cast::{LISTENERS, may_answer};
+use crate::oracle::{Cause, Line, Reply, Said};
+use crate::world::World;
+
+impl<R: Rules> World<'_, R> {
+    /// Somebody connects, or comes back.
+    pub(crate) fn join(&mut self, index: usize) {
+        let listener = &mut self.oracle.listeners[index];
+        listener.confirms = true;
+        listener.clarifies = true;
+        self.tell_terms(index);
+    }
+
+    fn tell_terms(&mut self, index: usize) {
+        if self.engine.is_none() {
+            return;
+        }
+        let listener = &mut self.oracle.listeners[index];
+        listener.line = Line::Live;
+        let input = Input::Joined {
+            peer: &self.cast.everybody[listener.principal],
+            subscription: listener.id,
+            confirms: listener.confirms,
+            clarifies: listener.clarifies,
+        };
+        self.oracle.note_repliers();
+        self.handle(input, Cause::Other);
+    }
+
+    pub(crate) fn person_joins(&mut self) {
+        let index = self.random.below(LISTENERS.len());
+        if self.oracle.listeners[index].line != Line::Live {
+            self.join(index);
+        }
+    }
+
+    /// The line breaks, or somebody closes it.
+    pub(crate) fn person_goes(&mut self) {
+        let index = self.random.below(LISTENERS.len());
+        let leaves = self.random.one_in(3);
+        if self.engine.is_none() || self.oracle.listeners[index].line != Line::Live {
+            return;
+        }
+        let listener = &mut self.oracle.listeners[index];
+        let (now, subscription) = (self.clocks.passed, listener.id);
+        listener.line = if leaves { Line::Closed(now) } else { Line::Lost(now) };
+        let input =
+            if leaves { Input::Left { subscription } } else { Input::Lost { subscription } };
+        self.handle(input, Cause::Other);
+    }
+
+    /// I16: somebody gives up the right to answer, or asks for it back.
+    pub(crate) fn person_renegotiates(&mut self) {
+        let index = self.random.below(LISTENERS.len());
+        let listener = &mut self.oracle.listeners[index];
+        if listener.line == Line::Live {
+            listener.confirms = !listener.confirms;
+            self.tell_terms(index);
+        }
+    }
+
+    /// A person answers something that was asked; it may take a while to arrive, or never do.
+    pub(crate) fn person_answers(&mut self) {
+        let Some(&prompt) = self.random.pick(&self.prompts) else { return };
+        let mut able =
+            self.oracle.listeners.iter().filter(|l| may_answer(l.principal, prompt.user));
+        let Some(listener) = (if self.random.one_in(3) { able.nth(1) } else { able.next() }) else {
+            return;
+        };
+        let said = match (prompt.confirmation, self.random.below(8)) {
+            (false, _) => Said::Answer,
+            (true, 0) => Said::AcceptModified,
+            (true, 1 | 2) => Said::Reject,
+            (true, _) => Said::Accept,
+        };
+        let (peer, subscription) = (listener.principal, listener.id);
+        let stamp = self.clocks.now().wall;
+        let reply = Reply { peer, subscription, token: prompt.token, said, stamp };
+        match self.random.below(12) {
+            0 => self.note(|| "a reply is lost".into()),
+            1 | 2 => self.fly(reply, 60_000),
+            3 => self.fly(reply, 400_000),
+            4 => {
+                self.send(reply);
+                self.fly(reply, 30_000);
+            }
+            _ => self.send(reply),
+        }
+        if self.captured.len() < 16 {
+            self.captured.push(reply);
+        }
+    }
+
+    fn fly(&mut self, reply: Reply, at_most: usize) {
+        let arrives = self.clocks.passed + self.random.below(at_most) as u64;
+        self.flying.push((arrives, reply));
+    }
+
+    /// Replies that have been on their way arrive, in any order.
+    pub(crate) fn land(&mut self) {
+        let now = self.clocks.passed;
+        while let Some(index) = self.flying.iter().position(|(at, _)| *at <= now) {
+            let (_, reply) = self.flying.swap_remove(index);
+            self.send(reply);
+        }
+    }
+
+    /// A reply that must not count, or one that was heard before.
+    pub(crate) fn attacker_answers(&mut self) {
+        let Some(&prompt) = self.random.pick(&self.prompts) else { return };
+        let listener = self.random.below(LISTENERS.len());
+        let listener = &self.oracle.listeners[listener];
+        let mut reply = Reply {
+            peer: listener.principal,
+            subscription: listener.id,
+            token: prompt.token,
+            said: Said::Accept,
+            stamp: self.clocks.now().wall,
+        };
+        match self.random.below(8) {
+            0 => reply.token = self.random.bits(),
+            1 => reply.subscription = SubscriptionId::from_bits(1 + self.random.below(6) as u128),
+            2 => reply.peer = self.random.below(6),
+            3 => reply.said = if prompt.confirmation { Said::Answer } else { Said::Accept },
+            4 => {
+                let off_by = (self.random.below(2_000_000) as i64 - 1_000_000) * 1000;
+                let stamp = Timestamp::from_millis(reply.stamp.as_millis() + off_by);
+                reply.stamp = stamp.unwrap_or(reply.stamp);
+                reply.said = if self.random.one_in(2) { Said::Reject } else { Said::Accept };
+            }
+            5 | 6 => reply = self.random.pick(&self.captured).copied().unwrap_or(reply),
+            _ => {}
+        }
+        self.send(reply);
+    }
+
+    /// Bytes that are no reply are refused, and nothing happens.
+    pub(crate) fn attacker_babbles(&mut self) {
+        let junk: &[u8] = [
+            &b"{"[..],
+            br#"{"type":"confirmation.reply","decision":"reject","decision":"accept"}"#,
+            b"\xff\xfe",
+            br#"{"type":"confirmation.reply"}"#,
+        ][self.random.below(4)];
+        let peer = &self.cast.everybody[self.random.below(6)];
+        self.calls += 1;
+        let answer =
+            self.handle(Input::Message { peer, bytes: junk, call: self.calls }, Cause::Other);
+        if matches!(answer, Some(Ok(_))) {
+            self.oracle.violated("I6", "bytes that are no message were taken".into());
+        }
+    }
+
+    pub(crate) fn send(&mut self, reply: Reply) {
+        if self.engine.is_none() {
+            return;
+        }
+        self.calls += 1;
+        let call = self.calls;
+        let verdict = self.oracle.judge(&reply, self.clocks.passed);
+        self.note(|| format!("{reply:?} is worth {verdict:?}"));
+        self.oracle.sent(call);
+        let peer = &self.cast.everybody[reply.peer];
+        let bytes = reply.message();
+        let input = Input::Message { peer, bytes: bytes.as_bytes(), call };
+        let answer = self.handle_and(input, Cause::Reply(verdict), |world, _| {
+            world.drain();
+            world.oracle.taken(call);
+        });
+        if matches!(answer, Some(Err(_))) {
+            self.oracle.violated("I6", "a well-formed reply was refused".into());
+        }
+    }
+}

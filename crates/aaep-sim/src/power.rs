@@ -1,0 +1,69 @@
+//! Crashes, and what the disk makes of them.
+
+use aaep_engine::{ClockTrust, Engine, Input, Limits, Rules, Secrets};
+
+use crate::disk::Fate;
+use crate::oracle::Cause;
+use crate::world::World;
+
+impl<R: Rules> World<'_, R> {
+    /// The hub goes down. Half of the time the power goes too; then what was not synced is at the
+    /// mercy of the disk.
+    pub(crate) fn crash(&mut self) {
+        let power = self.disk.failing || self.random.one_in(2);
+        self.note(|| if power { "power loss" } else { "killed" }.into());
+        self.stop();
+        if power {
+            let random = &mut self.random;
+            self.disk.lose_power(|_, length| match random.below(6) {
+                0 | 1 => Fate::Kept,
+                2 => Fate::Flipped(random.below(length * 8)),
+                3 => Fate::Torn(random.below(length + 1)),
+                _ => Fate::Lost,
+            });
+            self.clocks.reboot();
+        }
+    }
+
+    /// Everything that the hub had in memory is gone.
+    pub(crate) fn stop(&mut self) {
+        self.engine = None;
+        self.crash_in = None;
+        self.unwritten.clear();
+        self.disk.failing = false;
+        self.disk.full = false;
+    }
+
+    /// The hub starts again from what the disk kept.
+    pub(crate) fn restart(&mut self) {
+        let Ok(tail) = self.disk.open() else {
+            // Only a disk that broke its promise gets here: nothing is started from it.
+            return self.note(|| "the journal is damaged; nothing was started".into());
+        };
+        // What is about to be believed must be durable first.
+        if self.disk.sync().is_err() {
+            return self.crash();
+        }
+        let trusted = !self.clocks.jumped && !self.random.one_in(6);
+        let trust = if trusted { ClockTrust::Trusted } else { ClockTrust::Doubtful };
+        self.note(|| format!("starts with {} records, clock {trust:?}", tail.ends.len()));
+        let secrets = Secrets { seed: self.random.bytes(), token_key: self.token_key };
+        let now = self.clocks.now();
+        let records = tail.records(self.disk.contents());
+        let recovered = Engine::recover(secrets, Limits::default(), records, trust, now);
+        let Ok(engine) = recovered else {
+            return self.oracle.violated("I3", "records that are whole were refused".into());
+        };
+        self.witness.clock_may_step_back |= !trusted;
+        self.ends = tail.ends;
+        self.oracle.begin(Cause::Recovery { trusted }, self.clocks.passed, false);
+        self.oracle.restarted(self.ends.len() as u64, trusted);
+        self.oracle.compare(&engine, trusted);
+        self.engine = Some(engine);
+        if self.random.one_in(8) {
+            self.crash_in = Some(self.random.below(4));
+        }
+        self.drain();
+        self.handle(Input::Tick, Cause::Other);
+    }
+}

@@ -1,0 +1,75 @@
+//! One view of the stream, judged by the conformance checker, which shares nothing with the engine.
+//! Every other schedule it is a view in which nothing is lost; otherwise messages are lost and
+//! doubled on the way, as on a line that breaks and is resumed. Transports keep the order.
+
+use aaep_conformance::stream::{Checker, Finding, Options, Weight};
+use aaep_engine::Emitted;
+use aaep_types::EventKind;
+
+use crate::oracle::Oracle;
+use crate::random::Random;
+
+pub(crate) struct Witness {
+    checker: Checker,
+    found: Vec<Finding>,
+    line: u64,
+    lossy: bool,
+    last: Option<std::sync::Arc<str>>,
+    /// The stamps of events between two records are not durable: after a restart under a clock that
+    /// was set back they may go back once.
+    pub(crate) clock_may_step_back: bool,
+}
+
+impl Witness {
+    pub(crate) fn new(random: &mut Random) -> Self {
+        Self {
+            checker: Checker::new(Options::default()),
+            found: Vec::new(),
+            line: 0,
+            lossy: random.one_in(2),
+            last: None,
+            clock_may_step_back: false,
+        }
+    }
+
+    pub(crate) fn hear(&mut self, event: &Emitted, random: &mut Random, oracle: &mut Oracle) {
+        let copies = match random.below(16) {
+            0 if self.lossy && event.kind != Some(EventKind::SessionStarted) => 0,
+            1 if self.lossy => 2,
+            _ => 1,
+        };
+        for _ in 0..copies {
+            self.judge(&event.json, oracle);
+        }
+        // A line that is resumed repeats what came last.
+        if let Some(again) = self.last.take().filter(|_| copies == 2) {
+            self.judge(&again, oracle);
+        }
+        self.last = Some(event.json.clone()).filter(|_| copies > 0);
+    }
+
+    fn judge(&mut self, json: &str, oracle: &mut Oracle) {
+        self.line += 1;
+        self.checker.message(self.line, json.as_bytes(), &mut self.found);
+        for finding in self.found.drain(..) {
+            let excused = self.clock_may_step_back && finding.rule.id == "E10";
+            if finding.weight == Weight::Error && !excused {
+                oracle.violated(invariant_of(finding.rule.id), finding.to_string());
+            }
+        }
+    }
+}
+
+/// The invariant that a rule of streams belongs to.
+fn invariant_of(rule: &str) -> &'static str {
+    match rule {
+        "T1" | "E8" => "I5",
+        "T11" | "T12" | "C1" | "C2" => "I1",
+        "T15" => "I11",
+        "C6" => "I25",
+        "C14" | "C23" | "D30" => "I18",
+        "C15" => "I9",
+        "C24" => "I13",
+        _ => "I19",
+    }
+}

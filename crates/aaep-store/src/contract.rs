@@ -1,0 +1,76 @@
+//! The tests that every journal has to pass. They panic at the first broken promise; they are meant
+//! for the tests of a store and for nothing else.
+#![allow(clippy::unwrap_used, clippy::panic)] // a failing test panics
+
+use aaep_engine::Record;
+
+use crate::journal::{Entry, Fault, Journal};
+
+/// A batch of real records with these numbers.
+pub fn batch(numbers: impl IntoIterator<Item = u64>) -> Vec<Entry> {
+    let entry = |number: u64| {
+        let session = format!("sess_{number}").into();
+        Entry { number, bytes: Record::Ended { session }.encode(number) }
+    };
+    numbers.into_iter().map(entry).collect()
+}
+
+fn bytes(batch: &[Entry]) -> Vec<Vec<u8>> {
+    batch.iter().map(|entry| entry.bytes.clone()).collect()
+}
+
+/// What every journal promises. `make` gives an empty one each time.
+pub fn journal_contract<J: Journal>(mut make: impl FnMut() -> J) {
+    an_empty_journal_reads_as_nothing(&mut make());
+    what_was_appended_is_read_back_in_order(&mut make());
+    reading_changes_nothing(&mut make());
+    a_record_out_of_turn_is_refused_and_nothing_is_kept(&mut make());
+}
+
+/// What a journal promises once it is full. `make` gives one that is full after less than 100
+/// records of [`batch`].
+pub fn full_journal_contract<J: Journal>(mut make: impl FnMut() -> J) {
+    let mut journal = make();
+    let mut kept = Vec::new();
+    for number in 1..=100 {
+        let one = batch([number]);
+        match journal.append(&one) {
+            Ok(()) => kept.extend(bytes(&one)),
+            Err(Fault::Full) => break,
+            Err(other) => panic!("a full journal says so, not {other:?}"),
+        }
+    }
+    assert!(kept.len() < 100, "the journal never got full");
+    let next = kept.len() as u64 + 1;
+    assert_eq!(journal.append(&batch(next..next + 50)), Err(Fault::Full));
+    assert_eq!(journal.read().unwrap(), kept, "a batch that did not fit left something behind");
+}
+
+fn an_empty_journal_reads_as_nothing(journal: &mut impl Journal) {
+    assert!(journal.read().unwrap().is_empty());
+    journal.append(&[]).unwrap();
+    assert!(journal.read().unwrap().is_empty());
+}
+
+fn what_was_appended_is_read_back_in_order(journal: &mut impl Journal) {
+    let (first, second) = (batch(1..=3), batch(4..=4));
+    journal.append(&first).unwrap();
+    journal.append(&second).unwrap();
+    assert_eq!(journal.read().unwrap(), [bytes(&first), bytes(&second)].concat());
+}
+
+fn reading_changes_nothing(journal: &mut impl Journal) {
+    journal.append(&batch(1..=2)).unwrap();
+    let once = journal.read().unwrap();
+    assert_eq!(journal.read().unwrap(), once);
+    journal.append(&batch(3..=3)).unwrap();
+    assert_eq!(journal.read().unwrap()[..2], once[..]);
+}
+
+fn a_record_out_of_turn_is_refused_and_nothing_is_kept(journal: &mut impl Journal) {
+    assert_eq!(journal.append(&batch([2])), Err(Fault::OutOfTurn { expected: 1 }));
+    assert_eq!(journal.append(&batch([1, 3])), Err(Fault::OutOfTurn { expected: 2 }));
+    assert!(journal.read().unwrap().is_empty());
+    journal.append(&batch([1])).unwrap();
+    assert_eq!(journal.append(&batch([1])), Err(Fault::OutOfTurn { expected: 2 }));
+}

@@ -1,0 +1,64 @@
+//! The contract between the engine's records and whatever keeps them.
+
+use std::fmt;
+
+/// One record on its way to the journal, as `Output::Append` gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its number; the first is 1, and they follow each other.
+    pub number: u64,
+    /// The record, encoded and checksummed by the engine.
+    pub bytes: Vec<u8>,
+}
+
+/// Why records were not made durable, or cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// There is no room. Nothing of the batch was kept; it may be offered again.
+    Full,
+    /// Writing or syncing failed. Nobody knows what was kept: start again from what is there.
+    Failed,
+    /// A record that had been made durable is damaged. Nothing may be started from this journal.
+    Damaged {
+        /// Which one, counted from 0.
+        index: usize,
+    },
+    /// The caller offered a record out of turn.
+    OutOfTurn {
+        /// The number that would have been next.
+        expected: u64,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Full => f.write_str(
+                "The journal is full. Nothing was kept; make room, then the same records can be written.",
+            ),
+            Fault::Failed => f.write_str(
+                "Writing the journal failed. What was durable before is kept; start again from it.",
+            ),
+            Fault::Damaged { index } => write!(
+                f,
+                "Record {index} of the journal was changed after it was written. Nothing was started; restore the journal from a copy.",
+            ),
+            Fault::OutOfTurn { expected } => {
+                write!(f, "The next record has the number {expected}. Nothing was kept.")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Keeps records durably and in order.
+pub trait Journal {
+    /// Makes a batch durable, all of it or, if there is no room, nothing. Every number has its turn.
+    fn append(&mut self, batch: &[Entry]) -> Result<(), Fault>;
+
+    /// Everything that is durable, in order. What this returned once it returns for ever: a journal
+    /// that reads records which a crash may still take away makes them durable first.
+    fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault>;
+}

@@ -1,0 +1,64 @@
+//! A journal that lasts as long as the program.
+
+use crate::journal::{Entry, Fault, Journal};
+
+/// A journal in memory, with a bound.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    records: Vec<Vec<u8>>,
+    bytes: usize,
+    max_bytes: usize,
+}
+
+impl Memory {
+    /// What a journal in memory holds at most, unless told otherwise.
+    pub const MAX_BYTES: usize = 256 * 1024 * 1024;
+
+    /// An empty journal that holds at most so many bytes.
+    pub fn with_room_for(max_bytes: usize) -> Self {
+        Self { records: Vec::new(), bytes: 0, max_bytes }
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::with_room_for(Self::MAX_BYTES)
+    }
+}
+
+impl Journal for Memory {
+    fn append(&mut self, batch: &[Entry]) -> Result<(), Fault> {
+        let next = self.records.len() as u64 + 1;
+        for (expected, entry) in (next..).zip(batch) {
+            if entry.number != expected {
+                return Err(Fault::OutOfTurn { expected });
+            }
+        }
+        let more: usize = batch.iter().map(|entry| entry.bytes.len()).sum();
+        if self.bytes + more > self.max_bytes {
+            return Err(Fault::Full);
+        }
+        self.bytes += more;
+        self.records.extend(batch.iter().map(|entry| entry.bytes.clone()));
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault> {
+        Ok(self.records.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_in_memory_keeps_the_contract() {
+        crate::contract::journal_contract(Memory::default);
+    }
+
+    #[test]
+    fn a_full_journal_keeps_what_it_has_and_nothing_of_the_batch() {
+        crate::contract::full_journal_contract(|| Memory::with_room_for(200));
+    }
+}
