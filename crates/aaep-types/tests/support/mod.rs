@@ -1,0 +1,30 @@
+//! What the tests share: the vectors, and the other judge.
+#![allow(dead_code, clippy::disallowed_methods)] // each test uses its part; vectors are files
+
+pub mod judge;
+
+use std::path::Path;
+
+/// One file of `vectors/`.
+pub struct Vector {
+    /// The rule that its name begins with.
+    pub rule: String,
+    /// Its name, for messages.
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+/// The files of one folder of `vectors/`, in the order of their names.
+pub fn vectors(folder: &str) -> Vec<Vector> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(folder);
+    let mut paths: Vec<_> =
+        folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| read(path)).collect()
+}
+
+fn read(path: &Path) -> Vector {
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let rule = name.split('.').next().unwrap_or_default().to_owned();
+    Vector { rule, bytes: std::fs::read(path).unwrap(), name }
+}
