@@ -82,7 +82,9 @@ fn is_named_well(name: &str) -> bool {
 #[test]
 fn a_file_of_another_name_would_be_noticed() {
     assert!(is_named_well("E7.too-long.json"));
-    for name in ["too-long.json", "E7.json", "E7.too long.json", "E7.Too.json", "E99.x.json", "E7.x"] {
+    for name in
+        ["too-long.json", "E7.json", "E7.too long.json", "E7.Too.json", "E99.x.json", "E7.x"]
+    {
         assert!(!is_named_well(name), "{name}");
     }
 }

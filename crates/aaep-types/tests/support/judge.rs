@@ -22,7 +22,8 @@ impl Judge {
                 .build(document)
                 .unwrap()
         };
-        let compiled = schemas.iter().map(|schema| (schema.path.clone(), compile(&schema.document)));
+        let compiled =
+            schemas.iter().map(|schema| (schema.path.clone(), compile(&schema.document)));
         Self(compiled.collect())
     }
 

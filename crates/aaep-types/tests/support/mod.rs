@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::disallowed_methods)] // each test uses its part; vectors are files
 
 pub mod judge;
+pub mod mutate;
 
 use std::path::Path;
 
@@ -17,8 +18,7 @@ pub struct Vector {
 /// The files of one folder of `vectors/`, in the order of their names.
 pub fn vectors(folder: &str) -> Vec<Vector> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(folder);
-    let mut paths: Vec<_> =
-        folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths.iter().map(|path| read(path)).collect()
 }

@@ -1,0 +1,94 @@
+//! Our types and our schemas must agree wherever a schema can speak.
+
+mod support;
+
+use aaep_types::{Severity, schema, validate};
+use serde_json::Value;
+use support::judge::Judge;
+use support::mutate::{Mutator, Random};
+use support::vectors;
+
+/// How many mutated documents are compared.
+const MUTATIONS: u64 = 30_000;
+
+#[derive(Debug, Default)]
+struct Counts {
+    accepted: usize,
+    rejected: usize,
+    /// Only rules beyond any schema were broken, so there is nothing to compare.
+    beyond: usize,
+    /// Not even a document to a schema.
+    unread: usize,
+}
+
+/// Compares both verdicts on one text; the error tells the difference.
+fn compare(judge: &Judge, bytes: &[u8], counts: &mut Counts) -> Result<(), String> {
+    let problems = validate(bytes);
+    let beyond = |id: &str| schema::BEYOND.iter().any(|(rule, _)| rule.id == id);
+    let (mut errors, mut skipped) = (Vec::new(), false);
+    for problem in problems {
+        if beyond(problem.rule.id)
+            && (problem.severity == Severity::Error || problem.rule.id == "D21")
+        {
+            skipped = true;
+        } else if problem.severity == Severity::Error {
+            errors.push(problem);
+        }
+    }
+    let Ok(document) = serde_json::from_slice::<Value>(bytes) else {
+        counts.unread += 1;
+        return if skipped || !errors.is_empty() { Ok(()) } else { Err("not JSON".into()) };
+    };
+    match (errors.first(), judge.accepts(&document)) {
+        (None, _) if skipped => counts.beyond += 1,
+        (None, true) => counts.accepted += 1,
+        (Some(_), false) => counts.rejected += 1,
+        (None, false) => return Err(format!("the schema objects: {}", judge.objection(&document))),
+        (Some(error), true) => return Err(format!("the schema accepts, but: {error}")),
+    }
+    Ok(())
+}
+
+/// The documents of some folders; long ones cost much and show little.
+fn documents(folders: &[&str]) -> Vec<Value> {
+    let texts = folders.iter().copied().flat_map(vectors);
+    texts
+        .filter(|vector| vector.bytes.len() < 8_000)
+        .filter_map(|vector| serde_json::from_slice::<Value>(&vector.bytes).ok())
+        .filter(Value::is_object)
+        .collect()
+}
+
+// covers: E3, E4, E19, T22, C15, D13, H12, X3
+#[test]
+fn types_and_schemas_agree_on_every_vector() {
+    let (judge, mut counts) = (Judge::new(), Counts::default());
+    for folder in ["valid", "warning", "invalid"] {
+        for vector in vectors(folder) {
+            if let Err(difference) = compare(&judge, &vector.bytes, &mut counts) {
+                panic!("vectors/{folder}/{}: {difference}", vector.name);
+            }
+        }
+    }
+    println!("vectors: {counts:?}");
+    assert!(counts.accepted > 150 && counts.rejected > 200, "{counts:?}");
+}
+
+// covers: E3, E4, E19, T22, C15, D13, H12, X3
+#[test]
+fn types_and_schemas_agree_on_mutated_messages() {
+    let (judge, mut counts) = (Judge::new(), Counts::default());
+    let mutator = Mutator::new(documents(&["valid", "warning"]), documents(&["invalid"]));
+    let mut differences = Vec::new();
+    for seed in 0..MUTATIONS {
+        let text = mutator.text(&mut Random::new(seed + 1));
+        if let Err(difference) = compare(&judge, text.as_bytes(), &mut counts) {
+            let shown: String = text.chars().take(900).collect();
+            differences.push(format!("seed {seed}: {difference}\n    {shown}"));
+        }
+    }
+    println!("mutations: {counts:?}");
+    let first: Vec<_> = differences.iter().take(12).cloned().collect();
+    assert!(differences.is_empty(), "{} differences\n{}", differences.len(), first.join("\n"));
+    assert!(counts.accepted > 5_000 && counts.rejected > 10_000, "{counts:?}");
+}
