@@ -1,6 +1,7 @@
 //! What the tests share: the vectors, and the other judge.
 #![allow(dead_code, clippy::disallowed_methods)] // each test uses its part; vectors are files
 
+pub mod build;
 pub mod judge;
 pub mod mutate;
 
