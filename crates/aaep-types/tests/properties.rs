@@ -10,10 +10,15 @@ use support::mutate::{Mutator, Random};
 use support::vectors;
 
 /// The same cases in every run.
-fn run<S: Strategy>(cases: u32, strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
+fn run<S: Strategy<Value: std::fmt::Debug>>(
+    cases: u32,
+    strategy: S,
+    test: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-    TestRunner::new_with_rng(config, random).run(&strategy, test).unwrap();
+    let outcome = TestRunner::new_with_rng(config, random).run(&strategy, test);
+    assert!(outcome.is_ok(), "{outcome:?}");
 }
 
 fn has_error(bytes: &[u8]) -> bool {

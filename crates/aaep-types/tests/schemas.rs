@@ -5,11 +5,11 @@ mod support;
 use aaep_types::{Severity, schema, validate};
 use serde_json::Value;
 use support::judge::Judge;
-use support::mutate::{Mutator, Random};
+use support::mutate::{Mutator, Random, near_string};
 use support::vectors;
 
 /// How many mutated documents are compared.
-const MUTATIONS: u64 = 30_000;
+const MUTATIONS: u64 = 20_000;
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -91,4 +91,48 @@ fn types_and_schemas_agree_on_mutated_messages() {
     let first: Vec<_> = differences.iter().take(12).cloned().collect();
     assert!(differences.is_empty(), "{} differences\n{}", differences.len(), first.join("\n"));
     assert!(counts.accepted > 5_000 && counts.rejected > 10_000, "{counts:?}");
+}
+
+// covers: E3, E4, E7, E9, E18, D22, X3
+#[test]
+fn types_and_schemas_agree_on_the_forms_of_strings() {
+    let (judge, mut counts) = (Judge::new(), Counts::default());
+    let everything = documents(&["valid"]);
+    let of_type = |name: &str| {
+        everything.iter().filter(|d| d["type"] == name).max_by_key(|d| d.to_string().len())
+    };
+    let (event, reply) = (of_type("aaep:agent.session.errored"), of_type("confirmation.reply"));
+    let (event, reply) = (event.expect("a vector"), reply.expect("a vector"));
+    let places = [
+        (event, "/type"),
+        (event, "/@context/1"),
+        (event, "/event_id"),
+        (event, "/timestamp"),
+        (event, "/aaep_version"),
+        (event, "/error_uri"),
+        (event, "/error_code"),
+        (event, "/localization_hints/script"),
+        (reply, "/timestamp"),
+        (reply, "/subscription_id"),
+    ];
+    for seed in 0..5_000 {
+        let mut random = Random::new(3_000_000 + seed);
+        let (document, pointer) = random.pick(&places);
+        let mut document = (*document).clone();
+        let string = near_string(&mut random);
+        *document.pointer_mut(pointer).expect("a place") = string.clone().into();
+        let text = document.to_string();
+        if let Err(difference) = compare(&judge, text.as_bytes(), &mut counts) {
+            panic!("{pointer} {string:?}: {difference}");
+        }
+        // The same string as the name of a member and as a prefix.
+        let mut document = event.clone();
+        document["extensions"][string.as_str()] = serde_json::json!({});
+        compare(&judge, document.to_string().as_bytes(), &mut counts).expect(&string);
+        let mut document = event.clone();
+        document[string.as_str()] = "x".into();
+        compare(&judge, document.to_string().as_bytes(), &mut counts).expect(&string);
+    }
+    println!("strings: {counts:?}");
+    assert!(counts.accepted > 2_000 && counts.rejected > 10_000, "{counts:?}");
 }

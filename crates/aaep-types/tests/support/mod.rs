@@ -1,5 +1,7 @@
 //! What the tests share: the vectors, and the other judge.
-#![allow(dead_code, clippy::disallowed_methods)] // each test uses its part; vectors are files
+#![allow(dead_code)] // each test uses its part
+#![allow(clippy::disallowed_methods)] // vectors are files
+#![allow(clippy::unwrap_used, clippy::expect_used)] // this is test code, though not in a `#[test]`
 
 pub mod build;
 pub mod judge;

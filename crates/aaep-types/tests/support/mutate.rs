@@ -271,6 +271,21 @@ fn value(random: &mut Random) -> Value {
     }
 }
 
+/// A string of the list, with a few characters dropped, doubled or exchanged.
+pub fn near_string(random: &mut Random) -> String {
+    let mut text: Vec<char> = random.pick(STRINGS).chars().collect();
+    let letters: Vec<char> = "aZ09.:/-_+~#?%@[]TtZz \n\u{e9}".chars().collect();
+    for _ in 0..random.below(3) {
+        let at = random.below(text.len() + 1);
+        match random.below(3) {
+            0 if at < text.len() => drop(text.remove(at)),
+            1 if at < text.len() => text[at] = *random.pick(&letters),
+            _ => text.insert(at, *random.pick(&letters)),
+        }
+    }
+    text.into_iter().collect()
+}
+
 /// The document's text, with the numbers as they are spelled.
 fn with_numbers(document: &Value) -> String {
     document.to_string().replace("\"<<", "").replace(">>\"", "")
