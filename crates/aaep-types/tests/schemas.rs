@@ -90,7 +90,7 @@ fn types_and_schemas_agree_on_mutated_messages() {
     println!("mutations: {counts:?}");
     let first: Vec<_> = differences.iter().take(12).cloned().collect();
     assert!(differences.is_empty(), "{} differences\n{}", differences.len(), first.join("\n"));
-    assert!(counts.accepted > 5_000 && counts.rejected > 10_000, "{counts:?}");
+    assert!(counts.accepted > 4_000 && counts.rejected > 10_000, "{counts:?}");
 }
 
 // covers: E3, E4, E7, E9, E18, D22, X3
@@ -134,5 +134,5 @@ fn types_and_schemas_agree_on_the_forms_of_strings() {
         compare(&judge, document.to_string().as_bytes(), &mut counts).expect(&string);
     }
     println!("strings: {counts:?}");
-    assert!(counts.accepted > 2_000 && counts.rejected > 10_000, "{counts:?}");
+    assert!(counts.accepted > 4_000 && counts.rejected > 8_000, "{counts:?}");
 }
