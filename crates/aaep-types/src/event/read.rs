@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::rule::{self, Rule};
 use crate::type_name::{TypeName, core_name};
 use crate::vocabulary::{TextDirection, Urgency};
-use crate::wire::{Object, Others, Seen, Slot, check_others};
+use crate::wire::{MemberInfo, Object, Others, Seen, Slot, check_others};
 
 /// Payloads that an event can carry.
 pub(crate) trait IntoPayload<'a>: Object<'a> + Into<Payload<'a>> {}
@@ -105,7 +105,7 @@ fn judge_unknown<'a, P: Object<'a>>(
                 format_args!("Rename this member; names beginning `aaep_` or `@` are reserved."),
             )
         });
-    } else if let Some(base) = variant_of::<P>(name) {
+    } else if let Some((base, _)) = variant_of(P::MEMBERS, name) {
         // §11.5.1: the text in another language has the same bounds.
         let mut scratch = P::Fields::default();
         report.within(name, |report| P::place(&mut scratch, base, raw, report));
@@ -114,15 +114,17 @@ fn judge_unknown<'a, P: Object<'a>>(
     }
 }
 
-/// The text member of which this name is a language variant, such as `summary_normal_yo`.
-fn variant_of<'a, P: Object<'a>>(name: &str) -> Option<&'static str> {
+/// The text member of which this name is a language variant, such as `summary_normal_yo`, and the
+/// language.
+pub(super) fn variant_of(
+    known: &'static [MemberInfo],
+    name: &str,
+) -> Option<(&'static str, LanguageTag<'static>)> {
     // enforces: L8
-    P::MEMBERS.iter().filter(|member| member.human).map(|member| member.name).find(|base| {
-        let suffix = name.strip_prefix(base).and_then(|rest| rest.strip_prefix('_'));
-        suffix.is_some_and(|suffix| {
-            let tag = LanguageTag::parse(suffix.replace('_', "-"));
-            tag.is_ok_and(|tag| matches!(tag.language().len(), 2 | 3))
-        })
+    known.iter().filter(|member| member.human).map(|member| member.name).find_map(|base| {
+        let suffix = name.strip_prefix(base)?.strip_prefix('_')?;
+        let tag = LanguageTag::parse(suffix.replace('_', "-")).ok()?;
+        matches!(tag.language().len(), 2 | 3).then_some((base, tag))
     })
 }
 
