@@ -94,9 +94,9 @@ fn strip(json: &str) -> String {
 }
 
 fn chunk(number: u64) -> String {
-    let text = if number % 10 == 0 { " over. And" } else { " again" };
+    let text = if number.is_multiple_of(10) { " over. And" } else { " again" };
     // Nine words of six letters and one of ten in each sentence.
-    let position: u64 = (1..number).map(|n| if n % 10 == 0 { 10 } else { 6 }).sum();
+    let position: u64 = (1..number).map(|n| if n.is_multiple_of(10) { 10 } else { 6 }).sum();
     let members = format!(r#""chunk":"{text}","position":{position},"complete":false"#);
     event(number, "output.streaming", &members)
 }

@@ -1,5 +1,7 @@
 //! Where streamed text can be cut, found once for all subscriptions.
 
+use std::cell::OnceCell;
+
 use aaep_types::CoalesceBoundary;
 use icu_segmenter::options::{SentenceBreakInvariantOptions, WordBreakInvariantOptions};
 use icu_segmenter::{
@@ -163,16 +165,19 @@ impl Found {
 
 fn find(text: &str, after_newline: bool, segmenters: &Segmenters) -> Found {
     let mut latest = Vec::with_capacity(3);
-    let whole = |at: usize| is_grapheme_boundary(text, at, segmenters);
+    let graphemes = Graphemes::of(text, segmenters);
     if let Some(at) = last_paragraph(text, after_newline) {
         latest.push((CoalesceBoundary::Paragraph, at));
     }
-    let sentences = segmenters.sentences.segment_str(text);
-    let sentence = sentences.filter(|&at| sentence_is_certain(text, at) && whole(at)).last();
-    latest.extend(sentence.map(|at| (CoalesceBoundary::Sentence, at)));
+    let sentences: Vec<usize> = segmenters.sentences.segment_str(text).collect();
+    let certain = certain_sentences(text);
+    let sentence = sentences.iter().rev().find(|&&at| certain(at) && graphemes.end_at(at));
+    latest.extend(sentence.map(|at| (CoalesceBoundary::Sentence, *at)));
     let words: Vec<usize> = segmenters.words.segment_str(text).collect();
     let word = (words.iter().enumerate().rev())
-        .find(|(index, at)| word_is_certain(text, **at, index + 2 < words.len()) && whole(**at))
+        .find(|&(index, &at)| {
+            word_is_certain(text, at, index + 2 < words.len()) && graphemes.end_at(at)
+        })
         .map(|(_, at)| *at);
     latest.extend(word.map(|at| (CoalesceBoundary::Word, at)));
     Found { latest }
@@ -180,12 +185,10 @@ fn find(text: &str, after_newline: bool, segmenters: &Segmenters) -> Found {
 
 /// A sentence ends before what can no longer be its continuation: UAX #29 looks ahead to the next
 /// letter (SB8), so until there is one the end is only a guess. A newline always ends it (SB4).
-fn sentence_is_certain(text: &str, at: usize) -> bool {
-    if at == 0 || at >= text.len() {
-        return at > 0 && text.ends_with('\n');
-    }
+fn certain_sentences(text: &str) -> impl Fn(usize) -> bool {
     let decides = |c: char| c.is_alphabetic() || matches!(c, '\n' | '.' | '!' | '?' | '。');
-    text[..at].ends_with('\n') || text[at..].contains(decides)
+    let last = text.rfind(decides);
+    move |at| at > 0 && (text[..at].ends_with('\n') || last.is_some_and(|last| at <= last))
 }
 
 /// A word ends where the next begins, spaces included, so that pieces read well one by one. Where
@@ -213,12 +216,27 @@ fn last_paragraph(text: &str, after_newline: bool) -> Option<usize> {
     found.max(separator)
 }
 
-fn is_grapheme_boundary(text: &str, at: usize, segmenters: &Segmenters) -> bool {
-    // enforces: L6, D19
-    if text.is_ascii() {
-        return !(text[..at].ends_with('\r') && text[at..].starts_with('\n'));
+/// Where grapheme clusters end; looked for only if somebody asks.
+struct Graphemes<'t> {
+    text: &'t str,
+    segmenter: GraphemeClusterSegmenterBorrowed<'static>,
+    ends: OnceCell<Vec<usize>>,
+}
+
+impl<'t> Graphemes<'t> {
+    fn of(text: &'t str, segmenters: &Segmenters) -> Self {
+        Self { text, segmenter: segmenters.graphemes, ends: OnceCell::new() }
     }
-    segmenters.graphemes.segment_str(text).take_while(|b| *b <= at).any(|b| b == at)
+
+    fn end_at(&self, at: usize) -> bool {
+        // enforces: L6, D19
+        let (before, after) = self.text.split_at(at);
+        if before.ends_with(|c: char| c.is_ascii()) && after.starts_with(|c: char| c.is_ascii()) {
+            return !(before.ends_with('\r') && after.starts_with('\n'));
+        }
+        let ends = self.ends.get_or_init(|| self.segmenter.segment_str(self.text).collect());
+        ends.binary_search(&at).is_ok()
+    }
 }
 
 /// Which boundary a text seems to end at, if nothing more follows.

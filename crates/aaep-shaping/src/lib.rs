@@ -24,6 +24,14 @@
 //!   before it, merged; other sessions' backlog does not delay it.
 //! - Within a session order is kept. Text that waits for its boundary is pushed out when another
 //!   event of its session comes; such a piece says in `coalesce_hint` what it really ends at.
+//! - Of several boundaries the finest counts, under a low cognitive load the coarsest. A blank line
+//!   ends a paragraph, a single newline a sentence. The end of a sentence is certain when the next
+//!   begins, when the producer's `coalesce_hint` says so, or at completion; what merely seems
+//!   finished waits for [`PATIENCE`]. We never cut inside a grapheme cluster.
+//! - With a `pace_wpm`, text waits until the listener is nearly done with what came before
+//!   ([`PACE_LEAD`]), at most for [`PACE_HOLD`], and grows meanwhile. Under a low load state changes
+//!   settle for [`STATE_WAIT`], and progress is told in steps of [`PROGRESS_STEP_PERCENT`] or after
+//!   [`PROGRESS_WAIT`].
 //! - Over budget, state changes become one (leaving the first one's state, entering the last
 //!   one's), later progress replaces earlier, and text grows until there is budget. Starts, ends
 //!   and tools wait in order and are never merged.
@@ -58,6 +66,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bounds;
 mod bucket;
 mod cuts;
 mod filter;
@@ -71,12 +80,13 @@ mod terms;
 mod text;
 mod time;
 
+pub use bounds::{HeldLimits, Overflow};
 pub use bucket::Bucket;
 pub use filter::Filter;
 pub use pace::{PACE_HOLD, PACE_LEAD, PROGRESS_STEP_PERCENT};
 pub use prepared::Prepared;
 pub use preparer::{MAX_OPEN_OUTPUTS, Preparer};
-pub use shaper::{Delivery, HeldLimits, Overflow, PATIENCE, PROGRESS_WAIT, STATE_WAIT, Shaper};
+pub use shaper::{Delivery, PATIENCE, PROGRESS_WAIT, STATE_WAIT, Shaper};
 pub use terms::{Boundaries, Shape, Terms};
 pub use text::MAX_CHUNK_SCALARS;
 pub use time::Mono;

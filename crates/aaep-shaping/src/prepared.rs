@@ -20,8 +20,15 @@ pub(crate) struct Part {
     pub ends_at: CoalesceBoundary,
     pub hinted: bool,
     pub cuts: Cuts,
-    /// Media type and language: text of different kinds is never joined.
-    pub sort: Option<Box<(Option<Box<str>>, Option<Box<str>>)>>,
+    /// Text of different sorts is never joined.
+    pub sort: Sort,
+}
+
+/// Media type and language of a piece of text, where it names them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sort {
+    media_type: Option<Box<str>>,
+    language: Option<Box<str>>,
 }
 
 /// What becomes of an event that has to wait.
@@ -173,9 +180,8 @@ fn role(event: &Event<'_>) -> Role {
         Payload::OutputStreaming(output) if !event.has_variants() => {
             let chunk: Box<str> = output.chunk.as_str().into();
             let position = output.position.get();
-            let kind = output.content_type.as_ref().map(|kind| kind.as_str().into());
+            let media_type = output.content_type.as_ref().map(|kind| kind.as_str().into());
             let language = output.language.as_ref().map(|tag| tag.as_str().into());
-            let sorted = kind.is_some() || language.is_some();
             Role::Text(Part {
                 end: position.saturating_add(scalars(&chunk)),
                 position,
@@ -189,7 +195,7 @@ fn role(event: &Event<'_>) -> Role {
                 hinted: output.complete
                     || output.coalesce_hint.is_some_and(|hint| hint != CoalesceBoundary::None),
                 cuts: Cuts::default(),
-                sort: sorted.then(|| Box::new((kind, language))),
+                sort: Sort { media_type, language },
                 chunk,
             })
         }

@@ -31,7 +31,8 @@ impl Preparer {
         Self::default()
     }
 
-    /// Prepares an event as it was emitted; each event of a session once, in order.
+    /// Prepares an event as it was emitted; each event of a session once, in order. To deliver an
+    /// event again, offer the same [`Prepared`] again.
     pub fn prepare(&mut self, json: impl Into<Arc<str>>) -> Result<Arc<Prepared>, Invalid> {
         self.finish(Prepared::read(json.into(), false)?)
     }

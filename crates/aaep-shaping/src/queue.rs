@@ -37,6 +37,19 @@ impl Entry {
             Item::Text(span) => span.weight(),
         }
     }
+
+    /// Takes the place of an older entry of its kind, and is due when that one was.
+    fn absorb(&mut self, older: Entry, text_between: bool) {
+        self.due = self.due.min(older.due);
+        if let (Item::State { from: chain, .. }, Item::State { from, own, .. }) =
+            (&mut self.item, older.item)
+            && !text_between
+        {
+            // T7: the chain goes on from where the older one began. Where text came in between it
+            // implied a state of its own (D35), which this one leaves.
+            *chain = Some(from.unwrap_or(own));
+        }
+    }
 }
 
 /// One queue for all sessions of a subscription: first come, first served.
@@ -61,8 +74,9 @@ impl Queue {
         self.entries.push_back(entry);
     }
 
-    /// Nothing of a session waits longer than what comes after it: order is kept (I19).
+    /// Nothing of a session waits longer than what comes after it: order is kept.
     pub fn settle(&mut self, session: SessionId) {
+        // enforces: I19
         let mut soonest = None;
         for entry in self.entries.iter_mut().rev().filter(|entry| entry.session == session) {
             entry.due = soonest.map_or(entry.due, |due| entry.due.min(due));
@@ -125,58 +139,32 @@ impl Queue {
 fn merge_states_and_progress(slots: &mut [Option<Entry>], session: SessionId) {
     let (mut progress, mut state, mut text_between) = (None, None, false);
     for index in (0..slots.len()).rev() {
-        let (newer, rest) = match slots.split_at_mut_checked(index + 1) {
-            Some((before, after)) => (before.last_mut(), after),
-            None => continue,
-        };
-        let Some(slot) = newer.filter(|slot| slot.as_ref().is_some_and(|e| e.session == session))
-        else {
-            continue;
-        };
-        let Some(entry) = slot.as_mut() else { continue };
-        // Where the newer entry of the kind stands in what comes after this one.
-        let after = |at: usize| at - index - 1;
-        let absorbed = match &mut entry.item {
+        let Some(entry) = slots[index].take_if(|entry| entry.session == session) else { continue };
+        let newer: Option<usize> = match entry.item {
             Item::Whole(_) => {
                 state = None;
-                false
+                None
             }
             Item::Text(_) => {
                 text_between = true;
-                false
+                None
             }
-            Item::Progress(_) => match progress.and_then(|at| rest.get_mut(after(at))?.as_mut()) {
-                Some(newer) => {
-                    newer.due = newer.due.min(entry.due);
-                    true
+            Item::Progress(_) => {
+                let newer = progress;
+                progress = progress.or(Some(index));
+                newer
+            }
+            Item::State { .. } => {
+                let newer = state;
+                if newer.is_none() {
+                    (state, text_between) = (Some(index), false);
                 }
-                None => {
-                    progress = Some(index);
-                    false
-                }
-            },
-            Item::State { from, own, .. } => {
-                match state.and_then(|at: usize| rest.get_mut(after(at))?.as_mut()) {
-                    Some(newer) => {
-                        newer.due = newer.due.min(entry.due);
-                        // Text in between implies a state of its own (D35), which the newer one
-                        // leaves; otherwise the chain goes on from where this one began (T7).
-                        if let (Item::State { from: chain, .. }, false) =
-                            (&mut newer.item, text_between)
-                        {
-                            *chain = Some(from.take().unwrap_or_else(|| own.clone()));
-                        }
-                        true
-                    }
-                    None => {
-                        (state, text_between) = (Some(index), false);
-                        false
-                    }
-                }
+                newer
             }
         };
-        if absorbed {
-            *slot = None;
+        match newer.and_then(|at| slots[at].as_mut()) {
+            Some(newer) => newer.absorb(entry, text_between),
+            None => slots[index] = Some(entry),
         }
     }
 }
@@ -185,38 +173,26 @@ fn merge_states_and_progress(slots: &mut [Option<Entry>], session: SessionId) {
 fn join_texts(slots: &mut [Option<Entry>], session: SessionId) {
     let mut earlier: Option<usize> = None;
     for index in 0..slots.len() {
-        let is_ours = |slot: &Option<Entry>| slot.as_ref().is_some_and(|e| e.session == session);
-        if !slots.get(index).is_some_and(is_ours) {
+        let Some(mut entry) = slots[index].take_if(|entry| entry.session == session) else {
             continue;
-        }
-        let before = earlier.and_then(|at| slots.get_mut(at)?.take());
-        let Some(entry) = slots.get_mut(index).and_then(Option::as_mut) else { continue };
-        let mut rest = None;
-        let next = match (&mut entry.item, before) {
-            (Item::Text(span), Some(Entry { session, item: Item::Text(first), due })) => {
-                rest = span.join_after(first).map(|first| Entry {
-                    session,
-                    item: Item::Text(first),
-                    due,
-                });
-                entry.due = entry.due.min(due);
-                Some(index)
-            }
-            (Item::Text(_), _) => Some(index),
-            (Item::Progress(_), before) => {
-                rest = before;
-                earlier
-            }
-            (_, before) => {
-                rest = before;
-                None
-            }
         };
-        if let (Some(at), Some(entry)) = (earlier, rest) {
-            if let Some(slot) = slots.get_mut(at) {
-                *slot = Some(entry);
+        match &mut entry.item {
+            Item::Text(span) => {
+                if let Some(at) = earlier
+                    && let Some(Entry { item: Item::Text(first), due, .. }) = slots[at].take()
+                {
+                    match span.join_after(first) {
+                        None => entry.due = entry.due.min(due),
+                        Some(first) => {
+                            slots[at] = Some(Entry { session, item: Item::Text(first), due });
+                        }
+                    }
+                }
+                earlier = Some(index);
             }
+            Item::Progress(_) => {}
+            Item::Whole(_) | Item::State { .. } => earlier = None,
         }
-        earlier = next;
+        slots[index] = Some(entry);
     }
 }

@@ -1,18 +1,20 @@
 //! One subscription's shaper.
 
+mod texts;
+
 use aaep_types::{CoalesceBoundary, EventKind, Level, SessionId};
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bounds::{HeldLimits, Overflow};
 use crate::bucket::Bucket;
 use crate::pace::{Pace, Shown};
-use crate::prepared::{Part, Prepared, Role};
+use crate::prepared::{Prepared, Role};
 use crate::queue::{Item, Queue};
 use crate::shapes::Cast;
 use crate::terms::Terms;
-use crate::text::{MAX_CHUNK_SCALARS, OpenText, Span};
+use crate::text::OpenText;
 use crate::time::Mono;
 
 /// How long text that seems finished is held because nothing follows that would make it certain.
@@ -21,44 +23,6 @@ pub const PATIENCE: Duration = Duration::from_secs(2);
 pub const STATE_WAIT: Duration = Duration::from_secs(3);
 /// Under a low cognitive load, how long progress of less than a step waits for more.
 pub const PROGRESS_WAIT: Duration = Duration::from_secs(10);
-
-/// How much one subscription may hold at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeldLimits {
-    /// Events that wait for budget or to be fetched.
-    pub max_events: usize,
-    /// Bytes of all held events as they were emitted.
-    pub max_bytes: usize,
-}
-
-impl Default for HeldLimits {
-    /// 1,024 events, 4 MiB.
-    fn default() -> Self {
-        Self { max_events: 1024, max_bytes: 4 << 20 }
-    }
-}
-
-/// A subscription holds more than it may, even merged: close it and record why (I4, I22).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overflow {
-    /// Held events.
-    pub events: usize,
-    /// Held bytes.
-    pub bytes: usize,
-}
-
-impl fmt::Display for Overflow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "The subscriber is too slow: {} events of {} bytes wait for it, more than it may hold. \
-             Subscribe again; nothing that is still pending is lost.",
-            self.events, self.bytes
-        )
-    }
-}
-
-impl std::error::Error for Overflow {}
 
 /// Something to send now.
 #[derive(Clone, Debug)]
@@ -172,7 +136,7 @@ impl Shaper {
             return None;
         }
         let item = self.queue.pop_due(now)?;
-        self.deliver(item, now)
+        self.deliver(item)
     }
 
     /// When to call [`Self::poll_output`] again, if nothing is offered before.
@@ -262,40 +226,6 @@ impl Shaper {
         self.shown.forget(session);
     }
 
-    fn admit_text(&mut self, event: &Arc<Prepared>, part: &Part, now: Mono) {
-        // enforces: H7
-        let session = event.session_id();
-        let index = self.texts.iter().position(|text| text.holds(event, part));
-        if index.is_none() && self.cut == CoalesceBoundary::None {
-            return self.enqueue(session, Item::Text(Span::whole(event, part)), now, now);
-        }
-        let mut spans = Vec::new();
-        let index = index.unwrap_or_else(|| {
-            self.texts.push(OpenText::new(event, part, now));
-            self.texts.len() - 1
-        });
-        let Some(text) = self.texts.get_mut(index) else { return };
-        if !text.continues(part) {
-            text.release_all(&mut spans);
-            *text = OpenText::new(event, part, now);
-        }
-        text.push(event, now);
-        if part.complete || self.cut == CoalesceBoundary::None {
-            text.release_all(&mut spans);
-            self.texts.swap_remove(index);
-        } else if text.is_ripe(self.cut) && self.pace.allows(text.since, now) {
-            text.release_ripe(self.cut, &mut spans);
-            text.since = now;
-        }
-        self.enqueue_spans(session, spans, now);
-    }
-
-    fn enqueue_spans(&mut self, session: SessionId, spans: Vec<Span>, now: Mono) {
-        for span in spans {
-            self.enqueue(session, Item::Text(span), now, now);
-        }
-    }
-
     /// Queues something; if it cannot go at once it is merged with what waits already.
     fn enqueue(&mut self, session: SessionId, item: Item, due: Mono, now: Mono) {
         let whole = matches!(item, Item::Whole(_));
@@ -335,64 +265,13 @@ impl Shaper {
         self.queue.coalesce(session);
         for item in self.queue.take_session(session) {
             self.borrow(now);
-            if let Some(delivery) = self.deliver(item, now) {
+            if let Some(delivery) = self.deliver(item) {
                 self.push_urgent(delivery);
             }
         }
     }
 
-    /// Moves a session's held text to the queue. Text that is only wanted complete lets other
-    /// events pass, unless it is so long that it will take several chunks anyway; having been
-    /// passed it stays until a newer part can name it, or the session ends.
-    fn push_out(&mut self, session: SessionId, push: Push, now: Mono) {
-        let mut spans = Vec::new();
-        let only_complete = self.cut == CoalesceBoundary::Completion;
-        for text in self.texts.iter_mut().filter(|text| text.session == session) {
-            match push {
-                Push::Passing if only_complete && text.scalars() <= MAX_CHUNK_SCALARS / 2 => {
-                    text.overtaken = true;
-                }
-                Push::Flush if text.overtaken => {}
-                _ => text.release_all(&mut spans),
-            }
-        }
-        self.texts.retain(|text| !text.is_empty());
-        self.enqueue_spans(session, spans, now);
-    }
-
-    /// Releases text whose boundary, pace or patience has come.
-    fn ripen(&mut self, now: Mono) {
-        let mut ripe = Vec::new();
-        for index in 0..self.texts.len() {
-            let Some(text) = self.texts.get(index) else { break };
-            if self.ripe_at(text).is_none_or(|at| at > now) {
-                continue;
-            }
-            let (cut, Some(text)) = (self.cut, self.texts.get_mut(index)) else { break };
-            let mut spans = Vec::new();
-            if text.is_ripe(cut) {
-                text.release_ripe(cut, &mut spans);
-            } else {
-                text.release_all(&mut spans);
-            }
-            text.since = now;
-            ripe.push((text.session, spans));
-        }
-        for (session, spans) in ripe {
-            self.enqueue_spans(session, spans, now);
-        }
-    }
-
-    /// When held text may go though nothing follows.
-    fn ripe_at(&self, text: &OpenText) -> Option<Mono> {
-        let paced = self.pace.allowed_at(text.since);
-        if text.is_ripe(self.cut) {
-            return Some(paced);
-        }
-        text.seems_finished(self.cut).then(|| text.latest.after(PATIENCE).max(paced))
-    }
-
-    fn deliver(&mut self, item: Item, now: Mono) -> Option<Delivery> {
+    fn deliver(&mut self, item: Item) -> Option<Delivery> {
         let shape = &self.terms.shape;
         let (event, bytes) = match item {
             Item::Whole(event) => (Arc::clone(&event), event.bytes(shape)),
@@ -406,10 +285,7 @@ impl Shaper {
                 let bytes = last.cast(shape, cast, String::new);
                 (last, bytes)
             }
-            Item::Text(span) => {
-                self.pace.sent(span.scalars(), now);
-                span.bytes(shape)?
-            }
+            Item::Text(span) => span.bytes(shape)?,
         };
         Some(Delivery { event, bytes })
     }

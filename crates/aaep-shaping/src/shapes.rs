@@ -145,7 +145,8 @@ impl Prepared {
             let offered = event.languages();
             let hints = event.envelope().localization_hints.as_ref();
             let fallback = hints.and_then(|hints| hints.fallback_chain.as_deref());
-            // enforces: H5, L2, L3: nothing fits, nothing changes.
+            // enforces: H5, L2, L3
+            // Where nothing fits, nothing changes.
             let asked = shape.languages();
             if let Some(language) = choose_language(&asked, &offered, fallback.unwrap_or_default())
                 .filter(|_| self.shapable().languages && !asked.is_empty())

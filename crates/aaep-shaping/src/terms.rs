@@ -21,7 +21,7 @@ impl Boundaries {
         self.0 & (1 << boundary as u8) != 0
     }
 
-    fn from_fine_to_coarse(self) -> impl DoubleEndedIterator<Item = CoalesceBoundary> {
+    fn fine_to_coarse(self) -> impl DoubleEndedIterator<Item = CoalesceBoundary> {
         CoalesceBoundary::ALL.iter().copied().filter(move |boundary| self.contains(*boundary))
     }
 }
@@ -81,7 +81,7 @@ impl Terms {
     pub(crate) fn cut(&self) -> CoalesceBoundary {
         // enforces: H7, H10
         let mut inner =
-            self.boundaries.from_fine_to_coarse().filter(|b| *b != CoalesceBoundary::Completion);
+            self.boundaries.fine_to_coarse().filter(|b| *b != CoalesceBoundary::Completion);
         let cut = if self.load == Level::Low { inner.next_back() } else { inner.next() };
         cut.unwrap_or(CoalesceBoundary::Completion)
     }
@@ -96,7 +96,7 @@ impl Default for Terms {
 
 /// That part of the terms that decides the bytes of an event. Subscriptions with equal shapes
 /// share them.
-#[derive(Clone, Debug, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shape(Arc<Parts>);
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,15 +104,6 @@ struct Parts {
     verbosity: Option<Verbosity>,
     languages: Vec<Box<str>>,
 }
-
-impl PartialEq for Shape {
-    fn eq(&self, other: &Self) -> bool {
-        // Clones are the usual case.
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
-    }
-}
-
-impl Eq for Shape {}
 
 impl Shape {
     /// What was asked for; what was not asked for changes nothing.

@@ -110,8 +110,10 @@ impl OpenText {
         self.release(at, ends_at, out);
     }
 
-    /// Releases everything; the last piece says what it really ends at.
+    /// Releases everything; the last piece says what it really ends at. An empty last chunk takes
+    /// the text that is still held with it.
     pub fn release_all(&mut self, out: &mut Vec<Span>) {
+        // enforces: D20
         if let Some((end, ends_at)) = self.last().map(|last| (last.end, last.ends_at)) {
             self.release(end, ends_at, out);
         }
@@ -189,12 +191,9 @@ impl Span {
 
     /// Puts an earlier piece of the same output before this one; gives it back if it does not fit.
     pub fn join_after(&mut self, mut earlier: Span) -> Option<Span> {
-        let parts = |span: &Span| {
-            span.event().and_then(|event| event.part().map(|p| (p.output, p.sort.clone())))
-        };
         let fits = earlier.to == self.from
             && self.to - earlier.from <= MAX_CHUNK_SCALARS
-            && parts(&earlier) == parts(self);
+            && earlier.is_of_one_sort_with(self);
         if !fits {
             return Some(earlier);
         }
@@ -208,6 +207,13 @@ impl Span {
         self.parts = earlier.parts;
         (self.from, self.as_is) = (earlier.from, false);
         None
+    }
+
+    fn is_of_one_sort_with(&self, other: &Span) -> bool {
+        match (self.event().and_then(|e| e.part()), other.event().and_then(|e| e.part())) {
+            (Some(one), Some(two)) => one.output == two.output && one.sort == two.sort,
+            _ => false,
+        }
     }
 
     /// Its bytes for one shape; made once for all subscriptions that hold the same piece.

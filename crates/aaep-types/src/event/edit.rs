@@ -149,7 +149,8 @@ impl<'e, 'a> Edit<'e, 'a> {
 
     /// With another piece of the output's text; only for `output.streaming`.
     pub fn output(mut self, piece: Piece<'e>) -> Self {
-        // enforces: L10: pieces that each ran one way may run both ways together.
+        // enforces: L10
+        // Pieces that each ran one way may run both ways together.
         if crate::deception::runs_both_ways(piece.chunk) {
             let hints = self.envelope.localization_hints.get_or_insert_with(no_hints);
             hints.text_direction = Some(TextDirection::Auto);
