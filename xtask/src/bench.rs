@@ -8,14 +8,21 @@ struct Bench {
     run: fn() -> Result<()>,
 }
 
-const BENCHES: &[Bench] = &[Bench {
-    name: "validate",
-    about: "validation of single messages beside the jsonschema crate and a bare parse",
-    run: || {
-        cargo_bench("aaep-types", "validate")?;
-        cargo_bench("aaep-types", "allocations")
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "validate",
+        about: "validation of single messages beside the jsonschema crate and a bare parse",
+        run: || {
+            cargo_bench("aaep-types", "validate")?;
+            cargo_bench("aaep-types", "allocations")
+        },
     },
-}];
+    Bench {
+        name: "offer",
+        about: "one event offered to a thousand subscriptions of eight shapes",
+        run: || cargo_bench("aaep-shaping", "offer"),
+    },
+];
 
 /// Runs a benchmark that a crate has in its `benches` folder.
 fn cargo_bench(package: &str, bench: &str) -> Result<()> {

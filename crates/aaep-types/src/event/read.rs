@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::rule::{self, Rule};
 use crate::type_name::{TypeName, core_name};
 use crate::vocabulary::{TextDirection, Urgency};
-use crate::wire::{Object, Others, Seen, Slot, check_others};
+use crate::wire::{MemberInfo, Object, Others, Seen, Slot, check_others};
 
 /// Payloads that an event can carry.
 pub(crate) trait IntoPayload<'a>: Object<'a> + Into<Payload<'a>> {}
@@ -105,7 +105,7 @@ fn judge_unknown<'a, P: Object<'a>>(
                 format_args!("Rename this member; names beginning `aaep_` or `@` are reserved."),
             )
         });
-    } else if let Some((base, language)) = variant_of::<P>(name) {
+    } else if let Some((base, language)) = variant_of(P::MEMBERS, name) {
         // §11.5.1: the text in another language has the same bounds.
         let mut scratch = P::Fields::default();
         report.within(name, |report| {
@@ -120,9 +120,12 @@ fn judge_unknown<'a, P: Object<'a>>(
 }
 
 /// The text member of which this name is a language variant, and the language: `summary_normal_yo`.
-fn variant_of<'a, 'n, P: Object<'a>>(name: &'n str) -> Option<(&'static str, &'n str)> {
+pub(super) fn variant_of<'n>(
+    known: &'static [MemberInfo],
+    name: &'n str,
+) -> Option<(&'static str, &'n str)> {
     // enforces: L8
-    P::MEMBERS.iter().filter(|member| member.human).find_map(|member| {
+    known.iter().filter(|member| member.human).find_map(|member| {
         let suffix = name.strip_prefix(member.name)?.strip_prefix('_')?;
         has_outline_of_language(suffix).then_some((member.name, suffix))
     })
