@@ -11,8 +11,11 @@ struct Bench {
 const BENCHES: &[Bench] = &[
     Bench {
         name: "engine",
-        about: "a ledger of a million requests: memory, issuing, resolving, expiring",
-        run: || cargo_bench("aaep-engine", "ledger"),
+        about: "a ledger of a million requests, and one event for a thousand subscriptions",
+        run: || {
+            cargo_bench("aaep-engine", "ledger")?;
+            cargo_bench("aaep-shaping", "offer")
+        },
     },
     Bench {
         name: "validate",

@@ -54,6 +54,8 @@ pub(crate) struct Ready {
     pub(crate) urgency: Urgency,
     /// The request that it resolves.
     pub(crate) about: Option<u128>,
+    /// The event that asked.
+    pub(crate) resolves_event: Option<u128>,
     pub(crate) json: Arc<str>,
 }
 
@@ -118,11 +120,12 @@ impl<'a> Draft<'a> {
 
     /// The event with its JSON.
     pub(crate) fn ready(&self, event: u128, json: Arc<str>) -> Ready {
-        let about = match self.extension {
-            Some(Extension::Outcome { request, .. }) => Some(request),
-            _ => None,
+        let (about, resolves_event) = match self.extension {
+            Some(Extension::Outcome { request, event, .. }) => (Some(request), Some(event)),
+            _ => (None, None),
         };
-        Ready { event, kind: EventKind::parse(self.type_name), urgency: self.urgency, about, json }
+        let kind = EventKind::parse(self.type_name);
+        Ready { event, kind, urgency: self.urgency, about, resolves_event, json }
     }
 
     pub(crate) fn json(
@@ -401,6 +404,7 @@ impl<R: Rules> Engine<R> {
             kind: ready.kind,
             urgency: ready.urgency,
             about: ready.about,
+            resolves_event: ready.resolves_event,
             json: ready.json,
         };
         self.lanes.push(id, needs, Output::Event(emitted));

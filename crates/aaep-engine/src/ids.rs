@@ -1,6 +1,6 @@
 //! Identifiers and reply tokens, made from secrets that the caller drew.
 
-use aaep_types::{ReplyToken, SessionId, ToolCallId};
+use aaep_types::{EventId, ReplyToken, SessionId, ToolCallId};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
@@ -61,6 +61,11 @@ impl Ids {
 /// The number in a token of ours; none of ours looks different.
 pub(crate) fn token_number(token: &ReplyToken) -> Option<u128> {
     number_of(token.as_str(), "rpl_")
+}
+
+/// The number in an event id of ours.
+pub(crate) fn event_number(id: &EventId) -> Option<u128> {
+    number_of(id.as_str(), "evt_")
 }
 
 /// A session inside the engine: the number in its id, which is ours and therefore has one.

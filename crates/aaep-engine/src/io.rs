@@ -214,6 +214,8 @@ pub struct Emitted {
     pub urgency: Urgency,
     /// The request that this event resolves or shows, if any.
     pub about: Option<u128>,
+    /// The event that asked, if this one says that the question is settled.
+    pub resolves_event: Option<u128>,
     /// The event itself.
     pub json: Arc<str>,
 }

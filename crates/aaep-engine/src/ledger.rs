@@ -106,6 +106,7 @@ impl<R: Rules> Engine<R> {
             kind: Some(kind),
             urgency: Urgency::Critical,
             about: None,
+            resolves_event: None,
             json: json.clone(),
         };
         self.push(key, ready, needs, now);

@@ -23,6 +23,7 @@
 //! hears of an event (that is shaping's work).
 
 mod clock;
+mod delivery;
 mod emit;
 mod engine;
 mod ids;
@@ -41,6 +42,7 @@ mod rules;
 mod session;
 
 pub use clock::{Boot, Now};
+pub use delivery::{Deliver, Delivery, Resumed};
 pub use engine::Engine;
 pub use ids::{Digest, Secrets};
 pub use io::{Answer, Ask, Emitted, Input, Open, Output};

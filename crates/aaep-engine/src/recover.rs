@@ -9,7 +9,8 @@ use std::sync::Arc;
 use crate::clock::{Boot, Now};
 use crate::emit::{Draft, Extension, payload_of};
 use crate::engine::{Engine, Timer};
-use crate::ids::{Digest, Key, Secrets, session_key};
+use crate::ids::{Digest, Key, Secrets, event_number, session_key};
+use crate::io::Emitted;
 use crate::ledger::default_answer;
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
@@ -56,6 +57,18 @@ impl<R: Rules> Engine<R> {
         engine.lanes.persisted(durable);
         engine.resume(trust, now);
         Ok(engine)
+    }
+
+    /// What those who listen have to be told again after a restart: of each live session its start,
+    /// and everything that waits for an answer, with the ids and tokens it had (I3, D28).
+    pub fn reminders(&self) -> Vec<Emitted> {
+        let mut events = Vec::new();
+        for session in self.sessions.values() {
+            events.extend(reminder(session, &session.started));
+            let pending = session.pending.iter().filter_map(|number| self.requests.get(number));
+            events.extend(pending.filter_map(|request| reminder(session, request.event.as_ref()?)));
+        }
+        events
     }
 
     fn replay(&mut self, record: Record, now: Now) {
@@ -297,6 +310,23 @@ impl<R: Rules> Engine<R> {
             }
         }
     }
+}
+
+/// An event of a session, to be said once more.
+fn reminder(session: &Session, json: &Arc<str>) -> Option<Emitted> {
+    let event = Event::parse(json.as_bytes()).ok()?;
+    let envelope = event.envelope();
+    Some(Emitted {
+        session: session.id,
+        user: session.user.clone(),
+        number: envelope.sequence_number?.get(),
+        event: event_number(&envelope.event_id)?,
+        kind: event.kind(),
+        urgency: event.urgency(),
+        about: None,
+        resolves_event: None,
+        json: json.clone(),
+    })
 }
 
 fn key_of(session: &str) -> Option<Key> {

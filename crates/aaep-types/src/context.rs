@@ -7,7 +7,7 @@ use crate::envelope::array;
 use crate::json::{Raw, Writer};
 use crate::list::read_element;
 use crate::report::Report;
-use crate::rule::{self, Rule};
+use crate::rule::Rule;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
@@ -133,7 +133,7 @@ fn read_list<'a>(raw: Raw<'a>, rule: Rule, report: &mut Report) -> Option<Contex
         .into_iter()
         .enumerate()
         .skip(1)
-        .filter_map(|(index, element)| read_element(index, element, rule::E3, report))
+        .filter_map(|(index, element)| read_element(index, element, rule, report))
         .collect();
     (first && extensions.len() == count).then_some(Context { extensions, listed: true })
 }

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-use crate::context::Context;
+use crate::context::{Context, is_reserved_prefix};
 use crate::id::{EventId, SessionId};
 use crate::json::{Raw, Writer, elements};
 use crate::language::LanguageTag;
+use crate::limits::soft;
 use crate::list::{List, Set};
 use crate::number::Count;
 use crate::report::Report;
@@ -51,19 +52,32 @@ impl<'a> Producer<'a> {
 
 object! {
     /// Language and writing of an event's text (§11.1).
-    pub struct LocalizationHints, fields LocalizationFields, unknown(Unknown::Refuse(rule::E14)) {
+    pub struct LocalizationHints, fields LocalizationFields, unknown(Unknown::Refuse(rule::E14)), check(check_languages) {
         /// The language of the text.
         optional primary_language: LanguageTag<'a>, L1;
         /// Which way it runs; `ltr` when absent.
         optional text_direction: TextDirection, L10;
         /// Other languages that could be had.
-        optional available_languages: Set<LanguageTag<'a>, 0, 32>, L1;
+        optional available_languages: Set<LanguageTag<'a>, 0, UNBOUNDED>, L1;
         /// What to try when the primary language is not available, in this order.
         optional fallback_chain: List<LanguageTag<'a>, 0, 16>, L1;
         /// The script, where the language leaves it open.
         optional script: Script<'a>, E14;
         /// The calendar that dates are written in.
         optional calendar: Name<'a, 0, UNBOUNDED>, E14;
+    }
+}
+
+/// §3.7: more languages than recommended are no reason to refuse an event.
+fn check_languages(fields: &LocalizationFields<'_>, report: &mut Report) {
+    let count = fields.available_languages.good().map_or(0, |languages| languages.len());
+    if count > soft::LANGUAGES {
+        report.within("available_languages", |report| {
+            report.refuse_at_source(
+                rule::E21,
+                format_args!("Name at most {} languages; there are {count}.", soft::LANGUAGES),
+            );
+        });
     }
 }
 
@@ -138,6 +152,17 @@ impl<'a> Extensions<'a> {
     }
 }
 
+/// §7.2, §7.3.2: extensions stay out of the protocol's own namespace and of those it rests on.
+fn check_prefix(prefix: &str, report: &mut Report) {
+    if !is_reserved_prefix(prefix) {
+        return;
+    }
+    let rule = if prefix == "aaep" { rule::X1 } else { rule::X3 };
+    report.within(prefix, |report| {
+        report.error(rule, format_args!("Choose another prefix; this one is reserved."));
+    });
+}
+
 impl<'a> Wire<'a> for Extensions<'a> {
     fn read(raw: Raw<'a>, rule: Rule, report: &mut Report) -> Option<Self> {
         let Raw::Object(text) = raw else {
@@ -147,6 +172,7 @@ impl<'a> Wire<'a> for Extensions<'a> {
         let mut extensions = Vec::new();
         let mut sound = true;
         for member in crate::json::Members::again(text) {
+            check_prefix(&member.name, report);
             match member.value {
                 Raw::Object(json) => extensions.push((member.name, json)),
                 other => {
@@ -172,7 +198,7 @@ impl<'a> Wire<'a> for Extensions<'a> {
     fn schema() -> Value {
         json!({
             "type": "object",
-            "propertyNames": { "not": { "pattern": "^(aaep|xsd|rdf|rdfs|@.*)$" } },
+            "propertyNames": { "not": { "pattern": "^(aaep|xsd|rdf|rdfs)$|^@" } },
             "additionalProperties": { "type": "object" },
         })
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::Malformed;
 use crate::json::{Raw, Writer};
 use crate::report::Report;
-use crate::rule::Rule;
+use crate::rule::{self, Rule};
 use crate::wire::Wire;
 
 /// The longest part after the prefix.
@@ -42,7 +42,7 @@ impl Inline {
 }
 
 macro_rules! identifier {
-    ($(#[doc = $doc:literal])* $name:ident, $prefix:literal, debug $debug:expr) => {
+    ($(#[doc = $doc:literal])* $name:ident, $prefix:literal, rule $rule:expr, debug $debug:expr) => {
         $(#[doc = $doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Inline);
@@ -81,7 +81,13 @@ macro_rules! identifier {
         }
 
         impl<'a> Wire<'a> for $name {
-            fn read(raw: Raw<'a>, rule: Rule, report: &mut Report) -> Option<Self> {
+            fn rule_for(member: Rule) -> Rule {
+                let rule: fn(Rule) -> Rule = $rule;
+                rule(member)
+            }
+
+            fn read(raw: Raw<'a>, member: Rule, report: &mut Report) -> Option<Self> {
+                let rule = Self::rule_for(member);
                 let parsed = match raw {
                     Raw::String(string) if !string.escaped => Self::parse(string.raw),
                     Raw::String(string) => Self::parse(&string.decode()),
@@ -110,28 +116,28 @@ fn show(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 identifier! {
     /// Names one event; unique within its producer (§3.2.3).
-    EventId, "evt_", debug |id, f| show(id.as_str(), f)
+    EventId, "evt_", rule |_| rule::E7, debug |id, f| show(id.as_str(), f)
 }
 identifier! {
     /// Names a session; the same on each of its events, never used again (§3.2.4).
-    SessionId, "sess_", debug |id, f| show(id.as_str(), f)
+    SessionId, "sess_", rule |_| rule::E8, debug |id, f| show(id.as_str(), f)
 }
 identifier! {
     /// Names a subscription; no credential (§5.4).
-    SubscriptionId, "sub_", debug |id, f| show(id.as_str(), f)
+    SubscriptionId, "sub_", rule |member| member, debug |id, f| show(id.as_str(), f)
 }
 identifier! {
     /// Ties `tool.completed` to its `tool.invoked` (§4.3.1).
-    ToolCallId, "call_", debug |id, f| show(id.as_str(), f)
+    ToolCallId, "call_", rule |_| rule::T13, debug |id, f| show(id.as_str(), f)
 }
 identifier! {
     /// Names one output among several of a session (§4.3.3).
-    OutputId, "out_", debug |id, f| show(id.as_str(), f)
+    OutputId, "out_", rule |_| rule::T17, debug |id, f| show(id.as_str(), f)
 }
 identifier! {
     /// Ties a reply to the request it answers (§6.2). Whoever has it can try to answer, so it never
     /// shows itself: it has no `Display`, and `Debug` hides it.
-    ReplyToken, "rpl_", debug |_, f| show("ReplyToken(hidden)", f)
+    ReplyToken, "rpl_", rule |_| rule::C6, debug |_, f| show("ReplyToken(hidden)", f)
 }
 
 macro_rules! display {

@@ -8,7 +8,7 @@ use std::fmt;
 use crate::Malformed;
 use crate::json::{Raw, Writer};
 use crate::report::Report;
-use crate::rule::Rule;
+use crate::rule::{self, Rule};
 use crate::wire::Wire;
 
 const EXPECTED: &str = "Write a BCP 47 language tag such as en-US.";
@@ -79,7 +79,8 @@ impl Eq for LanguageTag<'_> {}
 /// Ordered as they are compared.
 impl Ord for LanguageTag<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.to_ascii_lowercase().cmp(&other.0.to_ascii_lowercase())
+        let mine = self.0.bytes().map(|byte| byte.to_ascii_lowercase());
+        mine.cmp(other.0.bytes().map(|byte| byte.to_ascii_lowercase()))
     }
 }
 
@@ -96,13 +97,18 @@ impl fmt::Display for LanguageTag<'_> {
 }
 
 impl<'a> Wire<'a> for LanguageTag<'a> {
-    fn read(raw: Raw<'a>, _: Rule, report: &mut Report) -> Option<Self> {
+    fn rule_for(_member: Rule) -> Rule {
+        rule::L1
+    }
+
+    fn read(raw: Raw<'a>, member: Rule, report: &mut Report) -> Option<Self> {
+        let rule = Self::rule_for(member);
         match raw {
             Raw::String(string) => Self::parse(string.decode())
-                .map_err(|wrong| report.error(crate::rule::L1, format_args!("{wrong}")))
+                .map_err(|wrong| report.error(rule, format_args!("{wrong}")))
                 .ok(),
             other => {
-                report.wrong_type(crate::rule::L1, "a string", other);
+                report.wrong_type(rule, "a string", other);
                 None
             }
         }

@@ -99,7 +99,7 @@ pub use event::{Event, EventKind, Payload};
 pub use heard::{Heard, Unheard};
 pub use id::{EventId, OutputId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
 pub use language::{LanguageTag, choose as choose_language};
-pub use limits::{Limits, soft as soft_limits};
+pub use limits::{Limits, MAX_PROBLEMS, soft as soft_limits};
 pub use list::{List, Set};
 pub use manifest::{Contact, Manifest, ManifestType, SupportedVersion, Transport, Transports};
 pub use message::{Message, is_valid, validate, validate_with};

@@ -16,6 +16,10 @@ impl Default for Limits {
     }
 }
 
+/// How many errors, and how many warnings, of one message are written down: who sends thousands
+/// knows by then, and explaining must not cost more than reading.
+pub const MAX_PROBLEMS: usize = 100;
+
 /// What the protocol recommends; beyond it we warn and go on.
 pub mod soft {
     /// Bytes in one message.
@@ -26,4 +30,6 @@ pub mod soft {
     pub const DEPTH: usize = 8;
     /// Bytes in one string.
     pub const STRING_BYTES: usize = 16 * 1024;
+    /// Elements of `available_languages`.
+    pub const LANGUAGES: usize = 32;
 }

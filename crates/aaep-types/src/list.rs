@@ -151,7 +151,7 @@ impl<'a, T: Wire<'a> + Ord, const MIN: usize, const MAX: usize> Wire<'a> for Set
         if let Some(index) = repeated(&values) {
             report.within(&index.to_string(), |report| {
                 report.error(
-                    rule,
+                    T::rule_for(rule),
                     format_args!("Remove this element; it stands in the list already."),
                 );
             });

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use crate::json::{Fault, FaultKind, Raw, pointer_at};
+use crate::limits::MAX_PROBLEMS;
 use crate::rule::{self, Rule};
 
 /// How bad a problem is.
@@ -83,6 +84,8 @@ pub struct Report {
     any_mixed: bool,
     path: Vec<String>,
     problems: Vec<Problem>,
+    errors_written: usize,
+    warnings_written: usize,
 }
 
 impl Report {
@@ -99,6 +102,8 @@ impl Report {
             any_mixed: false,
             path: Vec::new(),
             problems: Vec::new(),
+            errors_written: 0,
+            warnings_written: 0,
         }
     }
 
@@ -217,8 +222,7 @@ impl Report {
         };
         let pointer = pointer_at(text, fault.offset);
         let text = format!("{} (byte {})", fault.kind, fault.offset);
-        let problem = Problem { severity: Severity::Error, rule, pointer, text, stage: 0 };
-        self.problems.push(problem);
+        self.write_down(Problem { severity: Severity::Error, rule, pointer, text, stage: 0 });
     }
 
     /// Runs `read` with the pointer one step further down.
@@ -248,7 +252,7 @@ impl Report {
         }
         self.errors = true;
         for pointer in std::mem::take(&mut self.mixed) {
-            self.problems.push(Problem {
+            self.write_down(Problem {
                 severity: Severity::Error,
                 rule: rule::L10,
                 pointer,
@@ -265,7 +269,20 @@ impl Report {
     fn add(&mut self, severity: Severity, rule: Rule, stage: u8, text: fmt::Arguments<'_>) {
         if self.explain {
             let pointer = self.pointer();
-            self.problems.push(Problem { severity, rule, pointer, text: text.to_string(), stage });
+            let text = text.to_string();
+            self.write_down(Problem { severity, rule, pointer, text, stage });
+        }
+    }
+
+    /// Errors and warnings are counted apart: many warnings never hide an error.
+    fn write_down(&mut self, problem: Problem) {
+        let counted = match problem.severity {
+            Severity::Error => &mut self.errors_written,
+            Severity::Warning => &mut self.warnings_written,
+        };
+        if *counted < MAX_PROBLEMS {
+            *counted += 1;
+            self.problems.push(problem);
         }
     }
 }

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::envelope::{Envelope, Extensions};
-use crate::event::EventKind;
+use crate::event::{EventKind, ExtensionPayload};
 use crate::handshake::{
     SubscriptionAccepted, SubscriptionClose, SubscriptionRejected, SubscriptionRenegotiate,
     SubscriptionRequest,
@@ -14,7 +14,7 @@ use crate::manifest::Manifest;
 use crate::ours::{MoreTime, StopSession};
 use crate::reply::{ClarificationReply, ConfirmationReply};
 use crate::rule::{self, Rule};
-use crate::wire::{Object, Wire, object_schema};
+use crate::wire::{MemberInfo, Object, Wire, object_schema};
 
 /// Where schemas are at home; their `$id`s begin with this.
 pub const BASE: &str = "https://aaep-protocol.org/schemas/v1/";
@@ -100,12 +100,21 @@ pub fn path_for(message_type: &str) -> String {
         (None, "timing:extend") => "extensions/timing.extend.schema.json".to_owned(),
         (None, "control:cancel") => "extensions/control.cancel.schema.json".to_owned(),
         (None, "aaep:producer.manifest") => "producer.manifest.schema.json".to_owned(),
-        (None, name) if name.starts_with("subscription.") || name.ends_with(".reply") => {
-            format!("handshake/{name}.schema.json")
-        }
+        (None, name) if HANDSHAKE.contains(&name) => format!("handshake/{name}.schema.json"),
         _ => "envelope.schema.json".to_owned(),
     }
 }
+
+/// The types of the messages that are no events.
+const HANDSHAKE: [&str; 7] = [
+    "subscription.request",
+    "subscription.accepted",
+    "subscription.rejected",
+    "subscription.renegotiate",
+    "subscription.close",
+    "confirmation.reply",
+    "clarification.reply",
+];
 
 fn core_path(kind: EventKind) -> String {
     format!("core/{}.schema.json", kind.as_str().trim_start_matches("aaep:"))
@@ -138,6 +147,13 @@ fn envelope() -> Schema {
         { "enum": ["aaep_version", "@context"] },
         { "not": { "pattern": "^(aaep_|@)" } },
     ] });
+    // §7.4: an extension's own event is announced by its summaries, so these are checked.
+    let core: Vec<String> = EventKind::ALL.iter().flat_map(|kind| kind.spellings()).collect();
+    body["if"] = json!({ "properties": { "type": { "not": { "enum": core } } } });
+    body["then"] = json!({
+        "properties": object_schema::<ExtensionPayload<'_>>()["properties"],
+        "patternProperties": language_variants(ExtensionPayload::MEMBERS),
+    });
     let description = "What every event carries. An extension's own event adds its payload to it.";
     named("envelope.schema.json".into(), "AAEP event envelope", description, body)
 }
@@ -149,7 +165,7 @@ fn core(kind: EventKind) -> Schema {
         map.remove("additionalProperties");
         map.insert("unevaluatedProperties".into(), json!(false));
         map.insert("allOf".into(), json!([{ "$ref": format!("{BASE}envelope.schema.json") }]));
-        map.insert("patternProperties".into(), language_variants(kind));
+        map.insert("patternProperties".into(), language_variants(kind.members()));
     }
     body["properties"]["type"] = json!({ "enum": kind.spellings() });
     body["properties"]["sequence_number"] = match kind {
@@ -167,9 +183,9 @@ fn core(kind: EventKind) -> Schema {
 }
 
 /// §11.5.1: a text may also stand there in other languages, such as `summary_normal_yo`.
-fn language_variants(kind: EventKind) -> Value {
+fn language_variants(members: &[MemberInfo]) -> Value {
     let variant = |name| format!("^{name}_[A-Za-z]{{2,3}}([_-][A-Za-z0-9]{{1,8}})*$");
-    let human = kind.members().iter().filter(|member| member.human);
+    let human = members.iter().filter(|member| member.human);
     human.map(|member| (variant(member.name), (member.schema)())).collect::<Map<_, _>>().into()
 }
 
@@ -195,6 +211,8 @@ mod tests {
             "confirmation.reply",
             "aaep:producer.manifest",
             "medai:seen",
+            "medai:doctor.reply",
+            "subscription.unheard",
         ] {
             assert!(paths.contains(&path_for(name)), "{name}");
         }

@@ -212,7 +212,7 @@ impl<'a> Wire<'a> for Timestamp {
         json!({
             "type": "string",
             "format": "date-time",
-            "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3}|\.\d{6})?(Z|[+-]\d{2}:\d{2})$",
+            "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3}|\.[0-9]{6})?(Z|[+-][0-9]{2}:[0-9]{2})$",
         })
     }
 }
@@ -232,7 +232,12 @@ impl<'a> Wire<'a> for ReplyTimestamp {
     }
 
     fn schema() -> Value {
-        json!({ "type": "string", "format": "date-time" })
+        // Format checkers are more lenient than RFC 3339 in places, so the outline is spelled out.
+        json!({
+            "type": "string",
+            "format": "date-time",
+            "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$",
+        })
     }
 }
 

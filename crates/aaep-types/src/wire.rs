@@ -12,6 +12,11 @@ pub trait Wire<'a>: Sized {
     /// Whether it is text for people: such members may have language variants (§11.5.1).
     const HUMAN: bool = false;
 
+    /// The rule that a wrong value breaks: the member's, unless its form has a rule of its own.
+    fn rule_for(member: Rule) -> Rule {
+        member
+    }
+
     /// Reads it. Whatever is wrong goes to the report, under `rule`; then there is no value.
     fn read(raw: Raw<'a>, rule: Rule, report: &mut Report) -> Option<Self>;
 
@@ -299,7 +304,8 @@ impl<'a> Opaque<'a> {
     /// Takes the text of a JSON object; `None` if it is not one.
     pub fn parse(text: &'a str) -> Option<Self> {
         let members = Members::whole(text, 64).ok()??;
-        members.faults().is_empty().then_some(Self(text))
+        let sound = members.faults().is_empty() && members.repeated().is_none();
+        sound.then_some(Self(text))
     }
 }
 

@@ -1,10 +1,11 @@
-//! Reads one Rust file for `rule::E7`, `// enforces: E7` and `// covers: E7`.
+//! Reads one Rust file for `rule::E7`, `// enforces: E7`, `// covers: E7`, and for the lines of the
+//! `object!` tables, each of which names the rule that a wrong or missing member breaks.
 //!
 //! It works line by line on formatted code, which is all this repository accepts: a test module
 //! ends at the closing brace that stands as far in as its `mod`.
 
 use super::evidence::Evidence;
-use super::ids::{named_as_constants, parse_list};
+use super::ids::{is_id, named_as_constants, parse_list};
 
 /// Adds what the file enforces and covers to the evidence.
 pub(super) fn scan(path: &str, text: &str, evidence: &mut Evidence) {
@@ -19,7 +20,8 @@ pub(super) fn scan(path: &str, text: &str, evidence: &mut Evidence) {
             enforce(path, list, in_test, evidence);
         }
         if !in_test && !defines_the_rules(path) {
-            for id in named_as_constants(without_comment(line)) {
+            let code = without_comment(line);
+            for id in named_as_constants(code).into_iter().chain(member_rule(code)) {
                 evidence.enforced(&id, path);
             }
         }
@@ -48,6 +50,14 @@ fn enforce(path: &str, list: &str, in_test: bool, evidence: &mut Evidence) {
         Ok(ids) => ids.iter().for_each(|id| evidence.enforced(id, path)),
         Err(error) => evidence.problem(format!("{path}: `// enforces:{list}`: {error}")),
     }
+}
+
+/// The rule in a line of an `object!` table, such as `required reason: Summary<'a>, T23;`.
+fn member_rule(code: &str) -> Option<String> {
+    let code = code.trim();
+    let member = code.strip_prefix("required ").or_else(|| code.strip_prefix("optional "))?;
+    let (_, id) = member.strip_suffix(';')?.rsplit_once(", ")?;
+    is_id(id).then(|| id.to_owned())
 }
 
 /// The constants' own definitions enforce nothing.
@@ -134,6 +144,24 @@ mod tests {
         let evidence = scanned(LIB, "if bad { report(rule::E7, \"https://x\", rule::E9) }\n");
         assert_eq!(evidence.enforcers("E7"), [LIB]);
         assert_eq!(evidence.enforcers("E9"), [LIB]);
+    }
+
+    #[test]
+    fn a_line_of_a_table_of_members_is_enforcement() {
+        let text = "        /// Why, see rule E9.\n        required reason: Text<'a, 1, 8>, T23;\n        \
+                    optional context as \"@context\": Context<'a>, E3;\n";
+        let evidence = scanned(LIB, text);
+        assert_eq!(evidence.enforcers("T23"), [LIB]);
+        assert_eq!(evidence.enforcers("E3"), [LIB]);
+        assert!(evidence.enforcers("E9").is_empty());
+    }
+
+    #[test]
+    fn a_line_that_only_looks_like_a_member_is_not_enforcement() {
+        for text in ["required reason, E7\n", "let required = (a, E7);\n", "optional x: T, Rule;\n"]
+        {
+            assert!(scanned(LIB, text).enforcers("E7").is_empty(), "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod awaiting_clarification;
 mod awaiting_confirmation;
+mod edit;
 mod extension;
 mod handoff_requested;
 mod output_streaming;
@@ -19,6 +20,7 @@ mod tool_invoked;
 
 pub use awaiting_clarification::{AwaitingClarification, Choice};
 pub use awaiting_confirmation::{AwaitingConfirmation, ConfirmationParts};
+pub use edit::{Edit, Piece};
 pub use extension::ExtensionPayload;
 pub use handoff_requested::HandoffRequested;
 pub use output_streaming::{Chunk, OutputStreaming};

@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::rule::{self, Rule};
 use crate::type_name::{TypeName, core_name};
 use crate::vocabulary::{TextDirection, Urgency};
-use crate::wire::{Object, Others, Seen, Slot, check_others};
+use crate::wire::{MemberInfo, Object, Others, Seen, Slot, check_others};
 
 /// Payloads that an event can carry.
 pub(crate) trait IntoPayload<'a>: Object<'a> + Into<Payload<'a>> {}
@@ -105,25 +105,41 @@ fn judge_unknown<'a, P: Object<'a>>(
                 format_args!("Rename this member; names beginning `aaep_` or `@` are reserved."),
             )
         });
-    } else if let Some(base) = variant_of::<P>(name) {
+    } else if let Some((base, language)) = variant_of(P::MEMBERS, name) {
         // §11.5.1: the text in another language has the same bounds.
         let mut scratch = P::Fields::default();
-        report.within(name, |report| P::place(&mut scratch, base, raw, report));
+        report.within(name, |report| {
+            P::place(&mut scratch, base, raw, report);
+            if LanguageTag::parse(language.replace('_', "-")).is_err() {
+                report.error(rule::L1, format_args!("End this name with a BCP 47 language tag."));
+            }
+        });
     } else if kind.is_some() {
         report.unknown(name, rule::E19, format_args!("Move this member into `extensions`, under a prefix of yours; it does not belong at the top level."));
     }
 }
 
-/// The text member of which this name is a language variant, such as `summary_normal_yo`.
-fn variant_of<'a, P: Object<'a>>(name: &str) -> Option<&'static str> {
+/// The text member of which this name is a language variant, and the language: `summary_normal_yo`.
+pub(super) fn variant_of<'n>(
+    known: &'static [MemberInfo],
+    name: &'n str,
+) -> Option<(&'static str, &'n str)> {
     // enforces: L8
-    P::MEMBERS.iter().filter(|member| member.human).map(|member| member.name).find(|base| {
-        let suffix = name.strip_prefix(base).and_then(|rest| rest.strip_prefix('_'));
-        suffix.is_some_and(|suffix| {
-            let tag = LanguageTag::parse(suffix.replace('_', "-"));
-            tag.is_ok_and(|tag| matches!(tag.language().len(), 2 | 3))
-        })
+    known.iter().filter(|member| member.human).find_map(|member| {
+        let suffix = name.strip_prefix(member.name)?.strip_prefix('_')?;
+        has_outline_of_language(suffix).then_some((member.name, suffix))
     })
+}
+
+/// A language of two or three letters, then further subtags; `_` may stand for `-`.
+fn has_outline_of_language(text: &str) -> bool {
+    let mut subtags = text.split(['_', '-']);
+    let language = subtags.next().unwrap_or_default();
+    matches!(language.len(), 2 | 3)
+        && language.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && subtags.all(|subtag| {
+            (1..=8).contains(&subtag.len()) && subtag.bytes().all(|b| b.is_ascii_alphanumeric())
+        })
 }
 
 fn check_envelope(
@@ -201,15 +217,7 @@ fn check_declared(envelope: &EnvelopeFields<'_>, tail: &TailFields<'_>, report: 
     let Some(extensions) = tail.extensions.good() else { return };
     report.within("extensions", |report| {
         for (prefix, _) in extensions.iter() {
-            if is_reserved_prefix(prefix) {
-                // enforces: X1
-                report.within(prefix, |report| {
-                    report.error(
-                        rule::X3,
-                        format_args!("Choose another prefix; this one is reserved."),
-                    )
-                });
-            } else if !context.may_declare(prefix) {
+            if !is_reserved_prefix(prefix) && !context.may_declare(prefix) {
                 report.within(prefix, |report| {
                     report.error(
                         rule::E17,

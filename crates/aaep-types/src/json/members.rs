@@ -23,6 +23,7 @@ pub struct Members<'a> {
     list: Vec<Member<'a>>,
     faults: Vec<Fault>,
     depth: usize,
+    longest_string: usize,
 }
 
 impl<'a> Members<'a> {
@@ -48,7 +49,9 @@ impl<'a> Members<'a> {
         let mut list = Vec::with_capacity(USUAL);
         scanner.members(0, |_, name, value| list.push(Member { name: name.decode(), value }))?;
         let (offset, depth) = (scanner.offset(), scanner.depth());
-        Ok((Some(Self { list, faults: scanner.into_faults(), depth }), offset))
+        let longest_string = scanner.longest_string();
+        let faults = scanner.into_faults();
+        Ok((Some(Self { list, faults, depth, longest_string }), offset))
     }
 
     /// Indexes a text that must hold one value and nothing else.
@@ -100,13 +103,9 @@ impl<'a> Members<'a> {
         self.list.is_empty()
     }
 
-    /// The longest string among the values of this object, in bytes as written.
+    /// The longest string anywhere in this object, in bytes as written.
     pub fn longest_string(&self) -> usize {
-        let lengths = self.list.iter().map(|member| match member.value {
-            Raw::String(string) => string.raw.len(),
-            _ => 0,
-        });
-        lengths.max().unwrap_or(0)
+        self.longest_string
     }
 
     /// What was wrong with the text without ending the reading.

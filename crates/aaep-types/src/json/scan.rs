@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::marks;
 use super::string::{JsonString, code_unit, join};
+use crate::limits::MAX_PROBLEMS;
 
 /// A value as it stands in the text; its grammar has been checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,6 +128,8 @@ pub(super) struct Scanner<'a, 'm> {
     ascii: bool,
     marks: &'m [u64],
     faults: Vec<Fault>,
+    /// The longest string so far, in bytes as written.
+    longest: usize,
 }
 
 /// Ends the reading of a value. The fault is boxed: it is rare, and values stay small.
@@ -138,7 +141,17 @@ impl<'a, 'm> Scanner<'a, 'm> {
     pub(super) fn new(text: &'a str, marks: &'m [u64], max_depth: usize) -> Self {
         let bytes = text.as_bytes();
         let ascii = bytes.is_ascii();
-        Self { text, bytes, at: 0, max_depth, depth: 0, ascii, marks, faults: Vec::new() }
+        Self {
+            text,
+            bytes,
+            at: 0,
+            max_depth,
+            depth: 0,
+            ascii,
+            marks,
+            faults: Vec::new(),
+            longest: 0,
+        }
     }
 
     /// How far the scanner has read.
@@ -149,6 +162,20 @@ impl<'a, 'm> Scanner<'a, 'm> {
     /// How deep objects and arrays were nested so far.
     pub(super) fn depth(&self) -> usize {
         self.depth
+    }
+
+    /// The longest string so far, in bytes as written.
+    pub(super) fn longest_string(&self) -> usize {
+        self.longest
+    }
+
+    /// Notes a fault that does not end the reading. Each has to be located later, so there is an
+    /// end to it.
+    #[cold]
+    fn note(&mut self, offset: usize, kind: FaultKind) {
+        if self.faults.len() < MAX_PROBLEMS {
+            self.faults.push(Fault { offset, kind });
+        }
     }
 
     /// The faults that did not end the reading.
@@ -238,10 +265,12 @@ impl<'a, 'm> Scanner<'a, 'm> {
         let mut twice = Vec::new();
         self.members(depth, |offset, name, _| {
             if !names.insert(name) {
-                twice.push(Fault { offset, kind: FaultKind::DuplicateName });
+                twice.push(offset);
             }
         })?;
-        self.faults.extend(twice);
+        for offset in twice {
+            self.note(offset, FaultKind::DuplicateName);
+        }
         Ok(())
     }
 
@@ -316,6 +345,7 @@ impl<'a, 'm> Scanner<'a, 'm> {
             return self.escaped_string(start);
         }
         self.at = end + 1;
+        self.longest = self.longest.max(end - start);
         let raw = &self.text[start..end];
         Ok(JsonString { raw, escaped: false, ascii: self.ascii || raw.is_ascii() })
     }
@@ -332,6 +362,7 @@ impl<'a, 'm> Scanner<'a, 'm> {
             }
         }
         let raw = &self.text[start..self.at];
+        self.longest = self.longest.max(raw.len());
         self.at += 1;
         Ok(JsonString { raw, escaped: true, ascii: self.ascii || raw.is_ascii() })
     }
@@ -354,7 +385,7 @@ impl<'a, 'm> Scanner<'a, 'm> {
                 } else if second.and_then(|second| join(first, second)).is_some() {
                     self.at += 12;
                 } else {
-                    self.faults.push(Fault { offset: self.at, kind: FaultKind::LoneSurrogate });
+                    self.note(self.at, FaultKind::LoneSurrogate);
                     self.at += 6;
                 }
             }
@@ -404,7 +435,7 @@ impl<'a, 'm> Scanner<'a, 'm> {
         }
         let number = &self.text[start..self.at];
         if !survives(number, whole) {
-            self.faults.push(Fault { offset: start, kind: FaultKind::UnsafeNumber });
+            self.note(start, FaultKind::UnsafeNumber);
         }
         Ok(number)
     }

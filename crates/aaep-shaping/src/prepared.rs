@@ -1,0 +1,204 @@
+//! An event made ready once, to be offered to any number of subscriptions.
+
+use aaep_types::{
+    CoalesceBoundary, Event, EventId, EventKind, Invalid, OutputId, Payload, SessionId, Urgency,
+};
+use std::sync::Arc;
+
+use crate::cuts::{Cuts, apparent_end, scalars};
+use crate::shapes::{Shapable, Shapes};
+
+/// A piece of streamed text.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub chunk: Box<str>,
+    pub position: u64,
+    pub end: u64,
+    pub complete: bool,
+    pub output: Option<OutputId>,
+    /// What its end is, as its producer said; or as far as one can tell.
+    pub ends_at: CoalesceBoundary,
+    pub hinted: bool,
+    pub cuts: Cuts,
+    /// Text of different sorts is never joined.
+    pub sort: Sort,
+}
+
+/// Media type and language of a piece of text, where it names them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sort {
+    media_type: Option<Box<str>>,
+    language: Option<Box<str>>,
+}
+
+/// What becomes of an event that has to wait.
+#[derive(Debug)]
+pub(crate) enum Role {
+    /// Never merged: starts, ends, tools, requests, extensions.
+    Whole,
+    /// Merged with other state changes.
+    State { from: Box<str> },
+    /// Replaced by later progress.
+    Progress { percent: Option<f64> },
+    /// Joined with other text of its output.
+    Text(Part),
+}
+
+/// An event made ready once, to be offered to any number of subscriptions; made by a
+/// [`Preparer`](crate::Preparer).
+#[derive(Debug)]
+pub struct Prepared {
+    json: Arc<str>,
+    event_id: EventId,
+    session_id: SessionId,
+    number: Option<u64>,
+    kind: Option<EventKind>,
+    type_name: Box<str>,
+    critical: bool,
+    resolution: bool,
+    role: Role,
+    shapable: Shapable,
+    shapes: Shapes,
+}
+
+impl Prepared {
+    /// Reads the event as it was emitted. `resolution` marks the notice of a request's outcome,
+    /// which is never held (decision D14).
+    pub(crate) fn read(json: Arc<str>, resolution: bool) -> Result<Self, Invalid> {
+        let event = Event::parse(json.as_bytes())?;
+        let envelope = event.envelope();
+        let kind = event.kind();
+        Ok(Self {
+            event_id: envelope.event_id,
+            session_id: envelope.session_id,
+            number: envelope.sequence_number.map(|number| number.get()),
+            kind,
+            type_name: kind.map_or_else(|| envelope.type_name.to_string().into(), |_| "".into()),
+            // D13: the four critical types are critical whatever they say.
+            critical: event.urgency() == Urgency::Critical
+                || kind.is_some_and(EventKind::is_critical),
+            resolution,
+            role: role(&event),
+            shapable: Shapable::of(&event),
+            shapes: Shapes::default(),
+            json,
+        })
+    }
+
+    /// The event as it was emitted.
+    pub fn json(&self) -> &Arc<str> {
+        &self.json
+    }
+
+    /// Its id.
+    pub fn event_id(&self) -> EventId {
+        self.event_id
+    }
+
+    /// The session it belongs to.
+    pub fn session_id(&self) -> SessionId {
+        self.session_id
+    }
+
+    /// Its place in the session.
+    pub fn sequence_number(&self) -> Option<u64> {
+        self.number
+    }
+
+    /// Which of the twelve it is.
+    pub fn kind(&self) -> Option<EventKind> {
+        self.kind
+    }
+
+    /// Its type, a core type in its compact form.
+    pub fn type_name(&self) -> &str {
+        match self.kind {
+            Some(kind) => kind.as_str(),
+            None => &self.type_name,
+        }
+    }
+
+    /// Whether it has to be heard at once.
+    pub fn is_critical(&self) -> bool {
+        self.critical
+    }
+
+    /// Whether it tells the outcome of a request.
+    pub fn is_resolution(&self) -> bool {
+        self.resolution
+    }
+
+    /// How many times it was serialised anew so far: once for each distinct result, however many
+    /// subscriptions there are.
+    pub fn serialisations(&self) -> usize {
+        self.shapes.made()
+    }
+
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.kind.is_some_and(EventKind::is_terminal)
+    }
+
+    pub(crate) fn role(&self) -> &Role {
+        &self.role
+    }
+
+    pub(crate) fn part(&self) -> Option<&Part> {
+        match &self.role {
+            Role::Text(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn part_mut(&mut self) -> Option<&mut Part> {
+        match &mut self.role {
+            Role::Text(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn shapable(&self) -> &Shapable {
+        &self.shapable
+    }
+
+    pub(crate) fn shapes(&self) -> &Shapes {
+        &self.shapes
+    }
+
+    /// What it counts for against the bound.
+    pub(crate) fn weight(&self) -> usize {
+        self.json.len()
+    }
+}
+
+fn role(event: &Event<'_>) -> Role {
+    match event.payload() {
+        Payload::StateChanged(state) => Role::State { from: state.from_state.as_str().into() },
+        Payload::ProgressUpdated(update) => {
+            Role::Progress { percent: update.progress.percent.as_ref().map(|p| p.get()) }
+        }
+        // Text that comes in several languages at once cannot be joined.
+        Payload::OutputStreaming(output) if !event.has_variants() => {
+            let chunk: Box<str> = output.chunk.as_str().into();
+            let position = output.position.get();
+            let media_type = output.content_type.as_ref().map(|kind| kind.as_str().into());
+            let language = output.language.as_ref().map(|tag| tag.as_str().into());
+            Role::Text(Part {
+                end: position.saturating_add(scalars(&chunk)),
+                position,
+                complete: output.complete,
+                output: output.output_id,
+                ends_at: match output.coalesce_hint {
+                    _ if output.complete => CoalesceBoundary::Completion,
+                    Some(hint) => hint.min(CoalesceBoundary::Paragraph),
+                    None => apparent_end(&chunk),
+                },
+                hinted: output.complete
+                    || output.coalesce_hint.is_some_and(|hint| hint != CoalesceBoundary::None),
+                cuts: Cuts::default(),
+                sort: Sort { media_type, language },
+                chunk,
+            })
+        }
+        _ => Role::Whole,
+    }
+}

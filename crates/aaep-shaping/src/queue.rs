@@ -1,0 +1,198 @@
+//! What waits for budget, in order, and how it is merged.
+
+use aaep_types::SessionId;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::prepared::Prepared;
+use crate::text::Span;
+use crate::time::Mono;
+
+/// Something that waits.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// Never merged.
+    Whole(Arc<Prepared>),
+    /// The latest of some state changes, and the state that the first of them left.
+    State { from: Option<Box<str>>, own: Box<str>, last: Arc<Prepared> },
+    /// The latest progress.
+    Progress(Arc<Prepared>),
+    /// Text that has reached a boundary.
+    Text(Span),
+}
+
+#[derive(Debug)]
+struct Entry {
+    session: SessionId,
+    item: Item,
+    /// When it may go at the earliest.
+    due: Mono,
+}
+
+impl Entry {
+    fn weight(&self) -> usize {
+        match &self.item {
+            Item::Whole(event) | Item::Progress(event) => event.weight(),
+            Item::State { last, .. } => last.weight(),
+            Item::Text(span) => span.weight(),
+        }
+    }
+
+    /// Takes the place of an older entry of its kind, and is due when that one was.
+    fn absorb(&mut self, older: Entry, text_between: bool) {
+        self.due = self.due.min(older.due);
+        if let (Item::State { from: chain, .. }, Item::State { from, own, .. }) =
+            (&mut self.item, older.item)
+            && !text_between
+        {
+            // T7: the chain goes on from where the older one began. Where text came in between it
+            // implied a state of its own (D35), which this one leaves.
+            *chain = Some(from.unwrap_or(own));
+        }
+    }
+}
+
+/// One queue for all sessions of a subscription: first come, first served.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+}
+
+impl Queue {
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn push(&mut self, session: SessionId, item: Item, due: Mono) {
+        let entry = Entry { session, item, due };
+        self.bytes += entry.weight();
+        self.entries.push_back(entry);
+    }
+
+    /// Nothing of a session waits longer than what comes after it: order is kept.
+    pub fn settle(&mut self, session: SessionId) {
+        // enforces: I19
+        let mut soonest = None;
+        for entry in self.entries.iter_mut().rev().filter(|entry| entry.session == session) {
+            entry.due = soonest.map_or(entry.due, |due| entry.due.min(due));
+            soonest = Some(entry.due);
+        }
+    }
+
+    /// Whether anything may go now.
+    pub fn is_due(&self, now: Mono) -> bool {
+        self.entries.iter().any(|entry| entry.due <= now)
+    }
+
+    /// Takes the first that may go now.
+    pub fn pop_due(&mut self, now: Mono) -> Option<Item> {
+        let index = self.entries.iter().position(|entry| entry.due <= now)?;
+        let entry = self.entries.remove(index)?;
+        self.bytes -= entry.weight();
+        Some(entry.item)
+    }
+
+    pub fn next_due(&self) -> Option<Mono> {
+        self.entries.iter().map(|entry| entry.due).min()
+    }
+
+    /// Takes all of a session, in order.
+    pub fn take_session(&mut self, session: SessionId) -> Vec<Item> {
+        let mut taken = Vec::new();
+        let entries = std::mem::take(&mut self.entries);
+        for entry in entries {
+            if entry.session == session {
+                self.bytes -= entry.weight();
+                taken.push(entry.item);
+            } else {
+                self.entries.push_back(entry);
+            }
+        }
+        taken
+    }
+
+    pub fn sessions(&self) -> impl Iterator<Item = SessionId> {
+        self.entries.iter().map(|entry| entry.session)
+    }
+
+    /// Merges what waits for a session: the latest progress, the latest state, and text that
+    /// follows text. Starts, ends and tools stay, and nothing is moved across them but that later
+    /// progress replaces earlier.
+    pub fn coalesce(&mut self, session: SessionId) {
+        // enforces: H17, T10
+        let mut slots: Vec<Option<Entry>> =
+            std::mem::take(&mut self.entries).into_iter().map(Some).collect();
+        merge_states_and_progress(&mut slots, session);
+        join_texts(&mut slots, session);
+        self.entries = slots.into_iter().flatten().collect();
+        self.bytes = self.entries.iter().map(Entry::weight).sum();
+        self.settle(session);
+    }
+}
+
+/// Backwards, so that each entry meets what replaces it.
+fn merge_states_and_progress(slots: &mut [Option<Entry>], session: SessionId) {
+    let (mut progress, mut state, mut text_between) = (None, None, false);
+    for index in (0..slots.len()).rev() {
+        let Some(entry) = slots[index].take_if(|entry| entry.session == session) else { continue };
+        let newer: Option<usize> = match entry.item {
+            Item::Whole(_) => {
+                state = None;
+                None
+            }
+            Item::Text(_) => {
+                text_between = true;
+                None
+            }
+            Item::Progress(_) => {
+                let newer = progress;
+                progress = progress.or(Some(index));
+                newer
+            }
+            Item::State { .. } => {
+                let newer = state;
+                if newer.is_none() {
+                    (state, text_between) = (Some(index), false);
+                }
+                newer
+            }
+        };
+        match newer.and_then(|at| slots[at].as_mut()) {
+            Some(newer) => newer.absorb(entry, text_between),
+            None => slots[index] = Some(entry),
+        }
+    }
+}
+
+/// Forwards; only progress may stand between two texts that become one.
+fn join_texts(slots: &mut [Option<Entry>], session: SessionId) {
+    let mut earlier: Option<usize> = None;
+    for index in 0..slots.len() {
+        let Some(mut entry) = slots[index].take_if(|entry| entry.session == session) else {
+            continue;
+        };
+        match &mut entry.item {
+            Item::Text(span) => {
+                if let Some(at) = earlier
+                    && let Some(Entry { item: Item::Text(first), due, .. }) = slots[at].take()
+                {
+                    match span.join_after(first) {
+                        None => entry.due = entry.due.min(due),
+                        Some(first) => {
+                            slots[at] = Some(Entry { session, item: Item::Text(first), due });
+                        }
+                    }
+                }
+                earlier = Some(index);
+            }
+            Item::Progress(_) => {}
+            Item::Whole(_) | Item::State { .. } => earlier = None,
+        }
+        slots[index] = Some(entry);
+    }
+}
