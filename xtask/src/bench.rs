@@ -14,6 +14,7 @@ const BENCHES: &[Bench] = &[
         about: "a ledger of a million requests, and one event for a thousand subscriptions",
         run: || {
             cargo_bench("aaep-engine", "ledger")?;
+            cargo_bench("aaep-engine", "ledger_memory")?;
             cargo_bench("aaep-shaping", "offer")
         },
     },

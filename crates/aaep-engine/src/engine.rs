@@ -45,7 +45,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) limits: Limits,
     pub(crate) ids: Ids,
     pub(crate) sessions: BTreeMap<Key, Session>,
-    pub(crate) requests: BTreeMap<u128, Request>,
+    /// Boxed, because nodes of a tree are moved around when it grows.
+    pub(crate) requests: BTreeMap<u128, Box<Request>>,
     /// Reply tokens of requests, by the number in them.
     pub(crate) tokens: BTreeMap<u128, u128>,
     /// I12: what waits for an answer, by its action.

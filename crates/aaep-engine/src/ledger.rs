@@ -61,8 +61,9 @@ impl<R: Rules> Engine<R> {
         let event = self.ids.event();
         let token = self.ids.token_bits(event);
         let spelled = ReplyToken::from_bits(token);
-        let mut draft =
-            Draft::new(ask.kind, agent_members(ask.payload, &[("reply_token", spelled.as_str())])?);
+        let head = agent_members(ask.payload, &[])?;
+        let payload = format!("{head},\"reply_token\":\"{}\"", spelled.as_str());
+        let mut draft = Draft::new(ask.kind, payload);
         draft.urgency = Urgency::Critical;
         let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
         let stamp = session.stamp(now);
@@ -70,7 +71,7 @@ impl<R: Rules> Engine<R> {
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
         let parsed = Event::parse_ours(json.as_bytes())?;
         let request = request_of(&parsed, key, &ask, digest, (event, stamp), now)?;
-        let without_token = draft.payload.replace(spelled.as_str(), "").into();
+        let without_token = format!("{head},\"reply_token\":\"\"").into();
         self.begin_waiting(request, without_token, (number, token), &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
     }
@@ -119,7 +120,7 @@ impl<R: Rules> Engine<R> {
         self.timers.insert((request.due(), Timer::Request(event)));
         self.tokens.insert(token, event);
         self.actions.insert((key, digest), event);
-        self.requests.insert(event, request);
+        self.requests.insert(event, Box::new(request));
     }
 
     /// The one place where a request ends: its token is dead, and everybody is told how it ended.

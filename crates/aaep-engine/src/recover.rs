@@ -185,7 +185,7 @@ impl<R: Rules> Engine<R> {
         };
         self.tokens.insert(token, asked.request);
         self.actions.insert((id, digest), asked.request);
-        self.requests.insert(asked.request, request);
+        self.requests.insert(asked.request, Box::new(request));
     }
 
     fn replay_extended(

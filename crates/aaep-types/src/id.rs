@@ -60,10 +60,14 @@ macro_rules! identifier {
             /// Makes one from 128 bits, which the caller drew from the operating system's
             /// randomness or derived with a key: 32 hexadecimal digits.
             pub fn from_bits(bits: u128) -> Self {
-                let text = format!(concat!($prefix, "{:032x}"), bits);
                 let mut inline = Inline { bytes: [0; MAX_PREFIX + MAX_BODY], length: 0 };
-                inline.bytes[..text.len()].copy_from_slice(text.as_bytes());
-                inline.length = text.len() as u8;
+                let prefix = $prefix.as_bytes();
+                inline.bytes[..prefix.len()].copy_from_slice(prefix);
+                let hex = b"0123456789abcdef";
+                for (place, byte) in inline.bytes[prefix.len()..][..32].iter_mut().enumerate() {
+                    *byte = hex[(bits >> (124 - 4 * place)) as usize & 15];
+                }
+                inline.length = prefix.len() as u8 + 32;
                 Self(inline)
             }
 

@@ -63,7 +63,28 @@ impl fmt::Display for Timestamp {
         let of_day = millis.rem_euclid(86_400_000);
         let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);
         let (second, fraction) = (of_day / 1000 % 60, of_day % 1000);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        for (place, value) in [
+            (3, year),
+            (6, month),
+            (9, day),
+            (12, hour),
+            (15, minute),
+            (18, second),
+            (22, fraction),
+        ] {
+            put_digits(&mut text, place, value);
+        }
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+/// Writes a number that ends at `place`, over zeros.
+fn put_digits(text: &mut [u8; 24], mut place: usize, mut value: i64) {
+    while value > 0 {
+        text[place] = b'0' + (value % 10) as u8;
+        value /= 10;
+        place = place.wrapping_sub(1);
     }
 }
 
