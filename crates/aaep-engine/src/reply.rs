@@ -283,12 +283,14 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    /// Whether somebody could answer this, or may still come back to do so.
-    fn is_answered_for(&self, user: &str, kind: EventKind, now: Now) -> bool {
-        self.listeners.values().any(|listener| {
-            let here = listener.lost_at.is_none_or(|at| now.boot < at.after_seconds(GRACE_SECONDS));
-            here && listener.peer.may_answer(user) && listener.supports(kind)
-        })
+    /// Until when somebody who could answer this is there or may come back; for ever while one is.
+    fn answered_for_until(&self, user: &str, kind: EventKind) -> Boot {
+        let able = |listener: &&Listener| listener.peer.may_answer(user) && listener.supports(kind);
+        let until = |listener: &Listener| match listener.lost_at {
+            None => Boot(u64::MAX),
+            Some(at) => at.after_seconds(GRACE_SECONDS),
+        };
+        self.listeners.values().filter(able).map(until).max().unwrap_or_default()
     }
 
     /// The time for coming back is over: a default of reject applies; others wait to their end.
@@ -301,11 +303,14 @@ impl<R: Rules> Engine<R> {
                 continue;
             };
             // A question with a default answer waits to its end, as a default of accept does.
-            if !request.default_accept
-                && request.answer.is_none()
-                && !self.is_answered_for(&user, request.kind, now)
-            {
+            if request.default_accept || request.answer.is_some() {
+                continue;
+            }
+            let until = self.answered_for_until(&user, request.kind);
+            if until <= now.boot {
                 self.resolve(number, Outcome::TimedOut, false, "nobody there", now);
+            } else if until != Boot(u64::MAX) {
+                self.timers.insert((until, Timer::Grace(session)));
             }
         }
     }
