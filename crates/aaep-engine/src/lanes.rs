@@ -1,7 +1,7 @@
 //! Outputs on their way out. Each session has a lane; an output that relies on a record waits in it
 //! until that record is durable, and what comes after it waits behind it, so that the order holds.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::ids::Key;
 use crate::io::Output;
@@ -10,6 +10,8 @@ use crate::io::Output;
 pub(crate) struct Lanes {
     ready: VecDeque<Output>,
     held: BTreeMap<Key, VecDeque<(u64, Output)>>,
+    /// What the first output of each lane waits for.
+    heads: BTreeSet<(u64, Key)>,
     /// Answers to messages; they belong to no session.
     noted: VecDeque<(u64, Output)>,
     persisted: u64,
@@ -34,7 +36,10 @@ impl Lanes {
         match self.held.get_mut(&session) {
             Some(lane) => lane.push_back((needs, output)),
             None if needs <= self.persisted => self.ready.push_back(output),
-            None => drop(self.held.insert(session, VecDeque::from([(needs, output)]))),
+            None => {
+                self.heads.insert((needs, session));
+                self.held.insert(session, VecDeque::from([(needs, output)]));
+            }
         }
     }
 
@@ -54,13 +59,25 @@ impl Lanes {
         while let Some((_, output)) = self.noted.pop_front_if(|(needs, _)| *needs <= durable) {
             self.ready.push_back(output);
         }
-        let ready = &mut self.ready;
-        self.held.retain(|_, lane| {
-            while let Some((_, output)) = lane.pop_front_if(|(needs, _)| *needs <= durable) {
-                ready.push_back(output);
-            }
-            !lane.is_empty()
-        });
+        while let Some(&(needs, session)) =
+            self.heads.first().filter(|(needs, _)| *needs <= durable)
+        {
+            self.heads.remove(&(needs, session));
+            self.release(session);
+        }
+    }
+
+    /// Lets out of a lane what is durable, up to the first output that is not.
+    fn release(&mut self, session: Key) {
+        let durable = self.persisted;
+        let Some(lane) = self.held.get_mut(&session) else { return };
+        while let Some((_, output)) = lane.pop_front_if(|(needs, _)| *needs <= durable) {
+            self.ready.push_back(output);
+        }
+        match lane.front() {
+            Some((needs, _)) => drop(self.heads.insert((*needs, session))),
+            None => drop(self.held.remove(&session)),
+        }
     }
 
     pub(crate) fn pop(&mut self) -> Option<Output> {
