@@ -79,7 +79,7 @@ mutants! {
     LeavesRequests, "I13", "ends a session with requests open": ENDS_REQUESTS_WITH_SESSION;
     NoGrace, "I14", "gives up as soon as a line breaks": GRANTS_GRACE;
     AnybodyAnswers, "I15", "lets anybody answer": CHECKS_ENTITLEMENT;
-    Borrowed, "I15", "lets anybody use a subscription": CHECKS_OWNER, CHECKS_ENTITLEMENT;
+    Borrowed, "I15", "lets anybody use a subscription": CHECKS_OWNER;
     OnceIsForEver, "I16", "lets those answer who gave it up": CHECKS_REPLY_SUPPORT;
     ModifiedIsYes, "I17", "takes a yes to something else for a yes": MODIFIED_IS_NO;
     KeepsQuiet, "I18", "does not show what became of a request": SHOWS_RESOLUTIONS;

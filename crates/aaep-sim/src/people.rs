@@ -33,6 +33,10 @@ impl<R: Rules> World<'_, R> {
 
     pub(crate) fn person_joins(&mut self) {
         let index = self.random.below(LISTENERS.len());
+        self.join_if_away(index);
+    }
+
+    pub(crate) fn join_if_away(&mut self, index: usize) {
         if self.oracle.listeners[index].line != Line::Live {
             self.join(index);
         }

@@ -6,10 +6,24 @@ use crate::disk::Fate;
 use crate::oracle::Cause;
 use crate::world::World;
 
+/// A crash that is not left to chance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Script {
+    /// What becomes of the writes that were not synced, given their place; `None` if only the
+    /// program is killed.
+    pub(crate) fate: Option<fn(usize, usize) -> Fate>,
+    pub(crate) trusted: bool,
+    /// Crash again before this output of the recovery.
+    pub(crate) again: Option<usize>,
+}
+
 impl<R: Rules> World<'_, R> {
     /// The hub goes down. Half of the time the power goes too; then what was not synced is at the
     /// mercy of the disk.
     pub(crate) fn crash(&mut self) {
+        if let Some(script) = self.script {
+            return self.crash_as_written(script);
+        }
         let power = self.disk.failing || self.random.one_in(2);
         self.note(|| if power { "power loss" } else { "killed" }.into());
         self.stop();
@@ -21,6 +35,15 @@ impl<R: Rules> World<'_, R> {
                 3 => Fate::Torn(random.below(length + 1)),
                 _ => Fate::Lost,
             });
+            self.clocks.reboot();
+        }
+    }
+
+    fn crash_as_written(&mut self, script: Script) {
+        self.note(|| "crash".into());
+        self.stop();
+        if let Some(fate) = script.fate {
+            self.disk.lose_power(fate);
             self.clocks.reboot();
         }
     }
@@ -44,7 +67,10 @@ impl<R: Rules> World<'_, R> {
         if self.disk.sync().is_err() {
             return self.crash();
         }
-        let trusted = !self.clocks.jumped && !self.random.one_in(6);
+        let trusted = match self.script {
+            Some(script) => script.trusted,
+            None => !self.clocks.jumped && !self.random.one_in(6),
+        };
         let trust = if trusted { ClockTrust::Trusted } else { ClockTrust::Doubtful };
         self.note(|| format!("starts with {} records, clock {trust:?}", tail.ends.len()));
         let secrets = Secrets { seed: self.random.bytes(), token_key: self.token_key };
@@ -60,8 +86,10 @@ impl<R: Rules> World<'_, R> {
         self.oracle.restarted(self.ends.len() as u64, trusted);
         self.oracle.compare(&engine, trusted);
         self.engine = Some(engine);
-        if self.random.one_in(8) {
-            self.crash_in = Some(self.random.below(4));
+        match &mut self.script {
+            Some(script) => self.crash_in = script.again.take(),
+            None if self.random.one_in(8) => self.crash_in = Some(self.random.below(4)),
+            None => {}
         }
         self.drain();
         self.handle(Input::Tick, Cause::Other);
