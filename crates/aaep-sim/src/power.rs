@@ -57,6 +57,16 @@ impl<R: Rules> World<'_, R> {
         self.disk.full = false;
     }
 
+    /// The disk breaks its promise: nothing may be started from what is left.
+    pub(crate) fn rot(&mut self) {
+        self.stop();
+        let bit = self.random.below(self.disk.synced() * 8);
+        self.disk.rot(bit);
+        if self.disk.synced() > 0 && self.disk.open().is_ok() {
+            self.oracle.violated("I3", "a damaged journal was believed".into());
+        }
+    }
+
     /// The hub starts again from what the disk kept.
     pub(crate) fn restart(&mut self) {
         let Ok(tail) = self.disk.open() else {

@@ -115,6 +115,9 @@ impl<'c, R: Rules> World<'c, R> {
         self.pass(REST_MILLIS);
         self.settle();
         self.oracle.at_rest();
+        if self.random.one_in(16) {
+            self.rot();
+        }
     }
 }
 
