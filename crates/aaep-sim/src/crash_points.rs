@@ -8,11 +8,11 @@ use crate::Violation;
 use crate::cast::{ANN_LAPTOP, ANN_PHONE, BANK, Cast, LISTENERS, QUESTIONS, TOOL};
 use crate::disk::Fate;
 use crate::oracle::{Reply, Said};
-use crate::power::Script;
+use crate::power::{Decide, Script};
 use crate::world::World;
 
 /// What happens to what was written and not synced.
-const FATES: [(&str, Option<fn(usize, usize) -> Fate>); 9] = [
+const FATES: [(&str, Option<Decide>); 9] = [
     ("killed, everything kept", None),
     ("everything kept", Some(|_, _| Fate::Kept)),
     ("everything lost", Some(|_, _| Fate::Lost)),

@@ -6,12 +6,15 @@ use crate::disk::Fate;
 use crate::oracle::Cause;
 use crate::world::World;
 
+/// Decides about a write that was not synced, given its place among them and its length.
+pub(crate) type Decide = fn(usize, usize) -> Fate;
+
 /// A crash that is not left to chance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Script {
     /// What becomes of the writes that were not synced, given their place; `None` if only the
     /// program is killed.
-    pub(crate) fate: Option<fn(usize, usize) -> Fate>,
+    pub(crate) fate: Option<Decide>,
     pub(crate) trusted: bool,
     /// Crash again before this output of the recovery.
     pub(crate) again: Option<usize>,
