@@ -7,6 +7,7 @@ mod bench;
 mod fuzz;
 mod requirements;
 mod schema_diff;
+mod sim;
 mod test;
 mod workspace;
 
@@ -41,6 +42,12 @@ const COMMANDS: &[Command] = &[
         about: "Write docs/requirements.md from docs/rules.tsv, the code, the tests and the vectors; \
                 with --check, write nothing and fail on any difference or gap.",
         run: requirements::run,
+    },
+    Command {
+        name: "sim",
+        usage: "sim [--schedules N] [--seed S]",
+        about: "Run the simulator: N schedules (300000 by default), every crash point, every mutant.",
+        run: sim::run,
     },
     Command {
         name: "bench",

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{answers, cargo, run as run_program};
-use crate::{fuzz, requirements};
+use crate::{fuzz, requirements, sim};
 
 /// The crates that must also compile where there is no operating system beneath them.
 const CORE: &[&str] = &["aaep-types"];
@@ -36,6 +36,11 @@ const STEPS: &[Step] = &[
         run: requirements_check,
     },
     Step { name: "wasm", about: "the core crates compile for WebAssembly", run: wasm },
+    Step {
+        name: "sim",
+        about: "300,000 schedules, every crash point and every mutant of the simulator",
+        run: simulate,
+    },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
 ];
 
@@ -140,6 +145,11 @@ fn wasm_is_installed() -> Result<bool> {
         Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]).output()?;
     let path = String::from_utf8(output.stdout).context("rustc printed a path that is no text")?;
     Ok(std::path::Path::new(path.trim()).is_dir())
+}
+
+fn simulate() -> Result<Outcome> {
+    sim::run(&[])?;
+    Ok(Outcome::Passed)
 }
 
 fn short_fuzz() -> Result<Outcome> {

@@ -93,7 +93,17 @@ impl<R: Rules> Engine<R> {
     /// Takes one input. A refusal names the rule and has changed nothing.
     pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
         // What is due is due before whatever came later (I7).
-        self.fire_due(now);
+        if R::DUE_COMES_FIRST {
+            self.fire_due(now);
+        }
+        let answer = self.take_input(input, now);
+        if !R::DUE_COMES_FIRST {
+            self.fire_due(now);
+        }
+        answer
+    }
+
+    fn take_input(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
         match input {
             Input::Open(open) => self.open(open, now),
             Input::Emit { agent, session, type_name, payload } => {
@@ -247,7 +257,7 @@ impl<R: Rules> Engine<R> {
     fn time_is_up(&mut self, number: u128, now: Now) {
         let Some(request) = self.requests.get(&number) else { return };
         // enforces: I9, D11
-        let runs = request.default_accept && (!request.irreversible || !R::SILENCE_IS_NO);
+        let runs = request.default_accept && !request.irreversible || !R::SILENCE_IS_NO;
         self.resolve(number, Outcome::TimedOut, runs, "timeout", now);
     }
 }

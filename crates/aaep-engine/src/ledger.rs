@@ -59,7 +59,7 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
         let event = self.ids.event();
-        let token = self.ids.token_bits(event);
+        let token = self.ids.token_bits(if R::TOKENS_ARE_FRESH { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
         let head = agent_members(ask.payload, &[])?;
         let payload = format!("{head},\"reply_token\":\"{}\"", spelled.as_str());
@@ -117,7 +117,9 @@ impl<R: Rules> Engine<R> {
             session.asked.push(event);
             session.prompts.push_back(now.boot);
         }
-        self.timers.insert((request.due(), Timer::Request(event)));
+        if R::WAITS_END {
+            self.timers.insert((request.due(), Timer::Request(event)));
+        }
         self.tokens.insert(token, event);
         self.actions.insert((key, digest), event);
         self.requests.insert(event, Box::new(request));
@@ -285,7 +287,8 @@ impl<R: Rules> Engine<R> {
         self.needs_journal()?;
         let Some(request) = self.requests.get(&number) else { return Ok(Answer::Done) };
         let spent = matches!(request.status, Status::Invoked | Status::Completed);
-        let approved = matches!(request.status, Status::Resolved { runs: true, .. });
+        let approved =
+            matches!(request.status, Status::Resolved { runs: true, .. }) || !R::NEEDS_APPROVAL;
         // enforces: T12, C1, I1
         if !(approved || spent && !R::SPENDS_ONCE) {
             return Err(Refusal::order(

@@ -81,7 +81,9 @@ impl<R: Rules> Engine<R> {
             }
             Record::Asked(asked) => self.replay_asked(asked, now),
             Record::Resolved { request, outcome, runs, response, next_number, stamp, .. } => {
-                self.replay_resolved(request, outcome, runs, response);
+                if R::RECOVERS_RESOLUTIONS {
+                    self.replay_resolved(request, outcome, runs, response);
+                }
                 self.replay_place(request, next_number, stamp);
             }
             Record::Invoked { request, call, next_number, stamp } => {
@@ -161,7 +163,11 @@ impl<R: Rules> Engine<R> {
         };
         let json = draft.json(asked.request, asked.next_number - 1, stamp, session);
         let (action, answer) = words_of(&json);
-        let left = left_micros(asked.stamp, asked.timeout_seconds, now);
+        let left = if R::KEEPS_DEADLINES {
+            left_micros(asked.stamp, asked.timeout_seconds, now)
+        } else {
+            asked.timeout_seconds * 1_000_000
+        };
         let deadline = Boot(now.boot.0 + left);
         let request = Request {
             session: id,
@@ -242,7 +248,7 @@ impl<R: Rules> Engine<R> {
         let (id, tool) = (request.session, request.tool.clone());
         let Ok(call) = ToolCallId::parse(call) else { return };
         self.calls.insert((id, call), number);
-        if let Some(session) = self.sessions.get_mut(&id) {
+        if let Some(session) = self.sessions.get_mut(&id).filter(|_| R::RECOVERS_CALLS) {
             session.used_calls.insert(call);
             session.tools.insert(call, tool);
             if session.pending.is_empty() {
@@ -276,7 +282,7 @@ impl<R: Rules> Engine<R> {
     fn go_on_after(&mut self, stamp: i64) {
         let stamp = Timestamp::from_millis(stamp.div_euclid(1000));
         for session in self.sessions.values_mut() {
-            session.next_number += SKIPPED_NUMBERS;
+            session.next_number += if R::SKIPS_NUMBERS { SKIPPED_NUMBERS } else { 0 };
             session.last_stamp = stamp.unwrap_or(session.last_stamp).max(session.last_stamp);
         }
     }
@@ -303,7 +309,8 @@ impl<R: Rules> Engine<R> {
             .map(|(number, request)| (*number, self.sessions.contains_key(&request.session)))
             .collect();
         for (number, open) in pending {
-            if !open || trust == ClockTrust::Doubtful || !R::RECOVERS_PENDING {
+            let doubt = trust == ClockTrust::Doubtful && R::DOUBT_WITHDRAWS;
+            if !open || doubt || !R::RECOVERS_PENDING {
                 self.resolve(number, Outcome::Cancelled, false, "restart", now);
             } else if let Some(request) = self.requests.get(&number) {
                 self.timers.insert((request.due(), Timer::Request(number)));

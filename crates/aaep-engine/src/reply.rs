@@ -83,9 +83,10 @@ impl<R: Rules> Engine<R> {
         };
         let needs = match self.admit(peer, &reply, now) {
             Ok(number) => self.take(number, peer, &reply, now),
-            Err(reason) => {
+            Err(reason) if R::RECORDS_IGNORED => {
                 self.append(&Record::Ignored { by: peer.name.clone(), reason: reason as u8 })
             }
+            Err(_) => 0,
         };
         self.lanes.push_noted(needs, Output::Noted { call });
         Ok(Answer::Done)
@@ -98,7 +99,7 @@ impl<R: Rules> Engine<R> {
             return Err(Ignored::TooMany);
         }
         let listener =
-            self.listeners.get(&reply.subscription).filter(|listener| listener.peer == *peer);
+            self.listeners.get(&reply.subscription).filter(|l| l.peer == *peer || !R::CHECKS_OWNER);
         let listener = listener.ok_or(Ignored::NoSubscription)?;
         let number = token_number(&reply.token).and_then(|token| self.tokens.get(&token)).copied();
         let number = number.ok_or(Ignored::UnknownToken)?;
@@ -117,11 +118,13 @@ impl<R: Rules> Engine<R> {
         if !reply.said.fits(request.kind) && R::CHECKS_KIND {
             return Err(Ignored::WrongKind);
         }
-        if !listener.supports(request.kind) {
+        if !listener.supports(request.kind) && R::CHECKS_REPLY_SUPPORT {
             return Err(Ignored::NoReplySupport);
         }
-        judge_answer(request, reply, now)?;
-        Ok(number)
+        match judge_answer(request, reply, now) {
+            Err(Ignored::Stamp) if !R::CHECKS_STAMP => Ok(number),
+            judged => judged.map(|()| number),
+        }
     }
 
     /// All replies of a principal count toward one limit (decision D5).
@@ -243,7 +246,8 @@ impl<R: Rules> Engine<R> {
         if let Some(listener) = known.filter(|listener| listener.lost_at.is_none()) {
             let gone = listener.clone();
             listener.lost_at = Some(now.boot);
-            self.one_less(&gone, now.boot.after_seconds(GRACE_SECONDS), now);
+            let grace = if R::GRANTS_GRACE { GRACE_SECONDS } else { 0 };
+            self.one_less(&gone, now.boot.after_seconds(grace), now);
         }
         Ok(Answer::Done)
     }
@@ -283,12 +287,14 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    /// Whether somebody could answer this, or may still come back to do so.
-    fn is_answered_for(&self, user: &str, kind: EventKind, now: Now) -> bool {
-        self.listeners.values().any(|listener| {
-            let here = listener.lost_at.is_none_or(|at| now.boot < at.after_seconds(GRACE_SECONDS));
-            here && listener.peer.may_answer(user) && listener.supports(kind)
-        })
+    /// Until when somebody who could answer this is there or may come back; for ever while one is.
+    fn answered_for_until(&self, user: &str, kind: EventKind) -> Boot {
+        let able = |listener: &&Listener| listener.peer.may_answer(user) && listener.supports(kind);
+        let until = |listener: &Listener| match listener.lost_at {
+            None => Boot(u64::MAX),
+            Some(at) => at.after_seconds(if R::GRANTS_GRACE { GRACE_SECONDS } else { 0 }),
+        };
+        self.listeners.values().filter(able).map(until).max().unwrap_or_default()
     }
 
     /// The time for coming back is over: a default of reject applies; others wait to their end.
@@ -301,11 +307,14 @@ impl<R: Rules> Engine<R> {
                 continue;
             };
             // A question with a default answer waits to its end, as a default of accept does.
-            if !request.default_accept
-                && request.answer.is_none()
-                && !self.is_answered_for(&user, request.kind, now)
-            {
+            if request.default_accept || request.answer.is_some() {
+                continue;
+            }
+            let until = self.answered_for_until(&user, request.kind);
+            if until <= now.boot {
                 self.resolve(number, Outcome::TimedOut, false, "nobody there", now);
+            } else if until != Boot(u64::MAX) {
+                self.timers.insert((until, Timer::Grace(session)));
             }
         }
     }

@@ -33,6 +33,34 @@ pub trait Rules: 'static {
     const SHOWS_RESOLUTIONS: bool = true;
     /// I3: what was pending before a restart is pending after it.
     const RECOVERS_PENDING: bool = true;
+    /// I3: what was resolved before a restart stays resolved.
+    const RECOVERS_RESOLUTIONS: bool = true;
+    /// I3, I8: a restart does not begin the wait anew.
+    const KEEPS_DEADLINES: bool = true;
+    /// I8: under a clock that cannot be trusted nothing stays pending.
+    const DOUBT_WITHDRAWS: bool = true;
+    /// I8, D9: an accept whose claimed time cannot be right does not count.
+    const CHECKS_STAMP: bool = true;
+    /// I11: a call that was running at a restart is not forgotten.
+    const RECOVERS_CALLS: bool = true;
+    /// I1: only what was approved is invoked.
+    const NEEDS_APPROVAL: bool = true;
+    /// I6, D5: a reply that does not count leaves a record and waits for it like one that does.
+    const RECORDS_IGNORED: bool = true;
+    /// I7: what is due comes before whatever arrives at the same time or later.
+    const DUE_COMES_FIRST: bool = true;
+    /// I14, D2: who lost the line has a while to come back.
+    const GRANTS_GRACE: bool = true;
+    /// I15: a subscription is used by its owner alone.
+    const CHECKS_OWNER: bool = true;
+    /// I16, D1: who gave up reply support does not answer.
+    const CHECKS_REPLY_SUPPORT: bool = true;
+    /// I19: after a restart numbers go on behind those that may have been used.
+    const SKIPS_NUMBERS: bool = true;
+    /// I25: every request has a token of its own.
+    const TOKENS_ARE_FRESH: bool = true;
+    /// I27: every wait has an end.
+    const WAITS_END: bool = true;
 }
 
 /// Every check is made.

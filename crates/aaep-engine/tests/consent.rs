@@ -454,11 +454,14 @@ fn while_one_may_still_come_back_another_may_leave() {
     let (ann, phone, laptop) = (world.ann.clone(), world.phone, SubscriptionId::from_bits(2));
     world.join(&ann, laptop);
     world.handle(Input::Lost { subscription: phone }).unwrap();
+    let other = world.open();
+    let asked_later = world.ask(other, PAY);
     world.pass(5);
     world.handle(Input::Left { subscription: laptop }).unwrap();
     assert_eq!(world.engine.status(request), Some(Status::Pending));
     world.pass(25);
     assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+    assert_eq!(world.decided(asked_later), Some((Outcome::TimedOut, false)));
 }
 
 // covers: D2, I14

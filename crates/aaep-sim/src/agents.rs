@@ -3,7 +3,7 @@
 use aaep_engine::{Answer, Ask, Input, Open, Rules};
 use aaep_types::{EventKind, LanguageTag};
 
-use crate::cast::{BANK, COOK, QUESTIONS, TOOL};
+use crate::cast::{BANK, COOK, QUESTIONS, Question, TOOL};
 use crate::oracle::Cause;
 use crate::world::{Errand, World};
 
@@ -13,11 +13,15 @@ const MAX_ERRANDS: usize = 3;
 impl<R: Rules> World<'_, R> {
     pub(crate) fn agent_opens(&mut self) {
         let open = self.errands.iter().filter(|errand| !errand.over).count();
-        let Ok(language) = LanguageTag::parse("en") else { return };
         if open >= MAX_ERRANDS {
             return;
         }
         let agent = if self.random.one_in(4) { COOK } else { BANK };
+        self.open(agent);
+    }
+
+    pub(crate) fn open(&mut self, agent: usize) {
+        let Ok(language) = LanguageTag::parse("en") else { return };
         let input = Input::Open(Open {
             agent: &self.cast.everybody[agent],
             producer: r#"{"agent_id":"bank-agent"}"#,
@@ -48,6 +52,10 @@ impl<R: Rules> World<'_, R> {
     pub(crate) fn agent_asks(&mut self) {
         let Some(index) = self.errand() else { return self.agent_opens() };
         let question = &QUESTIONS[self.random.below(QUESTIONS.len())];
+        self.ask(index, question);
+    }
+
+    pub(crate) fn ask(&mut self, index: usize, question: &'static Question) {
         let (session, agent) = (self.errands[index].session, self.errands[index].agent);
         let kind = if question.confirmation {
             EventKind::AwaitingConfirmation
@@ -83,25 +91,34 @@ impl<R: Rules> World<'_, R> {
         let Some(&(request, question)) = self.random.pick(&self.errands[index].asked) else {
             return;
         };
-        let (session, agent) = (self.errands[index].session, self.errands[index].agent);
-        let impostor = self.random.one_in(12);
-        let caller = if impostor { BANK + COOK - agent } else { agent };
+        let agent = self.errands[index].agent;
+        let caller = if self.random.one_in(12) { BANK + COOK - agent } else { agent };
         let arguments = match self.random.below(4) {
             0 => None,
             1 => Some(r#"{"amount":"5000"}"#),
             _ => Some(question.arguments),
         };
-        let agent = &self.cast.everybody[caller];
         let times = 1 + usize::from(self.random.one_in(6));
         for _ in 0..times {
-            let input = Input::Invoke { agent, request, arguments };
-            self.handle_and(input, Cause::Other, |world, answer| {
-                world.oracle.touched(session, caller, answer);
-                if impostor && answer.is_ok() {
-                    world.oracle.violated("I1", "somebody else's approval was spent".into());
-                }
-            });
+            self.invoke(index, caller, request, arguments);
         }
+    }
+
+    pub(crate) fn invoke(
+        &mut self,
+        index: usize,
+        caller: usize,
+        request: u128,
+        arguments: Option<&str>,
+    ) {
+        let (session, agent) = (self.errands[index].session, self.errands[index].agent);
+        let input = Input::Invoke { agent: &self.cast.everybody[caller], request, arguments };
+        self.handle_and(input, Cause::Other, |world, answer| {
+            world.oracle.touched(session, caller, answer);
+            if caller != agent && answer.is_ok() {
+                world.oracle.violated("I1", "somebody else's approval was spent".into());
+            }
+        });
     }
 
     pub(crate) fn agent_withdraws(&mut self) {
@@ -184,7 +201,13 @@ impl<R: Rules> World<'_, R> {
         }
     }
 
-    fn emit(&mut self, index: usize, kind: EventKind, payload: &str, ends: bool) -> bool {
+    pub(crate) fn emit(
+        &mut self,
+        index: usize,
+        kind: EventKind,
+        payload: &str,
+        ends: bool,
+    ) -> bool {
         let (session, agent) = (self.errands[index].session, self.errands[index].agent);
         let cause = if ends { Cause::End(session) } else { Cause::Other };
         let agent_is = &self.cast.everybody[agent];

@@ -8,7 +8,7 @@ const START_MILLIS: i64 = 1_779_632_531_342;
 const JUST_BOOTED_MICROS: u64 = 1_000_337;
 
 /// Time, in milliseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Clocks {
     /// How much time has really passed; no actor sees it, only the oracle.
     pub passed: u64,
@@ -16,12 +16,6 @@ pub struct Clocks {
     wall_off_by: i64,
     /// The wall clock was set, so a hub cannot trust it after a restart.
     pub jumped: bool,
-}
-
-impl Default for Clocks {
-    fn default() -> Self {
-        Self { passed: 0, booted_at: 0, wall_off_by: 0, jumped: false }
-    }
 }
 
 impl Clocks {

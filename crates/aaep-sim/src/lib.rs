@@ -22,6 +22,7 @@
 mod agents;
 mod cast;
 mod clocks;
+pub mod crash_points;
 pub mod disk;
 mod mishaps;
 pub mod mutants;

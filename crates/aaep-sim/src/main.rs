@@ -119,7 +119,13 @@ fn run_mutants(options: &Options) -> bool {
 }
 
 fn run_crash_points() -> bool {
-    false
+    let found = aaep_sim::crash_points::run_all::<Sound>();
+    for (point, violation) in found.violations.iter().take(20) {
+        println!("{}: {}; {point:?}.", violation.invariant, violation.text);
+    }
+    let violations = found.violations.len();
+    println!("crash points {}, violations {violations}", found.points);
+    violations == 0
 }
 
 #[cfg(test)]

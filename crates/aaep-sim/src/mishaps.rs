@@ -71,6 +71,7 @@ impl<R: Rules> World<'_, R> {
         };
         self.note(|| format!("the clock on the wall is set by {by} ms"));
         self.clocks.jump(by);
+        self.witness.clock_was_set = true;
     }
 
     pub(crate) fn the_hub_crashes(&mut self) {

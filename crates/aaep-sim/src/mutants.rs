@@ -61,17 +61,30 @@ macro_rules! mutants {
 mutants! {
     OtherArguments, "I1", "runs other arguments than were confirmed": CHECKS_DIGEST;
     SpendsTwice, "I1", "spends one approval twice": SPENDS_ONCE;
+    NeedsNoApproval, "I1", "invokes what nobody approved": NEEDS_APPROVAL;
     SecondReplyCounts, "I2", "lets a second reply count": FIRST_REPLY_WINS;
     ForgetsPending, "I3", "ends at a restart what was pending": RECOVERS_PENDING;
+    RevivesTokens, "I3", "makes pending again what was resolved": RECOVERS_RESOLUTIONS;
     NeverOver, "I5", "goes on after the end of a session": NOTHING_AFTER_THE_END;
-    LateRepliesCount, "I7", "takes a reply after the deadline": CHECKS_DEADLINE;
+    TellsIgnored, "I6", "answers sooner if a reply does not count": RECORDS_IGNORED;
+    AnyKind, "I6", "lets a yes answer a question": CHECKS_KIND;
+    LateRepliesCount, "I7", "takes a reply after the deadline": CHECKS_DEADLINE, DUE_COMES_FIRST;
+    WaitsAnew, "I7", "begins every wait anew at a restart": KEEPS_DEADLINES;
+    TrustsAnyClock, "I8", "keeps waiting under a clock that cannot be trusted": DOUBT_WITHDRAWS;
+    AnyStamp, "I8", "takes a yes with an impossible stamp": CHECKS_STAMP;
     SilenceIsYes, "I9", "takes silence for consent": SILENCE_IS_NO;
     Hasty, "I10", "speaks before the record is durable": HOLDS_UNTIL_DURABLE;
+    ForgetsCalls, "I11", "forgets a running call at a restart": RECOVERS_CALLS;
     AsksTwice, "I12", "asks twice for one action": ONE_PENDING_PER_ACTION;
     LeavesRequests, "I13", "ends a session with requests open": ENDS_REQUESTS_WITH_SESSION;
+    NoGrace, "I14", "gives up as soon as a line breaks": GRANTS_GRACE;
     AnybodyAnswers, "I15", "lets anybody answer": CHECKS_ENTITLEMENT;
-    AnyKind, "I6", "lets a yes answer a question": CHECKS_KIND;
+    Borrowed, "I15", "lets anybody use a subscription": CHECKS_OWNER;
+    OnceIsForEver, "I16", "lets those answer who gave it up": CHECKS_REPLY_SUPPORT;
     ModifiedIsYes, "I17", "takes a yes to something else for a yes": MODIFIED_IS_NO;
     KeepsQuiet, "I18", "does not show what became of a request": SHOWS_RESOLUTIONS;
     StampsGoBack, "I19", "lets stamps go back": STAMPS_NEVER_DECREASE;
+    NumbersAgain, "I19", "uses numbers again after a restart": SKIPS_NUMBERS;
+    OneToken, "I25", "gives every request the same token": TOKENS_ARE_FRESH;
+    WaitsForEver, "I27", "never ends a wait": WAITS_END;
 }

@@ -10,18 +10,17 @@ use crate::world::World;
 impl<R: Rules> World<'_, R> {
     /// Somebody connects, or comes back.
     pub(crate) fn join(&mut self, index: usize) {
-        let listener = &mut self.oracle.listeners[index];
-        listener.confirms = true;
-        listener.clarifies = true;
-        self.tell_terms(index);
+        self.tell_terms(index, true);
     }
 
-    fn tell_terms(&mut self, index: usize) {
-        if self.engine.is_none() {
+    fn tell_terms(&mut self, index: usize, confirms: bool) {
+        // Whatever was due is due before somebody comes.
+        if self.handle(Input::Tick, Cause::Other).is_none() {
             return;
         }
         let listener = &mut self.oracle.listeners[index];
         listener.line = Line::Live;
+        listener.confirms = confirms;
         let input = Input::Joined {
             peer: &self.cast.everybody[listener.principal],
             subscription: listener.id,
@@ -34,6 +33,10 @@ impl<R: Rules> World<'_, R> {
 
     pub(crate) fn person_joins(&mut self) {
         let index = self.random.below(LISTENERS.len());
+        self.join_if_away(index);
+    }
+
+    pub(crate) fn join_if_away(&mut self, index: usize) {
         if self.oracle.listeners[index].line != Line::Live {
             self.join(index);
         }
@@ -43,7 +46,8 @@ impl<R: Rules> World<'_, R> {
     pub(crate) fn person_goes(&mut self) {
         let index = self.random.below(LISTENERS.len());
         let leaves = self.random.one_in(3);
-        if self.engine.is_none() || self.oracle.listeners[index].line != Line::Live {
+        let here = self.oracle.listeners[index].line == Line::Live;
+        if !here || self.handle(Input::Tick, Cause::Other).is_none() {
             return;
         }
         let listener = &mut self.oracle.listeners[index];
@@ -57,10 +61,9 @@ impl<R: Rules> World<'_, R> {
     /// I16: somebody gives up the right to answer, or asks for it back.
     pub(crate) fn person_renegotiates(&mut self) {
         let index = self.random.below(LISTENERS.len());
-        let listener = &mut self.oracle.listeners[index];
+        let listener = &self.oracle.listeners[index];
         if listener.line == Line::Live {
-            listener.confirms = !listener.confirms;
-            self.tell_terms(index);
+            self.tell_terms(index, !listener.confirms);
         }
     }
 

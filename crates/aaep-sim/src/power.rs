@@ -6,10 +6,27 @@ use crate::disk::Fate;
 use crate::oracle::Cause;
 use crate::world::World;
 
+/// Decides about a write that was not synced, given its place among them and its length.
+pub(crate) type Decide = fn(usize, usize) -> Fate;
+
+/// A crash that is not left to chance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Script {
+    /// What becomes of the writes that were not synced, given their place; `None` if only the
+    /// program is killed.
+    pub(crate) fate: Option<Decide>,
+    pub(crate) trusted: bool,
+    /// Crash again before this output of the recovery.
+    pub(crate) again: Option<usize>,
+}
+
 impl<R: Rules> World<'_, R> {
     /// The hub goes down. Half of the time the power goes too; then what was not synced is at the
     /// mercy of the disk.
     pub(crate) fn crash(&mut self) {
+        if let Some(script) = self.script {
+            return self.crash_as_written(script);
+        }
         let power = self.disk.failing || self.random.one_in(2);
         self.note(|| if power { "power loss" } else { "killed" }.into());
         self.stop();
@@ -25,6 +42,15 @@ impl<R: Rules> World<'_, R> {
         }
     }
 
+    fn crash_as_written(&mut self, script: Script) {
+        self.note(|| "crash".into());
+        self.stop();
+        if let Some(fate) = script.fate {
+            self.disk.lose_power(fate);
+            self.clocks.reboot();
+        }
+    }
+
     /// Everything that the hub had in memory is gone.
     pub(crate) fn stop(&mut self) {
         self.engine = None;
@@ -32,6 +58,16 @@ impl<R: Rules> World<'_, R> {
         self.unwritten.clear();
         self.disk.failing = false;
         self.disk.full = false;
+    }
+
+    /// The disk breaks its promise: nothing may be started from what is left.
+    pub(crate) fn rot(&mut self) {
+        self.stop();
+        let bit = self.random.below(self.disk.synced() * 8);
+        self.disk.rot(bit);
+        if self.disk.synced() > 0 && self.disk.open().is_ok() {
+            self.oracle.violated("I3", "a damaged journal was believed".into());
+        }
     }
 
     /// The hub starts again from what the disk kept.
@@ -44,7 +80,10 @@ impl<R: Rules> World<'_, R> {
         if self.disk.sync().is_err() {
             return self.crash();
         }
-        let trusted = !self.clocks.jumped && !self.random.one_in(6);
+        let trusted = match self.script {
+            Some(script) => script.trusted,
+            None => !self.clocks.jumped && !self.random.one_in(6),
+        };
         let trust = if trusted { ClockTrust::Trusted } else { ClockTrust::Doubtful };
         self.note(|| format!("starts with {} records, clock {trust:?}", tail.ends.len()));
         let secrets = Secrets { seed: self.random.bytes(), token_key: self.token_key };
@@ -60,8 +99,10 @@ impl<R: Rules> World<'_, R> {
         self.oracle.restarted(self.ends.len() as u64, trusted);
         self.oracle.compare(&engine, trusted);
         self.engine = Some(engine);
-        if self.random.one_in(8) {
-            self.crash_in = Some(self.random.below(4));
+        match &mut self.script {
+            Some(script) => self.crash_in = script.again.take(),
+            None if self.random.one_in(8) => self.crash_in = Some(self.random.below(4)),
+            None => {}
         }
         self.drain();
         self.handle(Input::Tick, Cause::Other);

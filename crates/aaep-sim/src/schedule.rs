@@ -99,7 +99,7 @@ impl<'c, R: Rules> World<'c, R> {
     }
 
     /// Faults stop, time passes, and everything has to come to its end (I27).
-    fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         self.disk.failing = false;
         self.slow_disk = false;
         self.crash_in = None;
@@ -115,6 +115,9 @@ impl<'c, R: Rules> World<'c, R> {
         self.pass(REST_MILLIS);
         self.settle();
         self.oracle.at_rest();
+        if self.random.one_in(16) {
+            self.rot();
+        }
     }
 }
 

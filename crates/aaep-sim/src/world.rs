@@ -10,6 +10,7 @@ use crate::cast::{Cast, LISTENERS, Question};
 use crate::clocks::Clocks;
 use crate::disk::Disk;
 use crate::oracle::{Cause, Line, Listener, Oracle, Reply};
+use crate::power::Script;
 use crate::random::Random;
 use crate::witness::Witness;
 
@@ -60,6 +61,10 @@ pub(crate) struct World<'c, R: Rules> {
     pub(crate) crash_in: Option<usize>,
     pub(crate) calls: u64,
     pub(crate) steps: u64,
+    /// How many outputs were carried out.
+    pub(crate) outputs: usize,
+    /// What crashes do, where it is not left to chance.
+    pub(crate) script: Option<Script>,
     pub(crate) trace: bool,
 }
 
@@ -97,6 +102,8 @@ impl<'c, R: Rules> World<'c, R> {
             crash_in: None,
             calls: 0,
             steps: 0,
+            outputs: 0,
+            script: None,
             trace,
         }
     }
@@ -152,6 +159,7 @@ impl<'c, R: Rules> World<'c, R> {
                 Some(left) => *left -= 1,
                 None => {}
             }
+            self.outputs += 1;
             if self.trace {
                 crate::say(&format!("{:>8} ms    < {}", self.clocks.passed, brief(&output)));
             }

@@ -111,10 +111,10 @@ impl Oracle {
         let request = self.requests.get(&number)?;
         let cause = self.cause?;
         let (outcome, runs) = (resolved.outcome, resolved.runs);
-        if let Cause::Reply(verdict) = cause {
-            if verdict.request == Some(number) && verdict.outcome == Some((outcome, runs)) {
-                return None;
-            }
+        if let Cause::Reply(verdict) = cause
+            && (verdict.request, verdict.outcome) == (Some(number), Some((outcome, runs)))
+        {
+            return None;
         }
         let silent = self
             .sessions

@@ -1,0 +1,53 @@
+//! The simulator itself, in small: what it runs for a minute elsewhere it runs for seconds here.
+
+use aaep_engine::{Rules, Sound};
+use aaep_sim::mutants::MUTANTS;
+use aaep_sim::{crash_points, run, run_many};
+
+/// Far from the seeds of the long runs.
+const SEED: u64 = 7_000_000_000;
+
+// covers: I1, I2, I3, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15, I16, I17, I18, I19, I25, I27
+#[test]
+fn whatever_happens_the_invariants_hold() {
+    let totals = run_many::<Sound>(SEED..SEED + 2_000, false);
+    assert_eq!(totals.violations, []);
+    assert!(totals.steps >= 40 * totals.schedules);
+}
+
+// covers: I1, I2, I3, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15, I16, I17, I18, I19, I25, I27
+#[test]
+fn an_engine_that_lacks_a_check_is_found_out() {
+    for mutant in MUTANTS {
+        assert!(mutant.hunt(1, 3_000).is_some(), "an engine that {} lives", mutant.about);
+    }
+}
+
+// covers: I1, I2, I3, I10, I11, I27
+#[test]
+fn at_every_crash_point_the_invariants_hold() {
+    let found = crash_points::run_all::<Sound>();
+    assert!(found.points > 5_000, "{} points", found.points);
+    assert!(found.violations.is_empty(), "{:?}", found.violations.first());
+}
+
+// covers: I10
+#[test]
+fn the_crash_points_notice_an_engine_that_speaks_too_soon() {
+    struct Hasty;
+    impl Rules for Hasty {
+        const HOLDS_UNTIL_DURABLE: bool = false;
+    }
+    assert!(!crash_points::run_all::<Hasty>().violations.is_empty());
+}
+
+#[test]
+fn the_same_seed_is_the_same_schedule() {
+    struct Hasty;
+    impl Rules for Hasty {
+        const SHOWS_RESOLUTIONS: bool = false;
+    }
+    for seed in SEED..SEED + 50 {
+        assert_eq!(run::<Hasty>(seed, false).violation, run::<Hasty>(seed, false).violation);
+    }
+}
