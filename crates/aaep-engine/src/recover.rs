@@ -54,6 +54,7 @@ impl<R: Rules> Engine<R> {
             engine.replay(record, now);
         }
         let durable = engine.next_record - 1;
+        engine.ids.skip_past(durable);
         engine.lanes.persisted(durable);
         engine.resume(trust, now);
         Ok(engine)
