@@ -168,10 +168,9 @@ impl Delivery {
             live.open.remove(&resolved);
         }
         live.recent.push_back((order, prepared.clone()));
-        if live.recent.len() > limit {
-            if let Some((dropped, _)) = live.recent.pop_front() {
-                self.forgotten = self.forgotten.max(dropped);
-            }
+        let over = live.recent.len() > limit;
+        if let Some((dropped, _)) = over.then(|| live.recent.pop_front()).flatten() {
+            self.forgotten = self.forgotten.max(dropped);
         }
     }
 

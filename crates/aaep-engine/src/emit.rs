@@ -371,16 +371,14 @@ impl<R: Rules> Engine<R> {
         let stamp = if R::STAMPS_NEVER_DECREASE { session.stamp(now) } else { now.wall };
         let json: Arc<str> = draft.json(event, session.next_number, stamp, session).into();
         let ready = draft.ready(event, json.clone());
-        // What only we say needs no second reading: the rest is small.
-        if let Some(to) = &draft.enters {
-            let to = to.clone();
-            if let Some(session) = self.sessions.get_mut(&id) {
-                session.state = to;
-                session.last_state_event = Some(json.clone());
-            }
-        } else if let Ok(parsed) = Event::parse(json.as_bytes()) {
-            if let Some(session) = self.sessions.get_mut(&id) {
-                session.apply(parsed.payload());
+        let entered = draft.enters.clone();
+        let Some(session) = self.sessions.get_mut(&id) else { return json };
+        // Our own state changes, which are most of what we say, need no second reading.
+        match entered {
+            Some(to) => session.state = to,
+            None => {
+                let parsed = Event::parse(json.as_bytes()).ok();
+                parsed.iter().for_each(|parsed| session.apply(parsed.payload()));
             }
         }
         self.push(id, ready, needs, now);

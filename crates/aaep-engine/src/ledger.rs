@@ -296,13 +296,12 @@ impl<R: Rules> Engine<R> {
                 "There is no approval to spend: ask, and wait for a yes; each is good for one run.",
             ));
         }
-        if let Some(arguments) = arguments.filter(|_| R::CHECKS_DIGEST) {
-            if Digest::of(&request.tool, arguments) != request.digest {
-                return Err(Refusal::order(
-                    rule::T12,
-                    "These are not the arguments that were confirmed; ask again for these.",
-                ));
-            }
+        let changed = |arguments: &str| Digest::of(&request.tool, arguments) != request.digest;
+        if R::CHECKS_DIGEST && arguments.is_some_and(changed) {
+            return Err(Refusal::order(
+                rule::T12,
+                "These are not the arguments that were confirmed; ask again for these.",
+            ));
         }
         let (id, tool, irreversible) =
             (request.session, request.tool.clone(), request.irreversible);

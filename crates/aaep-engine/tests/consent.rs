@@ -1,5 +1,5 @@
 //! Chapter 6 as scenarios in virtual time.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
 mod world;
 

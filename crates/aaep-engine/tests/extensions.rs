@@ -1,5 +1,5 @@
 //! Questions, more time, and stopping the agent.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
 mod world;
 

@@ -1,5 +1,5 @@
 //! The ledger against a model so simple that it can be read at a glance.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
 mod world;
 

@@ -1,5 +1,5 @@
 //! The order of a session's events (§4.5): what breaks it is refused, and changes nothing.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
 mod world;
 

@@ -1,5 +1,5 @@
 //! A small world around an engine: one agent, listeners, a disk that is always quick.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use aaep_conformance::stream::{Checker, Options, Weight};
 use aaep_engine::*;
@@ -203,7 +203,11 @@ impl World {
     /// The token of a request, as a subscriber heard it.
     pub fn token(&self, request: u128) -> String {
         let id = EventId::from_bits(request);
-        let event = self.events.iter().find(|event| event.event == request).expect(id.as_str());
+        let event = self
+            .events
+            .iter()
+            .find(|event| event.event == request)
+            .unwrap_or_else(|| panic!("nobody heard {id}"));
         let at = event.json.find("\"rpl_").expect("a request has a token") + 1;
         event.json[at..].split('"').next().unwrap().to_owned()
     }
