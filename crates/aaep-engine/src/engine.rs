@@ -38,6 +38,8 @@ pub(crate) struct Listener {
     pub(crate) clarifies: bool,
     /// Since when its connection is lost.
     pub(crate) lost_at: Option<Boot>,
+    /// How many times as long its user needs to answer (decision D32).
+    pub(crate) time_factor: u64,
 }
 
 /// The producer's state; see the crate's page for the contract.
@@ -145,6 +147,20 @@ impl<R: Rules> Engine<R> {
             }
             Input::Tick => Ok(Answer::Done),
         }
+    }
+
+    /// How many times as long the user of a subscription needs to answer; requests that are asked
+    /// from now on wait that much longer.
+    pub fn set_time_factor(&mut self, subscription: SubscriptionId, factor: u64) {
+        if let Some(listener) = self.listeners.get_mut(&subscription) {
+            listener.time_factor = factor.max(1);
+        }
+    }
+
+    /// D32: the largest factor among those who may answer for this user.
+    pub(crate) fn time_factor(&self, user: &str) -> u64 {
+        let entitled = self.listeners.values().filter(|listener| listener.peer.may_answer(user));
+        entitled.map(|listener| listener.time_factor).max().unwrap_or(1)
     }
 
     /// The next thing to do outside.

@@ -14,6 +14,17 @@ pub struct Secrets {
     pub token_key: [u8; 32],
 }
 
+impl Secrets {
+    /// Secrets for identifiers of another kind, which never meet those of the first.
+    pub(crate) fn apart(self) -> Self {
+        let mut hash = Sha256::new_with_prefix(self.seed);
+        hash.update(b"subscriptions");
+        let mut seed = [0; 32];
+        seed.copy_from_slice(&hash.finalize());
+        Self { seed, ..self }
+    }
+}
+
 /// Makes identifiers one after the other.
 pub(crate) struct Ids {
     /// The hash after the seed, so that it is taken in once.

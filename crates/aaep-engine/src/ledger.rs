@@ -58,10 +58,11 @@ impl<R: Rules> Engine<R> {
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
+        let user = session.user.clone();
         let event = self.ids.event();
         let token = self.ids.token_bits(if R::TOKENS_ARE_FRESH { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
-        let head = agent_members(ask.payload, &[])?;
+        let head = stretched(agent_members(ask.payload, &[])?, self.time_factor(&user));
         let payload = format!("{head},\"reply_token\":\"{}\"", spelled.as_str());
         let mut draft = Draft::new(ask.kind, payload);
         draft.urgency = Urgency::Critical;
@@ -409,6 +410,21 @@ fn consent_of(payload: &Payload<'_>) -> (bool, bool) {
     let says_nothing = confirmation.irreversible.is_none() && confirmation.reversibility.is_none();
     let accept = confirmation.default_decision == aaep_types::Decision::Accept;
     (accept, confirmation.is_irreversible() || says_nothing)
+}
+
+/// D32: a payload whose wait is so many times as long, a day at most.
+fn stretched(payload: String, factor: u64) -> String {
+    if factor <= 1 {
+        return payload;
+    }
+    let object = format!("{{{payload}}}");
+    let event = aaep_types::json::Members::whole(&object, 64).ok().flatten().unwrap_or_default();
+    let Some(aaep_types::json::Raw::Number(seconds)) = event.find("timeout_seconds") else {
+        return payload;
+    };
+    let Ok(seconds) = seconds.parse::<u64>() else { return payload };
+    let longer = seconds.saturating_mul(factor).min(86_400);
+    format!("{}\"timeout_seconds\":{longer}", payload_of(&object, &["timeout_seconds"]))
 }
 
 fn is_number(text: &str) -> bool {

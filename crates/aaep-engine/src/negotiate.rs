@@ -54,6 +54,14 @@ impl Rejection {
     }
 }
 
+impl Offer {
+    /// The refusal when there is no room for another subscription.
+    pub(crate) fn too_many(&self) -> Rejection {
+        let text = "There are too many subscriptions; try again later.";
+        Rejection::new(RejectionCode::RateLimit, text)
+    }
+}
+
 /// What was agreed on.
 #[derive(Clone, Debug)]
 pub struct Agreement<'a> {

@@ -225,6 +225,7 @@ impl<R: Rules> Engine<R> {
             confirms: confirms && answers,
             clarifies: clarifies && answers,
             lost_at: None,
+            time_factor: 1,
         };
         let before = self.listeners.insert(subscription, listener.clone());
         let gave_up = |before: &Listener| {

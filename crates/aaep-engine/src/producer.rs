@@ -1,0 +1,288 @@
+//! The whole producer: the engine, delivery, and the handshake between them and subscribers (§5).
+
+use aaep_shaping::Terms;
+use aaep_types::handshake::Capabilities;
+use aaep_types::json::{Members, Raw, Writer};
+use aaep_types::{Message, SubscriptionId, rule};
+use std::collections::BTreeMap;
+
+use crate::clock::{Boot, Now};
+use crate::delivery::{Deliver, Delivery, Resumed};
+use crate::engine::Engine;
+use crate::ids::Ids;
+use crate::io::{Answer, Input, Output};
+use crate::negotiate::{Offer, accepted, agree, negotiate};
+use crate::principal::Principal;
+use crate::refusal::{Blame, Refusal};
+use crate::rules::{Rules, Sound};
+use crate::{Limits, Secrets};
+
+/// How long a subscription waits for somebody to attach.
+const UNATTACHED_SECONDS: u64 = 30;
+
+/// What comes out of a producer.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Outcomes {
+    /// Something for the journal, the agent, or the sender of a message.
+    Engine(Output),
+    /// Something for a subscription.
+    Deliver(Deliver),
+}
+
+/// A subscription that was agreed on.
+struct Agreed {
+    peer: Principal,
+    /// What was asked for, member by member, so that a renegotiation changes only what it names.
+    asked: BTreeMap<String, String>,
+    attached: bool,
+    expires: Option<Boot>,
+}
+
+/// Engine and delivery, driven as one. The contract is the engine's: one mutation, then drain.
+pub struct Producer<R: Rules = Sound> {
+    engine: Engine<R>,
+    delivery: Delivery,
+    offer: Offer,
+    ids: Ids,
+    agreed: BTreeMap<SubscriptionId, Agreed>,
+    limits: Limits,
+}
+
+impl<R: Rules> Producer<R> {
+    /// Puts a producer together from an engine, new or recovered. Subscription ids are made from
+    /// `secrets`, whose seed is fresh at every start.
+    pub fn new(
+        engine: Engine<R>,
+        secrets: Secrets,
+        limits: Limits,
+        offer: Offer,
+        now: Now,
+    ) -> Self {
+        let mut delivery = Delivery::new(limits);
+        for event in engine.reminders() {
+            // They were valid when they were first sent.
+            let _ = delivery.offer(&event, now.boot);
+        }
+        Self {
+            engine,
+            delivery,
+            offer,
+            ids: Ids::new(secrets.apart()),
+            agreed: BTreeMap::new(),
+            limits,
+        }
+    }
+
+    /// Takes an input of the engine.
+    pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
+        let answer = self.engine.handle(input, now);
+        self.delivery.tick(now.boot);
+        self.expire(now);
+        answer
+    }
+
+    /// A handshake message (§5): the answer to send, or `None` where there is none to send.
+    pub fn handshake(
+        &mut self,
+        peer: &Principal,
+        bytes: &[u8],
+        now: Now,
+    ) -> Result<Option<String>, Refusal> {
+        // enforces: H1, H15, H18, H19, D26
+        match Message::parse(bytes)? {
+            Message::Request(request) => match negotiate(&request, peer, &self.offer) {
+                Ok(_) if self.agreed.len() >= self.limits.subscriptions => {
+                    Ok(Some(self.offer.too_many().to_json()))
+                }
+                Ok(agreement) => {
+                    let id = SubscriptionId::from_bits(self.ids.event());
+                    let asked = members_of(&request.capabilities.to_json());
+                    let expires = Some(now.boot.after_seconds(UNATTACHED_SECONDS));
+                    let agreed = Agreed { peer: peer.clone(), asked, attached: false, expires };
+                    self.agreed.insert(id, agreed);
+                    let terms = Terms::new(&agreement.honored);
+                    self.delivery.subscribe(id, peer, terms, now.boot);
+                    self.entitle(id, peer, &agreement.honored, false, now)?;
+                    Ok(Some(accepted(id, &agreement, &self.offer)))
+                }
+                Err(rejection) => Ok(Some(rejection.to_json())),
+            },
+            Message::Renegotiate(wanted) => {
+                let id = wanted.subscription_id;
+                Ok(self.renegotiate(id, peer, &wanted.capabilities, now))
+            }
+            Message::Close(close) => {
+                self.close(close.subscription_id, peer, now);
+                Ok(None)
+            }
+            _ => Err(Refusal::new(Blame::Malformed, rule::H1, "This is no handshake message.")),
+        }
+    }
+
+    /// Tells the engine who may answer on this subscription, and with how much time.
+    fn entitle(
+        &mut self,
+        id: SubscriptionId,
+        peer: &Principal,
+        honored: &Capabilities<'_>,
+        attached: bool,
+        now: Now,
+    ) -> Result<(), Refusal> {
+        let joined = Input::Joined {
+            peer,
+            subscription: id,
+            confirms: attached && honored.replies_to_confirmations(),
+            clarifies: attached && honored.replies_to_clarifications(),
+        };
+        self.engine.handle(joined, now)?;
+        self.engine.set_time_factor(id, time_factor(honored));
+        Ok(())
+    }
+
+    /// H18: only the named members change; a refusal ends the subscription; unknown ids are ignored.
+    fn renegotiate(
+        &mut self,
+        id: SubscriptionId,
+        peer: &Principal,
+        wanted: &Capabilities<'_>,
+        now: Now,
+    ) -> Option<String> {
+        let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
+        let attached = agreed.attached;
+        agreed.asked.extend(members_of(&wanted.to_json()));
+        let asked = request_with(&agreed.asked);
+        let Ok(Message::Request(request)) = Message::parse(asked.as_bytes()) else { return None };
+        match agree(&request.capabilities, peer, &self.offer) {
+            Ok(agreement) => {
+                self.delivery.renegotiate(id, Terms::new(&agreement.honored), now.boot);
+                self.entitle(id, peer, &agreement.honored, attached, now).ok()?;
+                Some(accepted(id, &agreement, &self.offer))
+            }
+            Err(rejection) => {
+                self.close(id, peer, now);
+                Some(rejection.to_json())
+            }
+        }
+    }
+
+    /// A connection takes a subscription over; `None` if there is none such of this principal.
+    pub fn attach(
+        &mut self,
+        id: SubscriptionId,
+        peer: &Principal,
+        last_event: Option<&str>,
+        now: Now,
+    ) -> Option<Resumed> {
+        let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
+        (agreed.attached, agreed.expires) = (true, None);
+        let asked = request_with(&agreed.asked);
+        if let Ok(Message::Request(request)) = Message::parse(asked.as_bytes())
+            && let Ok(agreement) = agree(&request.capabilities, peer, &self.offer)
+        {
+            self.entitle(id, peer, &agreement.honored, true, now).ok()?;
+        }
+        self.delivery.attach(id, peer, last_event, now.boot)
+    }
+
+    /// A connection was lost; its subscription waits for it to come back.
+    pub fn detach(&mut self, id: SubscriptionId, now: Now) {
+        if let Some(agreed) = self.agreed.get_mut(&id) {
+            agreed.attached = false;
+            agreed.expires = Some(now.boot.after_seconds(UNATTACHED_SECONDS));
+            self.delivery.detach(id);
+            let _ = self.engine.handle(Input::Lost { subscription: id }, now);
+        }
+    }
+
+    /// H19: one side ends a subscription; everything it held is freed.
+    pub fn close(&mut self, id: SubscriptionId, peer: &Principal, now: Now) {
+        if self.agreed.get(&id).is_some_and(|agreed| agreed.peer == *peer) {
+            self.drop_subscription(id, now);
+        }
+    }
+
+    fn drop_subscription(&mut self, id: SubscriptionId, now: Now) {
+        self.agreed.remove(&id);
+        self.delivery.close(id);
+        let _ = self.engine.handle(Input::Left { subscription: id }, now);
+    }
+
+    /// Subscriptions that nobody attached to in time are given up.
+    fn expire(&mut self, now: Now) {
+        let over = |agreed: &Agreed| agreed.expires.is_some_and(|at| at <= now.boot);
+        let gone: Vec<_> =
+            self.agreed.iter().filter(|(_, agreed)| over(agreed)).map(|(id, _)| *id).collect();
+        for id in gone {
+            self.drop_subscription(id, now);
+        }
+    }
+
+    /// The next thing to do outside.
+    pub fn poll_output(&mut self, now: Now) -> Option<Outcomes> {
+        while let Some(output) = self.engine.poll_output() {
+            match output {
+                Output::Event(event) => {
+                    // What the engine lets go has been checked; there is nothing to refuse.
+                    let _ = self.delivery.offer(&event, now.boot);
+                }
+                other => return Some(Outcomes::Engine(other)),
+            }
+        }
+        let deliver = self.delivery.poll_output(now.boot)?;
+        if let Deliver::End { subscription, .. } = &deliver {
+            self.agreed.remove(subscription);
+            let _ = self.engine.handle(Input::Left { subscription: *subscription }, now);
+        }
+        Some(Outcomes::Deliver(deliver))
+    }
+
+    /// When to come back at the latest.
+    pub fn next_deadline(&self) -> Option<Boot> {
+        let expiry = self.agreed.values().filter_map(|agreed| agreed.expires).min();
+        [self.engine.next_deadline(), self.delivery.next_deadline(), expiry]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// The engine, to look at.
+    pub fn engine(&self) -> &Engine<R> {
+        &self.engine
+    }
+}
+
+/// D32: how many times as long a subscriber needs, by the capability of the timing extension.
+fn time_factor(honored: &Capabilities<'_>) -> u64 {
+    let timing = honored.other.iter().find(|(name, _)| name == "timing");
+    let Some((_, Raw::Object(text))) = timing else { return 1 };
+    let members = Members::whole(text, 8).ok().flatten().unwrap_or_default();
+    match members.find("factor") {
+        Some(Raw::Number(factor)) => factor.parse().unwrap_or(1).clamp(1, 1000),
+        _ => 1,
+    }
+}
+
+fn members_of(json: &str) -> BTreeMap<String, String> {
+    let members = Members::whole(json, 64).ok().flatten().unwrap_or_default();
+    let text = |raw| {
+        let mut out = Writer::new();
+        out.raw(raw);
+        out.finish()
+    };
+    members.iter().map(|member| (member.name.to_string(), text(member.value))).collect()
+}
+
+/// A request with these capabilities, to be read again.
+fn request_with(asked: &BTreeMap<String, String>) -> String {
+    let mut out = Writer::new();
+    out.json(r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{"#);
+    for (name, value) in asked {
+        out.name(name);
+        out.json(value);
+        out.comma();
+    }
+    out.close('}');
+    out.close('}');
+    out.finish()
+}
