@@ -100,7 +100,7 @@ impl Delivery {
 
     /// Offers an event to everybody who may hear it (C22, H16, H21).
     pub fn offer(&mut self, event: &Emitted, now: Boot) -> Result<(), Invalid> {
-        // enforces: C22, H16, D31
+        // enforces: C21, C22, H16, D31
         let resolves = event.about.is_some();
         let prepared = if resolves {
             self.preparer.prepare_resolution(event.json.clone())?

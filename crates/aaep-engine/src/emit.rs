@@ -110,6 +110,7 @@ impl<'a> Draft<'a> {
 
     /// A state change with a sentence that can be announced.
     pub(crate) fn state(from: &str, to: &str, summary: &str) -> Draft<'static> {
+        // enforces: T29
         let payload =
             members(&[("from_state", from), ("to_state", to), ("summary_normal", summary)]);
         let mut draft = Draft::new(EventKind::StateChanged, payload);
@@ -308,6 +309,7 @@ impl<R: Rules> Engine<R> {
         let inserted = kind.is_some_and(|kind| session.state_before(kind).is_some());
         let number = session.next_number + u64::from(inserted);
         let json: Arc<str> = draft.json(event, number, session.stamp(now), session).into();
+        // enforces: D13, D33, D34
         let parsed = Event::parse_ours(json.as_bytes())?;
         session.admits(parsed.payload(), &self.limits)?;
         let needs = self.note_completed(id, parsed.payload());
@@ -327,6 +329,7 @@ impl<R: Rules> Engine<R> {
         else {
             return 0;
         };
+        // enforces: I11
         let Ok(call) = session.completed_call(completed) else { return 0 };
         let Some(request) = self.calls.remove(&(id, call)) else { return 0 };
         if let Some(request) = self.requests.get_mut(&request) {
@@ -388,6 +391,7 @@ impl<R: Rules> Engine<R> {
     /// Lets an event go that has its number and its stamp.
     pub(crate) fn push(&mut self, id: Key, ready: Ready, needs: u64, now: Now) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
+        // enforces: E15
         let number = session.next_number;
         session.next_number += 1;
         session.last_stamp = session.stamp(now);
@@ -423,6 +427,7 @@ impl<R: Rules> Engine<R> {
         let draft = Draft { type_name, urgency, payload, extension: None, enters: None };
         let event = self.ids.event();
         Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
+        // enforces: I5, I13
         if R::ENDS_REQUESTS_WITH_SESSION {
             self.cancel_all(id, now);
         }

@@ -94,7 +94,8 @@ impl<R: Rules> Engine<R> {
 
     /// Takes one input. A refusal names the rule and has changed nothing.
     pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
-        // What is due is due before whatever came later (I7).
+        // enforces: C14, I7, I27
+        // What is due is due before whatever came later.
         if R::DUE_COMES_FIRST {
             self.fire_due(now);
         }
@@ -188,6 +189,7 @@ impl<R: Rules> Engine<R> {
         self.actions.len()
     }
 
+    // enforces: I10
     /// Hands a record to the journal and returns its number.
     pub(crate) fn append(&mut self, record: &Record) -> u64 {
         let number = self.next_record;

@@ -68,6 +68,7 @@ impl Ids {
         ToolCallId::from_bits(self.bits())
     }
 
+    // enforces: C6
     /// C6: 128 bits that nobody can guess without the key, and that no other event ever gets.
     pub(crate) fn token_bits(&self, event: u128) -> u128 {
         let Some(mut mac) = self.keyed.clone() else { return 0 };

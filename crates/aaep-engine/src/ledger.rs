@@ -70,6 +70,7 @@ impl<R: Rules> Engine<R> {
         let stamp = session.stamp(now);
         let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
+        // enforces: C5, C15, D7, D10, D17, D18
         let parsed = Event::parse_ours(json.as_bytes())?;
         let request = request_of(&parsed, key, &ask, digest, (event, stamp), now)?;
         let without_token = format!("{head},\"reply_token\":\"\"").into();
@@ -126,6 +127,7 @@ impl<R: Rules> Engine<R> {
         self.requests.insert(event, Box::new(request));
     }
 
+    // enforces: I2, D6
     /// The one place where a request ends: its token is dead, and everybody is told how it ended.
     pub(crate) fn resolve(
         &mut self,
@@ -168,6 +170,7 @@ impl<R: Rules> Engine<R> {
         self.lanes.push(id, needs, decided);
     }
 
+    // enforces: T24, C2, C23, D16, I18
     /// C23, D30: the state leaves `awaiting_input` with the outcome, and returns to it while more waits.
     #[allow(clippy::too_many_arguments)] // one event, said in full
     fn show_resolution(

@@ -3,8 +3,8 @@
 use aaep_types::handshake::{Capabilities, SubscriptionRequest};
 use aaep_types::json::Writer;
 use aaep_types::{
-    AAEP_VERSION, KNOWN_EXTENSIONS, LanguageTag, RejectionCode, Set, SubscriptionId, Uri, Whole,
-    choose_language,
+    AAEP_VERSION, KNOWN_EXTENSIONS, KnownExtension, LanguageTag, RejectionCode, Set,
+    SubscriptionId, Uri, Whole, choose_language,
 };
 
 use crate::principal::{Principal, Role};
@@ -98,7 +98,7 @@ pub fn agree<'a>(
     let mut honored = asked.clone();
     let mut notes = Vec::new();
     honored.languages = servable(asked, offer, &mut notes);
-    honored.supported_extensions = known_extensions(asked)?;
+    honored.supported_extensions = known_extensions(asked, KNOWN_EXTENSIONS)?;
     honored.supported_conformance_levels = asked
         .supported_conformance_levels
         .clone()
@@ -153,12 +153,13 @@ fn servable<'a>(
 /// H12, D24: the extensions that we know; X2: no two with the same prefix.
 fn known_extensions<'a>(
     asked: &Capabilities<'a>,
+    registry: &[KnownExtension],
 ) -> Result<Option<Set<Uri<'a>, 0, 64>>, Rejection> {
     let Some(asked) = asked.supported_extensions.as_deref() else { return Ok(None) };
     let mut prefixes: Vec<&str> = Vec::new();
     let mut agreed = Vec::new();
     for uri in asked {
-        let Some(known) = KNOWN_EXTENSIONS.iter().find(|known| known.uri == uri.as_str()) else {
+        let Some(known) = registry.iter().find(|known| known.uri == uri.as_str()) else {
             continue;
         };
         if prefixes.contains(&known.prefix) {
@@ -286,6 +287,21 @@ mod tests {
                 && honored.contains(r#""timing":{"factor":3}"#)
         );
         assert!(!honored.contains("example.org") && !honored.contains("\"x\""));
+    }
+
+    // covers: X2
+    #[test]
+    fn two_extensions_with_one_prefix_are_refused_and_the_prefix_named() {
+        let registry = [
+            KnownExtension { uri: "urn:one", prefix: "med" },
+            KnownExtension { uri: "urn:two", prefix: "med" },
+        ];
+        let mut asked = Capabilities::none();
+        let uris = ["urn:one", "urn:two"].map(|uri| Uri::parse(uri).unwrap());
+        asked.supported_extensions = Set::new(uris.to_vec()).ok();
+        let refused = known_extensions(&asked, &registry).unwrap_err();
+        assert_eq!(refused.code, RejectionCode::CapabilitiesIncompatible);
+        assert!(refused.message.contains("med"));
     }
 
     // covers: S6

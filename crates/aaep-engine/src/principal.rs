@@ -40,6 +40,7 @@ impl Principal {
         }
     }
 
+    // enforces: I15
     /// Whether it may answer for this user (decision D3): having been sent a request is not enough.
     pub fn may_answer(&self, user: &str) -> bool {
         matches!(self.role, Role::AccessibilityConsumer | Role::Admin) && &*self.user == user

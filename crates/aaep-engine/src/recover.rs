@@ -35,6 +35,7 @@ pub enum ClockTrust {
 }
 
 impl<R: Rules> Engine<R> {
+    // enforces: I3, I8
     /// Replays records, in order; the error names the first one that cannot be believed, counted
     /// from 0, and nothing is started then.
     pub fn recover<'r>(

@@ -94,7 +94,7 @@ impl<R: Rules> Engine<R> {
 
     /// The checks of §6.3.4, in one place. Whatever fails, nobody outside learns which.
     fn admit(&mut self, peer: &Principal, reply: &Reply<'_>, now: Now) -> Result<u128, Ignored> {
-        // enforces: C11, C12, C13, C8, C20, C26, S1, S2, S4, D1, D3, D9, D12, D29
+        // enforces: H6, C11, C12, C13, C8, C20, C26, S1, S2, S4, D1, D3, D9, D12, D29
         if !self.within_rate(peer, now) || !self.journal_works {
             return Err(Ignored::TooMany);
         }
@@ -152,7 +152,7 @@ impl<R: Rules> Engine<R> {
                 return self.last_record();
             }
             Said::Decision { decision: Decision::Accept, modified } => {
-                // enforces: C10, D8
+                // enforces: C10, D8, I17
                 let runs = !modified || !R::MODIFIED_IS_NO;
                 (if runs { Outcome::Accepted } else { Outcome::Rejected }, runs)
             }
@@ -232,7 +232,8 @@ impl<R: Rules> Engine<R> {
             before.confirms && !listener.confirms || before.clarifies && !listener.clarifies
         };
         if let Some(before) = before.filter(gave_up) {
-            // I16: for those who wait it is as if somebody had left.
+            // enforces: I16
+            // For those who wait it is as if somebody had left.
             self.one_less(&before, now.boot, now);
         }
         Ok(Answer::Done)

@@ -156,7 +156,7 @@ fn asking_the_same_twice_returns_the_request_that_waits() {
     );
 }
 
-// covers: S1, S4, C8, D1, D3, D29, I6, I15
+// covers: S1, S2, S4, C8, C11, C12, D1, D3, D12, D29, I6, I15
 #[test]
 fn replies_that_do_not_count_change_nothing_and_look_the_same() {
     let mut world = World::new();
