@@ -4,7 +4,7 @@ use aaep_engine::{Input, Rules};
 use aaep_types::{SubscriptionId, Timestamp};
 
 use crate::cast::{LISTENERS, may_answer};
-use crate::oracle::{Cause, Line, Reply, Said};
+use crate::oracle::{Cause, Line, Reply, Said, Verdict};
 use crate::world::World;
 
 impl<R: Rules> World<'_, R> {
@@ -159,19 +159,45 @@ impl<R: Rules> World<'_, R> {
         }
     }
 
+    /// Somebody stops an agent; it counts if the agent works for them.
+    pub(crate) fn person_stops(&mut self) {
+        let index = self.random.below(self.errands.len());
+        let Some(session) = self.errands.get(index).map(|errand| errand.session) else { return };
+        let listener = &self.oracle.listeners[self.random.below(LISTENERS.len())];
+        let (peer, subscription, line) = (listener.principal, listener.id, listener.line);
+        let open = self.oracle.sessions.get(&session).filter(|known| known.ended.is_none());
+        let counts = open.is_some_and(|known| may_answer(peer, known.user))
+            && !matches!(line, Line::Closed(_))
+            && !self.oracle.journal_down;
+        let ignored = Verdict { request: None, outcome: None, surely: true, otherwise: "I15" };
+        let cause = if counts { Cause::End(session) } else { Cause::Reply(ignored) };
+        let stamp = self.clocks.now().wall;
+        let message = format!(
+            r#"{{"type":"control:cancel","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{stamp}"}}"#
+        );
+        self.deliver_message(peer, &message, cause);
+        let ended = self.oracle.sessions.get(&session).is_none_or(|known| known.ended.is_some());
+        if counts && line == Line::Live && self.engine.is_some() && !ended {
+            self.oracle.violated("I13", "a person could not stop the agent".into());
+        }
+    }
+
     pub(crate) fn send(&mut self, reply: Reply) {
+        let verdict = self.oracle.judge(&reply, self.clocks.passed);
+        self.note(|| format!("{reply:?} is worth {verdict:?}"));
+        self.deliver_message(reply.peer, &reply.message(), Cause::Reply(verdict));
+    }
+
+    fn deliver_message(&mut self, peer: usize, message: &str, cause: Cause) {
         if self.engine.is_none() {
             return;
         }
         self.calls += 1;
         let call = self.calls;
-        let verdict = self.oracle.judge(&reply, self.clocks.passed);
-        self.note(|| format!("{reply:?} is worth {verdict:?}"));
         self.oracle.sent(call);
-        let peer = &self.cast.everybody[reply.peer];
-        let bytes = reply.message();
-        let input = Input::Message { peer, bytes: bytes.as_bytes(), call };
-        let answer = self.handle_and(input, Cause::Reply(verdict), |world, _| {
+        let peer = &self.cast.everybody[peer];
+        let input = Input::Message { peer, bytes: message.as_bytes(), call };
+        let answer = self.handle_and(input, cause, |world, _| {
             world.drain();
             world.oracle.taken(call);
         });

@@ -23,7 +23,7 @@ type Step<'c, R> = fn(&mut World<'c, R>);
 
 impl<'c, R: Rules> World<'c, R> {
     /// What may happen, and how often compared with the rest.
-    const ORDINARY: [(usize, Step<'c, R>); 13] = [
+    const ORDINARY: [(usize, Step<'c, R>); 14] = [
         (2, Self::agent_opens),
         (8, Self::agent_asks),
         (8, Self::agent_invokes),
@@ -34,6 +34,7 @@ impl<'c, R: Rules> World<'c, R> {
         (9, Self::person_answers),
         (6, Self::attacker_answers),
         (1, Self::attacker_babbles),
+        (1, Self::person_stops),
         (3, Self::person_joins),
         (4, Self::a_moment_passes),
         (3, Self::a_while_passes),
