@@ -86,7 +86,8 @@ pub enum Input<'a> {
     },
     /// The journal cannot be written now.
     JournalFailed,
-    /// The journal can be written again; nothing of what failed was kept.
+    /// The journal can be written again. Records that it did not take are to be appended first, in
+    /// their order: recovery refuses a gap in their numbers.
     JournalWorks,
     /// Time passed.
     Tick,
