@@ -7,7 +7,7 @@ use crate::Malformed;
 use crate::json::{Raw, Writer};
 use crate::report::Report;
 use crate::rule::{self, Rule};
-use crate::wire::Wire;
+use crate::wire::{Wire, read_string};
 
 /// The longest part after the prefix.
 const MAX_BODY: usize = 64;
@@ -92,15 +92,7 @@ macro_rules! identifier {
 
             fn read(raw: Raw<'a>, member: Rule, report: &mut Report) -> Option<Self> {
                 let rule = Self::rule_for(member);
-                let parsed = match raw {
-                    Raw::String(string) if !string.escaped => Self::parse(string.raw),
-                    Raw::String(string) => Self::parse(&string.decode()),
-                    other => {
-                        report.wrong_type(rule, "a string", other);
-                        return None;
-                    }
-                };
-                parsed.map_err(|wrong| report.error(rule, format_args!("{wrong}"))).ok()
+                read_string(raw, rule, report, |text| Self::parse(&text))
             }
 
             fn write(&self, out: &mut Writer) {

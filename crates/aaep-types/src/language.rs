@@ -9,7 +9,7 @@ use crate::Malformed;
 use crate::json::{Raw, Writer};
 use crate::report::Report;
 use crate::rule::{self, Rule};
-use crate::wire::Wire;
+use crate::wire::{Wire, read_string};
 
 const EXPECTED: &str = "Write a BCP 47 language tag such as en-US.";
 
@@ -103,15 +103,7 @@ impl<'a> Wire<'a> for LanguageTag<'a> {
 
     fn read(raw: Raw<'a>, member: Rule, report: &mut Report) -> Option<Self> {
         let rule = Self::rule_for(member);
-        match raw {
-            Raw::String(string) => Self::parse(string.decode())
-                .map_err(|wrong| report.error(rule, format_args!("{wrong}")))
-                .ok(),
-            other => {
-                report.wrong_type(rule, "a string", other);
-                None
-            }
-        }
+        read_string(raw, rule, report, Self::parse)
     }
 
     fn write(&self, out: &mut Writer) {

@@ -10,7 +10,7 @@ use crate::deception;
 use crate::json::{JsonString, Raw, Writer};
 use crate::report::Report;
 use crate::rule::{self, Rule};
-use crate::wire::Wire;
+use crate::wire::{Wire, read_string};
 
 /// No bound.
 pub const UNBOUNDED: usize = usize::MAX;
@@ -207,15 +207,7 @@ macro_rules! patterned {
 
         impl<'a> Wire<'a> for $name<'a> {
             fn read(raw: Raw<'a>, rule: Rule, report: &mut Report) -> Option<Self> {
-                match raw {
-                    Raw::String(string) => Self::parse(string.decode())
-                        .map_err(|wrong| report.error(rule, format_args!("{wrong}")))
-                        .ok(),
-                    other => {
-                        report.wrong_type(rule, "a string", other);
-                        None
-                    }
-                }
+                read_string(raw, rule, report, Self::parse)
             }
 
             fn write(&self, out: &mut Writer) {

@@ -7,7 +7,7 @@ use crate::Malformed;
 use crate::json::{Raw, Writer};
 use crate::report::Report;
 use crate::rule::Rule;
-use crate::wire::Wire;
+use crate::wire::{Wire, read_string};
 
 const EXPECTED: &str = "Write an RFC 3339 time such as 2026-05-24T14:22:11.342Z: `T`, three, six or no fraction digits, and `Z` or an offset.";
 const EXPECTED_LOOSE: &str = "Write an RFC 3339 time such as 2026-05-24T14:22:11.342Z.";
@@ -208,15 +208,7 @@ fn read_with(
     report: &mut Report,
     parse: fn(&str) -> Result<Timestamp, Malformed>,
 ) -> Option<Timestamp> {
-    match raw {
-        Raw::String(string) => parse(&string.decode())
-            .map_err(|wrong| report.error(rule, format_args!("{wrong}")))
-            .ok(),
-        other => {
-            report.wrong_type(rule, "a string", other);
-            None
-        }
-    }
+    read_string(raw, rule, report, |text| parse(&text))
 }
 
 impl<'a> Wire<'a> for Timestamp {

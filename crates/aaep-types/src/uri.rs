@@ -8,7 +8,7 @@ use crate::Malformed;
 use crate::json::{Raw, Writer};
 use crate::report::Report;
 use crate::rule::Rule;
-use crate::wire::Wire;
+use crate::wire::{Wire, read_string};
 
 /// An absolute URI.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,15 +43,7 @@ impl fmt::Display for Uri<'_> {
 
 impl<'a> Wire<'a> for Uri<'a> {
     fn read(raw: Raw<'a>, rule: Rule, report: &mut Report) -> Option<Self> {
-        match raw {
-            Raw::String(string) => Self::parse(string.decode())
-                .map_err(|wrong| report.error(rule, format_args!("{wrong}")))
-                .ok(),
-            other => {
-                report.wrong_type(rule, "a string", other);
-                None
-            }
-        }
+        read_string(raw, rule, report, Self::parse)
     }
 
     fn write(&self, out: &mut Writer) {

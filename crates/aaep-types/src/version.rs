@@ -8,7 +8,7 @@ use crate::Malformed;
 use crate::json::{Raw, Writer};
 use crate::report::Report;
 use crate::rule::{self, Rule};
-use crate::wire::Wire;
+use crate::wire::{Wire, read_string};
 
 /// The version that this library speaks.
 pub const AAEP_VERSION: &str = "1.0.0";
@@ -94,13 +94,7 @@ impl fmt::Display for Version<'_> {
 
 impl<'a> Wire<'a> for Version<'a> {
     fn read(raw: Raw<'a>, rule: Rule, report: &mut Report) -> Option<Self> {
-        let Raw::String(string) = raw else {
-            report.wrong_type(rule, "a string", raw);
-            return None;
-        };
-        let version = Self::parse(string.decode())
-            .map_err(|wrong| report.error(rule, format_args!("{wrong}")))
-            .ok()?;
+        let version = read_string(raw, rule, report, Self::parse)?;
         if version.as_str() != AAEP_VERSION {
             report.warning(
                 rule::E18,

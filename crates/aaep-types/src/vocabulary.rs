@@ -7,7 +7,7 @@ use crate::Malformed;
 use crate::json::{Raw, Writer};
 use crate::report::Report;
 use crate::rule::Rule;
-use crate::wire::Wire;
+use crate::wire::{Wire, read_string};
 
 macro_rules! vocabulary {
     ($(
@@ -44,15 +44,7 @@ macro_rules! vocabulary {
 
         impl<'a> Wire<'a> for $name {
             fn read(raw: Raw<'a>, rule: Rule, report: &mut Report) -> Option<Self> {
-                match raw {
-                    Raw::String(string) => Self::parse(&string.decode())
-                        .map_err(|wrong| report.error(rule, format_args!("{wrong}")))
-                        .ok(),
-                    other => {
-                        report.wrong_type(rule, "a string", other);
-                        None
-                    }
-                }
+                read_string(raw, rule, report, |text| Self::parse(&text))
             }
 
             fn write(&self, out: &mut Writer) {

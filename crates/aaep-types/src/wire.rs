@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
+use crate::Malformed;
 use crate::json::{Member, Members, Raw, Writer, each_member};
 use crate::report::Report;
 use crate::rule::Rule;
@@ -206,6 +207,25 @@ fn judge_unknown(policy: Unknown, name: &str, raw: Raw<'_>, report: &mut Report)
             report.unknown(name, rule, format_args!("Remove this member, or make it an object: only extensions add members here, and theirs are objects."))
         }
         Unknown::ObjectsOnly(_) => {}
+    }
+}
+
+/// Reads a string that has a form of its own; the report says which form is wanted.
+#[inline]
+pub(crate) fn read_string<'a, T>(
+    raw: Raw<'a>,
+    rule: Rule,
+    report: &mut Report,
+    parse: impl FnOnce(Cow<'a, str>) -> Result<T, Malformed>,
+) -> Option<T> {
+    match raw {
+        Raw::String(string) => {
+            parse(string.decode()).map_err(|wrong| report.error(rule, format_args!("{wrong}"))).ok()
+        }
+        other => {
+            report.wrong_type(rule, "a string", other);
+            None
+        }
     }
 }
 

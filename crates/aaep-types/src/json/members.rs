@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::fault::{Fault, FaultKind};
 use super::marks::Marks;
-use super::scan::{Fault, FaultKind, Raw, Scanner};
+use super::scan::{Raw, Scanner};
 
 /// One member of an object: its name, decoded, and its value, untouched.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,6 +8,7 @@
 //! What the grammar alone would let through but nobody can interpret safely is a [`Fault`]:
 //! duplicate names, lone surrogates, integers that do not survive a double.
 
+mod fault;
 mod marks;
 mod members;
 mod pointer;
@@ -15,9 +16,10 @@ mod scan;
 mod string;
 mod write;
 
+pub use fault::{Fault, FaultKind};
 pub use members::{Member, Members};
 pub use pointer::pointer_at;
-pub use scan::{Fault, FaultKind, Raw};
+pub use scan::Raw;
 pub use string::JsonString;
 pub use write::{Writer, write_string};
 
