@@ -136,20 +136,37 @@ impl<'a> Draft<'a> {
         stamp: Timestamp,
         session: &Session,
     ) -> String {
-        let mut out = Writer::new();
-        out.open('{');
-        out.name("@context");
-        if let Some(extension) = self.extension {
-            out.json(&format!("[\"{}\",\"{}\"]", aaep_types::CORE_CONTEXT, extension.uri()));
-        } else {
-            out.string(aaep_types::CORE_CONTEXT);
+        let mut out = Writer::with_capacity(self.payload.len() + session.producer.len() + 512);
+        out.json("{\"@context\":");
+        match self.extension {
+            Some(extension) => {
+                out.json("[\"");
+                out.json(aaep_types::CORE_CONTEXT);
+                out.json("\",\"");
+                out.json(extension.uri());
+                out.json("\"]");
+            }
+            None => out.string(aaep_types::CORE_CONTEXT),
         }
-        out.json(&format!(",\"aaep_version\":\"{}\",\"type\":", aaep_types::AAEP_VERSION));
+        out.json(",\"aaep_version\":\"");
+        out.json(aaep_types::AAEP_VERSION);
+        out.json("\",\"type\":");
         out.string(self.type_name);
-        out.json(&format!(
-            ",\"event_id\":\"{}\",\"session_id\":\"{}\",\"sequence_number\":{number},\"timestamp\":\"{stamp}\",\"producer\":{},\"urgency\":\"{}\",\"localization_hints\":{{\"primary_language\":\"{}\",\"text_direction\":\"auto\"}},",
-            EventId::from_bits(event), session.id, session.producer, self.urgency, session.language,
-        ));
+        // Nothing here needs an escape: identifiers, numbers, tags, and JSON that was checked.
+        for (before, value) in [
+            (",\"event_id\":\"", EventId::from_bits(event).as_str()),
+            ("\",\"session_id\":\"", session.id.as_str()),
+            ("\",\"sequence_number\":", &number.to_string()),
+            (",\"timestamp\":\"", &stamp.to_string()),
+            ("\",\"producer\":", &session.producer),
+            (",\"urgency\":\"", self.urgency.as_str()),
+            ("\",\"localization_hints\":{\"primary_language\":\"", &session.language),
+            ("\",\"text_direction\":\"", "auto"),
+        ] {
+            out.json(before);
+            out.json(value);
+        }
+        out.json("\"},");
         out.json(&self.payload);
         if let Some(extension) = self.extension {
             out.json(&format!(",\"extensions\":{{{}}}", extension.json()));

@@ -27,33 +27,33 @@ impl Secrets {
 
 /// Makes identifiers one after the other.
 pub(crate) struct Ids {
-    /// The hash after the seed, so that it is taken in once.
-    seeded: Sha256,
-    /// The same for the key of the tokens.
+    secrets: Secrets,
+    /// The hash after the key of the tokens, so that it is taken in once.
     keyed: Option<Hmac<Sha256>>,
-    made: u128,
+    /// The next identifier: 64 bits of this start's own, then a counter. They follow each other, so
+    /// that tables sorted by them grow at their end, where the memory is warm. Nobody needs to be
+    /// unable to guess them: only tokens must not be guessed.
+    next: u128,
 }
 
 impl Ids {
     pub(crate) fn new(secrets: Secrets) -> Self {
-        let seeded = Sha256::new_with_prefix(secrets.seed);
         // HMAC takes keys of any length, so there always is one.
         let keyed = Hmac::new_from_slice(&secrets.token_key).ok();
-        Self { seeded, keyed, made: 0 }
+        let next = start_of(&secrets.seed, 0);
+        Self { secrets, keyed, next }
     }
 
     /// After a restart: even if the seed were the same again, as after a copied virtual machine, what
     /// the journal knows was not made with these numbers.
     pub(crate) fn skip_past(&mut self, records: u64) {
         // enforces: I25
-        self.made = u128::from(records) << 64;
+        self.next = start_of(&self.secrets.seed, records);
     }
 
     fn bits(&mut self) -> u128 {
-        self.made += 1;
-        let mut hash = self.seeded.clone();
-        hash.update(self.made.to_le_bytes());
-        first_16(&hash.finalize())
+        self.next += 1;
+        self.next
     }
 
     pub(crate) fn event(&mut self) -> u128 {
@@ -75,6 +75,13 @@ impl Ids {
         mac.update(&event.to_be_bytes());
         first_16(&mac.finalize().into_bytes())
     }
+}
+
+/// The first identifier of a start: its own 64 bits, and zeros for the counter.
+fn start_of(seed: &[u8; 32], records: u64) -> u128 {
+    let mut hash = Sha256::new_with_prefix(seed);
+    hash.update(records.to_le_bytes());
+    first_16(&hash.finalize()) >> 64 << 64
 }
 
 /// The number in a token of ours; none of ours looks different.

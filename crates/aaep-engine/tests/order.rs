@@ -116,6 +116,18 @@ fn what_is_no_payload_is_refused() {
     }
 }
 
+// covers: E4, E19
+#[test]
+fn a_type_cannot_smuggle_members_into_the_envelope() {
+    let mut world = World::new();
+    let session = world.open();
+    let agent = world.agent.clone();
+    let type_name = "aaep:agent.progress.updated\",\"correlation_id\":\"x";
+    let payload = r#"{"progress":{"step":1}}"#;
+    let input = Input::Emit { agent: &agent, session, type_name, payload };
+    assert!(world.handle(input).is_err());
+}
+
 // covers: E8, T34
 #[test]
 fn a_session_belongs_to_its_agent() {

@@ -14,6 +14,11 @@ impl Writer {
         Self::default()
     }
 
+    /// An empty output with room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { out: String::with_capacity(bytes) }
+    }
+
     /// What has been written.
     pub fn finish(self) -> String {
         self.out
@@ -75,6 +80,11 @@ impl Writer {
 /// message always stays on one line whoever splits it.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
+    if is_plain(text) {
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     let mut plain = 0;
     for (at, character) in text.char_indices() {
         let escape = match character {
@@ -96,6 +106,16 @@ pub fn write_string(out: &mut String, text: &str) {
     }
     out.push_str(&text[plain..]);
     out.push('"');
+}
+
+/// Whether nothing in a text can need an escape. Looking at every byte without stopping lets the
+/// compiler look at many at once.
+fn is_plain(text: &str) -> bool {
+    text.bytes().fold(true, |plain, byte| {
+        // U+0085 and the separators U+2028 and U+2029 begin with these two bytes.
+        let lead = (byte == 0xC2) | (byte == 0xE2);
+        plain & !((byte < 0x20) | (byte == b'"') | (byte == b'\\') | (byte == 0x7f) | lead)
+    })
 }
 
 #[cfg(test)]
