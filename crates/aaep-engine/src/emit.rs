@@ -227,7 +227,13 @@ pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<Stri
     }
     let mut text = out.finish();
     text.pop();
-    Ok(text)
+    Ok(on_one_line(text))
+}
+
+/// An event stays on one line, whoever splits a stream into lines. In JSON that was checked, raw
+/// line ends stand only between values, where a space does as well.
+fn on_one_line(json: String) -> String {
+    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json }
 }
 
 impl<R: Rules> Engine<R> {
@@ -252,7 +258,7 @@ impl<R: Rules> Engine<R> {
             id: SessionId::from_bits(id),
             agent: open.agent.clone(),
             user: open.agent.user.clone(),
-            producer: open.producer.into(),
+            producer: on_one_line(open.producer.to_owned()).into(),
             language: open.language.as_str().into(),
             next_number: 0,
             last_stamp: now.wall,

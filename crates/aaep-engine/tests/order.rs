@@ -116,6 +116,24 @@ fn what_is_no_payload_is_refused() {
     }
 }
 
+// covers: W1
+#[test]
+fn every_event_stays_on_one_line_however_the_agent_wrote_it() {
+    let mut world = World::new();
+    let agent = world.agent.clone();
+    let open = Open {
+        agent: &agent,
+        producer: "{\n  \"agent_id\": \"a\"\r\n}",
+        summary: "Two\nlines.",
+        language: aaep_types::LanguageTag::parse("en").unwrap(),
+        lease_seconds: 60,
+    };
+    let Ok(Answer::Session(session)) = world.handle(Input::Open(open)) else { panic!() };
+    world.emit(session, ProgressUpdated, "{\n\"progress\": {\n\"step\": 1\n}\n}").unwrap();
+    assert!(world.events.iter().all(|event| !event.json.contains(['\n', '\r'])));
+    assert!(world.events[0].json.contains(r"Two\nlines."));
+}
+
 // covers: E4, E19
 #[test]
 fn a_type_cannot_smuggle_members_into_the_envelope() {
