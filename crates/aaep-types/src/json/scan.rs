@@ -221,7 +221,11 @@ impl<'a, 'm> Scanner<'a, 'm> {
             self.skip_space();
             self.expect(b':')?;
             self.skip_space();
-            let value = self.value_at(depth)?;
+            // Most values are strings; these are read here, without the way through the match.
+            let value = match self.peek() {
+                Some(b'"') => Raw::String(self.string()?),
+                _ => self.value_at(depth)?,
+            };
             member(name_at, name, value);
             self.skip_space();
             if self.peek() == Some(b'}') {
