@@ -17,10 +17,70 @@
 //! * An input that breaks a rule is refused with that rule's number and changes nothing.
 //! * The reason why a reply did not count is known to the journal alone.
 //!
+//! # Example
+//!
+//! ```
+//! use aaep_engine::*;
+//! use aaep_types::{EventKind, LanguageTag, SubscriptionId, Timestamp};
+//!
+//! let now = Now { boot: Boot(1), wall: Timestamp::from_millis(1_779_632_531_342).unwrap() };
+//! let secrets = Secrets { seed: [1; 32], token_key: [2; 32] }; // draw these from the system
+//! let mut engine: Engine = Engine::new(secrets, Limits::default());
+//! let agent = Principal::new("bank-agent", Role::Agent, "ann");
+//! let ann = Principal::new("reader", Role::AccessibilityConsumer, "ann");
+//! let phone = SubscriptionId::from_bits(1);
+//! engine.handle(Input::Joined { peer: &ann, subscription: phone, confirms: true, clarifies: true }, now)?;
+//!
+//! // The agent asks. Whatever comes out is carried out; here the journal is always quick.
+//! let open = Open {
+//!     agent: &agent,
+//!     producer: r#"{"agent_id":"bank-agent"}"#,
+//!     summary: "Paying the rent.",
+//!     language: LanguageTag::parse("en").unwrap(),
+//!     lease_seconds: 120,
+//! };
+//! let Answer::Session(session) = engine.handle(Input::Open(open), now)? else { unreachable!() };
+//! let ask = Ask {
+//!     agent: &agent,
+//!     session,
+//!     kind: EventKind::AwaitingConfirmation,
+//!     tool: "transfer",
+//!     arguments: r#"{"euros":"800"}"#,
+//!     payload: r#"{"action":"Pay 800 euros of rent.","consequence":"It cannot be taken back.",
+//!         "timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true}"#,
+//! };
+//! let Answer::Waiting { request, .. } = engine.handle(Input::Ask(ask), now)? else { unreachable!() };
+//! let mut token = String::new();
+//! while let Some(output) = engine.poll_output() {
+//!     match output {
+//!         Output::Append { number, .. } => drop(engine.handle(Input::Persisted { number }, now)?),
+//!         Output::Event(event) => {
+//!             if let Some(at) = event.json.find("rpl_") {
+//!                 token = event.json[at..at + 36].to_owned();
+//!             }
+//!         }
+//!         _ => {}
+//!     }
+//! }
+//!
+//! // Nothing runs before somebody said yes, and then only what was confirmed.
+//! let invoke = |arguments| Input::Invoke { agent: &agent, request, arguments: Some(arguments) };
+//! assert_eq!(engine.handle(invoke(r#"{"euros":"800"}"#), now).unwrap_err().rule.id, "T12");
+//! let reply = format!(
+//!     r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{phone}","timestamp":"{}"}}"#,
+//!     now.wall,
+//! );
+//! engine.handle(Input::Message { peer: &ann, bytes: reply.as_bytes(), call: 1 }, now)?;
+//! assert!(engine.handle(invoke(r#"{"euros":"8000"}"#), now).is_err());
+//! assert!(engine.handle(invoke(r#"{"euros":"800"}"#), now).is_ok());
+//! assert!(engine.handle(invoke(r#"{"euros":"800"}"#), now).is_err());
+//! # Ok::<(), Refusal>(())
+//! ```
+//!
 //! # What is deliberately absent
 //!
-//! Sockets, files, authentication (the caller says who the peer is), and what each subscription
-//! hears of an event (that is shaping's work).
+//! Sockets, files, and authentication: the caller says who the peer is. What each subscription hears
+//! of an event is decided beside the engine, by [`Delivery`]; [`Producer`] drives both as one.
 
 mod clock;
 mod delivery;
