@@ -1,240 +1,21 @@
 //! Events: composed, checked by the rules of our source, numbered, stamped, sent on their way.
 
-use aaep_types::json::{Members, Writer};
-use aaep_types::{Event, EventId, EventKind, Opaque, Payload, SessionId, Timestamp, Urgency, rule};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, Urgency, rule};
 use std::sync::Arc;
 
 use crate::clock::Now;
+use crate::draft::{Draft, Ready, agent_members, has_member, members, on_one_line};
 use crate::engine::{Engine, Timer, no_session};
 use crate::ids::Key;
 use crate::io::{Answer, Emitted, Open, Output};
 use crate::principal::Role;
-use crate::record::{Opened, Outcome, Record};
+use crate::record::{Opened, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::rules::Rules;
 use crate::session::{Session, state};
 
-/// The members of the envelope, which an agent never writes itself.
-const ENVELOPE: [&str; 13] = [
-    "@context",
-    "aaep_version",
-    "type",
-    "event_id",
-    "session_id",
-    "sequence_number",
-    "timestamp",
-    "producer",
-    "verbosity",
-    "urgency",
-    "localization_hints",
-    "correlation_id",
-    "extensions",
-];
-
 /// How long the requests of a session are known after its end (§6.2.2).
 const KEPT_SECONDS: u64 = 24 * 60 * 60;
-
-/// An event that is about to be: everything but its envelope.
-pub(crate) struct Draft<'a> {
-    pub(crate) type_name: &'a str,
-    pub(crate) urgency: Urgency,
-    /// The payload's members as JSON, without braces.
-    pub(crate) payload: String,
-    /// What one of our extensions adds.
-    pub(crate) extension: Option<Extension>,
-    /// The state that it enters, if it is a state change of ours.
-    pub(crate) enters: Option<Arc<str>>,
-}
-
-/// An event that only has to be let go.
-pub(crate) struct Ready {
-    pub(crate) event: u128,
-    pub(crate) kind: Option<EventKind>,
-    pub(crate) urgency: Urgency,
-    /// The request that it resolves.
-    pub(crate) about: Option<u128>,
-    /// The event that asked.
-    pub(crate) resolves_event: Option<u128>,
-    pub(crate) json: Arc<str>,
-}
-
-/// What one of our extensions says about a request.
-#[derive(Clone, Copy)]
-pub(crate) enum Extension {
-    /// It is resolved (decision D30).
-    Outcome {
-        /// The number that others know the request by.
-        request: u128,
-        /// The event that asked.
-        event: u128,
-        /// What became of it.
-        outcome: Outcome,
-    },
-    /// It asks again, in place of another event, with more time (decision D32).
-    Supersedes(u128),
-}
-
-impl Extension {
-    fn uri(self) -> &'static str {
-        match self {
-            Extension::Outcome { .. } => "urn:aaep-rs:outcome:v1",
-            Extension::Supersedes(_) => "urn:aaep-rs:timing:v1",
-        }
-    }
-
-    fn json(self) -> String {
-        match self {
-            Extension::Outcome { event, outcome, .. } => format!(
-                "\"outcome\":{{\"request_event_id\":\"{}\",\"outcome\":\"{}\"}}",
-                EventId::from_bits(event),
-                outcome.as_str(),
-            ),
-            Extension::Supersedes(event) => {
-                format!("\"timing\":{{\"supersedes\":\"{}\"}}", EventId::from_bits(event))
-            }
-        }
-    }
-}
-
-impl<'a> Draft<'a> {
-    pub(crate) fn new(kind: EventKind, payload: String) -> Draft<'static> {
-        Draft {
-            type_name: kind.as_str(),
-            urgency: kind.usual_urgency(),
-            payload,
-            extension: None,
-            enters: None,
-        }
-    }
-
-    /// A state change with a sentence that can be announced.
-    pub(crate) fn state(from: &str, to: &str, summary: &str) -> Draft<'static> {
-        // enforces: T29
-        let payload =
-            members(&[("from_state", from), ("to_state", to), ("summary_normal", summary)]);
-        let mut draft = Draft::new(EventKind::StateChanged, payload);
-        draft.urgency = Urgency::Normal;
-        draft.enters = Some(to.into());
-        draft
-    }
-
-    /// The event with its JSON.
-    pub(crate) fn ready(&self, event: u128, json: Arc<str>) -> Ready {
-        let (about, resolves_event) = match self.extension {
-            Some(Extension::Outcome { request, event, .. }) => (Some(request), Some(event)),
-            _ => (None, None),
-        };
-        let kind = EventKind::parse(self.type_name);
-        Ready { event, kind, urgency: self.urgency, about, resolves_event, json }
-    }
-
-    pub(crate) fn json(
-        &self,
-        event: u128,
-        number: u64,
-        stamp: Timestamp,
-        session: &Session,
-    ) -> String {
-        let mut out = Writer::with_capacity(self.payload.len() + session.producer.len() + 512);
-        out.json("{\"@context\":");
-        match self.extension {
-            Some(extension) => {
-                out.json("[\"");
-                out.json(aaep_types::CORE_CONTEXT);
-                out.json("\",\"");
-                out.json(extension.uri());
-                out.json("\"]");
-            }
-            None => out.string(aaep_types::CORE_CONTEXT),
-        }
-        out.json(",\"aaep_version\":\"");
-        out.json(aaep_types::AAEP_VERSION);
-        out.json("\",\"type\":");
-        out.string(self.type_name);
-        // Nothing here needs an escape: identifiers, numbers, tags, and JSON that was checked.
-        for (before, value) in [
-            (",\"event_id\":\"", EventId::from_bits(event).as_str()),
-            ("\",\"session_id\":\"", session.id.as_str()),
-            ("\",\"sequence_number\":", &number.to_string()),
-            (",\"timestamp\":\"", &stamp.to_string()),
-            ("\",\"producer\":", &session.producer),
-            (",\"urgency\":\"", self.urgency.as_str()),
-            ("\",\"localization_hints\":{\"primary_language\":\"", &session.language),
-            ("\",\"text_direction\":\"", "auto"),
-        ] {
-            out.json(before);
-            out.json(value);
-        }
-        out.json("\"},");
-        out.json(&self.payload);
-        if let Some(extension) = self.extension {
-            out.json(&format!(",\"extensions\":{{{}}}", extension.json()));
-        }
-        out.close('}');
-        out.finish()
-    }
-}
-
-/// Members with text values, as JSON without braces.
-pub(crate) fn members(list: &[(&str, &str)]) -> String {
-    let mut out = Writer::new();
-    for (index, (name, value)) in list.iter().enumerate() {
-        if index > 0 {
-            out.comma();
-        }
-        out.name(name);
-        out.string(value);
-    }
-    out.finish()
-}
-
-/// The payload of an event of ours as members without braces, but for those named.
-pub(crate) fn payload_of(event: &str, without: &[&str]) -> String {
-    let members = Members::whole(event, 64).ok().flatten().unwrap_or_default();
-    let mut out = Writer::new();
-    let payload = members.iter().filter(|member| {
-        !ENVELOPE.contains(&member.name.as_ref()) && !without.contains(&member.name.as_ref())
-    });
-    for member in payload {
-        out.name(&member.name);
-        out.raw(member.value);
-        out.comma();
-    }
-    out.finish()
-}
-
-/// An agent's payload as members without braces; envelope members are refused.
-pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<String, Refusal> {
-    let malformed = |text: String| Refusal::new(Blame::Malformed, rule::E1, text);
-    let members = Members::whole(payload, 64)
-        .map_err(|fault| malformed(format!("{} (byte {})", fault.kind, fault.offset)))?
-        .ok_or_else(|| malformed("A payload is a JSON object.".into()))?;
-    let mut out = Writer::new();
-    for member in members.iter() {
-        if ENVELOPE.contains(&member.name.as_ref()) {
-            let text = format!("Leave `{}` out; the hub fills the envelope.", member.name);
-            return Err(Refusal::new(Blame::Malformed, rule::E19, text));
-        }
-        out.name(&member.name);
-        out.raw(member.value);
-        out.comma();
-    }
-    for (name, value) in more {
-        out.name(name);
-        out.string(value);
-        out.comma();
-    }
-    let mut text = out.finish();
-    text.pop();
-    Ok(on_one_line(text))
-}
-
-/// An event stays on one line, whoever splits a stream into lines. In JSON that was checked, raw
-/// line ends stand only between values, where a space does as well.
-fn on_one_line(json: String) -> String {
-    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json }
-}
 
 impl<R: Rules> Engine<R> {
     pub(crate) fn open(&mut self, open: Open<'_>, now: Now) -> Result<Answer, Refusal> {
@@ -254,26 +35,13 @@ impl<R: Rules> Engine<R> {
             ));
         }
         let id = self.ids.session();
-        let session = Session {
-            id: SessionId::from_bits(id),
-            agent: open.agent.clone(),
-            user: open.agent.user.clone(),
-            producer: on_one_line(open.producer.to_owned()).into(),
-            language: open.language.as_str().into(),
-            next_number: 0,
-            last_stamp: now.wall,
-            state: state::IDLE.into(),
-            tools: BTreeMap::new(),
-            used_calls: BTreeSet::new(),
-            outputs: BTreeMap::new(),
-            asked: Vec::new(),
-            pending: BTreeSet::new(),
-            lease_seconds: open.lease_seconds,
-            lease_until: now.boot.after_seconds(open.lease_seconds),
-            prompts: VecDeque::new(),
-            started: "".into(),
-            last_state_event: None,
-        };
+        let session = Session::new(
+            (SessionId::from_bits(id), open.agent.clone()),
+            (on_one_line(open.producer.to_owned()).into(), open.language.as_str().into()),
+            open.lease_seconds,
+            now.wall,
+            now,
+        );
         let draft =
             Draft::new(EventKind::SessionStarted, members(&[("summary_normal", open.summary)]));
         let event = self.ids.event();
@@ -322,7 +90,7 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
         Session::admits_kind(kind)?;
         let needs_call =
-            kind == Some(EventKind::ToolInvoked) && !payload.contains("\"tool_call_id\"");
+            kind == Some(EventKind::ToolInvoked) && !has_member(payload, "tool_call_id");
         let call = self.ids.tool_call();
         let more: &[_] = if needs_call { &[("tool_call_id", call.as_str())] } else { &[] };
         let payload = agent_members(payload, more)?;
@@ -418,9 +186,6 @@ impl<R: Rules> Engine<R> {
         let number = session.next_number;
         session.next_number += 1;
         session.last_stamp = session.stamp(now);
-        if ready.kind == Some(EventKind::StateChanged) {
-            session.last_state_event = Some(ready.json.clone());
-        }
         let emitted = Emitted {
             session: session.id,
             user: session.user.clone(),

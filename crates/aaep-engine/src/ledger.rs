@@ -7,7 +7,7 @@ use aaep_types::{
 use std::sync::Arc;
 
 use crate::clock::Now;
-use crate::emit::{Draft, Extension, Ready, agent_members, members, payload_of};
+use crate::draft::{Draft, Extension, Ready, agent_members, members, payload_of};
 use crate::engine::{Engine, Timer, no_session};
 use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};

@@ -84,6 +84,7 @@
 
 mod clock;
 mod delivery;
+mod draft;
 mod emit;
 mod engine;
 mod ids;

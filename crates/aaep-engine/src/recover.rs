@@ -3,11 +3,10 @@
 use aaep_types::{
     Event, EventKind, LanguageTag, Payload, ReplyToken, SessionId, Timestamp, ToolCallId, Urgency,
 };
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::{Boot, Now};
-use crate::emit::{Draft, Extension, payload_of};
+use crate::draft::{Draft, Extension, payload_of};
 use crate::engine::{Engine, Timer};
 use crate::ids::{Digest, Key, Secrets, event_number, session_key};
 use crate::io::Emitted;
@@ -106,30 +105,12 @@ impl<R: Rules> Engine<R> {
         let Ok(public) = SessionId::parse(&opened.session) else { return };
         let Some(id) = session_key(&public) else { return };
         let agent = Principal { name: opened.agent, role: Role::Agent, user: opened.user.clone() };
-        self.sessions.insert(
-            id,
-            Session {
-                id: public,
-                agent,
-                user: opened.user,
-                producer: opened.producer,
-                language: LanguageTag::parse(&*opened.language)
-                    .map_or_else(|_| "en".into(), |_| opened.language.clone()),
-                next_number: 1,
-                last_stamp: stamp_of(opened.stamp, now),
-                state: state::IDLE.into(),
-                tools: BTreeMap::new(),
-                used_calls: BTreeSet::new(),
-                outputs: BTreeMap::new(),
-                asked: Vec::new(),
-                pending: BTreeSet::new(),
-                lease_seconds: opened.lease_seconds,
-                lease_until: now.boot.after_seconds(opened.lease_seconds),
-                prompts: VecDeque::new(),
-                started: opened.event,
-                last_state_event: None,
-            },
-        );
+        let language = LanguageTag::parse(&*opened.language)
+            .map_or_else(|_| "en".into(), |_| opened.language.clone());
+        let stamp = stamp_of(opened.stamp, now);
+        let texts = (opened.producer, language);
+        let session = Session::new((public, agent), texts, opened.lease_seconds, stamp, now);
+        self.sessions.insert(id, Session { next_number: 1, started: opened.event, ..session });
     }
 
     fn replay_asked(&mut self, asked: Asked, now: Now) {

@@ -51,10 +51,38 @@ pub(crate) struct Session {
     pub(crate) prompts: VecDeque<Boot>,
     /// What a newcomer is told first (decision D28).
     pub(crate) started: Arc<str>,
-    pub(crate) last_state_event: Option<Arc<str>>,
 }
 
 impl Session {
+    /// A session that has just begun: nothing is open, nothing was said.
+    pub(crate) fn new(
+        (id, agent): (SessionId, Principal),
+        (producer, language): (Arc<str>, Arc<str>),
+        lease_seconds: u64,
+        stamp: Timestamp,
+        now: Now,
+    ) -> Self {
+        Self {
+            id,
+            user: agent.user.clone(),
+            agent,
+            producer,
+            language,
+            next_number: 0,
+            last_stamp: stamp,
+            state: state::IDLE.into(),
+            tools: BTreeMap::new(),
+            used_calls: BTreeSet::new(),
+            outputs: BTreeMap::new(),
+            asked: Vec::new(),
+            pending: BTreeSet::new(),
+            lease_seconds,
+            lease_until: now.boot.after_seconds(lease_seconds),
+            prompts: VecDeque::new(),
+            started: "".into(),
+        }
+    }
+
     /// E10: never back, even if the wall clock steps back.
     pub(crate) fn stamp(&self, now: Now) -> Timestamp {
         // enforces: E10
