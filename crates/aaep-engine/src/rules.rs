@@ -31,6 +31,8 @@ pub trait Rules: 'static {
     const NOTHING_AFTER_THE_END: bool = true;
     /// I18: every resolution is shown.
     const SHOWS_RESOLUTIONS: bool = true;
+    /// I18: what may not have been heard before a restart is said again.
+    const SAYS_AGAIN: bool = true;
     /// I3: what was pending before a restart is pending after it.
     const RECOVERS_PENDING: bool = true;
     /// I3: what was resolved before a restart stays resolved.

@@ -5,6 +5,7 @@ use aaep_types::{EventKind, OutputId, Payload, SessionId, Timestamp, ToolCallId,
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crate::before::Before;
 use crate::clock::{Boot, Now};
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -49,8 +50,8 @@ pub(crate) struct Session {
     pub(crate) lease_seconds: u64,
     pub(crate) lease_until: Boot,
     pub(crate) prompts: VecDeque<Boot>,
-    /// What a newcomer is told first (decision D28).
-    pub(crate) started: Arc<str>,
+    /// What it said before a restart, until somebody takes it.
+    pub(crate) before: Vec<Before>,
 }
 
 impl Session {
@@ -79,7 +80,7 @@ impl Session {
             lease_seconds,
             lease_until: now.boot.after_seconds(lease_seconds),
             prompts: VecDeque::new(),
-            started: "".into(),
+            before: Vec::new(),
         }
     }
 
