@@ -26,7 +26,7 @@ impl<R: Rules> Engine<R> {
             let text = format!("At most {} sessions may be open at once.", self.limits.sessions);
             return Err(Refusal::new(Blame::Limit, rule::T1, text));
         }
-        self.needs_journal()?;
+        self.may_begin()?;
         if Opaque::parse(open.producer).is_none() {
             return Err(Refusal::new(
                 Blame::Malformed,
@@ -62,6 +62,16 @@ impl<R: Rules> Engine<R> {
         self.sessions.insert(id, session);
         self.push(id, draft.ready(event, json), needs, now);
         Ok(Answer::Session(public))
+    }
+
+    // enforces: I23
+    /// Whether something new may begin.
+    pub(crate) fn may_begin(&self) -> Result<(), Refusal> {
+        if self.draining && R::DRAINS {
+            let text = "The hub is about to stop; try again when it is back.";
+            return Err(Refusal::new(Blame::Unavailable, rule::C13, text));
+        }
+        self.needs_journal()
     }
 
     pub(crate) fn needs_journal(&self) -> Result<(), Refusal> {

@@ -65,6 +65,7 @@ pub struct Engine<R: Rules = Sound> {
     /// Events that rely on the next record and are kept in it.
     pub(crate) said: Vec<Arc<str>>,
     pub(crate) journal_works: bool,
+    pub(crate) draining: bool,
     /// While records are replayed: events that nobody may have heard, in their order.
     pub(crate) before: VecDeque<Before>,
     /// After a restart: until when those who were there before may come back (decision D2).
@@ -92,6 +93,7 @@ impl<R: Rules> Engine<R> {
             next_record: 1,
             said: Vec::new(),
             journal_works: true,
+            draining: false,
             before: VecDeque::new(),
             return_until: Boot(0),
             replies: BTreeMap::new(),
@@ -151,6 +153,10 @@ impl<R: Rules> Engine<R> {
             }
             Input::JournalWorks => {
                 self.journal_works = true;
+                Ok(Answer::Done)
+            }
+            Input::Drain => {
+                self.draining = true;
                 Ok(Answer::Done)
             }
             Input::Tick => Ok(Answer::Done),

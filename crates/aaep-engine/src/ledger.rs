@@ -49,7 +49,7 @@ impl<R: Rules> Engine<R> {
         {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
-        self.needs_journal()?;
+        self.may_begin()?;
         if self.actions.len() >= self.limits.pending_requests {
             let text =
                 format!("At most {} requests may wait at once.", self.limits.pending_requests);

@@ -123,7 +123,7 @@ impl<R: Rules> Engine<R> {
         let stamp = stamp_of(opened.stamp, now);
         let texts = (opened.producer, language);
         let session = Session::new((public, agent), texts, opened.lease_seconds, stamp, now);
-        self.sessions.insert(id, Session { next_number: 1, ..session });
+        self.sessions.insert(id, Session { next_number: 1, recovered: true, ..session });
         self.replay_event(id, record, (None, false), opened.event);
     }
 

@@ -59,6 +59,8 @@ pub trait Rules: 'static {
     const CHECKS_REPLY_SUPPORT: bool = true;
     /// I19: after a restart numbers go on behind those that may have been used.
     const SKIPS_NUMBERS: bool = true;
+    /// I23: nothing new begins once the hub is about to stop.
+    const DRAINS: bool = true;
     /// I25: every request has a token of its own.
     const TOKENS_ARE_FRESH: bool = true;
     /// I27: every wait has an end.

@@ -615,3 +615,22 @@ fn no_record_holds_a_reply_token() {
         assert!(!journal.windows(bits.len()).any(|window| window == bits));
     }
 }
+
+// covers: I23
+#[test]
+fn a_drain_takes_nothing_new_and_loses_no_answer() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.handle(Input::Drain).unwrap();
+    let more = r#","timeout_seconds":60,"default_decision":"reject","irreversible":true"#;
+    let refused = world.try_ask(session, "{}", more).unwrap_err();
+    assert_eq!(refused.blame, Blame::Unavailable);
+    // The same question as before is still the one that waits.
+    assert!(matches!(world.try_ask(session, PAY, more), Ok(Answer::Waiting { again: true, .. })));
+    world.reply(request, "accept");
+    assert_eq!(world.decided(request), Some((Outcome::Accepted, true)));
+    world.restart(ClockTrust::Trusted);
+    world.invoke(request, None).unwrap();
+    assert_eq!(world.granted(request), 1);
+}
