@@ -1,0 +1,9 @@
+//! The hub.
+#![allow(clippy::disallowed_methods)] // the hub is where files, clocks and randomness meet
+
+pub mod access;
+pub mod config;
+mod fault;
+mod files;
+
+pub use fault::Fault;
