@@ -5,5 +5,6 @@ pub mod access;
 pub mod config;
 mod fault;
 mod files;
+pub mod guard;
 
 pub use fault::Fault;
