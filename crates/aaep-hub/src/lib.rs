@@ -6,5 +6,8 @@ pub mod config;
 mod fault;
 mod files;
 pub mod guard;
+pub mod start;
+mod tls;
 
 pub use fault::Fault;
+pub use tls::Tls;

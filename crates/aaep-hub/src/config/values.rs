@@ -224,6 +224,11 @@ impl ProxyNet {
     pub fn contains(&self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())
     }
+
+    /// Whether it is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        self.0.network().is_loopback() && self.0.broadcast().is_loopback()
+    }
 }
 
 impl TryFrom<String> for ProxyNet {
