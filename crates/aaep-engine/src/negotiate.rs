@@ -116,7 +116,7 @@ pub fn agree<'a>(
     let other: Vec<_> = asked.other.iter().filter(|(name, _)| known(name)).cloned().collect();
     honored.other = other;
     // An agent never answers (S6), whatever it claims.
-    if matches!(peer.role, Role::Agent | Role::Auditor) {
+    if matches!(peer.role, Role::Agent | Role::Auditor | Role::Listener) {
         for support in
             [&mut honored.supports_confirmation_reply, &mut honored.supports_clarification_reply]
         {

@@ -10,7 +10,7 @@ use crate::clock::{Boot, Now};
 use crate::engine::{Engine, Listener, Timer};
 use crate::ids::{Key, session_key, token_number};
 use crate::io::{Answer, Output};
-use crate::principal::Principal;
+use crate::principal::{Principal, Role};
 use crate::record::{Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
@@ -219,7 +219,7 @@ impl<R: Rules> Engine<R> {
                 "There is no such subscription of yours.",
             ));
         }
-        let answers = peer.role != crate::principal::Role::Agent;
+        let answers = !matches!(peer.role, Role::Agent | Role::Auditor | Role::Listener);
         let listener = Listener {
             peer: peer.clone(),
             confirms: confirms && answers,

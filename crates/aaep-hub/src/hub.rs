@@ -1,0 +1,68 @@
+//! The hub as everybody in this process sees it: a handle to the core.
+
+use std::sync::Arc;
+
+use tokio::sync::{oneshot, watch};
+
+use crate::access::SharedAccess;
+use crate::config::Config;
+use crate::core::Core;
+use crate::guard::Guard;
+use crate::inbox::Inbox;
+use crate::metrics::Metrics;
+
+/// A handle to a running hub; cheap to clone.
+#[derive(Clone)]
+pub struct Hub(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) inbox: Inbox,
+    pub(crate) access: SharedAccess,
+    pub(crate) guard: Guard,
+    pub(crate) config: Config,
+    pub(crate) metrics: Metrics,
+    /// Turns true when the hub begins to stop.
+    pub(crate) stopping: watch::Sender<bool>,
+}
+
+/// The hub has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stopped;
+
+impl Hub {
+    /// Lets the core do something, and waits until all that it recorded is durable.
+    pub(crate) async fn call<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Core) -> T + Send + 'static,
+    ) -> Result<T, Stopped> {
+        let _room = self.0.inbox.enter().await.ok_or(Stopped)?;
+        let (sender, receiver) = oneshot::channel();
+        self.0.inbox.push(Box::new(move |core| {
+            let answer = job(core);
+            Some(Box::new(move || drop(sender.send(answer))))
+        }));
+        receiver.await.map_err(|_| Stopped)
+    }
+
+    /// Lets the core do something that nobody waits for.
+    pub(crate) fn tell(&self, job: impl FnOnce(&mut Core) + Send + 'static) {
+        self.0.inbox.push(Box::new(move |core| {
+            job(core);
+            None
+        }));
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// Waits until the hub begins to stop.
+    pub(crate) async fn stopping(&self) {
+        let mut stopping = self.0.stopping.subscribe();
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+    }
+}
