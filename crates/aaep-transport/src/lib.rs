@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // sockets, clocks and files are this crate's work
 
 pub mod client;
+pub mod contract;
 mod dial;
 pub mod length;
 pub mod link;

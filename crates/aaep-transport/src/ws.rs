@@ -75,10 +75,6 @@ fn config(options: &Options) -> WebSocketConfig {
 
 async fn link(stream: Box<dyn Io>, role: Role, peer: Peer, options: &Options) -> Link {
     let socket = WebSocketStream::from_raw_socket(stream, role, Some(config(options))).await;
-    halves(socket, peer, options)
-}
-
-fn halves(socket: Socket, peer: Peer, options: &Options) -> Link {
     let shared = Arc::new(Shared { socket: Mutex::new(socket), sending: AtomicBool::new(false) });
     let now = Instant::now();
     let receiver = WsReceiver {
