@@ -200,23 +200,21 @@ impl Decoder {
         let value = value.strip_prefix(b" ").unwrap_or(value);
         let fits = match field {
             b"data" => self.add_data(value),
-            b"event" => short_text(value).map(|name| self.frame.name = name),
-            b"id" if memchr(0, value).is_some() => Some(()),
-            b"id" if value.is_empty() => Some(self.frame.id = Some(String::new())),
-            b"id" => short_text(value).map(|id| self.frame.id = id),
-            b"retry" => Some(self.set_retry(value)),
-            _ => Some(()),
+            b"event" => self.set_name(value),
+            b"id" => self.set_id(value),
+            b"retry" => self.set_retry(value),
+            _ => true,
         };
-        if fits.is_some() { None } else { self.too_long().map(Err) }
+        if fits { None } else { self.too_long().map(Err) }
     }
 
-    fn add_data(&mut self, value: &[u8]) -> Option<()> {
+    fn add_data(&mut self, value: &[u8]) -> bool {
         if self.dropping_event {
-            return Some(());
+            return true;
         }
         let before = self.data.as_ref().map_or(0, |data| data.len() + 1);
         if before + value.len() > self.max {
-            return None;
+            return false;
         }
         match &mut self.data {
             Some(data) => {
@@ -225,15 +223,33 @@ impl Decoder {
             }
             None => self.data = Some(value.to_vec()),
         }
-        Some(())
+        true
     }
 
-    fn set_retry(&mut self, value: &[u8]) {
+    fn set_name(&mut self, value: &[u8]) -> bool {
+        let fits = value.len() <= MAX_FIELD;
+        if fits {
+            self.frame.name = Some(text(value.to_vec())).filter(|name| !name.is_empty());
+        }
+        fits
+    }
+
+    /// An empty id takes the last one back; one with NUL is none at all.
+    fn set_id(&mut self, value: &[u8]) -> bool {
+        let fits = value.len() <= MAX_FIELD;
+        if fits && memchr(0, value).is_none() {
+            self.frame.id = Some(text(value.to_vec()));
+        }
+        fits
+    }
+
+    fn set_retry(&mut self, value: &[u8]) -> bool {
         let digits = value.iter().all(u8::is_ascii_digit);
         let text = std::str::from_utf8(value).ok().filter(|_| digits);
         if let Some(milliseconds) = text.and_then(|text| text.parse().ok()) {
             self.retry = Some(Duration::from_millis(milliseconds));
         }
+        true
     }
 
     fn too_long(&mut self) -> Option<TooLong> {
@@ -256,11 +272,6 @@ impl Decoder {
         frame.data = text(data?);
         Some(frame)
     }
-}
-
-/// `None` if it is too long; an empty value counts as none.
-fn short_text(value: &[u8]) -> Option<Option<String>> {
-    (value.len() <= MAX_FIELD).then(|| Some(text(value.to_vec())).filter(|text| !text.is_empty()))
 }
 
 /// The format says that broken UTF-8 is replaced, not refused.
