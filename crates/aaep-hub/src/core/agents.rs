@@ -1,6 +1,6 @@
 //! Agents: their sessions and requests, what people say to them, and calls that may come twice.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use aaep_engine::{Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, View};
@@ -69,8 +69,8 @@ pub(super) struct Agents {
     /// Which agent a producer belongs to, by its `agent_id`.
     producers: BTreeMap<String, Principal>,
     mailboxes: BTreeMap<Principal, Mailbox>,
-    /// The session that its own agent ends just now.
-    ending: Option<SessionId>,
+    /// Sessions that their own agents end.
+    ending: BTreeSet<SessionId>,
     calls: BTreeMap<CallKey, (SessionId, Kept)>,
     calls_of: BTreeMap<SessionId, Vec<CallKey>>,
     forgotten_at: VecDeque<(Boot, SessionId)>,
@@ -138,12 +138,12 @@ impl Core {
         payload: &str,
     ) -> Result<(u128, u64), Refusal> {
         let ends = EventKind::parse(type_name).is_some_and(EventKind::is_terminal);
-        self.agents.ending = ends.then_some(session);
+        if ends {
+            self.agents.ending.insert(session);
+        }
         let answer = self.handle(Input::Emit { agent, session, type_name, payload });
-        // What the core carries out later is not the agent's own doing any more, but by then the
-        // session is gone.
         if answer.is_err() {
-            self.agents.ending = None;
+            self.agents.ending.remove(&session);
         }
         self.hub.metrics().events.add(1);
         match answer? {
@@ -201,7 +201,7 @@ impl Core {
 
     /// A session ended; its agent is told, unless it ended it itself.
     pub(super) fn agent_stopped(&mut self, session: SessionId) {
-        let own = self.agents.ending.take_if(|ending| *ending == session).is_some();
+        let own = self.agents.ending.remove(&session);
         tracing::info!(%session, "a session ended");
         let engine = self.producer.engine();
         self.granted.retain(|request, _| {

@@ -162,13 +162,25 @@ impl Core {
         };
         let answer = self.producer.handshake_on(id, peer, bytes, self.now);
         self.drain();
-        if let (Ok(Some(answer)), Some(stream)) = (&answer, self.streams.get(id)) {
-            stream.outbox.push(stream.framing.answer(answer));
+        if let Ok(Some(answer)) = &answer {
+            self.answer_on(id, answer);
         }
         if let (Ok(None), Ok(Message::Close(_))) = (&answer, Message::parse(bytes)) {
             self.streams.end(id, End::Closed);
         }
         true
+    }
+
+    /// Sends an answer to the handshake on the stream of a subscription.
+    pub(crate) fn answer_on(&mut self, id: SubscriptionId, answer: &str) {
+        if let Some(stream) = self.streams.get(id) {
+            stream.outbox.push(stream.framing.answer(answer));
+        }
+    }
+
+    /// Whether some connection hears this subscription.
+    pub(crate) fn is_attached(&self, id: SubscriptionId) -> bool {
+        self.streams.get(id).is_some()
     }
 
     /// The newest stream without a handshake of this principal, for replies that name none.
