@@ -131,6 +131,13 @@ impl Digest {
     }
 }
 
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,8 +21,18 @@ pub(crate) struct Shared {
     pub(crate) guard: Guard,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
-    /// Turns true when the hub begins to stop.
-    pub(crate) stopping: watch::Sender<bool>,
+    pub(crate) phase: watch::Sender<Phase>,
+}
+
+/// How far the hub is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// It works.
+    Open,
+    /// What runs comes to its end.
+    Stopping,
+    /// Nobody can come any more.
+    Over,
 }
 
 /// The hub has stopped.
@@ -62,7 +72,11 @@ impl Hub {
 
     /// Waits until the hub begins to stop.
     pub(crate) async fn stopping(&self) {
-        let mut stopping = self.0.stopping.subscribe();
-        let _ = stopping.wait_for(|stopping| *stopping).await;
+        let mut phase = self.0.phase.subscribe();
+        let _ = phase.wait_for(|phase| *phase >= Phase::Stopping).await;
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.0.phase.borrow() >= Phase::Stopping
     }
 }

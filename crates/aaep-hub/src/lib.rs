@@ -59,14 +59,26 @@
 #![allow(clippy::disallowed_methods)] // the hub is where files, clocks and randomness meet
 
 pub mod access;
+mod clock;
 pub mod config;
+mod core;
 mod fault;
 mod files;
 pub mod guard;
+mod http;
+mod hub;
+mod inbox;
 mod init;
+mod manifest;
+mod metrics;
+mod openapi;
+mod outbox;
+mod serve;
 pub mod start;
 mod tls;
 
 pub use fault::Fault;
+pub use hub::Hub;
 pub use init::init;
+pub use serve::Running;
 pub use tls::Tls;

@@ -70,6 +70,15 @@ pub struct Known {
     proof: Proof,
 }
 
+impl Known {
+    /// From now on somebody who hears and never answers.
+    pub(crate) fn listens_only(&mut self) {
+        if self.principal.role == Role::AccessibilityConsumer {
+            self.principal.role = Role::Listener;
+        }
+    }
+}
+
 /// By what somebody was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Proof {
@@ -203,7 +212,7 @@ impl Access {
     pub fn may_reply(&self, known: &Known) -> bool {
         let role_replies = match known.principal.role {
             Role::AccessibilityConsumer | Role::Admin => true,
-            Role::Agent | Role::Auditor => false,
+            Role::Agent | Role::Auditor | Role::Listener => false,
         };
         let unproven = matches!(known.proof, Proof::Loopback { .. });
         role_replies && (self.local_replies || !unproven)

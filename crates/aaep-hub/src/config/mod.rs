@@ -42,7 +42,7 @@ pub use directories::System;
 pub use environment::Surroundings;
 pub use limits::Limits;
 pub use load::{FILE_NAME, Flags, Loaded, load};
-pub use values::{BasePath, HostName, Label, ProxyNet, WebOrigin};
+pub use values::{BasePath, HostName, Label, Language, ProxyNet, WebOrigin};
 
 /// The port of the hub when nobody says otherwise.
 pub const DEFAULT_PORT: u16 = 8707;
@@ -115,11 +115,17 @@ pub struct Hub {
     pub agent_id: Label,
     /// Its name for people.
     pub agent_name: Label,
+    /// The languages that the agents behind it speak.
+    pub languages: Vec<Language>,
 }
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { agent_id: Label::fixed("aaep-hub"), agent_name: Label::fixed("AAEP hub") }
+        Self {
+            agent_id: Label::fixed("aaep-hub"),
+            agent_name: Label::fixed("AAEP hub"),
+            languages: Language::parse("en").into_iter().collect(),
+        }
     }
 }
 
@@ -236,6 +242,9 @@ pub struct PrincipalEntry {
 enum RoleName {
     Agent,
     AccessibilityConsumer,
+    /// What somebody is made to be whose replies do not count; nobody is told to be one.
+    #[serde(skip)]
+    Listener,
     Auditor,
     Admin,
 }

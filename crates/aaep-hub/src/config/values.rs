@@ -55,6 +55,27 @@ macro_rules! checked_text {
     };
 }
 
+/// A language that agents behind the hub speak, such as `en` or `yo-NG`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Language(String);
+checked_text!(Language);
+
+impl Language {
+    /// Reads a language tag.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        match aaep_types::LanguageTag::parse(text) {
+            Ok(_) => Ok(Self(text.to_owned())),
+            Err(_) => Err("this is no language tag; `en` and `yo-NG` are"),
+        }
+    }
+
+    /// The tag itself.
+    pub(crate) fn parsed(&self) -> Option<aaep_types::LanguageTag<'static>> {
+        aaep_types::LanguageTag::parse(self.0.clone()).ok()
+    }
+}
+
 /// The path under which the protocol's paths live: `/aaep/v1`, or nothing for the root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -107,7 +107,7 @@ impl Core {
         let members = Members::whole(producer, 16).ok().flatten().unwrap_or_default();
         let Some(id) = members.text("agent_id") else { return Ok(None) };
         let owner = self.agents.producers.get(&*id);
-        let hubs_own = *id == *self.hub.config().hub.agent_id;
+        let hubs_own = *id == *self.hub.config().hub.agent_id.as_str();
         if hubs_own || owner.is_some_and(|owner| owner != agent) {
             return Err(Refusal {
                 blame: Blame::NotYours,

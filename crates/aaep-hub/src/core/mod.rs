@@ -15,13 +15,12 @@ use aaep_types::SubscriptionId;
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
-use crate::hub::Hub;
+use crate::hub::{Hub, Phase};
 use crate::inbox::{After, Job};
 use crate::outbox::End;
 
 pub(crate) use agents::{Inputs, Kept, KeyUse};
 pub(crate) use frames::Framing;
-pub(crate) use streams::Heard;
 
 use agents::{Agents, Grant};
 use frames::Frames;
@@ -87,12 +86,13 @@ impl Core {
     /// Works until the hub is told to stop and everything that was begun is durable.
     pub(crate) async fn run(mut self) -> Result<(), JournalFault> {
         let hub = self.hub.clone();
-        let mut stop = hub.0.stopping.subscribe();
+        let mut phase = hub.0.phase.subscribe();
         self.drain();
         loop {
             let jobs = hub.0.inbox.take();
             if jobs.is_empty() {
-                if self.broken.is_some() || *stop.borrow() && self.batch.is_empty() {
+                let over = *phase.borrow() == Phase::Over;
+                if self.broken.is_some() || over && self.batch.is_empty() {
                     break;
                 }
                 let sleep = self.sleep();
@@ -101,7 +101,7 @@ impl Core {
                     () = tokio::time::sleep(sleep.unwrap_or_default()), if sleep.is_some() => {
                         self.tick(crate::clock::now());
                     }
-                    _ = stop.wait_for(|stop| *stop) => {}
+                    _ = phase.wait_for(|phase| *phase == Phase::Over), if !over => {}
                 }
                 continue;
             }
@@ -245,6 +245,11 @@ impl Core {
     /// Nothing new begins any more (I23).
     pub(crate) fn begin_to_stop(&mut self) {
         let _ = self.handle(Input::Drain);
+    }
+
+    /// Every stream comes to its end.
+    pub(crate) fn end_streams(&mut self) {
+        self.streams.end_all(End::Stopping);
     }
 
     /// Whether new things can be taken.

@@ -22,7 +22,7 @@ pub(crate) struct Problem {
     error: &'static str,
     rule: Option<aaep_types::Rule>,
     text: String,
-    pub(crate) request: Option<String>,
+    request: Option<String>,
 }
 
 impl Problem {
@@ -44,8 +44,10 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not_found", text)
     }
 
-    pub(crate) fn status(&self) -> StatusCode {
-        self.status
+    /// The same, about a request.
+    pub(crate) fn about(mut self, request: String) -> Self {
+        self.request = Some(request);
+        self
     }
 
     /// `{error, rule, section, text, request_id?}`.

@@ -31,7 +31,7 @@ use crate::hub::Hub;
 
 pub(crate) use answer::{Answer, Problem, empty, json, typed};
 pub(crate) use body::Body;
-pub(crate) use links::serve_link;
+pub(crate) use links::{options as link_options, serve_link};
 use route::{Found, Route};
 
 /// The service behind every TCP connection of the hub.

@@ -100,7 +100,7 @@ fn configuration(hosts: &[HostName], principals: &[(&str, Role, TokenHash)]) -> 
     for (name, role, hash) in principals {
         let role = match role {
             Role::Agent => "agent",
-            Role::AccessibilityConsumer => "accessibility_consumer",
+            Role::AccessibilityConsumer | Role::Listener => "accessibility_consumer",
             Role::Auditor => "auditor",
             Role::Admin => "admin",
         };
