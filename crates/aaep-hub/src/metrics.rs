@@ -70,12 +70,37 @@ impl Metrics {
         });
         put("resolutions_total", "counter", "Requests by what became of them.", &outcomes);
         put("replies_total", "counter", "Messages of subscribers.", &one(self.replies.get()));
-        put("deliveries_total", "counter", "Events handed to connections.", &one(self.delivered.get()));
-        put("subscriptions_ended_total", "counter", "Subscriptions given up because they could not keep up.", &one(self.ended.get()));
-        put("refused_total", "counter", "Requests refused before anybody looked at them.", &one(self.refused.get()));
+        put(
+            "deliveries_total",
+            "counter",
+            "Events handed to connections.",
+            &one(self.delivered.get()),
+        );
+        put(
+            "subscriptions_ended_total",
+            "counter",
+            "Subscriptions given up because they could not keep up.",
+            &one(self.ended.get()),
+        );
+        put(
+            "refused_total",
+            "counter",
+            "Requests refused before anybody looked at them.",
+            &one(self.refused.get()),
+        );
         put("open_sessions", "gauge", "Sessions that are open.", &one(gauges.open_sessions as u64));
-        put("pending_requests", "gauge", "Requests that wait for an answer.", &one(gauges.pending_requests as u64));
-        put("streams", "gauge", "Connections that hear a subscription.", &one(gauges.streams as u64));
+        put(
+            "pending_requests",
+            "gauge",
+            "Requests that wait for an answer.",
+            &one(gauges.pending_requests as u64),
+        );
+        put(
+            "streams",
+            "gauge",
+            "Connections that hear a subscription.",
+            &one(gauges.streams as u64),
+        );
         out
     }
 }

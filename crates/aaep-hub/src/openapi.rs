@@ -34,7 +34,10 @@ fn about(method: &Method, path: &str) -> Option<About> {
         ("POST", "subscriptions") => about(
             "Subscribe: what to hear, and how.",
             Some("Message"),
-            &[("201", "Accepted; the stream is at Location.", "Message"), ("422", "Rejected.", "Message")],
+            &[
+                ("201", "Accepted; the stream is at Location.", "Message"),
+                ("422", "Rejected.", "Message"),
+            ],
             &[],
         ),
         ("GET", "events") => about(
@@ -46,7 +49,10 @@ fn about(method: &Method, path: &str) -> Option<About> {
         ("POST", "replies") => about(
             "Answer, ask for more time, stop the agent, change the terms, or say goodbye.",
             Some("Message"),
-            &[("204", "Taken; what became of it is heard on the stream.", ""), ("200", "The new terms.", "Message")],
+            &[
+                ("204", "Taken; what became of it is heard on the stream.", ""),
+                ("200", "The new terms.", "Message"),
+            ],
             &[],
         ),
         ("GET", "ws") => about(
@@ -64,13 +70,19 @@ fn about(method: &Method, path: &str) -> Option<About> {
         ("POST", "agent/sessions") => about(
             "Begin a session.",
             Some("NewSession"),
-            &[("201", "It began.", "Session"), ("422", "The key was used with another body.", "Problem")],
+            &[
+                ("201", "It began.", "Session"),
+                ("422", "The key was used with another body.", "Problem"),
+            ],
             &["Idempotency-Key"],
         ),
         ("POST", "agent/sessions/{session_id}/events") => about(
             "Emit an event: its type and its payload, without the envelope.",
             Some("NewEvent"),
-            &[("201", "It was emitted.", "Emitted"), ("422", "The key was used with another body.", "Problem")],
+            &[
+                ("201", "It was emitted.", "Emitted"),
+                ("422", "The key was used with another body.", "Problem"),
+            ],
             &["Idempotency-Key"],
         ),
         ("POST", "agent/sessions/{session_id}/requests") => about(
@@ -95,7 +107,10 @@ fn about(method: &Method, path: &str) -> Option<About> {
         ("POST", "agent/requests/{request_id}/invoke") => about(
             "Spend the approval, once: run the arguments that come back.",
             Some("Invocation"),
-            &[("200", "Run this.", "Grant"), ("422", "The key was used with another body.", "Problem")],
+            &[
+                ("200", "Run this.", "Grant"),
+                ("422", "The key was used with another body.", "Problem"),
+            ],
             &["Idempotency-Key"],
         ),
         ("GET", "agent/inputs") => about(
@@ -107,12 +122,18 @@ fn about(method: &Method, path: &str) -> Option<About> {
         ("GET", "/.well-known/aaep-manifest.json") => {
             about("What this hub is.", None, &[("200", "The manifest.", "Message")], &[])
         }
-        ("GET", "/healthz") => about("Whether it runs.", None, &[("200", "It does.", "text/plain")], &[]),
+        ("GET", "/healthz") => {
+            about("Whether it runs.", None, &[("200", "It does.", "text/plain")], &[])
+        }
         ("GET", "/readyz") => {
             about("Whether it takes new requests.", None, &[("200", "It does.", "text/plain")], &[])
         }
-        ("GET", "/metrics") => about("Figures for Prometheus.", None, &[("200", "Figures.", "text/plain")], &[]),
-        ("GET", "/openapi.json") => about("This description.", None, &[("200", "It.", "OpenApi")], &[]),
+        ("GET", "/metrics") => {
+            about("Figures for Prometheus.", None, &[("200", "Figures.", "text/plain")], &[])
+        }
+        ("GET", "/openapi.json") => {
+            about("This description.", None, &[("200", "It.", "OpenApi")], &[])
+        }
         ("GET", "/") => about("A page for people.", None, &[("200", "It.", "text/html")], &[]),
         _ => None,
     }
@@ -204,8 +225,16 @@ fn response(text: &str, schema: &str) -> Value {
 fn schemas() -> Value {
     let text = || json!({ "type": "string" });
     let statuses = [
-        "pending", "accepted", "rejected", "timed_out", "cancelled", "superseded", "unanswered",
-        "invoked", "completed", "unknown",
+        "pending",
+        "accepted",
+        "rejected",
+        "timed_out",
+        "cancelled",
+        "superseded",
+        "unanswered",
+        "invoked",
+        "completed",
+        "unknown",
     ];
     json!({
         "Message": {

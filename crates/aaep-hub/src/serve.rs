@@ -43,14 +43,14 @@ impl Running {
         let Prepared { access, tls, data, token_key, .. } = prepared;
         let mut servers = Vec::new();
         for address in &config.listen {
-            let server = Server::bind(address).await.map_err(|error| cannot_listen(*address, &error))?;
+            let server =
+                Server::bind(address).await.map_err(|error| cannot_listen(*address, &error))?;
             servers.push(server.with_limits(door_limits(&config)));
         }
-        let addresses = servers
-            .iter()
-            .map(Server::local_addr)
-            .collect::<io::Result<Vec<_>>>()
-            .map_err(|error| Fault::System { what: format!("The address is lost: {error}.") })?;
+        let addresses =
+            servers.iter().map(Server::local_addr).collect::<io::Result<Vec<_>>>().map_err(
+                |error| Fault::System { what: format!("The address is lost: {error}.") },
+            )?;
         let shared = Shared {
             inbox: Inbox::new(config.limits.messages),
             access: SharedAccess::new(access),
@@ -69,7 +69,9 @@ impl Running {
                 None => server,
             };
             let (doors_of, stop) = (Doors(hub.clone()), hub.clone());
-            doors.spawn(async move { server.serve(doors_of, async move { stop.stopping().await }).await });
+            doors.spawn(async move {
+                server.serve(doors_of, async move { stop.stopping().await }).await
+            });
         }
         let core = tokio::spawn(core.run());
         Ok(Self { hub, addresses, socket, tls, doors, core, _data: data })
@@ -78,6 +80,12 @@ impl Running {
     /// Where it listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// The base of its API at one of these addresses.
+    pub fn url(&self, address: SocketAddr) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}{}", self.hub.config().base.as_str())
     }
 
     /// The Unix socket, if there is one.
@@ -121,9 +129,7 @@ impl Running {
     }
 }
 
-fn ended(
-    core: Result<Result<(), aaep_store::Fault>, tokio::task::JoinError>,
-) -> Result<(), Fault> {
+fn ended(core: Result<Result<(), aaep_store::Fault>, tokio::task::JoinError>) -> Result<(), Fault> {
     match core {
         Ok(Ok(())) => Ok(()),
         Ok(Err(fault)) => Err(Fault::System { what: fault.to_string() }),
@@ -197,11 +203,8 @@ fn open_socket(hub: &Hub, doors: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fa
     if !config.unix_socket.enabled {
         return Ok(None);
     }
-    let path = config
-        .unix_socket
-        .path
-        .clone()
-        .unwrap_or_else(|| path_for(config.hub.agent_id.as_str()));
+    let path =
+        config.unix_socket.path.clone().unwrap_or_else(|| path_for(config.hub.agent_id.as_str()));
     let listener = Listener::bind(&path, crate::http::link_options(hub))
         .map_err(|error| Fault::System { what: format!("The socket: {error}") })?;
     let hub = hub.clone();
@@ -220,8 +223,8 @@ fn open_socket(hub: &Hub, doors: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fa
             links.spawn(async move { crate::http::serve_link(&hub, known, link, true).await });
         }
         drop(listener);
-        let _ = tokio::time::timeout(GRACE, async { while links.join_next().await.is_some() {} })
-            .await;
+        let _ =
+            tokio::time::timeout(GRACE, async { while links.join_next().await.is_some() {} }).await;
     });
     Ok(Some(path))
 }

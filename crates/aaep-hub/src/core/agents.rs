@@ -99,11 +99,7 @@ impl Core {
 
     // enforces: S4, S5
     /// A producer belongs to the agent that used it first; nobody else speaks in its name.
-    fn bind_producer(
-        &self,
-        agent: &Principal,
-        producer: &str,
-    ) -> Result<Option<String>, Refusal> {
+    fn bind_producer(&self, agent: &Principal, producer: &str) -> Result<Option<String>, Refusal> {
         let members = Members::whole(producer, 16).ok().flatten().unwrap_or_default();
         let Some(id) = members.text("agent_id") else { return Ok(None) };
         let owner = self.agents.producers.get(&*id);
@@ -204,9 +200,8 @@ impl Core {
         let own = self.agents.ending.remove(&session);
         tracing::info!(%session, "a session ended");
         let engine = self.producer.engine();
-        self.granted.retain(|request, _| {
-            engine.status(*request) == Some(aaep_engine::Status::Invoked)
-        });
+        self.granted
+            .retain(|request, _| engine.status(*request) == Some(aaep_engine::Status::Invoked));
         let agent = self.agents.sessions.remove(&session);
         if self.agents.calls_of.contains_key(&session) {
             let until = self.now.boot.after_seconds(REMEMBERED_SECONDS);

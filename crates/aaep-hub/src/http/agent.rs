@@ -323,12 +323,7 @@ fn status_word(view: &View) -> &'static str {
 
 /// `POST agent/requests/{id}/invoke`.
 // enforces: T12, C1, I1
-async fn invoke(
-    hub: &Hub,
-    call: &Call,
-    request: u128,
-    bytes: Bytes,
-) -> Result<Answer, Problem> {
+async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<Answer, Problem> {
     let key = idempotency_key(call)?;
     let (known, path) = (call.known.clone(), call.parts.uri.path().to_owned());
     hub.call(move |core| -> Result<(), Problem> {

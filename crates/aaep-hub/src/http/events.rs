@@ -22,9 +22,7 @@ pub(crate) async fn subscribe(hub: &Hub, call: &Call, bytes: Bytes) -> Result<An
         return Err(Problem::malformed("Send a subscription.request here."));
     };
     let (accepted, status) = match Message::parse(answer.as_bytes()) {
-        Ok(Message::Accepted(accepted)) => {
-            (Some(accepted.subscription_id), StatusCode::CREATED)
-        }
+        Ok(Message::Accepted(accepted)) => (Some(accepted.subscription_id), StatusCode::CREATED),
         Ok(Message::Rejected(rejected)) => (None, status_of(rejected.reason_code)),
         _ => (None, StatusCode::SERVICE_UNAVAILABLE),
     };

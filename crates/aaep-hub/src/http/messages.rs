@@ -122,11 +122,15 @@ mod tests {
     #[test]
     fn the_subscription_of_a_reply_is_filled_in_or_replaced_and_nothing_else() {
         let id = SubscriptionId::from_bits(7);
-        for text in [r#"{"a":[1.0,{"b":"\u00e9"}]}"#, r#"{"subscription_id":"x","a":[1.0,{"b":"\u00e9"}]}"#]
+        for text in
+            [r#"{"a":[1.0,{"b":"\u00e9"}]}"#, r#"{"subscription_id":"x","a":[1.0,{"b":"\u00e9"}]}"#]
         {
             let members = Members::whole(text, 8).unwrap().unwrap();
             let filled = with_subscription(&members, Some(id));
-            assert_eq!(filled, format!(r#"{{"a":[1.0,{{"b":"\u00e9"}}],"subscription_id":"{id}"}}"#));
+            assert_eq!(
+                filled,
+                format!(r#"{{"a":[1.0,{{"b":"\u00e9"}}],"subscription_id":"{id}"}}"#)
+            );
         }
     }
 }

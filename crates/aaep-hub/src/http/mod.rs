@@ -80,7 +80,8 @@ async fn answer(hub: &Hub, request: Request<Incoming>) -> Answer {
     let answer = match route::find(&parts.method, parts.uri.path(), hub.config().base.as_str()) {
         Found::Nothing => Problem::not_found("There is nothing here.").into_answer(),
         Found::Methods(methods) => {
-            let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "Use another method.");
+            let problem =
+                Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "Use another method.");
             let mut answer = problem.into_answer();
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
             answer

@@ -160,8 +160,7 @@ mod tests {
                 .path
                 .replace("{session_id}", session.as_str())
                 .replace("{request_id}", &request);
-            let full =
-                if filled.starts_with('/') { filled } else { format!("/aaep/v1/{filled}") };
+            let full = if filled.starts_with('/') { filled } else { format!("/aaep/v1/{filled}") };
             assert!(
                 matches!(find(&known.method, &full, "/aaep/v1"), Found::Route(_)),
                 "{} {full}",
