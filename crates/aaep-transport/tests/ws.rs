@@ -129,7 +129,9 @@ async fn the_client_offers_insists_and_shows_its_token() {
     let (negotiated, shown, mut there) = arriving.recv().await.unwrap();
     assert!(negotiated);
     assert_eq!(shown.as_deref(), Some("Bearer abc"));
-    tokio::time::sleep(Duration::from_millis(900)).await; // longer than the idle deadline
+    // Longer than the idle deadline, which must not apply.
+    let quiet = tokio::time::timeout(Duration::from_millis(900), there.receive()).await;
+    assert!(quiet.is_err(), "{quiet:?}");
     here.send("still there").await.unwrap();
     assert_eq!(there.receive().await.unwrap().unwrap().as_str(), "still there");
 }
