@@ -251,7 +251,7 @@ async fn a_server_that_goes_is_noticed<T: Transport>(transport: &T) {
     drop(server);
 }
 
-const IMPATIENT: Settings = Settings { max_message: 1 << 20, patience: Duration::from_secs(2) };
+const IMPATIENT: Settings = Settings { max_message: 1 << 20, patience: Duration::from_secs(4) };
 
 /// The proxy keeps both connections open and forwards nothing: nobody is told by the network.
 async fn a_dead_connection_is_noticed_by_who_sends<T: Transport>(transport: &T) {

@@ -19,7 +19,7 @@ pub struct WebSocket<const TLS: bool> {
 
 impl<const TLS: bool> WebSocket<TLS> {
     pub fn new() -> Self {
-        Self { certificate: TLS.then(Certificate::new) }
+        Self { certificate: TLS.then(Certificate::made) }
     }
 }
 
