@@ -201,7 +201,7 @@ async fn long_messages_work_both_ways<T: Transport>(transport: &T) {
 }
 
 async fn messages_survive_hostile_portions<T: Transport>(transport: &T) {
-    let cuts = [(Cut::Bytes, 64 * 1024), (Cut::Random(1), 1024 * 1024), (Cut::Random(2), 4000)];
+    let cuts = [(Cut::Bytes, 16 * 1024), (Cut::Random(1), 1024 * 1024), (Cut::Random(2), 4000)];
     for (cut, longest) in cuts {
         let (_proxy, (_server, mut there, mut here)) =
             pair_through(transport, Settings::default(), cut).await;

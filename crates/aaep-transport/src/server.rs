@@ -159,7 +159,8 @@ fn admit(slots: &Arc<Slots>, stream: &TcpStream, address: SocketAddr, tls: bool)
     match slots.take(address.ip()) {
         Ok(slot) => Some(slot),
         Err(limit) => {
-            warn!(%address, limit, "a connection was refused: the limit is reached");
+            // Not louder: whoever floods us would flood the log as well.
+            debug!(%address, limit, "a connection was refused: the limit is reached");
             if !tls {
                 let _ = stream.try_write(FULL);
             }
