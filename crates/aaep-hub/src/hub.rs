@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use aaep_engine::Principal;
+use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
-use crate::access::SharedAccess;
+use crate::access::{Known, SharedAccess};
 use crate::config::Config;
 use crate::core::Core;
 use crate::guard::Guard;
@@ -60,6 +62,32 @@ impl Hub {
             job(core);
             None
         }));
+    }
+
+    /// A call of the agent API from inside this process, as this agent: the path is what follows
+    /// the base, such as `agent/sessions`. Gives the status and the body, as over HTTP.
+    pub async fn agent_call(
+        &self,
+        agent: &Principal,
+        method: &str,
+        path: &str,
+        idempotency_key: Option<&str>,
+        body: impl Into<Bytes>,
+    ) -> (u16, Bytes) {
+        let uri = format!("{}/{path}", self.config().base.as_str());
+        let mut request = http::Request::builder().method(method).uri(uri);
+        if let Some(key) = idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        match request.body(body.into()) {
+            Ok(request) => {
+                crate::http::call_inside(self, Known::inside(agent.clone()), request).await
+            }
+            Err(_) => (
+                400,
+                Bytes::from_static(b"{\"error\":\"malformed\",\"text\":\"This is no path.\"}"),
+            ),
+        }
     }
 
     pub(crate) fn config(&self) -> &Config {
