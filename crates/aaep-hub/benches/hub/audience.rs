@@ -53,6 +53,7 @@ pub struct Audience {
     side: Side,
     heard: u64,
     bytes: u64,
+    reads: u64,
     /// When the latest event was sent, and how long each took since, if somebody wants to know.
     said_at: Instant,
     delays: Option<Vec<Duration>>,
@@ -80,6 +81,7 @@ impl Audience {
             side: server.side,
             heard: 0,
             bytes: 0,
+            reads: 0,
             said_at: Instant::now(),
             delays: None,
         };
@@ -152,6 +154,11 @@ impl Audience {
     /// Messages that were heard so far.
     pub fn heard(&self) -> u64 {
         self.heard
+    }
+
+    /// How often something was read so far.
+    pub fn reads(&self) -> u64 {
+        self.reads
     }
 
     /// Every agent goes through this many cycles, as fast as the audience hears, with at most
@@ -261,6 +268,7 @@ impl Audience {
             ear.heard += ends;
             self.heard += ends;
             self.bytes += count as u64;
+            self.reads += 1;
             if let Some(delays) = &mut self.delays {
                 let delay = self.said_at.elapsed();
                 delays.extend((0..ends).map(|_| delay));

@@ -21,6 +21,8 @@ struct Contender {
     rates: Vec<f64>,
     /// Processor time of the server for each message, in microseconds.
     costs: Vec<f64>,
+    /// Messages that came at once.
+    batches: Vec<f64>,
     delays: Vec<Duration>,
 }
 
@@ -28,14 +30,17 @@ impl Contender {
     fn new(side: Side, bare_bytes: usize) -> Self {
         let server = Server::start(side);
         let audience = Audience::ready(&server, EARS, AGENTS, bare_bytes);
-        Self { server, audience, rates: Vec::new(), costs: Vec::new(), delays: Vec::new() }
+        let (rates, costs, batches, delays) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { server, audience, rates, costs, batches, delays }
     }
 
     fn round(&mut self) {
         let (used, heard) = (self.server.processor_time(), self.audience.heard());
+        let reads = self.audience.reads();
         let took = self.audience.rush(CYCLES, AHEAD);
         let messages = (self.audience.heard() - heard) as f64;
         let used = self.server.processor_time() - used;
+        self.batches.push(messages / (self.audience.reads() - reads) as f64);
         self.rates.push(messages / took.as_secs_f64());
         self.costs.push(used.as_secs_f64() * 1e6 / messages);
     }
@@ -63,8 +68,9 @@ pub fn run() -> String {
         let all: Vec<String> = one.rates.iter().map(|one| rate(*one)).collect();
         println!("  {}: {}", one.server.side.name(), all.join(", "));
         println!(
-            "    processor time for a message: {:.2} µs (median); at {PER_SECOND} events/s: p50 {}, p99 {}",
+            "    medians: processor time for a message {:.2} µs, messages in a read {:.1}; at {PER_SECOND} events/s: p50 {}, p99 {}",
             median(&one.costs),
+            median(&one.batches),
             time(percentile(&mut one.delays, 0.5)),
             time(percentile(&mut one.delays, 0.99)),
         );
