@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// How many rounds each contender has.
+pub fn rounds() -> usize {
+    std::env::var("AAEP_BENCH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(7)
+}
+
 /// The value below which this share of the values lies.
 pub fn percentile(values: &mut [Duration], share: f64) -> Duration {
     values.sort_unstable();

@@ -45,7 +45,17 @@ pub struct Server {
 
 impl Server {
     pub fn start(side: Side) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("a program"));
+        let program = std::env::current_exe().expect("a program");
+        // A profiler, say.
+        let with = std::env::var("AAEP_BENCH_WITH").unwrap_or_default();
+        let mut words = with.split_whitespace();
+        let mut command = match words.next() {
+            Some(first) => Command::new(first),
+            None => Command::new(&program),
+        };
+        if !with.is_empty() {
+            command.args(words).arg(&program);
+        }
         command.args(["serve", if side == Side::Hub { "hub" } else { "bare" }]);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("a process");
         let mut line = String::new();
