@@ -5,7 +5,9 @@
 
 mod agents;
 mod conversations;
+mod doors;
 mod flows;
 mod patience;
+mod replies;
 mod returning;
 mod support;
