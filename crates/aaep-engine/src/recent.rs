@@ -206,6 +206,7 @@ mod tests {
             urgency: Urgency::Normal,
             about: None,
             resolves_event: None,
+            leaves: None,
             json: json.into(),
         }
     }
