@@ -6,22 +6,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::clock::{Boot, Now};
-use crate::ids::{Digest, Ids, Key, Secrets, session_key};
+use crate::ids::{Ids, Key, Secrets, session_key};
 use crate::io::{Answer, Input, Output};
 use crate::lanes::Lanes;
 use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::record::{Outcome, Record};
 use crate::refusal::{Blame, Refusal};
-use crate::request::{Request, Status};
+use crate::request::Status;
+use crate::requests::Requests;
 use crate::rules::{Rules, Sound};
 use crate::session::Session;
 
-/// Something that is due at some time.
+/// Something that is due at some time; what is due for requests, they know themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// Something is due for a request: a countdown, or its end.
-    Request(u128),
     /// An agent has been silent for too long.
     Lease(Key),
     /// Nobody who could answer has come back (decision D2).
@@ -47,12 +46,9 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) limits: Limits,
     pub(crate) ids: Ids,
     pub(crate) sessions: BTreeMap<Key, Session>,
-    /// Boxed, because nodes of a tree are moved around when it grows.
-    pub(crate) requests: BTreeMap<u128, Box<Request>>,
-    /// Reply tokens of requests, by the number in them.
-    pub(crate) tokens: BTreeMap<u128, u128>,
-    /// I12: what waits for an answer, by its action.
-    pub(crate) actions: BTreeMap<(Key, Digest), u128>,
+    pub(crate) requests: Requests,
+    /// How many of them wait for an answer.
+    pub(crate) waiting: usize,
     /// The requests of sessions that ended, until they are forgotten.
     pub(crate) ended: BTreeMap<Key, Vec<u128>>,
     /// Which request a tool call belongs to.
@@ -76,9 +72,8 @@ impl<R: Rules> Engine<R> {
             limits,
             ids: Ids::new(secrets),
             sessions: BTreeMap::new(),
-            requests: BTreeMap::new(),
-            tokens: BTreeMap::new(),
-            actions: BTreeMap::new(),
+            requests: Requests::default(),
+            waiting: 0,
             ended: BTreeMap::new(),
             calls: BTreeMap::new(),
             listeners: BTreeMap::new(),
@@ -171,7 +166,8 @@ impl<R: Rules> Engine<R> {
 
     /// When to come back with [`Input::Tick`] at the latest.
     pub fn next_deadline(&self) -> Option<Boot> {
-        self.timers.first().map(|(at, _)| *at)
+        let other = self.timers.first().map(|(at, _)| *at);
+        [self.requests.next_due(), other].into_iter().flatten().min()
     }
 
     /// Where a request stands.
@@ -186,7 +182,7 @@ impl<R: Rules> Engine<R> {
 
     /// How many requests wait.
     pub fn pending_requests(&self) -> usize {
-        self.actions.len()
+        self.waiting
     }
 
     // enforces: I10
@@ -199,13 +195,15 @@ impl<R: Rules> Engine<R> {
     }
 
     fn fire_due(&mut self, now: Now) {
-        while let Some(&(at, timer)) = self.timers.first() {
-            if at > now.boot {
-                break;
+        while let Some(at) = self.next_deadline().filter(|at| *at <= now.boot) {
+            if self.requests.next_due() == Some(at) {
+                if let Some(request) = self.requests.take_due() {
+                    self.request_is_due(request, now);
+                }
+                continue;
             }
-            self.timers.pop_first();
+            let Some((_, timer)) = self.timers.pop_first() else { return };
             match timer {
-                Timer::Request(request) => self.request_is_due(request, now),
                 Timer::Lease(session) => self.lease_ran_out(session, now),
                 Timer::Grace(session) => self.grace_ran_out(session, now),
                 Timer::Forget(session) => self.forget_requests(session),
@@ -250,9 +248,7 @@ impl<R: Rules> Engine<R> {
     /// C6: tokens stay known, and dead, for a day after their session.
     fn forget_requests(&mut self, session: Key) {
         for number in self.ended.remove(&session).unwrap_or_default() {
-            if let Some(request) = self.requests.remove(&number) {
-                self.tokens.remove(&self.ids.token_bits(request.event_number));
-            }
+            self.requests.remove(&number);
         }
     }
 
@@ -266,8 +262,7 @@ impl<R: Rules> Engine<R> {
             return self.time_is_up(number, now);
         }
         request.counted_down = if request.counted_down == 100 { 50 } else { 10 };
-        let next = request.due();
-        self.timers.insert((next, Timer::Request(number)));
+        self.requests.set_timer(number);
         self.count_down(number, now);
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::clock::Now;
 use crate::draft::{Draft, Extension, Ready, agent_members, members, payload_of};
-use crate::engine::{Engine, Timer, no_session};
+use crate::engine::{Engine, no_session};
 use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};
 use crate::record::{Asked, Outcome, Record};
@@ -44,13 +44,12 @@ impl<R: Rules> Engine<R> {
             Digest::of("", &agent_members(ask.payload, &[("reply_token", "")])?)
         };
         // enforces: C4, I12
-        if let Some(&request) =
-            self.actions.get(&(key, digest)).filter(|_| R::ONE_PENDING_PER_ACTION)
-        {
+        let asking = self.sessions.get(&key).and_then(|session| session.pending.asking(&digest));
+        if let Some(request) = asking.filter(|_| R::ONE_PENDING_PER_ACTION) {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
         self.needs_journal()?;
-        if self.actions.len() >= self.limits.pending_requests {
+        if self.waiting >= self.limits.pending_requests {
             let text =
                 format!("At most {} requests may wait at once.", self.limits.pending_requests);
             return Err(Refusal::new(Blame::Limit, rule::C4, text));
@@ -72,9 +71,9 @@ impl<R: Rules> Engine<R> {
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
         // enforces: C5, C15, D7, D10, D17, D18
         let parsed = Event::parse_ours(json.as_bytes())?;
-        let request = request_of(&parsed, key, &ask, digest, (event, stamp), now)?;
+        let request = request_of(&parsed, key, &ask, digest, (event, token, stamp), now)?;
         let without_token = format!("{head},\"reply_token\":\"\"").into();
-        self.begin_waiting(request, without_token, (number, token), &json, now);
+        self.begin_waiting(request, without_token, number, &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
     }
 
@@ -83,7 +82,7 @@ impl<R: Rules> Engine<R> {
         &mut self,
         mut request: Request,
         without_token: Arc<str>,
-        (number, token): (u64, u128),
+        number: u64,
         json: &Arc<str>,
         now: Now,
     ) {
@@ -115,16 +114,15 @@ impl<R: Rules> Engine<R> {
         self.push(key, ready, needs, now);
         request.event = Some(json.clone());
         if let Some(session) = self.sessions.get_mut(&key) {
-            session.pending.insert(event);
+            session.pending.insert(event, digest);
             session.asked.push(event);
             session.prompts.push_back(now.boot);
         }
+        self.waiting += 1;
+        self.requests.insert(request);
         if R::WAITS_END {
-            self.timers.insert((request.due(), Timer::Request(event)));
+            self.requests.set_timer(event);
         }
-        self.tokens.insert(token, event);
-        self.actions.insert((key, digest), event);
-        self.requests.insert(event, Box::new(request));
     }
 
     // enforces: I2, D6
@@ -137,19 +135,18 @@ impl<R: Rules> Engine<R> {
         by: &str,
         now: Now,
     ) {
+        self.requests.stop_timer(number);
         let Some(request) = self.requests.get_mut(&number) else { return };
-        let due = request.due();
+        self.waiting -= usize::from(request.status == Status::Pending);
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
-        let (id, digest, event) = (request.session, request.digest, request.event_number);
+        let (id, event) = (request.session, request.event_number);
         let action = request.action.clone();
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
             .flatten();
-        self.timers.remove(&(due, Timer::Request(number)));
-        self.actions.remove(&(id, digest));
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.pending.remove(&number);
+        session.pending.remove(number);
         let more = !session.pending.is_empty();
         let stamp = session.stamp(now).as_micros();
         let next_number = session.next_number + 1 + u64::from(more);
@@ -208,7 +205,6 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn extend(&mut self, number: u128, seconds: u64, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (old, id, kind) = (request.event_number, request.session, request.kind);
-        let old_timer = (request.due(), Timer::Request(number));
         let action = request.action.clone();
         let json = request.event.take().unwrap_or_else(|| "{}".into());
         let event = self.ids.event();
@@ -241,10 +237,9 @@ impl<R: Rules> Engine<R> {
         let mut draft = Draft::new(kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
         let json = self.send(id, draft, event, needs, now);
-        self.timers.remove(&old_timer);
-        self.tokens.remove(&self.ids.token_bits(old));
-        self.tokens.insert(token, number);
-        if let Some(mut request) = self.requests.remove(&number) {
+        self.requests.stop_timer(number);
+        self.requests.change_token(number, token);
+        if let Some(request) = self.requests.get_mut(&number) {
             request.event_number = event;
             request.event = Some(json);
             request.stamp = stamp;
@@ -252,9 +247,8 @@ impl<R: Rules> Engine<R> {
             request.timeout_seconds = seconds;
             request.deadline = now.boot.after_seconds(seconds);
             request.counted_down = 100;
-            self.timers.insert((request.due(), Timer::Request(number)));
-            self.requests.insert(number, request);
         }
+        self.requests.set_timer(number);
     }
 
     pub(crate) fn withdraw(&mut self, number: u128, now: Now) -> Result<Answer, Refusal> {
@@ -274,7 +268,7 @@ impl<R: Rules> Engine<R> {
         let pending: Vec<u128> = self
             .sessions
             .get(&id)
-            .map(|session| session.pending.iter().copied().collect())
+            .map(|session| session.pending.numbers().collect())
             .unwrap_or_default();
         for number in pending {
             self.resolve(number, Outcome::Cancelled, false, "session", now);
@@ -367,7 +361,7 @@ fn request_of(
     session: Key,
     ask: &Ask<'_>,
     digest: Digest,
-    (event_number, stamp): (u128, Timestamp),
+    (number, token, stamp): (u128, u128, Timestamp),
     now: Now,
 ) -> Result<Request, Refusal> {
     let (action, timeout_seconds) = match event.payload() {
@@ -385,6 +379,8 @@ fn request_of(
     let timeout_seconds = timeout_seconds.get();
     let (default_accept, irreversible) = consent_of(event.payload());
     Ok(Request {
+        number,
+        token,
         session,
         kind: ask.kind,
         digest,
@@ -398,7 +394,7 @@ fn request_of(
         default_accept,
         irreversible,
         answer: default_answer(event.payload()),
-        event_number,
+        event_number: number,
         counted_down: 100,
         status: Status::Pending,
         heard: false,

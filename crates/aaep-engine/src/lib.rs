@@ -100,6 +100,7 @@ mod recover;
 mod refusal;
 mod reply;
 mod request;
+mod requests;
 mod rules;
 mod session;
 

@@ -66,7 +66,7 @@ impl<R: Rules> Engine<R> {
         let mut events = Vec::new();
         for session in self.sessions.values() {
             events.extend(reminder(session, &session.started));
-            let pending = session.pending.iter().filter_map(|number| self.requests.get(number));
+            let pending = session.pending.numbers().filter_map(|number| self.requests.get(&number));
             events.extend(pending.filter_map(|request| reminder(session, request.event.as_ref()?)));
         }
         events
@@ -135,7 +135,7 @@ impl<R: Rules> Engine<R> {
         session.next_number = asked.next_number;
         session.last_stamp = stamp;
         session.state = state::AWAITING_INPUT.into();
-        session.pending.insert(asked.request);
+        session.pending.insert(asked.request, digest);
         session.asked.push(asked.request);
         let draft = Draft {
             type_name: kind.as_str(),
@@ -153,6 +153,8 @@ impl<R: Rules> Engine<R> {
         };
         let deadline = Boot(now.boot.0 + left);
         let request = Request {
+            number: asked.request,
+            token,
             session: id,
             kind,
             digest,
@@ -172,9 +174,8 @@ impl<R: Rules> Engine<R> {
             counted_down: 100,
             event: Some(json.into()),
         };
-        self.tokens.insert(token, asked.request);
-        self.actions.insert((id, digest), asked.request);
-        self.requests.insert(asked.request, Box::new(request));
+        self.waiting += 1;
+        self.requests.insert(request);
     }
 
     fn replay_extended(
@@ -205,20 +206,17 @@ impl<R: Rules> Engine<R> {
         request.timeout_seconds = timeout_seconds;
         request.deadline = Boot(now.boot.0 + left_micros(stamp, timeout_seconds, now));
         request.asked_at = Boot(request.deadline.0.saturating_sub(timeout_seconds * 1_000_000));
-        let old = self.ids.token_bits(old);
-        self.tokens.remove(&old);
-        self.tokens.insert(token, number);
+        self.requests.change_token(number, token);
     }
 
     fn replay_resolved(&mut self, number: u128, outcome: Outcome, runs: bool, response: Arc<str>) {
         let Some(request) = self.requests.get_mut(&number) else { return };
+        self.waiting -= usize::from(request.status == Status::Pending);
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
         request.answer = Some(response).filter(|response| !response.is_empty());
-        let (id, digest) = (request.session, request.digest);
-        self.actions.remove(&(id, digest));
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.pending.remove(&number);
+        if let Some(session) = self.sessions.get_mut(&request.session) {
+            session.pending.remove(number);
             let next = if runs { state::CALLING_TOOL } else { state::THINKING };
             session.state =
                 if session.pending.is_empty() { next } else { state::AWAITING_INPUT }.into();
@@ -285,18 +283,20 @@ impl<R: Rules> Engine<R> {
             self.lanes.hold_until(needs);
         }
         // What ended with its session before the crash could be written down ends now (I13).
-        let pending: Vec<(u128, bool)> = self
-            .requests
-            .iter()
-            .filter(|(_, request)| request.status == Status::Pending)
-            .map(|(number, request)| (*number, self.sessions.contains_key(&request.session)))
+        let open = self.sessions.values().flat_map(|session| session.pending.numbers());
+        let over = self.ended.values().flatten();
+        let mut pending: Vec<(u128, bool)> = open
+            .map(|number| (number, true))
+            .chain(over.map(|number| (*number, false)))
+            .filter(|(number, _)| self.status(*number) == Some(Status::Pending))
             .collect();
+        pending.sort_unstable();
         for (number, open) in pending {
             let doubt = trust == ClockTrust::Doubtful && R::DOUBT_WITHDRAWS;
             if !open || doubt || !R::RECOVERS_PENDING {
                 self.resolve(number, Outcome::Cancelled, false, "restart", now);
-            } else if let Some(request) = self.requests.get(&number) {
-                self.timers.insert((request.due(), Timer::Request(number)));
+            } else {
+                self.requests.set_timer(number);
             }
         }
     }

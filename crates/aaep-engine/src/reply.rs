@@ -101,9 +101,9 @@ impl<R: Rules> Engine<R> {
         let listener =
             self.listeners.get(&reply.subscription).filter(|l| l.peer == *peer || !R::CHECKS_OWNER);
         let listener = listener.ok_or(Ignored::NoSubscription)?;
-        let number = token_number(&reply.token).and_then(|token| self.tokens.get(&token)).copied();
-        let number = number.ok_or(Ignored::UnknownToken)?;
-        let request = self.requests.get(&number).ok_or(Ignored::UnknownToken)?;
+        let request = token_number(&reply.token).and_then(|token| self.requests.by_token(token));
+        let request = request.ok_or(Ignored::UnknownToken)?;
+        let number = request.number;
         if request.status != Status::Pending && R::FIRST_REPLY_WINS {
             return Err(Ignored::NotPending);
         }
@@ -277,7 +277,7 @@ impl<R: Rules> Engine<R> {
             }
         }
         for (session, pending) in waiting {
-            for number in pending {
+            for number in pending.numbers() {
                 let Some(request) = self.requests.get_mut(&number) else { continue };
                 request.heard |= gone.supports(request.kind) && request.asked_at <= here_until;
             }
@@ -304,7 +304,7 @@ impl<R: Rules> Engine<R> {
         // enforces: H20, D2, I14
         let Some(known) = self.sessions.get(&session) else { return };
         let (user, pending) = (known.user.clone(), known.pending.clone());
-        for number in pending {
+        for number in pending.numbers() {
             let Some(request) = self.requests.get(&number).filter(|request| request.heard) else {
                 continue;
             };

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::{Boot, Now};
+use crate::ids::Digest;
 use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
@@ -27,6 +28,47 @@ pub(crate) struct Written {
     pub(crate) complete: bool,
 }
 
+/// Requests of a session that wait for an answer, by their numbers, each with its action. They are
+/// few, mostly one: a list is found and changed with fewer steps than a tree.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pending(Vec<(u128, Digest)>);
+
+impl Pending {
+    pub(crate) fn insert(&mut self, number: u128, action: Digest) {
+        match self.place(number) {
+            Ok(place) => self.0[place] = (number, action),
+            Err(place) => self.0.insert(place, (number, action)),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, number: u128) {
+        if let Ok(place) = self.place(number) {
+            self.0.remove(place);
+        }
+    }
+
+    fn place(&self, number: u128) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&number, |(number, _)| *number)
+    }
+
+    /// The one that asks for this action.
+    pub(crate) fn asking(&self, action: &Digest) -> Option<u128> {
+        self.0.iter().find(|(_, asked)| asked == action).map(|(number, _)| *number)
+    }
+
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u128> {
+        self.0.iter().map(|(number, _)| *number)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
 /// A session that has begun and not ended.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -44,8 +86,8 @@ pub(crate) struct Session {
     pub(crate) outputs: BTreeMap<Option<OutputId>, Written>,
     /// Every request that was made.
     pub(crate) asked: Vec<u128>,
-    /// Requests that wait for an answer, by the number of their event.
-    pub(crate) pending: BTreeSet<u128>,
+    /// Requests that wait for an answer.
+    pub(crate) pending: Pending,
     pub(crate) lease_seconds: u64,
     pub(crate) lease_until: Boot,
     pub(crate) prompts: VecDeque<Boot>,
@@ -75,7 +117,7 @@ impl Session {
             used_calls: BTreeSet::new(),
             outputs: BTreeMap::new(),
             asked: Vec::new(),
-            pending: BTreeSet::new(),
+            pending: Pending::default(),
             lease_seconds,
             lease_until: now.boot.after_seconds(lease_seconds),
             prompts: VecDeque::new(),
