@@ -49,6 +49,14 @@ pub(crate) struct Ready {
     pub(crate) json: Arc<str>,
 }
 
+impl Ready {
+    /// Whether it asks somebody something, and so holds a reply token.
+    pub(crate) fn asks(&self) -> bool {
+        use EventKind::{AwaitingClarification, AwaitingConfirmation};
+        matches!(self.kind, Some(AwaitingConfirmation | AwaitingClarification))
+    }
+}
+
 /// What one of our extensions says about a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Extension {

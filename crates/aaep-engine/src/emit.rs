@@ -1,6 +1,6 @@
 //! Events: composed, checked by the rules of our source, numbered, stamped, sent on their way.
 
-use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, Urgency, rule};
+use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, ToolCallId, Urgency, rule};
 use std::sync::Arc;
 
 use crate::clock::Now;
@@ -26,7 +26,7 @@ impl<R: Rules> Engine<R> {
             let text = format!("At most {} sessions may be open at once.", self.limits.sessions);
             return Err(Refusal::new(Blame::Limit, rule::T1, text));
         }
-        self.needs_journal()?;
+        self.may_begin()?;
         if Opaque::parse(open.producer).is_none() {
             return Err(Refusal::new(
                 Blame::Malformed,
@@ -59,9 +59,19 @@ impl<R: Rules> Engine<R> {
         }));
         self.timers.insert((session.lease_until, Timer::Lease(id)));
         let public = session.id;
-        self.sessions.insert(id, Session { started: json.clone(), ..session });
+        self.sessions.insert(id, session);
         self.push(id, draft.ready(event, json), needs, now);
         Ok(Answer::Session(public))
+    }
+
+    // enforces: I23
+    /// Whether something new may begin.
+    pub(crate) fn may_begin(&self) -> Result<(), Refusal> {
+        if self.draining && R::DRAINS {
+            let text = "The hub is about to stop; try again when it is back.";
+            return Err(Refusal::new(Blame::Unavailable, rule::C13, text));
+        }
+        self.needs_journal()
     }
 
     pub(crate) fn needs_journal(&self) -> Result<(), Refusal> {
@@ -103,32 +113,51 @@ impl<R: Rules> Engine<R> {
         // enforces: D13, D33, D34
         let parsed = Event::parse_ours(json.as_bytes())?;
         session.admits(parsed.payload(), &self.limits)?;
-        let needs = self.note_completed(id, parsed.payload());
+        if kind == Some(EventKind::ToolInvoked) {
+            self.needs_journal()?;
+        }
+        let is_tool = matches!(kind, Some(EventKind::ToolInvoked | EventKind::ToolCompleted));
+        let needs = if is_tool { self.coming() } else { 0 };
         if let Some(kind) = kind {
             self.enter_state_for(id, kind, needs, now);
         }
         self.push(id, draft.ready(event, json.clone()), needs, now);
+        self.note_tool(id, parsed.payload());
         if let Some(session) = self.sessions.get_mut(&id) {
             session.apply(parsed.payload());
         }
         Ok(Answer::Emitted { number, event })
     }
 
-    /// The end of a tool call that consent was given for must not be forgotten (I11).
-    fn note_completed(&mut self, id: Key, payload: &Payload<'_>) -> u64 {
-        let (Payload::ToolCompleted(completed), Some(session)) = (payload, self.sessions.get(&id))
-        else {
-            return 0;
-        };
+    /// Which calls are open must not be forgotten: their end has to be told (T15, I11).
+    fn note_tool(&mut self, id: Key, payload: &Payload<'_>) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        match payload {
+            Payload::ToolInvoked(invoked) => {
+                let Some(call) = invoked.tool_call_id else { return };
+                let (session, tool) = (session.id.as_str().into(), invoked.tool.as_str().into());
+                let (call, said) = (call.as_str().into(), self.said(id));
+                self.append(&Record::Called { session, call, tool, said });
+            }
+            Payload::ToolCompleted(completed) => {
+                if let Ok(call) = session.completed_call(completed) {
+                    self.note_completed(id, call);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What was said of the end of a call is kept with it.
+    fn note_completed(&mut self, id: Key, call: ToolCallId) {
         // enforces: I11
-        let Ok(call) = session.completed_call(completed) else { return 0 };
-        let Some(request) = self.calls.remove(&(id, call)) else { return 0 };
-        if let Some(request) = self.requests.get_mut(&request) {
+        let request = self.calls.remove(&(id, call));
+        if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
             request.status = crate::request::Status::Completed;
         }
-        let session: Arc<str> =
-            self.sessions.get(&id).map_or("", |session| session.id.as_str()).into();
-        self.append(&Record::Completed { session, call: call.as_str().into() })
+        let session = self.sessions.get(&id).map_or("", |session| session.id.as_str()).into();
+        let (call, said) = (call.as_str().into(), self.said(id));
+        self.append(&Record::Completed { session, call, said });
     }
 
     /// T25, D35: the state change that an agent left out.
@@ -186,6 +215,10 @@ impl<R: Rules> Engine<R> {
         let number = session.next_number;
         session.next_number += 1;
         session.last_stamp = session.stamp(now);
+        // A request is kept without its token, in a record of its own.
+        if needs == self.next_record && !ready.asks() {
+            self.said.push(ready.json.clone());
+        }
         let emitted = Emitted {
             session: session.id,
             user: session.user.clone(),
@@ -222,10 +255,11 @@ impl<R: Rules> Engine<R> {
         self.complete_tools(id, now);
         self.complete_outputs(id, now);
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
-        let (public, number) = (session.id, session.next_number);
-        let needs = self.append(&Record::Ended { session: public.as_str().into() });
+        let (public, number, needs) = (session.id, session.next_number, self.coming());
         self.send(id, draft, event, needs, now);
         self.lanes.push(id, needs, Output::Stopped { session: public });
+        let said = self.said(id);
+        self.append(&Record::Ended { session: public.as_str().into(), said });
         if R::NOTHING_AFTER_THE_END {
             self.forget_session(id, now);
         }
@@ -245,7 +279,6 @@ impl<R: Rules> Engine<R> {
     /// T15: a tool that never returns gets `timeout`.
     fn complete_tools(&mut self, id: Key, now: Now) {
         let Some(session) = self.sessions.get(&id) else { return };
-        let public = session.id;
         let open: Vec<_> = session.tools.iter().map(|(call, tool)| (*call, tool.clone())).collect();
         for (call, tool) in open {
             let payload = members(&[
@@ -254,14 +287,9 @@ impl<R: Rules> Engine<R> {
                 ("status", "timeout"),
                 ("summary_normal", "The tool did not come back; nobody knows how it ended."),
             ]);
-            let needs = match self.calls.remove(&(id, call)) {
-                Some(_) => self.append(&Record::Completed {
-                    session: public.as_str().into(),
-                    call: call.as_str().into(),
-                }),
-                None => 0,
-            };
-            self.send_ours(id, Draft::new(EventKind::ToolCompleted, payload), needs, now);
+            let draft = Draft::new(EventKind::ToolCompleted, payload);
+            self.send_ours(id, draft, self.coming(), now);
+            self.note_completed(id, call);
         }
     }
 
@@ -279,7 +307,9 @@ impl<R: Rules> Engine<R> {
             if let Some(output) = output {
                 payload.push_str(&format!(",\"output_id\":\"{output}\""));
             }
-            self.send_ours(id, Draft::new(EventKind::OutputStreaming, payload), 0, now);
+            // Kept in the record of the end, which follows.
+            let draft = Draft::new(EventKind::OutputStreaming, payload);
+            self.send_ours(id, draft, self.coming(), now);
         }
     }
 }

@@ -1,17 +1,18 @@
 //! The machine itself: one input, then outputs.
 
 use aaep_types::{SessionId, SubscriptionId, ToolCallId, rule};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use crate::before::Before;
 use crate::clock::{Boot, Now};
 use crate::ids::{Ids, Key, Secrets, session_key};
 use crate::io::{Answer, Input, Output};
 use crate::lanes::Lanes;
 use crate::limits::Limits;
 use crate::principal::Principal;
-use crate::record::{Outcome, Record};
+use crate::record::{Outcome, Record, Said};
 use crate::refusal::{Blame, Refusal};
 use crate::request::Status;
 use crate::requests::Requests;
@@ -57,7 +58,12 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) timers: BTreeSet<(Boot, Timer)>,
     pub(crate) lanes: Lanes,
     pub(crate) next_record: u64,
+    /// Events that rely on the next record and are kept in it.
+    pub(crate) said: Vec<Arc<str>>,
     pub(crate) journal_works: bool,
+    pub(crate) draining: bool,
+    /// While records are replayed: events that nobody may have heard, in their order.
+    pub(crate) before: VecDeque<Before>,
     /// After a restart: until when those who were there before may come back (decision D2).
     pub(crate) return_until: Boot,
     /// Replies of each principal within the current second (decision D5).
@@ -80,7 +86,10 @@ impl<R: Rules> Engine<R> {
             timers: BTreeSet::new(),
             lanes: Lanes::default(),
             next_record: 1,
+            said: Vec::new(),
             journal_works: true,
+            draining: false,
+            before: VecDeque::new(),
             return_until: Boot(0),
             replies: BTreeMap::new(),
             rules: PhantomData,
@@ -141,6 +150,10 @@ impl<R: Rules> Engine<R> {
                 self.journal_works = true;
                 Ok(Answer::Done)
             }
+            Input::Drain => {
+                self.draining = true;
+                Ok(Answer::Done)
+            }
             Input::Tick => Ok(Answer::Done),
         }
     }
@@ -185,13 +198,30 @@ impl<R: Rules> Engine<R> {
         self.waiting
     }
 
+    /// What an output waits for that relies on the record to come.
+    pub(crate) fn coming(&self) -> u64 {
+        if R::HOLDS_UNTIL_DURABLE { self.next_record } else { 0 }
+    }
+
     // enforces: I10
-    /// Hands a record to the journal and returns its number.
+    /// Hands a record to the journal and returns what relies on it.
     pub(crate) fn append(&mut self, record: &Record) -> u64 {
-        let number = self.next_record;
+        let (number, needs) = (self.next_record, self.coming());
         self.next_record += 1;
         self.lanes.push_now(Output::Append { number, bytes: record.encode(number) });
-        if R::HOLDS_UNTIL_DURABLE { number } else { 0 }
+        needs
+    }
+
+    // enforces: I18, I11
+    /// What a session has just said because of the record to come.
+    pub(crate) fn said(&mut self, id: Key) -> Said {
+        let told = self.lanes.first_untold().unwrap_or(self.next_record) - 1;
+        let events = std::mem::take(&mut self.said);
+        let (next_number, stamp) = match self.sessions.get(&id) {
+            Some(session) => (session.next_number, session.last_stamp.as_micros()),
+            None => (0, 0),
+        };
+        Said { told, next_number, stamp, events }
     }
 
     fn fire_due(&mut self, now: Now) {

@@ -89,6 +89,8 @@ pub enum Input<'a> {
     /// The journal can be written again. Records that it did not take are to be appended first, in
     /// their order: recovery refuses a gap in their numbers.
     JournalWorks,
+    /// The hub is about to stop: nothing new begins, what waits can still be answered (I23).
+    Drain,
     /// Time passed.
     Tick,
 }

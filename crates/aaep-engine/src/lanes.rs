@@ -8,12 +8,15 @@ use crate::io::Output;
 
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
-    ready: VecDeque<Output>,
+    /// Each output with the record that it relies on; 0 for none.
+    ready: VecDeque<(u64, Output)>,
     held: BTreeMap<Key, VecDeque<(u64, Output)>>,
     /// What the first output of each lane waits for.
     heads: BTreeSet<(u64, Key)>,
     /// Answers to messages; they belong to no session.
     noted: VecDeque<(u64, Output)>,
+    /// Records whose events have not all left yet, oldest first, and how many are left of each.
+    untold: VecDeque<(u64, u32)>,
     persisted: u64,
     /// What every output of a session waits for at least.
     floor: u64,
@@ -22,7 +25,7 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// Ready at once, whatever else waits: journal records.
     pub(crate) fn push_now(&mut self, output: Output) {
-        self.ready.push_back(output);
+        self.ready.push_back((0, output));
     }
 
     /// From now on no output of a session is ready before this record is durable.
@@ -31,13 +34,21 @@ impl Lanes {
     }
 
     /// Ready when the record `needs` is durable and everything before it in the session is out.
+    /// Records come in the order of their numbers.
     pub(crate) fn push(&mut self, session: Key, needs: u64, output: Output) {
-        let needs = needs.max(self.floor);
+        if needs > 0 && matches!(output, Output::Event(_)) {
+            match self.untold.back_mut() {
+                Some((record, left)) if *record == needs => *left += 1,
+                _ => self.untold.push_back((needs, 1)),
+            }
+        }
         match self.held.get_mut(&session) {
             Some(lane) => lane.push_back((needs, output)),
-            None if needs <= self.persisted => self.ready.push_back(output),
+            None if needs.max(self.floor) <= self.persisted => {
+                self.ready.push_back((needs, output));
+            }
             None => {
-                self.heads.insert((needs, session));
+                self.heads.insert((needs.max(self.floor), session));
                 self.held.insert(session, VecDeque::from([(needs, output)]));
             }
         }
@@ -46,7 +57,7 @@ impl Lanes {
     /// Ready when the record `needs` is durable.
     pub(crate) fn push_noted(&mut self, needs: u64, output: Output) {
         if needs <= self.persisted {
-            self.ready.push_back(output);
+            self.ready.push_back((0, output));
         } else {
             self.noted.push_back((needs, output));
         }
@@ -57,7 +68,7 @@ impl Lanes {
         self.persisted = self.persisted.max(number);
         let durable = self.persisted;
         while let Some((_, output)) = self.noted.pop_front_if(|(needs, _)| *needs <= durable) {
-            self.ready.push_back(output);
+            self.ready.push_back((0, output));
         }
         while let Some(&(needs, session)) =
             self.heads.first().filter(|(needs, _)| *needs <= durable)
@@ -69,19 +80,35 @@ impl Lanes {
 
     /// Lets out of a lane what is durable, up to the first output that is not.
     fn release(&mut self, session: Key) {
-        let durable = self.persisted;
+        let (durable, floor) = (self.persisted, self.floor);
         let Some(lane) = self.held.get_mut(&session) else { return };
-        while let Some((_, output)) = lane.pop_front_if(|(needs, _)| *needs <= durable) {
-            self.ready.push_back(output);
+        while let Some(next) = lane.pop_front_if(|(needs, _)| (*needs).max(floor) <= durable) {
+            self.ready.push_back(next);
         }
         match lane.front() {
-            Some((needs, _)) => drop(self.heads.insert((*needs, session))),
+            Some((needs, _)) => drop(self.heads.insert(((*needs).max(floor), session))),
             None => drop(self.held.remove(&session)),
         }
     }
 
     pub(crate) fn pop(&mut self) -> Option<Output> {
-        self.ready.pop_front()
+        let (needs, output) = self.ready.pop_front()?;
+        if needs > 0 && matches!(output, Output::Event(_)) {
+            self.tell(needs);
+        }
+        Some(output)
+    }
+
+    fn tell(&mut self, record: u64) {
+        if let Ok(at) = self.untold.binary_search_by_key(&record, |(record, _)| *record) {
+            self.untold[at].1 -= 1;
+        }
+        while self.untold.pop_front_if(|(_, left)| *left == 0).is_some() {}
+    }
+
+    /// The first record whose events have not all left.
+    pub(crate) fn first_untold(&self) -> Option<u64> {
+        self.untold.front().map(|(record, _)| *record)
     }
 }
 

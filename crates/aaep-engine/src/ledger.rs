@@ -48,7 +48,7 @@ impl<R: Rules> Engine<R> {
         if let Some(request) = asking.filter(|_| R::ONE_PENDING_PER_ACTION) {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
-        self.needs_journal()?;
+        self.may_begin()?;
         if self.waiting >= self.limits.pending_requests {
             let text =
                 format!("At most {} requests may wait at once.", self.limits.pending_requests);
@@ -73,7 +73,7 @@ impl<R: Rules> Engine<R> {
         let parsed = Event::parse_ours(json.as_bytes())?;
         let request = request_of(&parsed, key, &ask, digest, (event, token, stamp), now)?;
         let without_token = format!("{head},\"reply_token\":\"\"").into();
-        self.begin_waiting(request, without_token, number, &json, now);
+        self.begin_waiting(request, without_token, &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
     }
 
@@ -82,26 +82,12 @@ impl<R: Rules> Engine<R> {
         &mut self,
         mut request: Request,
         without_token: Arc<str>,
-        number: u64,
         json: &Arc<str>,
         now: Now,
     ) {
         let (key, digest, event, kind) =
             (request.session, request.digest, request.event_number, request.kind);
-        let Some(session) = self.sessions.get(&key) else { return };
-        let needs = self.append(&Record::Asked(Asked {
-            request: event,
-            session: session.id.as_str().into(),
-            confirmation: kind == EventKind::AwaitingConfirmation,
-            tool: request.tool.clone(),
-            arguments: request.arguments.clone(),
-            event: without_token,
-            stamp: request.stamp.as_micros(),
-            timeout_seconds: request.timeout_seconds,
-            default_accept: request.default_accept,
-            irreversible: request.irreversible,
-            next_number: number + 1,
-        }));
+        let needs = self.coming();
         self.enter_state_for(key, kind, needs, now);
         let ready = Ready {
             event,
@@ -112,6 +98,22 @@ impl<R: Rules> Engine<R> {
             json: json.clone(),
         };
         self.push(key, ready, needs, now);
+        let said = self.said(key);
+        let Some(session) = self.sessions.get(&key) else { return };
+        let record = Record::Asked(Asked {
+            request: event,
+            session: session.id.as_str().into(),
+            confirmation: kind == EventKind::AwaitingConfirmation,
+            tool: request.tool.clone(),
+            arguments: request.arguments.clone(),
+            event: without_token,
+            stamp: request.stamp.as_micros(),
+            timeout_seconds: request.timeout_seconds,
+            default_accept: request.default_accept,
+            irreversible: request.irreversible,
+            said,
+        });
+        self.append(&record);
         request.event = Some(json.clone());
         if let Some(session) = self.sessions.get_mut(&key) {
             session.pending.insert(event, digest);
@@ -148,23 +150,22 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.pending.remove(number);
         let more = !session.pending.is_empty();
-        let stamp = session.stamp(now).as_micros();
-        let next_number = session.next_number + 1 + u64::from(more);
-        let record = Record::Resolved {
-            request: number,
-            outcome,
-            runs,
-            by: by.into(),
-            response: response.clone().unwrap_or_else(|| "".into()),
-            next_number,
-            stamp,
-        };
-        let needs = self.append(&record);
+        let needs = self.coming();
         if R::SHOWS_RESOLUTIONS {
             self.show_resolution(id, (number, event), (outcome, runs), &action, more, needs, now);
         }
-        let decided = Output::Decided { request: number, outcome, runs, by: by.into(), response };
+        let by: Arc<str> = by.into();
+        let decided = Output::Decided {
+            request: number,
+            outcome,
+            runs,
+            by: by.clone(),
+            response: response.clone(),
+        };
         self.lanes.push(id, needs, decided);
+        let response = response.unwrap_or_else(|| "".into());
+        let said = self.said(id);
+        self.append(&Record::Resolved { request: number, outcome, runs, by, response, said });
     }
 
     // enforces: T24, C2, C23, D16, I18
@@ -211,15 +212,7 @@ impl<R: Rules> Engine<R> {
         let token = self.ids.token_bits(event);
         let Some(session) = self.sessions.get(&id) else { return };
         let stamp = session.stamp(now);
-        let next_number = session.next_number + 3;
-        let record = Record::Extended {
-            request: number,
-            event,
-            stamp: stamp.as_micros(),
-            timeout_seconds: seconds,
-            next_number,
-        };
-        let needs = self.append(&record);
+        let needs = self.coming();
         self.show_resolution(
             id,
             (number, old),
@@ -237,6 +230,8 @@ impl<R: Rules> Engine<R> {
         let mut draft = Draft::new(kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
         let json = self.send(id, draft, event, needs, now);
+        let said = self.said(id);
+        self.append(&Record::Extended { request: number, event, timeout_seconds: seconds, said });
         self.requests.stop_timer(number);
         self.requests.change_token(number, token);
         if let Some(request) = self.requests.get_mut(&number) {
@@ -322,12 +317,7 @@ impl<R: Rules> Engine<R> {
         } else {
             ",\"irreversible\":false"
         });
-        let inserted = u64::from(session.state_before(EventKind::ToolInvoked).is_some());
-        let (next_number, stamp) =
-            (session.next_number + inserted + 1, session.stamp(now).as_micros());
-        let record =
-            Record::Invoked { request: number, call: call.as_str().into(), next_number, stamp };
-        let needs = self.append(&record);
+        let needs = self.coming();
         if let Some(request) = self.requests.get_mut(&number) {
             request.status = Status::Invoked;
         }
@@ -335,6 +325,8 @@ impl<R: Rules> Engine<R> {
         self.enter_state_for(id, EventKind::ToolInvoked, needs, now);
         self.send_ours(id, Draft::new(EventKind::ToolInvoked, payload), needs, now);
         self.lanes.push(id, needs, Output::Granted { request: number, call, arguments: run });
+        let (call, said) = (call.as_str().into(), self.said(id));
+        self.append(&Record::Invoked { request: number, call, said });
         Ok(Answer::Done)
     }
 

@@ -82,7 +82,9 @@
 //! Sockets, files, and authentication: the caller says who the peer is. What each subscription hears
 //! of an event is decided beside the engine, by [`Delivery`]; [`Producer`] drives both as one.
 
+mod before;
 mod clock;
+mod codec;
 mod delivery;
 mod draft;
 mod emit;
@@ -113,7 +115,7 @@ pub use limits::Limits;
 pub use negotiate::{Agreement, Offer, Rejection, accepted, agree, negotiate};
 pub use principal::{Principal, Role};
 pub use producer::{Outcomes, Producer};
-pub use record::{Asked, Corrupt, Opened, Outcome, Record};
+pub use record::{Asked, Corrupt, Opened, Outcome, Record, Said};
 pub use recover::ClockTrust;
 pub use refusal::{Blame, Refusal};
 pub use request::Status;

@@ -53,7 +53,7 @@ impl<R: Rules> Producer<R> {
     /// Puts a producer together from an engine, new or recovered. Subscription ids are made from
     /// `secrets`, whose seed is fresh at every start.
     pub fn new(
-        engine: Engine<R>,
+        mut engine: Engine<R>,
         secrets: Secrets,
         limits: Limits,
         offer: Offer,

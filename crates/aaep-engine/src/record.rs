@@ -1,8 +1,7 @@
 //! What must survive a restart, as bytes: encoded and checksummed here, so that every store keeps
-//! the same bytes and the simulator's disk can damage the real ones.
+//! the same bytes and the simulator's disk can damage the real ones; see `codec` for the layout.
 //!
-//! A record is `length (4) · checksum (4) · number (8) · kind (1) · fields`, little-endian, texts
-//! with their length before them. Nothing in it is a reply token: those follow from the key.
+//! Nothing in a record is a reply token: those follow from the key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +33,7 @@ impl Outcome {
         }
     }
 
-    const ALL: [Outcome; 5] = [
+    pub(crate) const ALL: [Outcome; 5] = [
         Outcome::Accepted,
         Outcome::Rejected,
         Outcome::TimedOut,
@@ -53,6 +52,8 @@ pub enum Record {
     Ended {
         /// Which.
         session: Arc<str>,
+        /// What was said of it.
+        said: Said,
     },
     /// Something was asked.
     Asked(Asked),
@@ -68,10 +69,8 @@ pub enum Record {
         by: Arc<str>,
         /// The answer to a question, as JSON; empty for none.
         response: Arc<str>,
-        /// The next number of the session's events.
-        next_number: u64,
-        /// The last stamp of the session, in microseconds.
-        stamp: i64,
+        /// What was said of it.
+        said: Said,
     },
     /// The approval was spent and the tool called.
     Invoked {
@@ -79,10 +78,19 @@ pub enum Record {
         request: u128,
         /// The call.
         call: Arc<str>,
-        /// The next number of the session's events.
-        next_number: u64,
-        /// The last stamp of the session, in microseconds.
-        stamp: i64,
+        /// What was said of it.
+        said: Said,
+    },
+    /// A tool was called that needs no approval.
+    Called {
+        /// The session.
+        session: Arc<str>,
+        /// The call.
+        call: Arc<str>,
+        /// The tool.
+        tool: Arc<str>,
+        /// What was said of it.
+        said: Said,
     },
     /// The tool came back.
     Completed {
@@ -90,6 +98,8 @@ pub enum Record {
         session: Arc<str>,
         /// The call.
         call: Arc<str>,
+        /// What was said of it.
+        said: Said,
     },
     /// A request was asked again, with more time and another token.
     Extended {
@@ -97,12 +107,10 @@ pub enum Record {
         request: u128,
         /// The number of the event that asks now.
         event: u128,
-        /// When, in microseconds.
-        stamp: i64,
         /// How long it waits from then on.
         timeout_seconds: u64,
-        /// The next number of the session's events.
-        next_number: u64,
+        /// What was said of it, but for the event that asks.
+        said: Said,
     },
     /// The engine was started again from the records before: the numbers of every open session
     /// skipped ahead.
@@ -163,8 +171,22 @@ pub struct Asked {
     pub default_accept: bool,
     /// Whether the action cannot be taken back.
     pub irreversible: bool,
+    /// What was said before it.
+    pub said: Said,
+}
+
+/// What a session said because of a record. A crash between the record and its events must not
+/// swallow them (I18), so they are kept with it, and said again if nobody knows that they were.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The events of every record up to this one had left when this one was made.
+    pub told: u64,
     /// The next number of the session's events.
     pub next_number: u64,
+    /// The last stamp of the session, in microseconds.
+    pub stamp: i64,
+    /// The events as JSON; never one that holds a reply token.
+    pub events: Vec<Arc<str>>,
 }
 
 /// Why bytes are no record.
@@ -189,321 +211,3 @@ impl fmt::Display for Corrupt {
 }
 
 impl std::error::Error for Corrupt {}
-
-const HEAD: usize = 8;
-
-impl Record {
-    /// The record as bytes, under its number.
-    pub fn encode(&self, number: u64) -> Vec<u8> {
-        let mut out = Out(vec![0; HEAD]);
-        out.u64(number);
-        match self {
-            Record::Opened(opened) => encode_opened(opened, &mut out),
-            Record::Ended { session } => {
-                out.u8(2);
-                out.text(session);
-            }
-            Record::Asked(asked) => encode_asked(asked, &mut out),
-            Record::Resolved { request, outcome, runs, by, response, next_number, stamp } => {
-                out.u8(4);
-                out.u128(*request);
-                out.u8(*outcome as u8);
-                out.u8(u8::from(*runs));
-                out.text(by);
-                out.text(response);
-                out.u64(*next_number);
-                out.u64(*stamp as u64);
-            }
-            Record::Invoked { request, call, next_number, stamp } => {
-                out.u8(5);
-                out.u128(*request);
-                out.text(call);
-                out.u64(*next_number);
-                out.u64(*stamp as u64);
-            }
-            Record::Completed { session, call } => {
-                out.u8(6);
-                out.text(session);
-                out.text(call);
-            }
-            Record::Extended { request, event, stamp, timeout_seconds, next_number } => {
-                out.u8(8);
-                out.u128(*request);
-                out.u128(*event);
-                out.u64(*stamp as u64);
-                out.u64(*timeout_seconds);
-                out.u64(*next_number);
-            }
-            Record::Restarted { stamp } => {
-                out.u8(9);
-                out.u64(*stamp as u64);
-            }
-            Record::Ignored { by, reason } => {
-                out.u8(7);
-                out.text(by);
-                out.u8(*reason);
-            }
-        }
-        out.seal()
-    }
-
-    /// Reads one record from the start of `bytes`: its number, itself, and how long it is.
-    pub fn decode(bytes: &[u8]) -> Result<(u64, Self, usize), Corrupt> {
-        let head = bytes.first_chunk::<HEAD>().ok_or(Corrupt::Short)?;
-        let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
-        let checksum = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-        let body = bytes.get(HEAD..).and_then(|rest| rest.get(..length)).ok_or(Corrupt::Short)?;
-        if checksum_of(length as u32, body) != checksum {
-            return Err(Corrupt::Checksum);
-        }
-        let mut input = In(body);
-        let number = input.u64()?;
-        let record = decode_body(&mut input)?;
-        if !input.0.is_empty() {
-            return Err(Corrupt::Unknown);
-        }
-        Ok((number, record, HEAD + length))
-    }
-}
-
-/// The length is covered too: a changed length is a changed record.
-fn checksum_of(length: u32, body: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&length.to_le_bytes());
-    hasher.update(body);
-    hasher.finalize()
-}
-
-fn encode_opened(opened: &Opened, out: &mut Out) {
-    out.u8(1);
-    for text in [&opened.session, &opened.agent, &opened.user, &opened.producer, &opened.language] {
-        out.text(text);
-    }
-    out.u64(opened.lease_seconds);
-    out.text(&opened.event);
-    out.u64(opened.stamp as u64);
-}
-
-fn encode_asked(asked: &Asked, out: &mut Out) {
-    out.u8(3);
-    out.u128(asked.request);
-    out.text(&asked.session);
-    out.u8(u8::from(asked.confirmation));
-    for text in [&asked.tool, &asked.arguments, &asked.event] {
-        out.text(text);
-    }
-    out.u64(asked.stamp as u64);
-    out.u64(asked.timeout_seconds);
-    out.u8(u8::from(asked.default_accept));
-    out.u8(u8::from(asked.irreversible));
-    out.u64(asked.next_number);
-}
-
-fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
-    Ok(match input.u8()? {
-        1 => Record::Opened(Opened {
-            session: input.text()?,
-            agent: input.text()?,
-            user: input.text()?,
-            producer: input.text()?,
-            language: input.text()?,
-            lease_seconds: input.u64()?,
-            event: input.text()?,
-            stamp: input.u64()? as i64,
-        }),
-        2 => Record::Ended { session: input.text()? },
-        3 => Record::Asked(Asked {
-            request: input.u128()?,
-            session: input.text()?,
-            confirmation: input.flag()?,
-            tool: input.text()?,
-            arguments: input.text()?,
-            event: input.text()?,
-            stamp: input.u64()? as i64,
-            timeout_seconds: input.u64()?,
-            default_accept: input.flag()?,
-            irreversible: input.flag()?,
-            next_number: input.u64()?,
-        }),
-        4 => Record::Resolved {
-            request: input.u128()?,
-            outcome: *Outcome::ALL.get(usize::from(input.u8()?)).ok_or(Corrupt::Unknown)?,
-            runs: input.flag()?,
-            by: input.text()?,
-            response: input.text()?,
-            next_number: input.u64()?,
-            stamp: input.u64()? as i64,
-        },
-        5 => Record::Invoked {
-            request: input.u128()?,
-            call: input.text()?,
-            next_number: input.u64()?,
-            stamp: input.u64()? as i64,
-        },
-        6 => Record::Completed { session: input.text()?, call: input.text()? },
-        9 => Record::Restarted { stamp: input.u64()? as i64 },
-        7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
-        8 => Record::Extended {
-            request: input.u128()?,
-            event: input.u128()?,
-            stamp: input.u64()? as i64,
-            timeout_seconds: input.u64()?,
-            next_number: input.u64()?,
-        },
-        _ => return Err(Corrupt::Unknown),
-    })
-}
-
-struct Out(Vec<u8>);
-
-impl Out {
-    fn u8(&mut self, value: u8) {
-        self.0.push(value);
-    }
-
-    fn u64(&mut self, value: u64) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    fn u128(&mut self, value: u128) {
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
-    fn text(&mut self, text: &str) {
-        // Everything that gets here is bounded far below 4 GiB.
-        self.0.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        self.0.extend_from_slice(text.as_bytes());
-    }
-
-    fn seal(mut self) -> Vec<u8> {
-        let length = (self.0.len() - HEAD) as u32;
-        let checksum = checksum_of(length, &self.0[HEAD..]);
-        self.0[..4].copy_from_slice(&length.to_le_bytes());
-        self.0[4..HEAD].copy_from_slice(&checksum.to_le_bytes());
-        self.0
-    }
-}
-
-struct In<'a>(&'a [u8]);
-
-impl In<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Corrupt> {
-        let (head, rest) = self.0.split_first_chunk::<N>().ok_or(Corrupt::Unknown)?;
-        self.0 = rest;
-        Ok(*head)
-    }
-
-    fn u8(&mut self) -> Result<u8, Corrupt> {
-        self.take::<1>().map(|[byte]| byte)
-    }
-
-    fn flag(&mut self) -> Result<bool, Corrupt> {
-        match self.u8()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(Corrupt::Unknown),
-        }
-    }
-
-    fn u64(&mut self) -> Result<u64, Corrupt> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn u128(&mut self) -> Result<u128, Corrupt> {
-        self.take().map(u128::from_le_bytes)
-    }
-
-    fn text(&mut self) -> Result<Arc<str>, Corrupt> {
-        let length = self.take().map(u32::from_le_bytes)? as usize;
-        let (text, rest) = self.0.split_at_checked(length).ok_or(Corrupt::Unknown)?;
-        self.0 = rest;
-        std::str::from_utf8(text).map(Arc::from).map_err(|_| Corrupt::Unknown)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn samples() -> Vec<Record> {
-        let text = |text: &str| Arc::<str>::from(text);
-        vec![
-            Record::Opened(Opened {
-                session: text("sess_1"),
-                agent: text("cook"),
-                user: text("ann"),
-                producer: text("{\"agent_id\":\"cook\"}"),
-                language: text("en"),
-                lease_seconds: 120,
-                event: text("{}"),
-                stamp: -5,
-            }),
-            Record::Ended { session: text("sess_1") },
-            Record::Asked(Asked {
-                request: 7,
-                session: text("sess_1"),
-                confirmation: true,
-                tool: text("pay"),
-                arguments: text("{\"amount\":\"5\"}"),
-                event: text("{}"),
-                stamp: 9,
-                timeout_seconds: 300,
-                default_accept: false,
-                irreversible: true,
-                next_number: 4,
-            }),
-            Record::Resolved {
-                request: 7,
-                outcome: Outcome::TimedOut,
-                runs: false,
-                by: text(""),
-                response: text("67"),
-                next_number: 6,
-                stamp: 10,
-            },
-            Record::Invoked { request: 7, call: text("call_1"), next_number: 8, stamp: 11 },
-            Record::Completed { session: text("sess_1"), call: text("call_1") },
-            Record::Ignored { by: text("ann's phone"), reason: 3 },
-            Record::Restarted { stamp: 13 },
-            Record::Extended {
-                request: 7,
-                event: 8,
-                stamp: 12,
-                timeout_seconds: 600,
-                next_number: 9,
-            },
-        ]
-    }
-
-    #[test]
-    fn every_record_is_read_as_it_was_written() {
-        for (number, record) in samples().into_iter().enumerate() {
-            let bytes = record.encode(number as u64);
-            assert_eq!(Record::decode(&bytes), Ok((number as u64, record, bytes.len())));
-        }
-    }
-
-    // covers: I3
-    #[test]
-    fn a_flipped_bit_anywhere_is_noticed() {
-        for record in samples() {
-            let bytes = record.encode(1);
-            for bit in 0..bytes.len() * 8 {
-                let mut damaged = bytes.clone();
-                damaged[bit / 8] ^= 1 << (bit % 8);
-                assert!(Record::decode(&damaged).is_err(), "bit {bit} of {record:?}");
-            }
-        }
-    }
-
-    // covers: I3
-    #[test]
-    fn every_prefix_is_noticed() {
-        for record in samples() {
-            let bytes = record.encode(1);
-            for length in 0..bytes.len() {
-                assert_eq!(Record::decode(&bytes[..length]), Err(Corrupt::Short));
-            }
-        }
-    }
-}

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use crate::clock::{Boot, Now};
 use crate::draft::{Draft, Extension, payload_of};
 use crate::engine::{Engine, Timer};
-use crate::ids::{Digest, Key, Secrets, event_number, session_key};
-use crate::io::Emitted;
+use crate::ids::{Digest, Key, Secrets, session_key};
 use crate::ledger::default_answer;
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
@@ -51,7 +50,7 @@ impl<R: Rules> Engine<R> {
                 return Err((index, Corrupt::Unknown));
             }
             engine.next_record += 1;
-            engine.replay(record, now);
+            engine.replay(number, record, now);
         }
         let durable = engine.next_record - 1;
         engine.ids.skip_past(durable);
@@ -60,48 +59,62 @@ impl<R: Rules> Engine<R> {
         Ok(engine)
     }
 
-    /// What those who listen have to be told again after a restart: of each live session its start,
-    /// and everything that waits for an answer, with the ids and tokens it had (I3, D28).
-    pub fn reminders(&self) -> Vec<Emitted> {
-        let mut events = Vec::new();
-        for session in self.sessions.values() {
-            events.extend(reminder(session, &session.started));
-            let pending = session.pending.numbers().filter_map(|number| self.requests.get(&number));
-            events.extend(pending.filter_map(|request| reminder(session, request.event.as_ref()?)));
-        }
-        events
-    }
-
-    fn replay(&mut self, record: Record, now: Now) {
-        match record {
-            Record::Opened(opened) => self.replay_opened(opened, now),
-            Record::Ended { session } => {
+    fn replay(&mut self, record: u64, what: Record, now: Now) {
+        match what {
+            Record::Opened(opened) => self.replay_opened(record, opened, now),
+            Record::Ended { session, said } => {
                 if let Some(key) = key_of(&session) {
+                    self.replay_said(key, record, None, said);
                     self.forget_session(key, now);
                 }
             }
-            Record::Asked(asked) => self.replay_asked(asked, now),
-            Record::Resolved { request, outcome, runs, response, next_number, stamp, .. } => {
+            Record::Asked(asked) => self.replay_asked(record, asked, now),
+            Record::Resolved { request, outcome, runs, response, said, .. } => {
                 if R::RECOVERS_RESOLUTIONS {
                     self.replay_resolved(request, outcome, runs, response);
                 }
-                self.replay_place(request, next_number, stamp);
+                self.replay_said(self.session_of(request), record, Some(request), said);
             }
-            Record::Invoked { request, call, next_number, stamp } => {
+            Record::Invoked { request, call, said } => {
                 self.replay_invoked(request, &call);
-                self.replay_place(request, next_number, stamp);
+                self.replay_said(self.session_of(request), record, None, said);
             }
-            Record::Completed { session, call } => self.replay_completed(&session, &call),
-            Record::Extended { request, event, stamp, timeout_seconds, next_number } => {
-                self.replay_extended(request, event, stamp, timeout_seconds, next_number, now);
-                self.replay_place(request, next_number, stamp);
+            Record::Called { session, call, tool, said } => {
+                let Some(key) = key_of(&session) else { return };
+                self.replay_called(key, &call, tool);
+                self.replay_said(key, record, None, said);
+            }
+            Record::Completed { session, call, said } => {
+                let Some(key) = key_of(&session) else { return };
+                self.replay_completed(key, &call);
+                self.replay_said(key, record, None, said);
+            }
+            Record::Extended { request, event, timeout_seconds, said } => {
+                let (stamp, number) = (said.stamp, said.next_number.saturating_sub(1));
+                self.replay_said(self.session_of(request), record, Some(request), said);
+                self.replay_extended(request, (event, number), stamp, timeout_seconds, now);
+                self.replay_question(request, record);
             }
             Record::Restarted { stamp } => self.go_on_after(stamp),
             Record::Ignored { .. } => {}
         }
     }
 
-    fn replay_opened(&mut self, opened: Opened, now: Now) {
+    /// The session of a request; 0, which is none's, if there is no such request.
+    fn session_of(&self, request: u128) -> Key {
+        self.requests.get(&request).map_or(0, |request| request.session)
+    }
+
+    /// The event that asks, which its record does not hold as it was sent.
+    fn replay_question(&mut self, number: u128, record: u64) {
+        let Some(request) = self.requests.get(&number) else { return };
+        let (key, json) = (request.session, request.event.clone());
+        if let Some(json) = json {
+            self.replay_event(key, record, (Some(number), true), json);
+        }
+    }
+
+    fn replay_opened(&mut self, record: u64, opened: Opened, now: Now) {
         let Ok(public) = SessionId::parse(&opened.session) else { return };
         let Some(id) = session_key(&public) else { return };
         let agent = Principal { name: opened.agent, role: Role::Agent, user: opened.user.clone() };
@@ -110,10 +123,11 @@ impl<R: Rules> Engine<R> {
         let stamp = stamp_of(opened.stamp, now);
         let texts = (opened.producer, language);
         let session = Session::new((public, agent), texts, opened.lease_seconds, stamp, now);
-        self.sessions.insert(id, Session { next_number: 1, started: opened.event, ..session });
+        self.sessions.insert(id, Session { next_number: 1, recovered: true, ..session });
+        self.replay_event(id, record, (None, false), opened.event);
     }
 
-    fn replay_asked(&mut self, asked: Asked, now: Now) {
+    fn replay_asked(&mut self, record: u64, asked: Asked, now: Now) {
         let Some(id) = key_of(&asked.session) else { return };
         let kind = if asked.confirmation {
             EventKind::AwaitingConfirmation
@@ -131,9 +145,10 @@ impl<R: Rules> Engine<R> {
         } else {
             Digest::of("", &asked.event)
         };
+        // What was said before it comes before it.
+        let number = asked.said.next_number.saturating_sub(1);
+        self.replay_said(id, record, None, asked.said);
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.next_number = asked.next_number;
-        session.last_stamp = stamp;
         session.state = state::AWAITING_INPUT.into();
         session.pending.insert(asked.request, digest);
         session.asked.push(asked.request);
@@ -144,7 +159,7 @@ impl<R: Rules> Engine<R> {
             extension: None,
             enters: None,
         };
-        let json = draft.json(asked.request, asked.next_number - 1, stamp, session);
+        let json = draft.json(asked.request, number, stamp, session);
         let (action, answer) = words_of(&json);
         let left = if R::KEEPS_DEADLINES {
             left_micros(asked.stamp, asked.timeout_seconds, now)
@@ -176,15 +191,15 @@ impl<R: Rules> Engine<R> {
         };
         self.waiting += 1;
         self.requests.insert(request);
+        self.replay_question(asked.request, record);
     }
 
     fn replay_extended(
         &mut self,
         number: u128,
-        event: u128,
+        (event, place): (u128, u64),
         stamp: i64,
         timeout_seconds: u64,
-        next_number: u64,
         now: Now,
     ) {
         let token = self.ids.token_bits(event);
@@ -201,7 +216,7 @@ impl<R: Rules> Engine<R> {
         let mut draft = Draft::new(request.kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
         request.stamp = stamp_of(stamp, now);
-        request.event = Some(draft.json(event, next_number - 1, request.stamp, session).into());
+        request.event = Some(draft.json(event, place, request.stamp, session).into());
         request.event_number = event;
         request.timeout_seconds = timeout_seconds;
         request.deadline = Boot(now.boot.0 + left_micros(stamp, timeout_seconds, now));
@@ -227,8 +242,14 @@ impl<R: Rules> Engine<R> {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Invoked;
         let (id, tool) = (request.session, request.tool.clone());
+        if let Ok(parsed) = ToolCallId::parse(call) {
+            self.calls.insert((id, parsed), number);
+        }
+        self.replay_called(id, call, tool);
+    }
+
+    fn replay_called(&mut self, id: Key, call: &str, tool: Arc<str>) {
         let Ok(call) = ToolCallId::parse(call) else { return };
-        self.calls.insert((id, call), number);
         if let Some(session) = self.sessions.get_mut(&id).filter(|_| R::RECOVERS_CALLS) {
             session.used_calls.insert(call);
             session.tools.insert(call, tool);
@@ -238,23 +259,14 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    fn replay_completed(&mut self, session: &str, call: &str) {
-        let (Some(id), Ok(call)) = (key_of(session), ToolCallId::parse(call)) else { return };
+    fn replay_completed(&mut self, id: Key, call: &str) {
+        let Ok(call) = ToolCallId::parse(call) else { return };
         if let Some(session) = self.sessions.get_mut(&id) {
             session.tools.remove(&call);
         }
         let request = self.calls.remove(&(id, call));
         if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
             request.status = Status::Completed;
-        }
-    }
-
-    fn replay_place(&mut self, request: u128, next_number: u64, stamp: i64) {
-        let Some(id) = self.requests.get(&request).map(|request| request.session) else { return };
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.next_number = session.next_number.max(next_number);
-            session.last_stamp =
-                Timestamp::from_millis(stamp.div_euclid(1000)).unwrap_or(session.last_stamp);
         }
     }
 
@@ -282,6 +294,7 @@ impl<R: Rules> Engine<R> {
             let needs = self.append(&Record::Restarted { stamp });
             self.lanes.hold_until(needs);
         }
+        self.say_again();
         // What ended with its session before the crash could be written down ends now (I13).
         let open = self.sessions.values().flat_map(|session| session.pending.numbers());
         let over = self.ended.values().flatten();
@@ -300,23 +313,6 @@ impl<R: Rules> Engine<R> {
             }
         }
     }
-}
-
-/// An event of a session, to be said once more.
-fn reminder(session: &Session, json: &Arc<str>) -> Option<Emitted> {
-    let event = Event::parse(json.as_bytes()).ok()?;
-    let envelope = event.envelope();
-    Some(Emitted {
-        session: session.id,
-        user: session.user.clone(),
-        number: envelope.sequence_number?.get(),
-        event: event_number(&envelope.event_id)?,
-        kind: event.kind(),
-        urgency: event.urgency(),
-        about: None,
-        resolves_event: None,
-        json: json.clone(),
-    })
 }
 
 fn key_of(session: &str) -> Option<Key> {

@@ -31,6 +31,8 @@ pub trait Rules: 'static {
     const NOTHING_AFTER_THE_END: bool = true;
     /// I18: every resolution is shown.
     const SHOWS_RESOLUTIONS: bool = true;
+    /// I18: what may not have been heard before a restart is said again.
+    const SAYS_AGAIN: bool = true;
     /// I3: what was pending before a restart is pending after it.
     const RECOVERS_PENDING: bool = true;
     /// I3: what was resolved before a restart stays resolved.
@@ -57,6 +59,8 @@ pub trait Rules: 'static {
     const CHECKS_REPLY_SUPPORT: bool = true;
     /// I19: after a restart numbers go on behind those that may have been used.
     const SKIPS_NUMBERS: bool = true;
+    /// I23: nothing new begins once the hub is about to stop.
+    const DRAINS: bool = true;
     /// I25: every request has a token of its own.
     const TOKENS_ARE_FRESH: bool = true;
     /// I27: every wait has an end.

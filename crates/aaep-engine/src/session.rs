@@ -5,6 +5,7 @@ use aaep_types::{EventKind, OutputId, Payload, SessionId, Timestamp, ToolCallId,
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crate::before::Before;
 use crate::clock::{Boot, Now};
 use crate::ids::Digest;
 use crate::limits::Limits;
@@ -91,8 +92,10 @@ pub(crate) struct Session {
     pub(crate) lease_seconds: u64,
     pub(crate) lease_until: Boot,
     pub(crate) prompts: VecDeque<Boot>,
-    /// What a newcomer is told first (decision D28).
-    pub(crate) started: Arc<str>,
+    /// Whether it began before a restart.
+    pub(crate) recovered: bool,
+    /// What it said before a restart, until somebody takes it.
+    pub(crate) before: Vec<Before>,
 }
 
 impl Session {
@@ -121,7 +124,8 @@ impl Session {
             lease_seconds,
             lease_until: now.boot.after_seconds(lease_seconds),
             prompts: VecDeque::new(),
-            started: "".into(),
+            recovered: false,
+            before: Vec::new(),
         }
     }
 
@@ -267,16 +271,18 @@ impl Session {
     }
 
     fn admits_output(&self, output: &OutputStreaming<'_>, limits: &Limits) -> Result<(), Refusal> {
-        let written = self.outputs.get(&output.output_id).copied().unwrap_or_default();
+        let known = self.outputs.get(&output.output_id);
+        let written = known.copied().unwrap_or_default();
         if written.complete {
             return Err(Refusal::order(rule::T18, "This output is complete; begin another one."));
         }
-        if output.position.get() != written.position {
+        // Text leaves no record: after a restart nobody knows how far an output was.
+        let anywhere = known.is_none() && self.recovered;
+        if output.position.get() != written.position && !anywhere {
             let text = format!("Go on at position {}, in Unicode scalar values.", written.position);
             return Err(Refusal::order(rule::T17, text));
         }
-        let new = !self.outputs.contains_key(&output.output_id);
-        if new
+        if known.is_none()
             && self.outputs.values().filter(|written| !written.complete).count()
                 >= limits.open_outputs
         {
@@ -303,7 +309,7 @@ impl Session {
             }
             Payload::OutputStreaming(output) => {
                 let written = self.outputs.entry(output.output_id).or_default();
-                written.position += output.chunk.length();
+                written.position = output.position.get() + output.chunk.length();
                 written.complete = output.complete;
             }
             _ => {}

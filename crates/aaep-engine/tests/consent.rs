@@ -423,7 +423,7 @@ fn no_number_is_used_twice_however_often_the_engine_restarts() {
         world.restart(ClockTrust::Trusted);
         world.emit(session, EventKind::ProgressUpdated, progress).unwrap();
     }
-    let numbers: Vec<u64> = world.events.iter().map(|event| event.number).collect();
+    let numbers: Vec<u64> = world.heard().iter().map(|event| event.number).collect();
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
 }
 
@@ -517,7 +517,120 @@ fn stamps_go_on_after_a_restart_even_if_the_clock_is_set_back_later() {
     world.restart(ClockTrust::Trusted);
     world.now.wall = aaep_types::Timestamp::from_millis(world::START).unwrap();
     world.emit(session, EventKind::ProgressUpdated, progress).unwrap();
-    let stamps: Vec<&str> =
-        world.events.iter().filter_map(|event| event.json.split("\"timestamp\":").nth(1)).collect();
+    let stamps: Vec<&str> = world
+        .heard()
+        .iter()
+        .filter_map(|event| event.json.split("\"timestamp\":").nth(1))
+        .collect();
     assert!(stamps.is_sorted_by_key(|stamp| &stamp[..26]), "{stamps:#?}");
+}
+
+/// Restarts from the first records, as if nothing after them had become durable, and as if none of
+/// the events of the last ones had left.
+fn crash_after_records(world: &mut World, kept: usize) -> Vec<String> {
+    world.records.truncate(kept);
+    let heard = world.events.len();
+    world.restart(ClockTrust::Trusted);
+    world.events[heard..].iter().map(|event| event.json.to_string()).collect()
+}
+
+// covers: I18, I2
+#[test]
+fn an_outcome_that_a_crash_swallowed_is_said_again_as_it_would_have_been() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let before = world.events.len();
+    world.reply(request, "accept");
+    let outcome = world.events[before].json.to_string();
+    let records = world.records.len();
+    let again = crash_after_records(&mut world, records);
+    assert!(again.contains(&outcome), "{again:#?}");
+    assert_eq!(world.engine.status(request).map(|s| s != Status::Pending), Some(true));
+}
+
+// covers: I18
+#[test]
+fn what_was_surely_heard_is_not_said_again() {
+    let mut world = World::new();
+    let session = world.open();
+    let first = world.ask(session, PAY);
+    world.reply(first, "reject");
+    let outcome = world.events.last().unwrap().json.to_string();
+    world.ask(session, "{}");
+    let records = world.records.len();
+    let again = crash_after_records(&mut world, records);
+    assert!(!again.contains(&outcome), "{again:#?}");
+    assert!(again.last().unwrap().contains("\"reply_token\":\"rpl_"), "{again:#?}");
+}
+
+// covers: I5, I11
+#[test]
+fn the_end_of_a_session_that_a_crash_swallowed_is_said_again() {
+    let mut world = World::new();
+    let session = world.open();
+    let look = r#"{"tool":"look","summary_normal":"Looking."}"#;
+    world.emit(session, EventKind::ToolInvoked, look).unwrap();
+    let before = world.events.len();
+    let done = r#"{"summary_normal":"Done."}"#;
+    world.emit(session, EventKind::SessionCompleted, done).unwrap();
+    let last: Vec<String> =
+        world.events[before..].iter().map(|event| event.json.to_string()).collect();
+    assert!(last[0].contains("\"status\":\"timeout\""), "{last:#?}");
+    let records = world.records.len();
+    let again = crash_after_records(&mut world, records);
+    assert!(again.ends_with(&last), "{again:#?}");
+    assert_eq!(world.engine.open_sessions(), 0);
+}
+
+// covers: T15, I11
+#[test]
+fn a_call_that_was_open_at_a_crash_can_still_be_completed() {
+    let mut world = World::new();
+    let session = world.open();
+    let look = r#"{"tool":"look","summary_normal":"Looking."}"#;
+    world.emit(session, EventKind::ToolInvoked, look).unwrap();
+    world.restart(ClockTrust::Trusted);
+    let seen = r#"{"tool":"look","status":"success","summary_normal":"Seen."}"#;
+    world.emit(session, EventKind::ToolCompleted, seen).unwrap();
+}
+
+// covers: D6, I25
+#[test]
+fn no_record_holds_a_reply_token() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let token = world.last_token();
+    world.more_time(&token, 600);
+    let other = world.last_token();
+    assert_ne!(token, other);
+    let latest = other.clone();
+    let (ann, phone) = (world.ann.clone(), world.phone);
+    world.reply_as(&ann, phone, &latest, "accept");
+    assert_eq!(world.decided(request), Some((Outcome::Accepted, true)));
+    let journal = world.records.concat();
+    for token in [token, other] {
+        let bits = &token.as_bytes()["rpl_".len()..];
+        assert!(!journal.windows(bits.len()).any(|window| window == bits));
+    }
+}
+
+// covers: I23
+#[test]
+fn a_drain_takes_nothing_new_and_loses_no_answer() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.handle(Input::Drain).unwrap();
+    let more = r#","timeout_seconds":60,"default_decision":"reject","irreversible":true"#;
+    let refused = world.try_ask(session, "{}", more).unwrap_err();
+    assert_eq!(refused.blame, Blame::Unavailable);
+    // The same question as before is still the one that waits.
+    assert!(matches!(world.try_ask(session, PAY, more), Ok(Answer::Waiting { again: true, .. })));
+    world.reply(request, "accept");
+    assert_eq!(world.decided(request), Some((Outcome::Accepted, true)));
+    world.restart(ClockTrust::Trusted);
+    world.invoke(request, None).unwrap();
+    assert_eq!(world.granted(request), 1);
 }

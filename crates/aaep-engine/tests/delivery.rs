@@ -55,6 +55,13 @@ impl Hall {
         self.drain();
     }
 
+    /// After a restart: what was said before, as the engine remembers it.
+    fn remind(&mut self) {
+        for event in self.world.engine.reminders() {
+            self.delivery.offer(&event, self.world.now.boot).unwrap();
+        }
+    }
+
     /// Hands over what the engine has said since.
     fn drain(&mut self) {
         let now = self.world.now.boot;
@@ -145,15 +152,13 @@ fn after_a_restart_what_waits_is_told_again_with_its_id_and_token() {
     let session = hall.world.open();
     let request = hall.world.ask(session, "{}");
     let asked = hall.world.events.last().unwrap().json.clone();
-    hall.world.restart(ClockTrust::Trusted);
     hall.offered = hall.world.events.len();
-    let now = hall.world.now.boot;
-    for event in hall.world.engine.reminders() {
-        hall.delivery.offer(&event, now).unwrap();
-    }
+    hall.world.restart(ClockTrust::Trusted);
+    hall.remind();
+    hall.drain();
     hall.listen(1, &ann, "{}");
-    assert_eq!(hall.kinds(1), [SessionStarted, AwaitingConfirmation]);
-    assert_eq!(hall.heard[1].json, *asked);
+    assert_eq!(hall.kinds(1), [SessionStarted, StateChanged, AwaitingConfirmation]);
+    assert_eq!(hall.heard[2].json, *asked);
     hall.world.reply(request, "accept");
     assert_eq!(hall.world.decided(request), Some((Outcome::Accepted, true)));
 }

@@ -243,3 +243,18 @@ fn without_a_journal_there_is_no_new_consent() {
     world.reply(request, "accept");
     assert_eq!(world.decided(request), Some((Outcome::Accepted, true)));
 }
+
+// covers: T17
+#[test]
+fn after_a_restart_an_output_goes_on_where_its_agent_was() {
+    let mut world = World::new();
+    let session = world.open();
+    let write =
+        |position: u64| format!(r#"{{"chunk":"word ","position":{position},"complete":false}}"#);
+    world.emit(session, EventKind::OutputStreaming, &write(0)).unwrap();
+    world.restart(ClockTrust::Trusted);
+    world.emit(session, EventKind::OutputStreaming, &write(5)).unwrap();
+    let refused = world.emit(session, EventKind::OutputStreaming, &write(5)).unwrap_err();
+    assert_eq!(refused.rule.id, "T17");
+    world.emit(session, EventKind::OutputStreaming, &write(10)).unwrap();
+}

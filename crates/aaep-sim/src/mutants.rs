@@ -83,6 +83,7 @@ mutants! {
     OnceIsForEver, "I16", "lets those answer who gave it up": CHECKS_REPLY_SUPPORT;
     ModifiedIsYes, "I17", "takes a yes to something else for a yes": MODIFIED_IS_NO;
     KeepsQuiet, "I18", "does not show what became of a request": SHOWS_RESOLUTIONS;
+    SwallowsAtCrash, "I18", "does not say again what a crash swallowed": SAYS_AGAIN;
     StampsGoBack, "I19", "lets stamps go back": STAMPS_NEVER_DECREASE;
     NumbersAgain, "I19", "uses numbers again after a restart": SKIPS_NUMBERS;
     OneToken, "I25", "gives every request the same token": TOKENS_ARE_FRESH;

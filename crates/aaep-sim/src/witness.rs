@@ -5,6 +5,7 @@
 use aaep_conformance::stream::{Checker, Finding, Options, Weight};
 use aaep_engine::Emitted;
 use aaep_types::EventKind;
+use std::collections::BTreeSet;
 
 use crate::oracle::Oracle;
 use crate::random::Random;
@@ -14,6 +15,7 @@ pub(crate) struct Witness {
     found: Vec<Finding>,
     line: u64,
     lossy: bool,
+    lost: BTreeSet<u128>,
     last: Option<std::sync::Arc<str>>,
     /// The stamps of events between two records are not durable: after a restart under a clock that
     /// was set back they may go back once.
@@ -28,6 +30,7 @@ impl Witness {
             found: Vec::new(),
             line: 0,
             lossy: random.one_in(2),
+            lost: BTreeSet::new(),
             last: None,
             clock_may_step_back: false,
             clock_was_set: false,
@@ -36,10 +39,15 @@ impl Witness {
 
     pub(crate) fn hear(&mut self, event: &Emitted, random: &mut Random, oracle: &mut Oracle) {
         let copies = match random.below(16) {
+            // What was lost stays lost: transports keep the order, so it cannot come later.
+            _ if self.lost.contains(&event.event) => 0,
             0 if self.lossy && event.kind != Some(EventKind::SessionStarted) => 0,
             1 if self.lossy => 2,
             _ => 1,
         };
+        if copies == 0 {
+            self.lost.insert(event.event);
+        }
         for _ in 0..copies {
             self.judge(&event.json, oracle);
         }

@@ -10,7 +10,7 @@ use crate::journal::{Entry, Fault, Journal};
 pub fn batch(numbers: impl IntoIterator<Item = u64>) -> Vec<Entry> {
     let entry = |number: u64| {
         let session = format!("sess_{number}").into();
-        Entry { number, bytes: Record::Ended { session }.encode(number) }
+        Entry { number, bytes: Record::Ended { session, said: Default::default() }.encode(number) }
     };
     numbers.into_iter().map(entry).collect()
 }

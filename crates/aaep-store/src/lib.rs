@@ -18,7 +18,7 @@
 //! use aaep_store::{Entry, Journal, Memory};
 //!
 //! let mut journal = Memory::default();
-//! let record = Record::Ended { session: "sess_1".into() };
+//! let record = Record::Ended { session: "sess_1".into(), said: Default::default() };
 //! journal.append(&[Entry { number: 1, bytes: record.encode(1) }])?;
 //! assert_eq!(journal.read()?, [record.encode(1)]);
 //! # Ok::<(), aaep_store::Fault>(())

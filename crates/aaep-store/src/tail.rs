@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     fn file(numbers: &[u64]) -> Vec<u8> {
-        let record = Record::Ended { session: "sess_1".into() };
+        let record = Record::Ended { session: "sess_1".into(), said: Default::default() };
         numbers.iter().flat_map(|number| record.encode(*number)).collect()
     }
 

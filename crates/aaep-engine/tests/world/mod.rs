@@ -74,6 +74,18 @@ impl World {
         }
     }
 
+    /// Every event that came out, once: after a restart some come again as they were.
+    pub fn heard(&self) -> Vec<&Emitted> {
+        let mut heard: Vec<&Emitted> = Vec::new();
+        for event in &self.events {
+            match heard.iter().find(|known| known.event == event.event) {
+                Some(known) => assert_eq!(known.json, event.json),
+                None => heard.push(event),
+            }
+        }
+        heard
+    }
+
     /// Lets time pass, on both clocks, stopping at every deadline.
     pub fn pass(&mut self, seconds: u64) {
         let end = self.now.boot.after_seconds(seconds);

@@ -19,6 +19,11 @@ fn bits(id: &str) -> Option<u128> {
 impl Oracle {
     pub(crate) fn event(&mut self, event: &Emitted) {
         self.events += 1;
+        // After a crash nobody knows what was heard: the same event may come again, as it was.
+        if let Some(before) = self.heard.insert(event.event, event.json.clone()) {
+            let same = before == event.json;
+            return self.demand(same, "I19", || "an event id was used for another event".into());
+        }
         self.order(event);
         match event.kind {
             Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {

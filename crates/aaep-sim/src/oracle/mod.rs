@@ -10,6 +10,7 @@ mod replies;
 mod restart;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use aaep_engine::Outcome;
 use aaep_types::{SessionId, ToolCallId};
@@ -60,6 +61,8 @@ pub(crate) struct Oracle {
     /// Which event a token was first seen in.
     pub(crate) tokens: BTreeMap<u128, u128>,
     pub(crate) calls: BTreeMap<ToolCallId, Call>,
+    /// Every event that came out.
+    heard: BTreeMap<u128, Arc<str>>,
     /// For each message its record, and whether it was answered.
     messages: BTreeMap<u64, (u64, bool)>,
     pub(crate) listeners: Vec<Listener>,
@@ -72,6 +75,8 @@ pub(crate) struct Oracle {
     pub(crate) now: u64,
     pub(crate) journal_down: bool,
     restarted_at: Option<u64>,
+    /// The record of the last restart; until it is durable, nothing is said.
+    restart_record: u64,
     cause: Option<Cause>,
     /// A sign of life; it counts once everything that was due before it is done.
     alive: Option<SessionId>,
@@ -160,6 +165,9 @@ impl Oracle {
     /// I18: what is durable is shown as soon as the outputs are drained.
     fn check_shown(&mut self) {
         let durable = self.told_durable;
+        if durable < self.restart_record {
+            return;
+        }
         let hidden = self.requests.values().any(|request| {
             request.announced
                 && !request.shown
@@ -180,6 +188,11 @@ impl Oracle {
                 && self.sessions.get(&request.session).is_some_and(|s| !s.told_end)
         });
         self.demand(!unshown, "I18", || "a restart swallowed a resolution".into());
+        let untold = |call: &Call| call.completed_on.is_some() && !call.completed;
+        let untold = self.calls.values().any(untold);
+        self.demand(!untold, "I11", || "nobody was told how a call ended".into());
+        let endless = self.sessions.values().any(|s| s.ended.is_some() && !s.told_end);
+        self.demand(!endless, "I5", || "nobody was told that a session ended".into());
         let unanswered = self.messages.values().any(|(_, noted)| !noted);
         self.demand(!unanswered, "I6", || "a reply was never answered".into());
     }

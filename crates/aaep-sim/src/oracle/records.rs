@@ -20,7 +20,7 @@ impl Oracle {
                     session.opened = number;
                 }
             }
-            Record::Ended { session } => self.ended(session, number),
+            Record::Ended { session, .. } => self.ended(session, number),
             Record::Asked(asked) => self.asked(asked.request, number),
             Record::Resolved { request, outcome, runs, .. } => {
                 let resolved = Resolved { outcome: *outcome, runs: *runs, record: number };
@@ -33,6 +33,7 @@ impl Oracle {
                     call.completed_on = Some(number);
                 }
             }
+            Record::Restarted { .. } => self.restart_record = number,
             _ => {}
         }
     }

@@ -11,6 +11,7 @@ impl Oracle {
         self.last_record = kept;
         self.durable = kept;
         self.told_durable = kept;
+        self.restart_record = 0;
         self.journal_down = false;
         self.alive = None;
         self.forget_messages();
@@ -26,8 +27,6 @@ impl Oracle {
             session.ended = session.ended.filter(|record| *record <= kept);
             session.touched = now;
             session.stamps_forgotten = !trusted;
-            // Whoever comes back is told the start again (decision D28).
-            session.told_start = true;
         }
         for request in self.requests.values_mut() {
             if request.asked > kept {
@@ -36,13 +35,10 @@ impl Oracle {
             request.resolved = request.resolved.filter(|resolved| resolved.record <= kept);
             request.invoked = request.invoked.filter(|record| *record <= kept);
             request.heard_in_this_boot = false;
-            // Gap: an outcome whose record survived and whose event did not is not told again yet.
-            request.shown |= request.resolved.is_some();
         }
         self.calls.retain(|_, call| call.record <= kept);
         for call in self.calls.values_mut() {
-            // The same gap: what is on record counts as told.
-            call.completed |= call.completed_on.is_some_and(|record| record <= kept);
+            call.completed_on = call.completed_on.filter(|record| *record <= kept);
         }
         self.restarted_at = Some(now);
     }

@@ -1,0 +1,351 @@
+//! Records as bytes: `length (4) · checksum (4) · number (8) · kind (1) · fields`, little-endian,
+//! texts with their length before them.
+
+use std::sync::Arc;
+
+use crate::record::{Asked, Corrupt, Opened, Outcome, Record, Said};
+
+const HEAD: usize = 8;
+
+impl Record {
+    /// The record as bytes, under its number.
+    pub fn encode(&self, number: u64) -> Vec<u8> {
+        let mut out = Out(vec![0; HEAD]);
+        out.u64(number);
+        match self {
+            Record::Opened(opened) => encode_opened(opened, &mut out),
+            Record::Ended { session, said } => {
+                out.u8(2);
+                out.text(session);
+                out.said(said);
+            }
+            Record::Asked(asked) => encode_asked(asked, &mut out),
+            Record::Resolved { request, outcome, runs, by, response, said } => {
+                out.u8(4);
+                out.u128(*request);
+                out.u8(*outcome as u8);
+                out.u8(u8::from(*runs));
+                out.text(by);
+                out.text(response);
+                out.said(said);
+            }
+            Record::Invoked { request, call, said } => {
+                out.u8(5);
+                out.u128(*request);
+                out.text(call);
+                out.said(said);
+            }
+            Record::Called { session, call, tool, said } => {
+                out.u8(10);
+                out.text(session);
+                out.text(call);
+                out.text(tool);
+                out.said(said);
+            }
+            Record::Completed { session, call, said } => {
+                out.u8(6);
+                out.text(session);
+                out.text(call);
+                out.said(said);
+            }
+            Record::Extended { request, event, timeout_seconds, said } => {
+                out.u8(8);
+                out.u128(*request);
+                out.u128(*event);
+                out.u64(*timeout_seconds);
+                out.said(said);
+            }
+            Record::Restarted { stamp } => {
+                out.u8(9);
+                out.u64(*stamp as u64);
+            }
+            Record::Ignored { by, reason } => {
+                out.u8(7);
+                out.text(by);
+                out.u8(*reason);
+            }
+        }
+        out.seal()
+    }
+
+    /// Reads one record from the start of `bytes`: its number, itself, and how long it is.
+    pub fn decode(bytes: &[u8]) -> Result<(u64, Self, usize), Corrupt> {
+        let head = bytes.first_chunk::<HEAD>().ok_or(Corrupt::Short)?;
+        let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        let checksum = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+        let body = bytes.get(HEAD..).and_then(|rest| rest.get(..length)).ok_or(Corrupt::Short)?;
+        if checksum_of(length as u32, body) != checksum {
+            return Err(Corrupt::Checksum);
+        }
+        let mut input = In(body);
+        let number = input.u64()?;
+        let record = decode_body(&mut input)?;
+        if !input.0.is_empty() {
+            return Err(Corrupt::Unknown);
+        }
+        Ok((number, record, HEAD + length))
+    }
+}
+
+/// The length is covered too: a changed length is a changed record.
+fn checksum_of(length: u32, body: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&length.to_le_bytes());
+    hasher.update(body);
+    hasher.finalize()
+}
+
+fn encode_opened(opened: &Opened, out: &mut Out) {
+    out.u8(1);
+    for text in [&opened.session, &opened.agent, &opened.user, &opened.producer, &opened.language] {
+        out.text(text);
+    }
+    out.u64(opened.lease_seconds);
+    out.text(&opened.event);
+    out.u64(opened.stamp as u64);
+}
+
+fn encode_asked(asked: &Asked, out: &mut Out) {
+    out.u8(3);
+    out.u128(asked.request);
+    out.text(&asked.session);
+    out.u8(u8::from(asked.confirmation));
+    for text in [&asked.tool, &asked.arguments, &asked.event] {
+        out.text(text);
+    }
+    out.u64(asked.stamp as u64);
+    out.u64(asked.timeout_seconds);
+    out.u8(u8::from(asked.default_accept));
+    out.u8(u8::from(asked.irreversible));
+    out.said(&asked.said);
+}
+
+fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
+    Ok(match input.u8()? {
+        1 => Record::Opened(Opened {
+            session: input.text()?,
+            agent: input.text()?,
+            user: input.text()?,
+            producer: input.text()?,
+            language: input.text()?,
+            lease_seconds: input.u64()?,
+            event: input.text()?,
+            stamp: input.u64()? as i64,
+        }),
+        2 => Record::Ended { session: input.text()?, said: input.said()? },
+        3 => Record::Asked(Asked {
+            request: input.u128()?,
+            session: input.text()?,
+            confirmation: input.flag()?,
+            tool: input.text()?,
+            arguments: input.text()?,
+            event: input.text()?,
+            stamp: input.u64()? as i64,
+            timeout_seconds: input.u64()?,
+            default_accept: input.flag()?,
+            irreversible: input.flag()?,
+            said: input.said()?,
+        }),
+        4 => Record::Resolved {
+            request: input.u128()?,
+            outcome: *Outcome::ALL.get(usize::from(input.u8()?)).ok_or(Corrupt::Unknown)?,
+            runs: input.flag()?,
+            by: input.text()?,
+            response: input.text()?,
+            said: input.said()?,
+        },
+        5 => Record::Invoked { request: input.u128()?, call: input.text()?, said: input.said()? },
+        6 => Record::Completed { session: input.text()?, call: input.text()?, said: input.said()? },
+        9 => Record::Restarted { stamp: input.u64()? as i64 },
+        7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
+        8 => Record::Extended {
+            request: input.u128()?,
+            event: input.u128()?,
+            timeout_seconds: input.u64()?,
+            said: input.said()?,
+        },
+        10 => Record::Called {
+            session: input.text()?,
+            call: input.text()?,
+            tool: input.text()?,
+            said: input.said()?,
+        },
+        _ => return Err(Corrupt::Unknown),
+    })
+}
+
+struct Out(Vec<u8>);
+
+impl Out {
+    fn u8(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn u128(&mut self, value: u128) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        // Everything that gets here is bounded far below 4 GiB.
+        self.0.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    fn said(&mut self, said: &Said) {
+        self.u64(said.told);
+        self.u64(said.next_number);
+        self.u64(said.stamp as u64);
+        // A record makes a handful of events; the end of a session a few hundred.
+        self.0.extend_from_slice(&(said.events.len() as u32).to_le_bytes());
+        said.events.iter().for_each(|event| self.text(event));
+    }
+
+    fn seal(mut self) -> Vec<u8> {
+        let length = (self.0.len() - HEAD) as u32;
+        let checksum = checksum_of(length, &self.0[HEAD..]);
+        self.0[..4].copy_from_slice(&length.to_le_bytes());
+        self.0[4..HEAD].copy_from_slice(&checksum.to_le_bytes());
+        self.0
+    }
+}
+
+struct In<'a>(&'a [u8]);
+
+impl In<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Corrupt> {
+        let (head, rest) = self.0.split_first_chunk::<N>().ok_or(Corrupt::Unknown)?;
+        self.0 = rest;
+        Ok(*head)
+    }
+
+    fn u8(&mut self) -> Result<u8, Corrupt> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    fn flag(&mut self) -> Result<bool, Corrupt> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Corrupt::Unknown),
+        }
+    }
+
+    fn u64(&mut self) -> Result<u64, Corrupt> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn u128(&mut self) -> Result<u128, Corrupt> {
+        self.take().map(u128::from_le_bytes)
+    }
+
+    fn text(&mut self) -> Result<Arc<str>, Corrupt> {
+        let length = self.take().map(u32::from_le_bytes)? as usize;
+        let (text, rest) = self.0.split_at_checked(length).ok_or(Corrupt::Unknown)?;
+        self.0 = rest;
+        std::str::from_utf8(text).map(Arc::from).map_err(|_| Corrupt::Unknown)
+    }
+
+    fn said(&mut self) -> Result<Said, Corrupt> {
+        let (told, next_number, stamp) = (self.u64()?, self.u64()?, self.u64()? as i64);
+        let count = self.take().map(u32::from_le_bytes)?;
+        // The count is believed only as far as there are texts.
+        let events = (0..count).map(|_| self.text()).collect::<Result<_, _>>()?;
+        Ok(Said { told, next_number, stamp, events })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Record> {
+        let text = |text: &str| Arc::<str>::from(text);
+        let said = || Said {
+            told: 3,
+            next_number: 6,
+            stamp: -10,
+            events: vec![text("{}"), text("{\"a\":1}")],
+        };
+        vec![
+            Record::Opened(Opened {
+                session: text("sess_1"),
+                agent: text("cook"),
+                user: text("ann"),
+                producer: text("{\"agent_id\":\"cook\"}"),
+                language: text("en"),
+                lease_seconds: 120,
+                event: text("{}"),
+                stamp: -5,
+            }),
+            Record::Ended { session: text("sess_1"), said: Said::default() },
+            Record::Asked(Asked {
+                request: 7,
+                session: text("sess_1"),
+                confirmation: true,
+                tool: text("pay"),
+                arguments: text("{\"amount\":\"5\"}"),
+                event: text("{}"),
+                stamp: 9,
+                timeout_seconds: 300,
+                default_accept: false,
+                irreversible: true,
+                said: said(),
+            }),
+            Record::Resolved {
+                request: 7,
+                outcome: Outcome::TimedOut,
+                runs: false,
+                by: text(""),
+                response: text("67"),
+                said: said(),
+            },
+            Record::Invoked { request: 7, call: text("call_1"), said: said() },
+            Record::Called {
+                session: text("sess_1"),
+                call: text("call_2"),
+                tool: text("look"),
+                said: said(),
+            },
+            Record::Completed { session: text("sess_1"), call: text("call_1"), said: said() },
+            Record::Ignored { by: text("ann's phone"), reason: 3 },
+            Record::Restarted { stamp: 13 },
+            Record::Extended { request: 7, event: 8, timeout_seconds: 600, said: said() },
+        ]
+    }
+
+    #[test]
+    fn every_record_is_read_as_it_was_written() {
+        for (number, record) in samples().into_iter().enumerate() {
+            let bytes = record.encode(number as u64);
+            assert_eq!(Record::decode(&bytes), Ok((number as u64, record, bytes.len())));
+        }
+    }
+
+    // covers: I3
+    #[test]
+    fn a_flipped_bit_anywhere_is_noticed() {
+        for record in samples() {
+            let bytes = record.encode(1);
+            for bit in 0..bytes.len() * 8 {
+                let mut damaged = bytes.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                assert!(Record::decode(&damaged).is_err(), "bit {bit} of {record:?}");
+            }
+        }
+    }
+
+    // covers: I3
+    #[test]
+    fn every_prefix_is_noticed() {
+        for record in samples() {
+            let bytes = record.encode(1);
+            for length in 0..bytes.len() {
+                assert_eq!(Record::decode(&bytes[..length]), Err(Corrupt::Short));
+            }
+        }
+    }
+}
