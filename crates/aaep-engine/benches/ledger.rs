@@ -29,13 +29,16 @@ fn main() {
         eprintln!("{:?}", Instant::now());
         let (expired, count) = bench.expire();
         eprintln!("{:?}", Instant::now());
+        let (burst, many) = bench.expire_at_once();
+        eprintln!("{:?}", Instant::now());
         println!(
-            "{} wait, {} a session: issuing {:.2} resolving {:.2} expiring {:.2} ({count})",
+            "{} wait, {} a session: issuing {:.2} resolving {:.2} expiring {:.2} ({count}) at once {:.2} ({many})",
             shape.pending,
             shape.per_session,
             micros(issued, SAMPLE),
             micros(resolved, SAMPLE),
-            micros(expired, count)
+            micros(expired, count),
+            micros(burst, many),
         );
     }
 }

@@ -194,11 +194,10 @@ impl<R: Rules> Engine<R> {
         let stamp = if R::STAMPS_NEVER_DECREASE { session.stamp(now) } else { now.wall };
         let json: Arc<str> = draft.json(event, session.next_number, stamp, session).into();
         let ready = draft.ready(event, json.clone());
-        let entered = draft.enters.clone();
         let Some(session) = self.sessions.get_mut(&id) else { return json };
         // Our own state changes, which are most of what we say, need no second reading.
-        match entered {
-            Some(to) => session.state = to,
+        match draft.enters {
+            Some(to) => session.state = to.into(),
             None => {
                 let parsed = Event::parse(json.as_bytes()).ok();
                 parsed.iter().for_each(|parsed| session.apply(parsed.payload()));

@@ -62,8 +62,7 @@ impl<R: Rules> Engine<R> {
         let token = self.ids.token_bits(if R::TOKENS_ARE_FRESH { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
         let head = stretched(agent_members(ask.payload, &[])?, self.time_factor(&user));
-        let payload = format!("{head},\"reply_token\":\"{}\"", spelled.as_str());
-        let mut draft = Draft::new(ask.kind, payload);
+        let mut draft = Draft::new(ask.kind, with_token(&head, spelled.as_str()));
         draft.urgency = Urgency::Critical;
         let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
         let stamp = session.stamp(now);
@@ -72,7 +71,7 @@ impl<R: Rules> Engine<R> {
         // enforces: C5, C15, D7, D10, D17, D18
         let parsed = Event::parse_ours(json.as_bytes())?;
         let request = request_of(&parsed, key, &ask, digest, (event, token, stamp), now)?;
-        let without_token = format!("{head},\"reply_token\":\"\"").into();
+        let without_token = with_token(&head, "").into();
         self.begin_waiting(request, without_token, &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
     }
@@ -163,7 +162,7 @@ impl<R: Rules> Engine<R> {
             response: response.clone(),
         };
         self.lanes.push(id, needs, decided);
-        let response = response.unwrap_or_else(|| "".into());
+        let response = response.unwrap_or_default();
         let said = self.said(id);
         self.append(&Record::Resolved { request: number, outcome, runs, by, response, said });
     }
@@ -190,7 +189,7 @@ impl<R: Rules> Engine<R> {
             (Outcome::Cancelled, _) => "No longer needed",
             (Outcome::Superseded, _) => "Asked again with more time",
         };
-        let mut summary: String = format!("{what}: {action}");
+        let mut summary = [what, ": ", action].concat();
         summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
         let mut draft = Draft::state(state::AWAITING_INPUT, next, &summary);
         draft.extension = Some(Extension::Outcome { request: number, event, outcome });
@@ -392,6 +391,11 @@ fn request_of(
         heard: false,
         event: None,
     })
+}
+
+/// A request's payload, whose last member is its token.
+fn with_token(head: &str, token: &str) -> String {
+    [head, ",\"reply_token\":\"", token, "\""].concat()
 }
 
 /// Whether silence means yes, and whether the action cannot be taken back.

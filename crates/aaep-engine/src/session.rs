@@ -2,6 +2,7 @@
 
 use aaep_types::event::{OutputStreaming, ToolCompleted, ToolInvoked};
 use aaep_types::{EventKind, OutputId, Payload, SessionId, Timestamp, ToolCallId, rule};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -81,7 +82,7 @@ pub(crate) struct Session {
     pub(crate) language: Arc<str>,
     pub(crate) next_number: u64,
     pub(crate) last_stamp: Timestamp,
-    pub(crate) state: Arc<str>,
+    pub(crate) state: Cow<'static, str>,
     pub(crate) tools: BTreeMap<ToolCallId, Arc<str>>,
     pub(crate) used_calls: BTreeSet<ToolCallId>,
     pub(crate) outputs: BTreeMap<Option<OutputId>, Written>,
@@ -295,7 +296,9 @@ impl Session {
     /// Takes over what an event that has been let through says.
     pub(crate) fn apply(&mut self, payload: &Payload<'_>) {
         match payload {
-            Payload::StateChanged(change) => self.state = change.to_state.as_str().into(),
+            Payload::StateChanged(change) => {
+                self.state = Cow::Owned(change.to_state.as_str().to_owned());
+            }
             Payload::ToolInvoked(invoked) => {
                 if let Some(call) = invoked.tool_call_id {
                     self.used_calls.insert(call);

@@ -64,8 +64,9 @@ macro_rules! identifier {
                 let prefix = $prefix.as_bytes();
                 inline.bytes[..prefix.len()].copy_from_slice(prefix);
                 let hex = b"0123456789abcdef";
-                for (place, byte) in inline.bytes[prefix.len()..][..32].iter_mut().enumerate() {
-                    *byte = hex[(bits >> (124 - 4 * place)) as usize & 15];
+                let digits = inline.bytes[prefix.len()..].as_chunks_mut::<2>().0;
+                for (pair, byte) in digits.iter_mut().zip(bits.to_be_bytes()) {
+                    *pair = [hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]];
                 }
                 inline.length = prefix.len() as u8 + 32;
                 Self(inline)

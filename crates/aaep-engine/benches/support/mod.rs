@@ -9,6 +9,10 @@ use aaep_types::{EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, 
 /// How many requests are issued and resolved for a measurement, and about how many expire.
 pub const SAMPLE: usize = 20_000;
 
+/// When the first ones end; without a countdown.
+const SOON_SECONDS: u64 = 60;
+const START_MILLIS: i64 = 1_779_632_531_342;
+
 /// How full the ledger is.
 #[derive(Clone, Copy)]
 pub struct Shape {
@@ -50,7 +54,7 @@ impl Bench {
             replies_per_second: u32::MAX,
             ..Limits::default()
         };
-        let wall = Timestamp::from_millis(1_779_632_531_342).expect("a time of this century");
+        let wall = Timestamp::from_millis(START_MILLIS).expect("a time of this century");
         let mut bench = Self {
             engine: Engine::new(Secrets { seed: [1; 32], token_key: [2; 32] }, limits),
             now: Now { boot: Boot(0), wall },
@@ -70,7 +74,15 @@ impl Bench {
         bench
     }
 
+    /// Time passes: from one input to the next this long.
+    fn pass_micros(&mut self, micros: u64) {
+        self.now.boot = Boot(self.now.boot.0 + micros);
+        let wall = START_MILLIS + self.now.boot.0 as i64 / 1000;
+        self.now.wall = Timestamp::from_millis(wall).expect("a time of this century");
+    }
+
     fn handle(&mut self, input: Input<'_>) -> Answer {
+        self.pass_micros(10);
         let answer = self.engine.handle(input, self.now).expect("nothing is refused here");
         self.drain();
         answer
@@ -109,7 +121,11 @@ impl Bench {
             self.asked += 1;
             let asked = self.asked;
             // Requests end at different times; one in fifty soon, without a countdown.
-            let timeout = if asked.is_multiple_of(50) { 60 } else { 10_000 + asked % 70_000 };
+            let timeout = if asked.is_multiple_of(50) {
+                SOON_SECONDS as usize
+            } else {
+                10_000 + asked % 70_000
+            };
             Question {
                 arguments: format!("{{\"amount\":\"{asked}\"}}"),
                 payload: format!(
@@ -181,10 +197,24 @@ impl Bench {
         time
     }
 
-    /// Lets time pass until a good many have ended.
+    /// Comes back whenever something is due, as a driver does, until half of those that end soon have
+    /// ended: the time, and how many they were.
     pub fn expire(&mut self) -> (Duration, usize) {
         let before = self.engine.pending_requests();
-        self.now.boot = Boot(0).after_seconds(61);
+        let end = Boot(self.now.boot.0.div_ceil(2)).after_seconds(SOON_SECONDS);
+        let start = Instant::now();
+        while let Some(due) = self.engine.next_deadline().filter(|due| *due < end) {
+            self.now.boot = due;
+            let _ = self.engine.handle(Input::Tick, self.now);
+            self.drain();
+        }
+        (start.elapsed(), before - self.engine.pending_requests())
+    }
+
+    /// Comes back so late that all the others have ended in the meantime.
+    pub fn expire_at_once(&mut self) -> (Duration, usize) {
+        let before = self.engine.pending_requests();
+        self.now.boot = Boot(0).after_seconds(SOON_SECONDS * 3);
         let start = Instant::now();
         self.handle(Input::Tick);
         (start.elapsed(), before - self.engine.pending_requests())
