@@ -5,7 +5,7 @@
 //! It is given events only after they are durable where they must be, so nothing it repeats was
 //! ever premature. The same contract: one mutation, then drain.
 
-use aaep_shaping::{Delivery as Shaped, Mono, Prepared, Preparer, Shaper, Terms};
+use aaep_shaping::{Delivery as Shaped, Mono, Overflow, Prepared, Preparer, Shaper, Terms};
 use aaep_types::{EventKind, Invalid, SessionId, SubscriptionId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -51,6 +51,12 @@ struct Subscription {
     peer: Principal,
     shaper: Shaper,
     attached: bool,
+    /// Its connection takes nothing for now; what is said waits in its shaper, which is bounded.
+    paused: bool,
+    /// Whether it is among the stirred.
+    stirred: bool,
+    /// When it has something to say by itself.
+    due: Option<Mono>,
     /// Sessions of which it was sent a request: it hears their outcomes past any filter (D31).
     asked: BTreeSet<SessionId>,
 }
@@ -75,7 +81,9 @@ pub struct Delivery {
     /// Everything up to this place may have been forgotten by some session's ring.
     forgotten: u64,
     /// Subscriptions that may have something to say.
-    stirred: BTreeSet<SubscriptionId>,
+    stirred: VecDeque<SubscriptionId>,
+    /// Those that will have something to say by themselves, by the time of it.
+    due: BTreeSet<(Mono, SubscriptionId)>,
     ended: VecDeque<Deliver>,
 }
 
@@ -93,7 +101,8 @@ impl Delivery {
             live: BTreeMap::new(),
             order: 0,
             forgotten: 0,
-            stirred: BTreeSet::new(),
+            stirred: VecDeque::new(),
+            due: BTreeSet::new(),
             ended: VecDeque::new(),
         }
     }
@@ -109,36 +118,36 @@ impl Delivery {
         };
         self.remember(event, &prepared);
         let terminal = event.kind.is_some_and(EventKind::is_terminal);
-        let listeners: Vec<SubscriptionId> = self
-            .subscriptions
-            .iter()
-            .filter(|(_, known)| known.attached && known.peer.may_hear(&event.user))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in listeners {
-            self.give(id, &prepared, resolves || terminal, now);
+        let outcome = resolves || terminal;
+        let mut full = Vec::new();
+        for (id, known) in &mut self.subscriptions {
+            if known.attached && known.peer.may_hear(&event.user) {
+                stir(&mut self.stirred, *id, known);
+                if let Err(overflow) = known.take(&prepared, outcome, now) {
+                    full.push((*id, overflow));
+                }
+            }
+        }
+        for (id, overflow) in full {
+            self.give_up(id, &overflow);
         }
         Ok(())
     }
 
-    /// Offers one event to one subscription; one that cannot take it is ended, not kept in the dark.
+    /// Offers one event to one subscription.
     fn give(&mut self, id: SubscriptionId, event: &Arc<Prepared>, outcome: bool, now: Boot) {
         let Some(known) = self.subscriptions.get_mut(&id) else { return };
-        let session = event.session_id();
-        if is_request(event) {
-            known.asked.insert(session);
+        stir(&mut self.stirred, id, known);
+        if let Err(overflow) = known.take(event, outcome, now) {
+            self.give_up(id, &overflow);
         }
-        let past_filter = outcome && known.asked.contains(&session);
-        let taken = if past_filter {
-            known.shaper.offer_past_filter(event, mono(now))
-        } else {
-            known.shaper.offer(event, mono(now))
-        };
-        self.stirred.insert(id);
-        if let Err(overflow) = taken {
-            self.subscriptions.remove(&id);
-            self.ended.push_back(Deliver::End { subscription: id, reason: overflow.to_string() });
-        }
+    }
+
+    // enforces: I4, I22
+    /// A subscription that cannot take more is ended, not kept in the dark.
+    fn give_up(&mut self, id: SubscriptionId, overflow: &Overflow) {
+        self.close(id);
+        self.ended.push_back(Deliver::End { subscription: id, reason: overflow.to_string() });
     }
 
     /// Keeps what newcomers and those who come back will need.
@@ -177,8 +186,16 @@ impl Delivery {
     /// A subscription was agreed on, or an implicit one came to be; it hears nothing until it attaches.
     pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, terms: Terms, now: Boot) {
         let shaper = Shaper::new(terms, mono(now));
-        let known =
-            Subscription { peer: peer.clone(), shaper, attached: false, asked: BTreeSet::new() };
+        let known = Subscription {
+            peer: peer.clone(),
+            shaper,
+            attached: false,
+            paused: false,
+            stirred: false,
+            due: None,
+            asked: BTreeSet::new(),
+        };
+        self.close(id);
         self.subscriptions.insert(id, known);
     }
 
@@ -194,7 +211,7 @@ impl Delivery {
     ) -> Option<Resumed> {
         // enforces: S4, W7, D28
         let known = self.subscriptions.get_mut(&id).filter(|known| known.peer == *peer)?;
-        known.attached = true;
+        (known.attached, known.paused) = (true, false);
         let missed = last_event.and_then(|last| self.missed_since(peer, last));
         let (resumed, events) = match missed {
             Some(missed) => (Resumed::All, missed),
@@ -240,15 +257,31 @@ impl Delivery {
 
     /// A subscription is over (H19).
     pub fn close(&mut self, id: SubscriptionId) {
-        self.subscriptions.remove(&id);
-        self.stirred.remove(&id);
+        if let Some(known) = self.subscriptions.remove(&id) {
+            known.due.map(|due| self.due.remove(&(due, id)));
+        }
+    }
+
+    /// Its connection takes nothing more for now (W14): nothing is lost, and nobody else waits.
+    pub fn pause(&mut self, id: SubscriptionId) {
+        if let Some(known) = self.subscriptions.get_mut(&id) {
+            known.paused = true;
+        }
+    }
+
+    /// Its connection takes more.
+    pub fn go_on(&mut self, id: SubscriptionId) {
+        if let Some(known) = self.subscriptions.get_mut(&id) {
+            known.paused = false;
+            stir(&mut self.stirred, id, known);
+        }
     }
 
     /// New terms (H18): what was held goes out under the old ones first, so drain before answering.
     pub fn renegotiate(&mut self, id: SubscriptionId, terms: Terms, now: Boot) {
         if let Some(known) = self.subscriptions.get_mut(&id) {
             known.shaper.renegotiate(terms, mono(now));
-            self.stirred.insert(id);
+            stir(&mut self.stirred, id, known);
         }
     }
 
@@ -262,31 +295,65 @@ impl Delivery {
         if let Some(ended) = self.ended.pop_front() {
             return Some(ended);
         }
-        while let Some(id) = self.stirred.first().copied() {
-            let known = self.subscriptions.get_mut(&id).filter(|known| known.attached);
-            match known.and_then(|known| known.shaper.poll_output(mono(now))) {
-                Some(Shaped { event, bytes }) => {
+        while let Some(&id) = self.stirred.front() {
+            let known = self.subscriptions.get_mut(&id);
+            if let Some(known) = known.filter(|known| known.stirred) {
+                let hears = known.attached && !known.paused;
+                let next = if hears { known.shaper.poll_output(mono(now)) } else { None };
+                if let Some(Shaped { event, bytes }) = next {
                     return Some(Deliver::Send { subscription: id, event, bytes });
                 }
-                None => drop(self.stirred.remove(&id)),
+                known.stirred = false;
+                let due = if hears { known.shaper.next_deadline() } else { None };
+                if due != known.due {
+                    known.due.map(|before| self.due.remove(&(before, id)));
+                    due.map(|at| self.due.insert((at, id)));
+                    known.due = due;
+                }
             }
+            self.stirred.pop_front();
         }
         None
     }
 
     /// Time passed: whatever is due may be polled now.
     pub fn tick(&mut self, now: Boot) {
-        let due =
-            |known: &Subscription| known.shaper.next_deadline().is_some_and(|at| at <= mono(now));
-        let stirred = self.subscriptions.iter().filter(|(_, known)| due(known)).map(|(id, _)| *id);
-        self.stirred.extend(stirred);
+        while let Some(&(at, id)) = self.due.first().filter(|(at, _)| *at <= mono(now)) {
+            self.due.remove(&(at, id));
+            if let Some(known) = self.subscriptions.get_mut(&id) {
+                known.due = None;
+                stir(&mut self.stirred, id, known);
+            }
+        }
     }
 
     /// When to come back with [`Self::tick`].
     pub fn next_deadline(&self) -> Option<Boot> {
-        let attached = self.subscriptions.values().filter(|known| known.attached);
-        let next = attached.filter_map(|known| known.shaper.next_deadline()).min()?;
-        Some(Boot(next.as_micros()))
+        self.due.first().map(|(at, _)| Boot(at.as_micros()))
+    }
+}
+
+impl Subscription {
+    fn take(&mut self, event: &Arc<Prepared>, outcome: bool, now: Boot) -> Result<(), Overflow> {
+        let session = event.session_id();
+        if is_request(event) {
+            self.asked.insert(session);
+        }
+        let past_filter = outcome && self.asked.contains(&session);
+        if event.kind().is_some_and(EventKind::is_terminal) {
+            self.asked.remove(&session);
+        }
+        if past_filter {
+            self.shaper.offer_past_filter(event, mono(now))
+        } else {
+            self.shaper.offer(event, mono(now))
+        }
+    }
+}
+
+fn stir(stirred: &mut VecDeque<SubscriptionId>, id: SubscriptionId, known: &mut Subscription) {
+    if !std::mem::replace(&mut known.stirred, true) {
+        stirred.push_back(id);
     }
 }
 
