@@ -1,6 +1,6 @@
 //! Events: composed, checked by the rules of our source, numbered, stamped, sent on their way.
 
-use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, ToolCallId, Urgency, rule};
+use aaep_types::{Event, EventKind, Opaque, Payload, ToolCallId, Urgency, rule};
 use std::sync::Arc;
 
 use crate::clock::Now;
@@ -37,7 +37,7 @@ impl<R: Rules> Engine<R> {
         }
         let id = self.ids.session();
         let session = Session::new(
-            (SessionId::from_bits(id), open.agent.clone()),
+            (id, open.agent.clone()),
             (on_one_line(open.producer.to_owned()).into(), open.language.as_str().into()),
             open.lease_seconds,
             now.wall,
@@ -60,7 +60,7 @@ impl<R: Rules> Engine<R> {
         }));
         self.timers.insert((session.lease_until, Timer::Lease(id)));
         let public = session.id;
-        self.sessions.insert(id, session);
+        self.sessions.insert(session);
         self.push(id, draft.ready(event, json), needs, now);
         Ok(Answer::Session(public))
     }

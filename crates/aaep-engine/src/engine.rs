@@ -11,6 +11,7 @@ use crate::ids::{Ids, Key, Secrets, session_key};
 use crate::io::{Answer, Input, Output};
 use crate::lanes::Lanes;
 use crate::limits::Limits;
+use crate::places::Places;
 use crate::principal::Principal;
 use crate::record::{Outcome, Record, Said};
 use crate::refusal::{Blame, Refusal};
@@ -53,7 +54,7 @@ pub(crate) struct Ended {
 pub struct Engine<R: Rules = Sound> {
     pub(crate) limits: Limits,
     pub(crate) ids: Ids,
-    pub(crate) sessions: BTreeMap<Key, Session>,
+    pub(crate) sessions: Places<Session>,
     pub(crate) requests: Requests,
     /// How many of them wait for an answer.
     pub(crate) waiting: usize,
@@ -84,7 +85,7 @@ impl<R: Rules> Engine<R> {
         Self {
             limits,
             ids: Ids::new(secrets),
-            sessions: BTreeMap::new(),
+            sessions: Places::default(),
             requests: Requests::default(),
             waiting: 0,
             ended: BTreeMap::new(),

@@ -136,7 +136,6 @@ impl<R: Rules> Engine<R> {
         by: &str,
         now: Now,
     ) {
-        self.requests.stop_timer(number);
         let Some(request) = self.requests.get_mut(&number) else { return };
         self.waiting -= usize::from(request.status == Status::Pending);
         let by: Arc<str> = by.into();
@@ -148,6 +147,7 @@ impl<R: Rules> Engine<R> {
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
             .flatten();
+        self.requests.drop_idle_timers();
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.pending.remove(number);
         let more = !session.pending.is_empty();

@@ -95,6 +95,7 @@ mod lanes;
 mod ledger;
 mod limits;
 mod negotiate;
+mod places;
 mod principal;
 mod producer;
 mod record;

@@ -122,8 +122,8 @@ impl<R: Rules> Engine<R> {
             .map_or_else(|_| "en".into(), |_| opened.language.clone());
         let stamp = stamp_of(opened.stamp, now);
         let texts = (opened.producer, language);
-        let session = Session::new((public, agent), texts, opened.lease_seconds, stamp, now);
-        self.sessions.insert(id, Session { next_number: 1, recovered: true, ..session });
+        let session = Session::new((id, agent), texts, opened.lease_seconds, stamp, now);
+        self.sessions.insert(Session { next_number: 1, recovered: true, ..session });
         self.replay_event(id, record, (None, false), opened.event);
     }
 
@@ -282,7 +282,7 @@ impl<R: Rules> Engine<R> {
     /// trusted has passed every stamp that was ever made.
     fn go_on_after(&mut self, stamp: i64) {
         let stamp = Timestamp::from_millis(stamp.div_euclid(1000));
-        for session in self.sessions.values_mut() {
+        for session in self.sessions.iter_mut() {
             session.next_number += if R::SKIPS_NUMBERS { SKIPPED_NUMBERS } else { 0 };
             session.last_stamp = stamp.unwrap_or(session.last_stamp).max(session.last_stamp);
         }
@@ -291,8 +291,8 @@ impl<R: Rules> Engine<R> {
     /// The timers of what is still open, and what the restart itself changes.
     fn resume(&mut self, trust: ClockTrust, now: Now) {
         self.return_until = now.boot.after_seconds(GRACE_SECONDS);
-        for (key, session) in &self.sessions {
-            self.timers.insert((session.lease_until, Timer::Lease(*key)));
+        for session in self.sessions.iter() {
+            self.timers.insert((session.lease_until, Timer::Lease(session.key)));
         }
         // I19: the skip is a record of its own and everything waits for it. Otherwise a second
         // restart would skip to the same numbers and use them again.
@@ -304,7 +304,7 @@ impl<R: Rules> Engine<R> {
         }
         self.say_again();
         // What ended with its session before the crash could be written down ends now (I13).
-        let open = self.sessions.values().flat_map(|session| session.pending.numbers());
+        let open = self.sessions.iter().flat_map(|session| session.pending.numbers());
         let over = self.ended.values().flat_map(|ended| &ended.asked);
         let mut pending: Vec<(u128, bool)> = open
             .map(|number| (number, true))

@@ -110,8 +110,8 @@ impl<R: Rules> Engine<R> {
         if now.boot >= request.deadline && R::CHECKS_DEADLINE {
             return Err(Ignored::Expired);
         }
-        let user = self.sessions.get(&request.session).map(|session| session.user.clone());
-        let entitled = user.is_some_and(|user| peer.may_answer(&user));
+        let session = self.sessions.get(&request.session);
+        let entitled = session.is_some_and(|session| peer.may_answer(&session.user));
         if !entitled && R::CHECKS_ENTITLEMENT {
             return Err(Ignored::NotEntitled);
         }
@@ -271,11 +271,12 @@ impl<R: Rules> Engine<R> {
         let here_until = gone.lost_at.unwrap_or(now.boot);
         let back_until = back_until.max(self.return_until);
         let mut waiting = Vec::new();
-        for (key, session) in &self.sessions {
+        for session in self.sessions.iter() {
             if !session.pending.is_empty() && gone.peer.may_answer(&session.user) {
-                waiting.push((*key, session.pending.clone()));
+                waiting.push((session.key, session.pending.clone()));
             }
         }
+        waiting.sort_unstable_by_key(|(key, _)| *key);
         for (session, pending) in waiting {
             for number in pending.numbers() {
                 let Some(request) = self.requests.get_mut(&number) else { continue };

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use crate::before::Before;
 use crate::clock::{Boot, Now};
-use crate::ids::Digest;
+use crate::ids::{Digest, Key};
 use crate::limits::Limits;
+use crate::places::Numbered;
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
 
@@ -74,6 +75,7 @@ impl Pending {
 /// A session that has begun and not ended.
 #[derive(Debug)]
 pub(crate) struct Session {
+    pub(crate) key: Key,
     pub(crate) id: SessionId,
     pub(crate) agent: Principal,
     pub(crate) user: Arc<str>,
@@ -99,17 +101,24 @@ pub(crate) struct Session {
     pub(crate) before: Vec<Before>,
 }
 
+impl Numbered for Session {
+    fn number(&self) -> u128 {
+        self.key
+    }
+}
+
 impl Session {
     /// A session that has just begun: nothing is open, nothing was said.
     pub(crate) fn new(
-        (id, agent): (SessionId, Principal),
+        (key, agent): (Key, Principal),
         (producer, language): (Arc<str>, Arc<str>),
         lease_seconds: u64,
         stamp: Timestamp,
         now: Now,
     ) -> Self {
         Self {
-            id,
+            key,
+            id: SessionId::from_bits(key),
             user: agent.user.clone(),
             agent,
             producer,
