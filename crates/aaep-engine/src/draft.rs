@@ -1,6 +1,6 @@
 //! Events that are about to be: what they say, and how they are written.
 
-use aaep_types::json::{Members, Writer};
+use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{EventId, EventKind, Timestamp, Urgency, rule};
 use std::sync::Arc;
 
@@ -226,7 +226,9 @@ pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<Stri
         .ok_or_else(|| malformed("A payload is a JSON object.".into()))?;
     let added: usize = more.iter().map(|(name, value)| name.len() + value.len() + ROOM).sum();
     let mut out = Writer::with_capacity(payload.len() + added);
+    let mut nested = false;
     for member in members.iter() {
+        nested |= matches!(member.value, Raw::Array(_) | Raw::Object(_));
         if ENVELOPE.contains(&member.name.as_ref()) {
             let text = format!("Leave `{}` out; the hub fills the envelope.", member.name);
             return Err(Refusal::new(Blame::Malformed, rule::E19, text));
@@ -242,7 +244,7 @@ pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<Stri
     }
     let mut text = out.finish();
     text.pop();
-    Ok(on_one_line(text))
+    Ok(if nested { on_one_line(text) } else { text })
 }
 
 pub(crate) fn has_member(object: &str, name: &str) -> bool {

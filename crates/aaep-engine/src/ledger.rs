@@ -69,8 +69,17 @@ impl<R: Rules> Engine<R> {
         let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
         // enforces: C5, C15, D7, D10, D17, D18
-        let parsed = Event::parse_ours(json.as_bytes())?;
-        let request = request_of(&parsed, key, &ask, digest, (event, token, stamp), now)?;
+        let object = ["{", &draft.payload, "}"].concat();
+        let short = json.len() <= aaep_types::Limits::default().max_bytes;
+        let numbers = (event, token, stamp);
+        let request = match Payload::read_ours(ask.kind, &object).filter(|_| short) {
+            Some(payload) => request_of(&payload, key, &ask, digest, numbers, now)?,
+            // Something is wrong. Reading all of it says what.
+            None => {
+                let event = Event::parse_ours(json.as_bytes())?;
+                request_of(event.payload(), key, &ask, digest, numbers, now)?
+            }
+        };
         let without_token = with_token(&head, "").into();
         self.begin_waiting(request, without_token, &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
@@ -349,14 +358,14 @@ impl<R: Rules> Engine<R> {
 
 /// The request that an event makes.
 fn request_of(
-    event: &Event<'_>,
+    payload: &Payload<'_>,
     session: Key,
     ask: &Ask<'_>,
     digest: Digest,
     (number, token, stamp): (u128, u128, Timestamp),
     now: Now,
 ) -> Result<Request, Refusal> {
-    let (action, timeout_seconds) = match event.payload() {
+    let (action, timeout_seconds) = match payload {
         Payload::AwaitingConfirmation(confirmation) => {
             (confirmation.action.as_str(), confirmation.timeout_seconds)
         }
@@ -369,7 +378,7 @@ fn request_of(
         }
     };
     let timeout_seconds = timeout_seconds.get();
-    let (default_accept, irreversible) = consent_of(event.payload());
+    let (default_accept, irreversible) = consent_of(payload);
     Ok(Request {
         number,
         token,
@@ -385,7 +394,7 @@ fn request_of(
         timeout_seconds,
         default_accept,
         irreversible,
-        answer: default_answer(event.payload()),
+        answer: default_answer(payload),
         event_number: number,
         counted_down: 100,
         status: Status::Pending,

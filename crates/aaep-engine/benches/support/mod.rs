@@ -136,6 +136,7 @@ impl Bench {
         (0..count).map(|_| question()).collect()
     }
 
+    #[inline(never)]
     fn ask(&mut self, question: &Question) {
         let agent = self.agent.clone();
         let session = self.session.expect("one is open");
@@ -177,6 +178,7 @@ impl Bench {
     }
 
     /// Answers requests from all over the ledger.
+    #[inline(never)]
     pub fn resolve(&mut self) -> Duration {
         let ann = self.ann.clone();
         let stamp = self.now.wall;
@@ -199,6 +201,7 @@ impl Bench {
 
     /// Comes back whenever something is due, as a driver does, until half of those that end soon have
     /// ended: the time, and how many they were.
+    #[inline(never)]
     pub fn expire(&mut self) -> (Duration, usize) {
         let before = self.engine.pending_requests();
         let end = Boot(self.now.boot.0.div_ceil(2)).after_seconds(SOON_SECONDS);
