@@ -62,7 +62,7 @@ impl<R: Rules> Engine<R> {
         json: Arc<str>,
     ) {
         let Some(session) = self.sessions.get(&key) else { return };
-        let (session, user) = (session.id, session.user.clone());
+        let (session, user) = (session.id(), session.agent.user.clone());
         self.before.push_back(Before { record, key, session, user, about, asks, json });
     }
 

@@ -159,7 +159,7 @@ impl<'a> Draft<'a> {
         // Nothing here needs an escape: identifiers, numbers, tags, and JSON that was checked.
         for (before, value) in [
             (",\"event_id\":\"", EventId::from_bits(event).as_str()),
-            ("\",\"session_id\":\"", session.id.as_str()),
+            ("\",\"session_id\":\"", session.id().as_str()),
             ("\",\"sequence_number\":", ""),
         ] {
             out.json(before);

@@ -20,15 +20,16 @@ use crate::requests::Requests;
 use crate::rules::{Rules, Sound};
 use crate::session::Session;
 
-/// Something that is due at some time; what is due for requests, they know themselves.
+/// Something that is due for a session at some time; what is due for requests, they know themselves.
+/// Its key is kept as bytes: without the alignment of a number a timer takes a third less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// An agent has been silent for too long.
-    Lease(Key),
+    Lease([u8; 16]),
     /// Nobody who could answer has come back (decision D2).
-    Grace(Key),
+    Grace([u8; 16]),
     /// What is known of a session that ended is no longer needed (C6).
-    Forget(Key),
+    Forget([u8; 16]),
 }
 
 /// A subscription as far as replies are concerned.
@@ -264,10 +265,11 @@ impl<R: Rules> Engine<R> {
                 continue;
             }
             let Some((_, timer)) = self.timers.pop_first() else { return };
+            self.move_leases();
             match timer {
-                Timer::Lease(session) => self.lease_ran_out(session, now),
-                Timer::Grace(session) => self.grace_ran_out(session, now),
-                Timer::Forget(session) => self.forget_requests(session),
+                Timer::Lease(key) => self.lease_ran_out(Key::from_be_bytes(key), now),
+                Timer::Grace(key) => self.grace_ran_out(Key::from_be_bytes(key), now),
+                Timer::Forget(key) => self.forget_requests(Key::from_be_bytes(key)),
             }
         }
     }
@@ -284,12 +286,24 @@ impl<R: Rules> Engine<R> {
             return Err(no_session());
         };
         let until = now.boot.after_seconds(known.lease_seconds);
-        if until != known.lease_until {
-            self.timers.remove(&(known.lease_until, Timer::Lease(key)));
-            self.timers.insert((until, Timer::Lease(key)));
-            known.lease_until = until;
+        known.lease_until = until;
+        if self.timers.first() == Some(&(known.lease_timer, Timer::Lease(key.to_be_bytes()))) {
+            self.move_leases();
         }
         Ok(())
+    }
+
+    /// Leases are renewed all the time, and the timer of one is moved only when it is the first one:
+    /// so that one is always right.
+    pub(crate) fn move_leases(&mut self) {
+        while let Some(&(at, Timer::Lease(key))) = self.timers.first()
+            && let Some(known) = self.sessions.get_mut(&Key::from_be_bytes(key))
+            && known.lease_until != at
+        {
+            self.timers.pop_first();
+            known.lease_timer = known.lease_until;
+            self.timers.insert((known.lease_until, Timer::Lease(key)));
+        }
     }
 
     fn own_request(&mut self, agent: &Principal, request: u128, now: Now) -> Result<(), Refusal> {

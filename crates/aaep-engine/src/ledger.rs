@@ -44,7 +44,9 @@ impl<R: Rules> Engine<R> {
             Digest::of("", &agent_members(ask.payload, &[("reply_token", "")])?)
         };
         // enforces: C4, I12
-        let asking = self.sessions.get(&key).and_then(|session| session.pending.asking(&digest));
+        let asks = |number: &u128| self.requests.get(number).is_some_and(|r| r.digest == digest);
+        let asking =
+            self.sessions.get(&key).and_then(|session| session.pending.like(&digest).find(asks));
         if let Some(request) = asking.filter(|_| R::ONE_PENDING_PER_ACTION) {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
@@ -57,7 +59,7 @@ impl<R: Rules> Engine<R> {
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
-        let user = session.user.clone();
+        let user = session.agent.user.clone();
         let event = self.ids.event();
         let token = self.ids.token_bits(if R::TOKENS_ARE_FRESH { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
@@ -110,7 +112,7 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get(&key) else { return };
         let record = Record::Asked(Asked {
             request: event,
-            session: session.id.as_str().into(),
+            session: session.id().as_str().into(),
             confirmation: kind == EventKind::AwaitingConfirmation,
             tool: request.tool.clone(),
             arguments: request.arguments.clone(),
@@ -124,9 +126,8 @@ impl<R: Rules> Engine<R> {
         self.append(&record);
         request.event = Some(json.clone());
         if let Some(session) = self.sessions.get_mut(&key) {
-            session.pending.insert(event, digest);
-            session.asked.push(event);
-            session.prompts.push_back(now.boot);
+            session.note_asked(event, &digest);
+            session.note_prompt(now);
         }
         self.waiting += 1;
         self.requests.insert(request);

@@ -150,8 +150,7 @@ impl<R: Rules> Engine<R> {
         self.replay_said(id, record, None, asked.said);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.state = state::AWAITING_INPUT.into();
-        session.pending.insert(asked.request, digest);
-        session.asked.push(asked.request);
+        session.note_asked(asked.request, &digest);
         let draft = Draft {
             type_name: kind.as_str(),
             urgency: Urgency::Critical,
@@ -292,7 +291,7 @@ impl<R: Rules> Engine<R> {
     fn resume(&mut self, trust: ClockTrust, now: Now) {
         self.return_until = now.boot.after_seconds(GRACE_SECONDS);
         for session in self.sessions.iter() {
-            self.timers.insert((session.lease_until, Timer::Lease(session.key)));
+            self.timers.insert((session.lease_timer, Timer::Lease(session.key.to_be_bytes())));
         }
         // I19: the skip is a record of its own and everything waits for it. Otherwise a second
         // restart would skip to the same numbers and use them again.

@@ -111,7 +111,7 @@ impl<R: Rules> Engine<R> {
             return Err(Ignored::Expired);
         }
         let session = self.sessions.get(&request.session);
-        let entitled = session.is_some_and(|session| peer.may_answer(&session.user));
+        let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
         if !entitled && R::CHECKS_ENTITLEMENT {
             return Err(Ignored::NotEntitled);
         }
@@ -184,7 +184,7 @@ impl<R: Rules> Engine<R> {
         let theirs = listener.is_some_and(|listener| listener.peer == *peer);
         let key = session_key(&stop.session_id).unwrap_or(0);
         let session = self.sessions.get(&key);
-        let entitled = session.is_some_and(|session| peer.may_answer(&session.user));
+        let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
         if theirs && entitled && self.within_rate(peer, now) && self.journal_works {
             let payload = r#"{"cancelled_by":"user","summary_normal":"You stopped the agent."}"#;
             self.end(key, "aaep:agent.session.cancelled", payload, now)?;
@@ -272,7 +272,7 @@ impl<R: Rules> Engine<R> {
         let back_until = back_until.max(self.return_until);
         let mut waiting = Vec::new();
         for session in self.sessions.iter() {
-            if !session.pending.is_empty() && gone.peer.may_answer(&session.user) {
+            if !session.pending.is_empty() && gone.peer.may_answer(&session.agent.user) {
                 waiting.push((session.key, session.pending.clone()));
             }
         }
@@ -285,7 +285,7 @@ impl<R: Rules> Engine<R> {
             if back_until <= now.boot {
                 self.grace_ran_out(session, now);
             } else {
-                self.timers.insert((back_until, Timer::Grace(session)));
+                self.timers.insert((back_until, Timer::Grace(session.to_be_bytes())));
             }
         }
     }
@@ -304,7 +304,7 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn grace_ran_out(&mut self, session: Key, now: Now) {
         // enforces: H20, D2, I14
         let Some(known) = self.sessions.get(&session) else { return };
-        let (user, pending) = (known.user.clone(), known.pending.clone());
+        let (user, pending) = (known.agent.user.clone(), known.pending.clone());
         for number in pending.numbers() {
             let Some(request) = self.requests.get(&number).filter(|request| request.heard) else {
                 continue;
@@ -317,7 +317,7 @@ impl<R: Rules> Engine<R> {
             if until <= now.boot {
                 self.resolve(number, Outcome::TimedOut, false, "nobody there", now);
             } else if until != Boot(u64::MAX) {
-                self.timers.insert((until, Timer::Grace(session)));
+                self.timers.insert((until, Timer::Grace(session.to_be_bytes())));
             }
         }
     }

@@ -31,16 +31,19 @@ pub(crate) struct Written {
     pub(crate) complete: bool,
 }
 
-/// Requests of a session that wait for an answer, by their numbers, each with its action. They are
-/// few, mostly one: a list is found and changed with fewer steps than a tree.
+/// Requests of a session that wait for an answer, by their numbers, each with the beginning of its
+/// action's digest. They are few, mostly one: a list takes less than a tree.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pending(Vec<(u128, Digest)>);
+pub(crate) struct Pending(Vec<(u128, u64)>);
 
 impl Pending {
-    pub(crate) fn insert(&mut self, number: u128, action: Digest) {
+    pub(crate) fn insert(&mut self, number: u128, action: &Digest) {
+        if self.0.is_empty() {
+            self.0.reserve_exact(1);
+        }
         match self.place(number) {
-            Ok(place) => self.0[place] = (number, action),
-            Err(place) => self.0.insert(place, (number, action)),
+            Ok(place) => self.0[place] = (number, action.beginning()),
+            Err(place) => self.0.insert(place, (number, action.beginning())),
         }
     }
 
@@ -54,9 +57,10 @@ impl Pending {
         self.0.binary_search_by_key(&number, |(number, _)| *number)
     }
 
-    /// The one that asks for this action.
-    pub(crate) fn asking(&self, action: &Digest) -> Option<u128> {
-        self.0.iter().find(|(_, asked)| asked == action).map(|(number, _)| *number)
+    /// Those that may ask for this action: at least the beginning of the digest is the same.
+    pub(crate) fn like(&self, action: &Digest) -> impl Iterator<Item = u128> {
+        let beginning = action.beginning();
+        self.0.iter().filter(move |(_, asked)| *asked == beginning).map(|(number, _)| *number)
     }
 
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u128> {
@@ -76,9 +80,8 @@ impl Pending {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) key: Key,
-    pub(crate) id: SessionId,
+    /// Who runs it, and for whom.
     pub(crate) agent: Principal,
-    pub(crate) user: Arc<str>,
     /// The producer object of its events, as JSON.
     pub(crate) producer: Arc<str>,
     pub(crate) language: Arc<str>,
@@ -94,6 +97,8 @@ pub(crate) struct Session {
     pub(crate) pending: Pending,
     pub(crate) lease_seconds: u64,
     pub(crate) lease_until: Boot,
+    /// When its timer is set for; the lease may have been renewed since.
+    pub(crate) lease_timer: Boot,
     pub(crate) prompts: VecDeque<Boot>,
     /// Whether it began before a restart.
     pub(crate) recovered: bool,
@@ -118,8 +123,6 @@ impl Session {
     ) -> Self {
         Self {
             key,
-            id: SessionId::from_bits(key),
-            user: agent.user.clone(),
             agent,
             producer,
             language,
@@ -133,10 +136,25 @@ impl Session {
             pending: Pending::default(),
             lease_seconds,
             lease_until: now.boot.after_seconds(lease_seconds),
+            lease_timer: now.boot.after_seconds(lease_seconds),
             prompts: VecDeque::new(),
             recovered: false,
             before: Vec::new(),
         }
+    }
+
+    /// Its id. Made anew each time, because there are many sessions and few at work.
+    pub(crate) fn id(&self) -> SessionId {
+        SessionId::from_bits(self.key)
+    }
+
+    /// Notes that something was asked.
+    pub(crate) fn note_asked(&mut self, number: u128, action: &Digest) {
+        self.pending.insert(number, action);
+        if self.asked.is_empty() {
+            self.asked.reserve_exact(1);
+        }
+        self.asked.push(number);
     }
 
     /// E10: never back, even if the wall clock steps back.
@@ -326,6 +344,13 @@ impl Session {
             }
             _ => {}
         }
+    }
+
+    pub(crate) fn note_prompt(&mut self, now: Now) {
+        if self.prompts.is_empty() {
+            self.prompts.reserve_exact(1);
+        }
+        self.prompts.push_back(now.boot);
     }
 
     /// §6: one prompt more within the window? Otherwise the user would stop reading them.
