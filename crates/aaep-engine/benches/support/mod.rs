@@ -1,30 +1,39 @@
-//! A ledger to fill.
+//! A ledger to fill, and what is done to it. Whatever agents and people would have written is
+//! written before; what the functions that are measured do besides is to take every output and to
+//! say of every record that it is durable.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use aaep_engine::*;
 use aaep_types::{EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp};
 
-/// How many requests are issued and resolved for a measurement, and about how many expire.
-pub const SAMPLE: usize = 20_000;
-
-/// When the first ones end; without a countdown.
-const SOON_SECONDS: u64 = 60;
+/// One request in so many ends soon: at different times, each without a countdown.
+const SOON_ONE_IN: usize = 50;
+const SOON_SECONDS: usize = 60;
 const START_MILLIS: i64 = 1_779_632_531_342;
 
 /// How full the ledger is.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub pending: usize,
-    /// Requests that wait in each session. With one, the agent waits for its answer before it goes
-    /// on; that is what most do. With fifty, every resolution makes two events: the state leaves
-    /// `awaiting_input` with the outcome, and returns to it because more waits.
+    /// How many requests wait in each session. Mostly it is one, because an agent that asks waits for
+    /// the answer. Then asking makes two events, since the state becomes `awaiting_input`, and
+    /// resolving makes one. With fifty it is the other way round: the state leaves `awaiting_input`
+    /// with the outcome and returns to it because more waits.
     pub per_session: usize,
 }
 
-/// What an agent says when it asks. Made before the time is taken.
-struct Question {
+impl Shape {
+    /// How many requests are issued or resolved in one round; and how many of those that wait end
+    /// soon.
+    pub fn sample(self) -> usize {
+        self.pending / SOON_ONE_IN
+    }
+}
+
+/// A request that an agent is about to make.
+pub struct Question {
+    session: SessionId,
     arguments: String,
     payload: String,
 }
@@ -35,13 +44,12 @@ pub struct Bench {
     agent: Principal,
     ann: Principal,
     shape: Shape,
-    session: Option<SessionId>,
     /// Events that ask, until their tokens are looked for.
     events: Vec<Arc<str>>,
     /// Tokens of the requests that wait.
     waiting: Vec<ReplyToken>,
-    /// Bytes of events and arguments, which are kept for redelivery and do not count.
-    pub event_bytes: usize,
+    /// In how many rounds some of them were answered.
+    answered: usize,
     asked: usize,
 }
 
@@ -49,40 +57,34 @@ impl Bench {
     pub fn new(shape: Shape) -> Self {
         let limits = Limits {
             sessions: usize::MAX,
-            pending_per_session: shape.per_session * 2,
+            pending_per_session: shape.per_session,
             prompts_per_window: u32::MAX,
             replies_per_second: u32::MAX,
             ..Limits::default()
         };
         let wall = Timestamp::from_millis(START_MILLIS).expect("a time of this century");
+        let ann = Principal::new("reader", Role::AccessibilityConsumer, "ann");
         let mut bench = Self {
             engine: Engine::new(Secrets { seed: [1; 32], token_key: [2; 32] }, limits),
             now: Now { boot: Boot(0), wall },
             agent: Principal::new("agent", Role::Agent, "ann"),
-            ann: Principal::new("reader", Role::AccessibilityConsumer, "ann"),
+            ann: ann.clone(),
             shape,
-            session: None,
-            events: Vec::with_capacity(SAMPLE),
-            waiting: Vec::with_capacity(shape.pending + SAMPLE),
-            event_bytes: 0,
+            events: Vec::with_capacity(shape.sample()),
+            waiting: Vec::with_capacity(shape.pending),
+            answered: 0,
             asked: 0,
         };
-        let ann = bench.ann.clone();
         let subscription = SubscriptionId::from_bits(1);
-        let joined = Input::Joined { peer: &ann, subscription, confirms: true, clarifies: true };
-        bench.handle(joined);
+        bench.handle(Input::Joined { peer: &ann, subscription, confirms: true, clarifies: true });
         bench
     }
 
-    /// Time passes: from one input to the next this long.
-    fn pass_micros(&mut self, micros: u64) {
-        self.now.boot = Boot(self.now.boot.0 + micros);
+    fn handle(&mut self, input: Input<'_>) -> Answer {
+        // Time passes, so that leases are renewed and everything is due at a time of its own.
+        self.now.boot = Boot(self.now.boot.0 + 10);
         let wall = START_MILLIS + self.now.boot.0 as i64 / 1000;
         self.now.wall = Timestamp::from_millis(wall).expect("a time of this century");
-    }
-
-    fn handle(&mut self, input: Input<'_>) -> Answer {
-        self.pass_micros(10);
         let answer = self.engine.handle(input, self.now).expect("nothing is refused here");
         self.drain();
         answer
@@ -102,7 +104,7 @@ impl Bench {
         }
     }
 
-    fn open(&mut self) {
+    fn open(&mut self) -> SessionId {
         let agent = self.agent.clone();
         let open = Open {
             agent: &agent,
@@ -111,115 +113,110 @@ impl Bench {
             language: LanguageTag::parse("en").expect("a tag"),
             lease_seconds: 100_000,
         };
-        if let Answer::Session(session) = self.handle(Input::Open(open)) {
-            self.session = Some(session);
+        match self.handle(Input::Open(open)) {
+            Answer::Session(session) => session,
+            other => unreachable!("{other:?}"),
         }
     }
 
-    fn questions(&mut self, count: usize) -> Vec<Question> {
-        let mut question = || {
-            self.asked += 1;
-            let asked = self.asked;
-            // Requests end at different times; one in fifty soon, without a countdown.
-            let timeout = if asked.is_multiple_of(50) {
-                SOON_SECONDS as usize
-            } else {
-                10_000 + asked % 70_000
-            };
-            Question {
-                arguments: format!("{{\"amount\":\"{asked}\"}}"),
-                payload: format!(
-                    r#"{{"action":"Send {asked} euros.","consequence":"They are gone.","timeout_seconds":{timeout},"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Send them?"}}"#,
-                ),
+    /// Fills the ledger, and returns how many bytes of events and arguments it keeps for that.
+    pub fn fill(&mut self) -> usize {
+        let mut bytes = 0;
+        for _ in 0..SOON_ONE_IN {
+            let questions = self.questions();
+            self.issue(&questions);
+            bytes += questions.iter().map(|question| question.arguments.len()).sum::<usize>();
+            bytes += self.note_tokens();
+        }
+        bytes
+    }
+
+    /// Opens sessions, and writes what will be asked in them.
+    pub fn questions(&mut self) -> Vec<Question> {
+        let mut questions = Vec::with_capacity(self.shape.sample());
+        for _ in 0..self.shape.sample() / self.shape.per_session {
+            let session = self.open();
+            for asked in (0..self.shape.per_session).map(|place| self.asked + place + 1) {
+                let soon = asked.is_multiple_of(SOON_ONE_IN);
+                let timeout = if soon { SOON_SECONDS } else { 10_000 + asked % 70_000 };
+                questions.push(Question {
+                    session,
+                    arguments: format!("{{\"amount\":\"{asked}\"}}"),
+                    payload: format!(r#"{{"action":"Send {asked} euros.","consequence":"They are gone.","timeout_seconds":{timeout},"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Send them?"}}"#),
+                });
             }
-        };
-        (0..count).map(|_| question()).collect()
+            self.asked += self.shape.per_session;
+        }
+        questions
     }
 
     #[inline(never)]
-    fn ask(&mut self, question: &Question) {
+    pub fn issue(&mut self, questions: &[Question]) {
         let agent = self.agent.clone();
-        let session = self.session.expect("one is open");
-        self.handle(Input::Ask(Ask {
-            agent: &agent,
-            session,
-            kind: EventKind::AwaitingConfirmation,
-            tool: "send",
-            arguments: &question.arguments,
-            payload: &question.payload,
-        }));
-    }
-
-    pub fn fill(&mut self) {
-        for _ in 0..self.shape.pending / SAMPLE {
-            self.issue();
+        for question in questions {
+            self.handle(Input::Ask(Ask {
+                agent: &agent,
+                session: question.session,
+                kind: EventKind::AwaitingConfirmation,
+                tool: "send",
+                arguments: &question.arguments,
+                payload: &question.payload,
+            }));
         }
     }
 
-    /// Asks in sessions that are opened for it, and returns the time that asking took.
-    pub fn issue(&mut self) -> Duration {
-        let questions = self.questions(SAMPLE);
-        let mut time = Duration::ZERO;
-        for questions in questions.chunks(self.shape.per_session) {
-            self.open();
-            let start = Instant::now();
-            questions.iter().for_each(|question| self.ask(question));
-            time += start.elapsed();
-        }
-        // The arguments are kept too, and do not count.
-        self.event_bytes +=
-            questions.iter().map(|question| question.arguments.len()).sum::<usize>();
+    /// Notes the tokens of what was asked, and returns how many bytes the events had.
+    pub fn note_tokens(&mut self) -> usize {
+        let mut bytes = 0;
         for json in self.events.drain(..) {
             let at = json.find("\"rpl_").expect("a request has a token") + 1;
             self.waiting.extend(ReplyToken::parse(&json[at..at + 36]));
-            self.event_bytes += json.len();
+            bytes += json.len();
         }
-        time
+        bytes
     }
 
-    /// Answers requests from all over the ledger.
+    /// Writes replies to requests from all over the ledger, not to those that end soon.
+    pub fn replies(&mut self) -> Vec<String> {
+        let (subscription, stamp) = (SubscriptionId::from_bits(1), self.now.wall);
+        let first = self.answered;
+        self.answered += 1;
+        let reply = |index: usize| {
+            let token = self.waiting[first + index * SOON_ONE_IN];
+            format!(
+                r#"{{"type":"confirmation.reply","reply_token":"{}","decision":"reject","subscription_id":"{subscription}","timestamp":"{stamp}"}}"#,
+                token.as_str()
+            )
+        };
+        (0..self.shape.sample()).map(reply).collect()
+    }
+
     #[inline(never)]
-    pub fn resolve(&mut self) -> Duration {
-        let ann = self.ann.clone();
-        let stamp = self.now.wall;
-        let step = self.waiting.len() / SAMPLE;
-        let replies: Vec<String> = (0..SAMPLE)
-            .map(|index| {
-                let token = self.waiting[index * step];
-                format!(r#"{{"type":"confirmation.reply","reply_token":"{}","decision":"reject","subscription_id":"{}","timestamp":"{stamp}"}}"#, token.as_str(), SubscriptionId::from_bits(1))
-            })
-            .collect();
-        let before = self.engine.pending_requests();
-        let start = Instant::now();
+    pub fn resolve(&mut self, replies: &[String]) {
+        let (ann, before) = (self.ann.clone(), self.engine.pending_requests());
         for (call, reply) in replies.iter().enumerate() {
             self.handle(Input::Message { peer: &ann, bytes: reply.as_bytes(), call: call as u64 });
         }
-        let time = start.elapsed();
-        assert_eq!(before - self.engine.pending_requests(), SAMPLE, "every reply counts");
-        time
+        assert_eq!(before - self.engine.pending_requests(), replies.len(), "every reply counts");
     }
 
-    /// Comes back whenever something is due, as a driver does, until half of those that end soon have
-    /// ended: the time, and how many they were.
+    /// Comes back whenever something is due, as a driver does, until so many have ended.
     #[inline(never)]
-    pub fn expire(&mut self) -> (Duration, usize) {
-        let before = self.engine.pending_requests();
-        let end = Boot(self.now.boot.0.div_ceil(2)).after_seconds(SOON_SECONDS);
-        let start = Instant::now();
-        while let Some(due) = self.engine.next_deadline().filter(|due| *due < end) {
-            self.now.boot = due;
+    pub fn expire(&mut self, count: usize) {
+        let left = self.engine.pending_requests() - count;
+        while self.engine.pending_requests() > left {
+            self.now.boot = self.engine.next_deadline().expect("something waits");
             let _ = self.engine.handle(Input::Tick, self.now);
             self.drain();
         }
-        (start.elapsed(), before - self.engine.pending_requests())
     }
 
-    /// Comes back so late that all the others have ended in the meantime.
-    pub fn expire_at_once(&mut self) -> (Duration, usize) {
+    /// Comes back so late that all those that end soon have ended; returns how many they were.
+    #[inline(never)]
+    pub fn expire_at_once(&mut self) -> usize {
         let before = self.engine.pending_requests();
-        self.now.boot = Boot(0).after_seconds(SOON_SECONDS * 3);
-        let start = Instant::now();
+        self.now.boot = Boot(0).after_seconds(3 * SOON_SECONDS as u64);
         self.handle(Input::Tick);
-        (start.elapsed(), before - self.engine.pending_requests())
+        before - self.engine.pending_requests()
     }
 }
