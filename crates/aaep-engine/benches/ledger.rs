@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use support::{Bench, Shape};
 
@@ -26,23 +26,23 @@ fn measure(shape: Shape) {
     println!("{} requests wait, {} in each session:", shape.pending, shape.per_session);
     let (mut issuing, mut resolving, mut expiring) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let questions = bench.questions();
-        issuing.push(micros(sample, || bench.issue(&questions)));
-        bench.note_tokens();
-        let replies = bench.replies();
-        resolving.push(micros(sample, || bench.resolve(&replies)));
+        let mut time = Duration::ZERO;
+        bench.issue(&mut |work| time += timed(work));
+        issuing.push(micros(time, sample));
+        time = Duration::ZERO;
+        bench.resolve(&mut |work| time += timed(work));
+        resolving.push(micros(time, sample));
     }
     let count = sample / (ROUNDS + 1);
     for _ in 0..ROUNDS {
-        expiring.push(micros(count, || bench.expire(count)));
+        expiring.push(micros(timed(|| bench.expire(count)), count));
     }
     show("issuing one", issuing);
     show("resolving one", resolving);
     show("expiring one", expiring);
-    let start = Instant::now();
-    let count = bench.expire_at_once();
-    let each = start.elapsed().as_secs_f64() * 1e6 / count as f64;
-    println!("  expiring {count} at once: {each:.2} each");
+    let mut count = 0;
+    let time = timed(|| count = bench.expire_at_once());
+    println!("  expiring {count} at once: {:.2} each", micros(time, count));
 }
 
 fn show(what: &str, mut rounds: Vec<f64>) {
@@ -50,8 +50,12 @@ fn show(what: &str, mut rounds: Vec<f64>) {
     println!("  {what}: {:.2}, {:.2}", rounds[ROUNDS / 2], rounds[0]);
 }
 
-fn micros(count: usize, work: impl FnOnce()) -> f64 {
+fn timed(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
     work();
-    start.elapsed().as_secs_f64() * 1e6 / count as f64
+    start.elapsed()
+}
+
+fn micros(time: Duration, count: usize) -> f64 {
+    time.as_secs_f64() * 1e6 / count as f64
 }

@@ -19,11 +19,9 @@ fn main() {
             shape.pending
         );
         let sample = shape.sample();
-        let questions = bench.questions();
-        let issued = measure(|| bench.issue(&questions)).count_total;
-        bench.note_tokens();
-        let replies = bench.replies();
-        let resolved = measure(|| bench.resolve(&replies)).count_total;
+        let (mut issued, mut resolved) = (0, 0);
+        bench.issue(&mut |work| issued += measure(work).count_total);
+        bench.resolve(&mut |work| resolved += measure(work).count_total);
         let expired = measure(|| bench.expire(1000)).count_total;
         println!(
             "Allocations: {:.1} to issue one, {:.1} to resolve one, {:.1} to expire one.",

@@ -1,6 +1,7 @@
-//! A ledger to fill, and what is done to it. Whatever agents and people would have written is
-//! written before; what the functions that are measured do besides is to take every output and to
-//! say of every record that it is durable.
+//! A ledger to fill, and what is done to it. What agents and people would have written is written
+//! just before, a few hundred messages at a time; it comes fresh from the network in real life.
+//! Besides handing it in, what is measured takes every output, and says of every record that it is
+//! durable.
 
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ use aaep_types::{EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, 
 /// One request in so many ends soon: at different times, each without a countdown.
 const SOON_ONE_IN: usize = 50;
 const SOON_SECONDS: usize = 60;
+/// How many messages are written at a time.
+const BATCH: usize = 400;
 const START_MILLIS: i64 = 1_779_632_531_342;
 
 /// How full the ledger is.
@@ -32,7 +35,7 @@ impl Shape {
 }
 
 /// A request that an agent is about to make.
-pub struct Question {
+struct Question {
     session: SessionId,
     arguments: String,
     payload: String,
@@ -121,52 +124,43 @@ impl Bench {
 
     /// Fills the ledger, and returns how many bytes of events and arguments it keeps for that.
     pub fn fill(&mut self) -> usize {
+        (0..SOON_ONE_IN).map(|_| self.issue(&mut |work| work())).sum()
+    }
+
+    /// Opens sessions, then asks in them, so many times as there are in a sample; `measured` runs the
+    /// part that counts. Returns how many bytes of events and arguments the ledger keeps for that.
+    pub fn issue(&mut self, measured: &mut dyn FnMut(&mut dyn FnMut())) -> usize {
+        let count = self.shape.sample();
+        let sessions: Vec<_> = (0..count / self.shape.per_session).map(|_| self.open()).collect();
         let mut bytes = 0;
-        for _ in 0..SOON_ONE_IN {
-            let questions = self.questions();
-            self.issue(&questions);
+        for first in (0..count).step_by(BATCH) {
+            let session = |place: usize| sessions[place / self.shape.per_session];
+            let places = first..count.min(first + BATCH);
+            let questions: Vec<_> =
+                places.map(|place| question(session(place), self.asked + place + 1)).collect();
+            measured(&mut || questions.iter().for_each(|question| self.ask(question)));
             bytes += questions.iter().map(|question| question.arguments.len()).sum::<usize>();
             bytes += self.note_tokens();
         }
+        self.asked += count;
         bytes
     }
 
-    /// Opens sessions, and writes what will be asked in them.
-    pub fn questions(&mut self) -> Vec<Question> {
-        let mut questions = Vec::with_capacity(self.shape.sample());
-        for _ in 0..self.shape.sample() / self.shape.per_session {
-            let session = self.open();
-            for asked in (0..self.shape.per_session).map(|place| self.asked + place + 1) {
-                let soon = asked.is_multiple_of(SOON_ONE_IN);
-                let timeout = if soon { SOON_SECONDS } else { 10_000 + asked % 70_000 };
-                questions.push(Question {
-                    session,
-                    arguments: format!("{{\"amount\":\"{asked}\"}}"),
-                    payload: format!(r#"{{"action":"Send {asked} euros.","consequence":"They are gone.","timeout_seconds":{timeout},"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Send them?"}}"#),
-                });
-            }
-            self.asked += self.shape.per_session;
-        }
-        questions
-    }
-
     #[inline(never)]
-    pub fn issue(&mut self, questions: &[Question]) {
+    fn ask(&mut self, question: &Question) {
         let agent = self.agent.clone();
-        for question in questions {
-            self.handle(Input::Ask(Ask {
-                agent: &agent,
-                session: question.session,
-                kind: EventKind::AwaitingConfirmation,
-                tool: "send",
-                arguments: &question.arguments,
-                payload: &question.payload,
-            }));
-        }
+        self.handle(Input::Ask(Ask {
+            agent: &agent,
+            session: question.session,
+            kind: EventKind::AwaitingConfirmation,
+            tool: "send",
+            arguments: &question.arguments,
+            payload: &question.payload,
+        }));
     }
 
     /// Notes the tokens of what was asked, and returns how many bytes the events had.
-    pub fn note_tokens(&mut self) -> usize {
+    fn note_tokens(&mut self) -> usize {
         let mut bytes = 0;
         for json in self.events.drain(..) {
             let at = json.find("\"rpl_").expect("a request has a token") + 1;
@@ -176,28 +170,24 @@ impl Bench {
         bytes
     }
 
-    /// Writes replies to requests from all over the ledger, not to those that end soon.
-    pub fn replies(&mut self) -> Vec<String> {
-        let (subscription, stamp) = (SubscriptionId::from_bits(1), self.now.wall);
-        let first = self.answered;
+    /// Answers requests from all over the ledger, so many as there are in a sample, but none that ends
+    /// soon; `measured` runs the part that counts.
+    pub fn resolve(&mut self, measured: &mut dyn FnMut(&mut dyn FnMut())) {
+        let (count, before) = (self.shape.sample(), self.engine.pending_requests());
+        for first in (0..count).step_by(BATCH) {
+            let places = (first..count.min(first + BATCH)).map(|place| place * SOON_ONE_IN);
+            let tokens = places.map(|place| self.waiting[place + self.answered]);
+            let replies: Vec<_> = tokens.map(|token| reply(token, self.now)).collect();
+            measured(&mut || replies.iter().for_each(|reply| self.answer(reply)));
+        }
         self.answered += 1;
-        let reply = |index: usize| {
-            let token = self.waiting[first + index * SOON_ONE_IN];
-            format!(
-                r#"{{"type":"confirmation.reply","reply_token":"{}","decision":"reject","subscription_id":"{subscription}","timestamp":"{stamp}"}}"#,
-                token.as_str()
-            )
-        };
-        (0..self.shape.sample()).map(reply).collect()
+        assert_eq!(before - self.engine.pending_requests(), count, "every reply counts");
     }
 
     #[inline(never)]
-    pub fn resolve(&mut self, replies: &[String]) {
-        let (ann, before) = (self.ann.clone(), self.engine.pending_requests());
-        for (call, reply) in replies.iter().enumerate() {
-            self.handle(Input::Message { peer: &ann, bytes: reply.as_bytes(), call: call as u64 });
-        }
-        assert_eq!(before - self.engine.pending_requests(), replies.len(), "every reply counts");
+    fn answer(&mut self, reply: &str) {
+        let ann = self.ann.clone();
+        self.handle(Input::Message { peer: &ann, bytes: reply.as_bytes(), call: 1 });
     }
 
     /// Comes back whenever something is due, as a driver does, until so many have ended.
@@ -219,4 +209,25 @@ impl Bench {
         self.handle(Input::Tick);
         before - self.engine.pending_requests()
     }
+}
+
+fn question(session: SessionId, asked: usize) -> Question {
+    let soon = asked.is_multiple_of(SOON_ONE_IN);
+    let timeout = if soon { SOON_SECONDS } else { 10_000 + asked % 70_000 };
+    Question {
+        session,
+        arguments: format!("{{\"amount\":\"{asked}\"}}"),
+        payload: format!(
+            r#"{{"action":"Send {asked} euros.","consequence":"They are gone.","timeout_seconds":{timeout},"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Send them?"}}"#
+        ),
+    }
+}
+
+fn reply(token: ReplyToken, now: Now) -> String {
+    format!(
+        r#"{{"type":"confirmation.reply","reply_token":"{}","decision":"reject","subscription_id":"{}","timestamp":"{}"}}"#,
+        token.as_str(),
+        SubscriptionId::from_bits(1),
+        now.wall
+    )
 }
