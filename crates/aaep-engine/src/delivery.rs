@@ -5,14 +5,14 @@
 //! It is given events only after they are durable where they must be, so nothing it repeats was
 //! ever premature. The same contract: one mutation, then drain.
 
-use aaep_shaping::{
-    Delivery as Shaped, Glance, Mono, Overflow, OwnState, Prepared, Preparer, Shape, Shaper, Terms,
-};
-use aaep_types::{EventId, EventKind, Invalid, SessionId, SubscriptionId};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use aaep_shaping::{Delivery as Shaped, Glance, Mono, Overflow, OwnState, Prepared, Preparer};
+use aaep_shaping::{Shaper, Terms};
+use aaep_types::{EventId, EventKind, Invalid, SubscriptionId};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::Boot;
+use crate::hearers::{Subscription, Subscriptions, Wave, mono, stir};
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -51,70 +51,6 @@ pub enum Resumed {
     Snapshot,
 }
 
-/// A subscription as far as hearing is concerned.
-struct Subscription {
-    id: SubscriptionId,
-    peer: Principal,
-    shaper: Shaper,
-    attached: bool,
-    /// Its connection takes nothing for now; what is said waits in its shaper, which is bounded.
-    paused: bool,
-    /// Whether it is among the stirred.
-    stirred: bool,
-    /// When it has something to say by itself.
-    due: Option<Mono>,
-    /// Sessions of which it was sent a request: it hears their outcomes past any filter (D31).
-    asked: BTreeSet<SessionId>,
-}
-
-/// Subscriptions, one beside the other, so that an event goes from one to the next.
-#[derive(Default)]
-struct Subscriptions {
-    at: Vec<Option<Subscription>>,
-    free: Vec<usize>,
-    places: BTreeMap<SubscriptionId, usize>,
-}
-
-impl Subscriptions {
-    fn find(&mut self, id: SubscriptionId) -> Option<(usize, &mut Subscription)> {
-        let place = *self.places.get(&id)?;
-        Some((place, self.at[place].as_mut()?))
-    }
-
-    fn insert(&mut self, known: Subscription) {
-        let place = self.free.pop().unwrap_or(self.at.len());
-        if place == self.at.len() {
-            self.at.push(None);
-        }
-        self.places.insert(known.id, place);
-        self.at[place] = Some(known);
-    }
-
-    fn remove(&mut self, id: SubscriptionId) -> Option<(usize, Subscription)> {
-        let place = self.places.remove(&id)?;
-        self.free.push(place);
-        Some((place, self.at[place].take()?))
-    }
-}
-
-/// An event on its way from one subscription to the next.
-struct Wave {
-    event: Arc<Prepared>,
-    user: Arc<str>,
-    /// Whether it tells what became of something (D31).
-    outcome: bool,
-    now: Boot,
-    /// The place that it comes to next.
-    next: usize,
-    /// Whether it is left to the shapers, to be fetched later.
-    left: bool,
-    /// Its bytes for the shapes that it has met.
-    bytes: Vec<(Shape, Arc<str>)>,
-}
-
-/// More shapes than this are not worth looking through.
-const REMEMBERED_SHAPES: usize = 64;
-
 /// Decides who hears what.
 pub struct Delivery {
     preparer: Preparer,
@@ -127,10 +63,6 @@ pub struct Delivery {
     /// Those that will have something to say by themselves, by the time of it.
     due: BTreeSet<(Mono, usize)>,
     ended: VecDeque<Deliver>,
-}
-
-fn mono(now: Boot) -> Mono {
-    Mono::from_micros(now.0)
 }
 
 impl Delivery {
@@ -384,58 +316,4 @@ impl Delivery {
     pub fn next_deadline(&self) -> Option<Boot> {
         self.due.first().map(|(at, _)| Boot(at.as_micros()))
     }
-}
-
-impl Wave {
-    /// The event's bytes for a shape, which is shared by all that are equal to it.
-    fn bytes(&mut self, shape: &Shape) -> Arc<str> {
-        if let Some((_, bytes)) = self.bytes.iter().find(|(known, _)| known.is(shape)) {
-            return bytes.clone();
-        }
-        let bytes = self.event.bytes(shape);
-        if self.bytes.len() < REMEMBERED_SHAPES {
-            self.bytes.push((shape.clone(), bytes.clone()));
-        }
-        bytes
-    }
-}
-
-impl Subscription {
-    fn hears(&self, user: &str) -> bool {
-        self.attached && self.peer.may_hear(user)
-    }
-
-    fn glance(&mut self, event: &Prepared, now: Boot) -> Glance {
-        // What waits to be fetched goes first.
-        if self.paused || self.stirred {
-            return Glance::Offer;
-        }
-        self.shaper.glance(event, mono(now))
-    }
-
-    fn take(&mut self, event: &Arc<Prepared>, outcome: bool, now: Boot) -> Result<(), Overflow> {
-        let session = event.session_id();
-        if is_request(event) {
-            self.asked.insert(session);
-        }
-        let past_filter = outcome && self.asked.contains(&session);
-        if event.kind().is_some_and(EventKind::is_terminal) {
-            self.asked.remove(&session);
-        }
-        if past_filter {
-            self.shaper.offer_past_filter(event, mono(now))
-        } else {
-            self.shaper.offer(event, mono(now))
-        }
-    }
-}
-
-fn stir(stirred: &mut VecDeque<usize>, place: usize, known: &mut Subscription) {
-    if !std::mem::replace(&mut known.stirred, true) {
-        stirred.push_back(place);
-    }
-}
-
-fn is_request(event: &Prepared) -> bool {
-    matches!(event.kind(), Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification))
 }
