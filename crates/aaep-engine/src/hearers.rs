@@ -103,7 +103,12 @@ impl Subscription {
         self.shaper.glance(event, mono(now))
     }
 
-    pub(crate) fn take(&mut self, event: &Arc<Prepared>, outcome: bool, now: Boot) -> Result<(), Overflow> {
+    pub(crate) fn take(
+        &mut self,
+        event: &Arc<Prepared>,
+        outcome: bool,
+        now: Boot,
+    ) -> Result<(), Overflow> {
         let session = event.session_id();
         if is_request(event) {
             self.asked.insert(session);

@@ -61,7 +61,8 @@ impl Server {
             command.args(words).arg(&program);
         }
         command.args(["serve", if side == Side::Hub { "hub" } else { "bare" }]);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
         let mut line = String::new();
         let out = child.stdout.take().expect("its words");
         BufReader::new(out).read_line(&mut line).expect("its address");
@@ -73,8 +74,12 @@ impl Server {
         let stat = self.read("stat");
         // After the name in brackets: user and system time are the 12th and 13th, in ticks.
         let after = stat.rsplit_once(')').expect("a name").1;
-        let ticks: u64 =
-            after.split_whitespace().skip(11).take(2).map(|t| t.parse::<u64>().expect("ticks")).sum();
+        let ticks: u64 = after
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(|t| t.parse::<u64>().expect("ticks"))
+            .sum();
         Duration::from_millis(ticks * 10)
     }
 

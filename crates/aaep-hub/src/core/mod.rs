@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aaep_engine::{Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View};
+use aaep_engine::{
+    Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View,
+};
 use aaep_store::{Entry, Fault as JournalFault, Journal};
 use aaep_types::SubscriptionId;
 use tokio::sync::oneshot;
@@ -160,7 +162,10 @@ impl Core {
     }
 
     /// Does what waits, and then this.
-    pub(crate) fn run_now<T: Send + 'static>(&mut self, job: impl FnOnce(&mut Core) -> T) -> Ran<T> {
+    pub(crate) fn run_now<T: Send + 'static>(
+        &mut self,
+        job: impl FnOnce(&mut Core) -> T,
+    ) -> Ran<T> {
         let (jobs, now) = self.hub.0.inbox.take();
         self.steps(jobs);
         self.set_time(now);
