@@ -62,7 +62,7 @@ impl<R: Rules> Engine<R> {
         json: Arc<str>,
     ) {
         let Some(session) = self.sessions.get(&key) else { return };
-        let (session, user) = (session.id, session.user.clone());
+        let (session, user) = (session.id(), session.agent.user.clone());
         self.before.push_back(Before { record, key, session, user, about, asks, json });
     }
 
@@ -111,7 +111,9 @@ impl<R: Rules> Engine<R> {
     /// who come back and for newcomers (§8.7, D28). To be taken once, before anything else is done.
     pub fn reminders(&mut self) -> Vec<Emitted> {
         let mut events = Vec::new();
-        for session in self.sessions.values_mut() {
+        let mut sessions: Vec<_> = self.sessions.iter_mut().collect();
+        sessions.sort_unstable_by_key(|session| session.key);
+        for session in sessions {
             let before = std::mem::take(&mut session.before);
             events.extend(before.iter().filter_map(Before::emitted));
         }

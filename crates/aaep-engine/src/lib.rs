@@ -95,6 +95,7 @@ mod lanes;
 mod ledger;
 mod limits;
 mod negotiate;
+mod places;
 mod principal;
 mod producer;
 mod recent;
@@ -103,6 +104,7 @@ mod recover;
 mod refusal;
 mod reply;
 mod request;
+mod requests;
 mod rules;
 mod session;
 
