@@ -5,15 +5,17 @@
 //! It is given events only after they are durable where they must be, so nothing it repeats was
 //! ever premature. The same contract: one mutation, then drain.
 
-use aaep_shaping::{Delivery as Shaped, Mono, Prepared, Preparer, Shaper, Terms};
+use aaep_shaping::{Delivery as Shaped, HeldLimits, Mono, Prepared, Preparer, Shaper, Terms};
 use aaep_types::{EventKind, Invalid, SessionId, SubscriptionId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::clock::Boot;
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
+use crate::rules::{Rules, Sound};
 
 /// Something to do for a subscription.
 #[derive(Clone, Debug)]
@@ -46,6 +48,20 @@ pub enum Resumed {
     Snapshot,
 }
 
+/// How much is held for subscribers at the moment, to be watched (I22). Each has its bound in
+/// [`Limits`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Subscriptions.
+    pub subscriptions: usize,
+    /// Events that wait for the subscription for which most do.
+    pub most_events: usize,
+    /// Bytes that wait for the subscription for which most do.
+    pub most_bytes: usize,
+    /// Recent events of the session of which most are kept.
+    pub most_recent: usize,
+}
+
 /// A subscription as far as hearing is concerned.
 struct Subscription {
     peer: Principal,
@@ -66,7 +82,7 @@ struct Live {
 }
 
 /// Decides who hears what.
-pub struct Delivery {
+pub struct Delivery<R: Rules = Sound> {
     limits: Limits,
     preparer: Preparer,
     subscriptions: BTreeMap<SubscriptionId, Subscription>,
@@ -77,13 +93,14 @@ pub struct Delivery {
     /// Subscriptions that may have something to say.
     stirred: BTreeSet<SubscriptionId>,
     ended: VecDeque<Deliver>,
+    rules: PhantomData<R>,
 }
 
 fn mono(now: Boot) -> Mono {
     Mono::from_micros(now.0)
 }
 
-impl Delivery {
+impl<R: Rules> Delivery<R> {
     /// Nobody listens yet.
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -95,6 +112,7 @@ impl Delivery {
             forgotten: 0,
             stirred: BTreeSet::new(),
             ended: VecDeque::new(),
+            rules: PhantomData,
         }
     }
 
@@ -176,7 +194,9 @@ impl Delivery {
 
     /// A subscription was agreed on, or an implicit one came to be; it hears nothing until it attaches.
     pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, terms: Terms, now: Boot) {
-        let shaper = Shaper::new(terms, mono(now));
+        let Limits { held_events: max_events, held_bytes: max_bytes, .. } = self.limits;
+        let held = HeldLimits { max_events, max_bytes };
+        let shaper = Shaper::with_limits(terms, held, mono(now));
         let known =
             Subscription { peer: peer.clone(), shaper, attached: false, asked: BTreeSet::new() };
         self.subscriptions.insert(id, known);
@@ -287,6 +307,17 @@ impl Delivery {
         let attached = self.subscriptions.values().filter(|known| known.attached);
         let next = attached.filter_map(|known| known.shaper.next_deadline()).min()?;
         Some(Boot(next.as_micros()))
+    }
+
+    /// How much is held.
+    pub fn load(&self) -> Load {
+        let shapers = || self.subscriptions.values().map(|known| &known.shaper);
+        Load {
+            subscriptions: self.subscriptions.len(),
+            most_events: shapers().map(Shaper::pending_events).max().unwrap_or(0),
+            most_bytes: shapers().map(Shaper::pending_bytes).max().unwrap_or(0),
+            most_recent: self.live.values().map(|live| live.recent.len()).max().unwrap_or(0),
+        }
     }
 }
 

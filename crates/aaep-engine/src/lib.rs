@@ -106,7 +106,7 @@ mod rules;
 mod session;
 
 pub use clock::{Boot, Now};
-pub use delivery::{Deliver, Delivery, Resumed};
+pub use delivery::{Deliver, Delivery, Load, Resumed};
 pub use engine::Engine;
 pub use ids::{Digest, Secrets};
 pub use io::{Answer, Ask, Emitted, Input, Open, Output};

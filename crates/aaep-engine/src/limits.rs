@@ -29,6 +29,10 @@ pub struct Limits {
     pub counted_principals: usize,
     /// Recent events kept for each session, for those who come back.
     pub recent_events: usize,
+    /// Events that may wait for one subscription; one for which more do is ended (I22).
+    pub held_events: usize,
+    /// Bytes of them.
+    pub held_bytes: usize,
 }
 
 impl Default for Limits {
@@ -47,6 +51,8 @@ impl Default for Limits {
             replies_per_second: 50,
             counted_principals: 100_000,
             recent_events: 256,
+            held_events: 1024,
+            held_bytes: 4 << 20,
         }
     }
 }

@@ -7,10 +7,10 @@ use aaep_types::{Message, SubscriptionId, rule};
 use std::collections::BTreeMap;
 
 use crate::clock::{Boot, Now};
-use crate::delivery::{Deliver, Delivery, Resumed};
+use crate::delivery::{Deliver, Delivery, Load, Resumed};
 use crate::engine::Engine;
 use crate::ids::Ids;
-use crate::io::{Answer, Input, Output};
+use crate::io::{Answer, Emitted, Input, Output};
 use crate::negotiate::{Offer, accepted, agree, negotiate};
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
@@ -26,6 +26,9 @@ const UNATTACHED_SECONDS: u64 = 30;
 pub enum Outcomes {
     /// Something for the journal, the agent, or the sender of a message.
     Engine(Output),
+    /// An event was said; its deliveries follow. There is nothing to do about it, but whoever counts
+    /// or audits sees every event here once, as it was before shaping.
+    Said(Emitted),
     /// Something for a subscription.
     Deliver(Deliver),
 }
@@ -42,7 +45,7 @@ struct Agreed {
 /// Engine and delivery, driven as one. The contract is the engine's: one mutation, then drain.
 pub struct Producer<R: Rules = Sound> {
     engine: Engine<R>,
-    delivery: Delivery,
+    delivery: Delivery<R>,
     offer: Offer,
     ids: Ids,
     agreed: BTreeMap<SubscriptionId, Agreed>,
@@ -220,14 +223,11 @@ impl<R: Rules> Producer<R> {
 
     /// The next thing to do outside.
     pub fn poll_output(&mut self, now: Now) -> Option<Outcomes> {
-        while let Some(output) = self.engine.poll_output() {
-            match output {
-                Output::Event(event) => {
-                    // What the engine lets go has been checked; there is nothing to refuse.
-                    let _ = self.delivery.offer(&event, now.boot);
-                }
-                other => return Some(Outcomes::Engine(other)),
-            }
+        if let Some(output) = self.engine.poll_output() {
+            let Output::Event(event) = output else { return Some(Outcomes::Engine(output)) };
+            // What the engine lets go has been checked; there is nothing to refuse.
+            let _ = self.delivery.offer(&event, now.boot);
+            return Some(Outcomes::Said(event));
         }
         let deliver = self.delivery.poll_output(now.boot)?;
         if let Deliver::End { subscription, .. } = &deliver {
@@ -249,6 +249,11 @@ impl<R: Rules> Producer<R> {
     /// The engine, to look at.
     pub fn engine(&self) -> &Engine<R> {
         &self.engine
+    }
+
+    /// How much is held for subscribers.
+    pub fn load(&self) -> Load {
+        self.delivery.load()
     }
 }
 
