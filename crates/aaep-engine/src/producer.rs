@@ -159,7 +159,13 @@ impl<R: Rules> Producer<R> {
         match agree(&request.capabilities, peer, &self.offer) {
             Ok(agreement) => {
                 self.delivery.renegotiate(id, Terms::new(&agreement.honored), now.boot);
-                self.entitle(id, peer, &agreement.honored, attached, now).ok()?;
+                // Who is away answers nothing meanwhile, and is told apart from who gave it up: what
+                // the terms mean for answers counts from the next attach on (I14).
+                if attached {
+                    self.entitle(id, peer, &agreement.honored, true, now).ok()?;
+                } else {
+                    self.engine.set_time_factor(id, time_factor(&agreement.honored));
+                }
                 Some(accepted(id, &agreement, &self.offer))
             }
             Err(rejection) => {
@@ -223,13 +229,17 @@ impl<R: Rules> Producer<R> {
 
     /// The next thing to do outside.
     pub fn poll_output(&mut self, now: Now) -> Option<Outcomes> {
-        if let Some(output) = self.engine.poll_output() {
-            let Output::Event(event) = output else { return Some(Outcomes::Engine(output)) };
+        // enforces: T11
+        // What an event sets off comes after its deliveries: people hear of a call before it runs.
+        let Some(deliver) = self.delivery.poll_output(now.boot) else {
+            let event = match self.engine.poll_output()? {
+                Output::Event(event) => event,
+                other => return Some(Outcomes::Engine(other)),
+            };
             // What the engine lets go has been checked; there is nothing to refuse.
             let _ = self.delivery.offer(&event, now.boot);
             return Some(Outcomes::Said(event));
-        }
-        let deliver = self.delivery.poll_output(now.boot)?;
+        };
         if let Deliver::End { subscription, .. } = &deliver {
             self.agreed.remove(subscription);
             let _ = self.engine.handle(Input::Left { subscription: *subscription }, now);
