@@ -42,10 +42,11 @@ impl Record {
                 out.text(tool);
                 out.said(said);
             }
-            Record::Completed { session, call, said } => {
+            Record::Completed { session, call, known, said } => {
                 out.u8(6);
                 out.text(session);
                 out.text(call);
+                out.u8(u8::from(*known));
                 out.said(said);
             }
             Record::Extended { request, event, timeout_seconds, said } => {
@@ -155,7 +156,12 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             said: input.said()?,
         },
         5 => Record::Invoked { request: input.u128()?, call: input.text()?, said: input.said()? },
-        6 => Record::Completed { session: input.text()?, call: input.text()?, said: input.said()? },
+        6 => Record::Completed {
+            session: input.text()?,
+            call: input.text()?,
+            known: input.flag()?,
+            said: input.said()?,
+        },
         9 => Record::Restarted { stamp: input.u64()? as i64 },
         7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
         8 => Record::Extended {
@@ -310,7 +316,12 @@ mod tests {
                 tool: text("look"),
                 said: said(),
             },
-            Record::Completed { session: text("sess_1"), call: text("call_1"), said: said() },
+            Record::Completed {
+                session: text("sess_1"),
+                call: text("call_1"),
+                known: true,
+                said: said(),
+            },
             Record::Ignored { by: text("ann's phone"), reason: 3 },
             Record::Restarted { stamp: 13 },
             Record::Extended { request: 7, event: 8, timeout_seconds: 600, said: said() },

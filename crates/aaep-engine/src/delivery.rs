@@ -5,7 +5,9 @@
 //! It is given events only after they are durable where they must be, so nothing it repeats was
 //! ever premature. The same contract: one mutation, then drain.
 
-use aaep_shaping::{Delivery as Shaped, HeldLimits, Mono, Prepared, Preparer, Shaper, Terms};
+use aaep_shaping::{
+    Delivery as Shaped, HeldLimits, Mono, Overflow, Prepared, Preparer, Shaper, Terms,
+};
 use aaep_types::{EventKind, Invalid, SessionId, SubscriptionId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
@@ -67,6 +69,12 @@ struct Subscription {
     peer: Principal,
     shaper: Shaper,
     attached: bool,
+    /// Its connection takes nothing for now; what is said waits in its shaper, which is bounded.
+    paused: bool,
+    /// Whether it is among the stirred.
+    stirred: bool,
+    /// When it has something to say by itself.
+    due: Option<Mono>,
     /// Sessions of which it was sent a request: it hears their outcomes past any filter (D31).
     asked: BTreeSet<SessionId>,
 }
@@ -91,7 +99,9 @@ pub struct Delivery<R: Rules = Sound> {
     /// Everything up to this place may have been forgotten by some session's ring.
     forgotten: u64,
     /// Subscriptions that may have something to say.
-    stirred: BTreeSet<SubscriptionId>,
+    stirred: VecDeque<SubscriptionId>,
+    /// Those that will have something to say by themselves, by the time of it.
+    due: BTreeSet<(Mono, SubscriptionId)>,
     ended: VecDeque<Deliver>,
     rules: PhantomData<R>,
 }
@@ -110,7 +120,8 @@ impl<R: Rules> Delivery<R> {
             live: BTreeMap::new(),
             order: 0,
             forgotten: 0,
-            stirred: BTreeSet::new(),
+            stirred: VecDeque::new(),
+            due: BTreeSet::new(),
             ended: VecDeque::new(),
             rules: PhantomData,
         }
@@ -127,36 +138,36 @@ impl<R: Rules> Delivery<R> {
         };
         self.remember(event, &prepared);
         let terminal = event.kind.is_some_and(EventKind::is_terminal);
-        let listeners: Vec<SubscriptionId> = self
-            .subscriptions
-            .iter()
-            .filter(|(_, known)| known.attached && known.peer.may_hear(&event.user))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in listeners {
-            self.give(id, &prepared, resolves || terminal, now);
+        let outcome = resolves || terminal;
+        let mut full = Vec::new();
+        for (id, known) in &mut self.subscriptions {
+            if known.attached && known.peer.may_hear(&event.user) {
+                stir(&mut self.stirred, *id, known);
+                if let Err(overflow) = known.take(&prepared, outcome, now) {
+                    full.push((*id, overflow));
+                }
+            }
+        }
+        for (id, overflow) in full {
+            self.give_up(id, &overflow);
         }
         Ok(())
     }
 
-    /// Offers one event to one subscription; one that cannot take it is ended, not kept in the dark.
+    /// Offers one event to one subscription.
     fn give(&mut self, id: SubscriptionId, event: &Arc<Prepared>, outcome: bool, now: Boot) {
         let Some(known) = self.subscriptions.get_mut(&id) else { return };
-        let session = event.session_id();
-        if is_request(event) {
-            known.asked.insert(session);
+        stir(&mut self.stirred, id, known);
+        if let Err(overflow) = known.take(event, outcome, now) {
+            self.give_up(id, &overflow);
         }
-        let past_filter = outcome && known.asked.contains(&session);
-        let taken = if past_filter {
-            known.shaper.offer_past_filter(event, mono(now))
-        } else {
-            known.shaper.offer(event, mono(now))
-        };
-        self.stirred.insert(id);
-        if let Err(overflow) = taken {
-            self.subscriptions.remove(&id);
-            self.ended.push_back(Deliver::End { subscription: id, reason: overflow.to_string() });
-        }
+    }
+
+    // enforces: I4, I22
+    /// A subscription that cannot take more is ended, not kept in the dark.
+    fn give_up(&mut self, id: SubscriptionId, overflow: &Overflow) {
+        self.close(id);
+        self.ended.push_back(Deliver::End { subscription: id, reason: overflow.to_string() });
     }
 
     /// Keeps what newcomers and those who come back will need.
@@ -197,8 +208,16 @@ impl<R: Rules> Delivery<R> {
         let Limits { held_events: max_events, held_bytes: max_bytes, .. } = self.limits;
         let held = HeldLimits { max_events, max_bytes };
         let shaper = Shaper::with_limits(terms, held, mono(now));
-        let known =
-            Subscription { peer: peer.clone(), shaper, attached: false, asked: BTreeSet::new() };
+        let known = Subscription {
+            peer: peer.clone(),
+            shaper,
+            attached: false,
+            paused: false,
+            stirred: false,
+            due: None,
+            asked: BTreeSet::new(),
+        };
+        self.close(id);
         self.subscriptions.insert(id, known);
     }
 
@@ -214,7 +233,7 @@ impl<R: Rules> Delivery<R> {
     ) -> Option<Resumed> {
         // enforces: S4, W7, D28
         let known = self.subscriptions.get_mut(&id).filter(|known| known.peer == *peer)?;
-        known.attached = true;
+        (known.attached, known.paused) = (true, false);
         let missed = last_event.and_then(|last| self.missed_since(peer, last));
         let (resumed, events) = match missed {
             Some(missed) => (Resumed::All, missed),
@@ -260,15 +279,31 @@ impl<R: Rules> Delivery<R> {
 
     /// A subscription is over (H19).
     pub fn close(&mut self, id: SubscriptionId) {
-        self.subscriptions.remove(&id);
-        self.stirred.remove(&id);
+        if let Some(known) = self.subscriptions.remove(&id) {
+            known.due.map(|due| self.due.remove(&(due, id)));
+        }
+    }
+
+    /// Its connection takes nothing more for now (W14): nothing is lost, and nobody else waits.
+    pub fn pause(&mut self, id: SubscriptionId) {
+        if let Some(known) = self.subscriptions.get_mut(&id) {
+            known.paused = true;
+        }
+    }
+
+    /// Its connection takes more.
+    pub fn go_on(&mut self, id: SubscriptionId) {
+        if let Some(known) = self.subscriptions.get_mut(&id) {
+            known.paused = false;
+            stir(&mut self.stirred, id, known);
+        }
     }
 
     /// New terms (H18): what was held goes out under the old ones first, so drain before answering.
     pub fn renegotiate(&mut self, id: SubscriptionId, terms: Terms, now: Boot) {
         if let Some(known) = self.subscriptions.get_mut(&id) {
             known.shaper.renegotiate(terms, mono(now));
-            self.stirred.insert(id);
+            stir(&mut self.stirred, id, known);
         }
     }
 
@@ -282,31 +317,41 @@ impl<R: Rules> Delivery<R> {
         if let Some(ended) = self.ended.pop_front() {
             return Some(ended);
         }
-        while let Some(id) = self.stirred.first().copied() {
-            let known = self.subscriptions.get_mut(&id).filter(|known| known.attached);
-            match known.and_then(|known| known.shaper.poll_output(mono(now))) {
-                Some(Shaped { event, bytes }) => {
+        while let Some(&id) = self.stirred.front() {
+            let known = self.subscriptions.get_mut(&id);
+            if let Some(known) = known.filter(|known| known.stirred) {
+                let hears = known.attached && !known.paused;
+                let next = if hears { known.shaper.poll_output(mono(now)) } else { None };
+                if let Some(Shaped { event, bytes }) = next {
                     return Some(Deliver::Send { subscription: id, event, bytes });
                 }
-                None => drop(self.stirred.remove(&id)),
+                known.stirred = false;
+                let due = if hears { known.shaper.next_deadline() } else { None };
+                if due != known.due {
+                    known.due.map(|before| self.due.remove(&(before, id)));
+                    due.map(|at| self.due.insert((at, id)));
+                    known.due = due;
+                }
             }
+            self.stirred.pop_front();
         }
         None
     }
 
     /// Time passed: whatever is due may be polled now.
     pub fn tick(&mut self, now: Boot) {
-        let due =
-            |known: &Subscription| known.shaper.next_deadline().is_some_and(|at| at <= mono(now));
-        let stirred = self.subscriptions.iter().filter(|(_, known)| due(known)).map(|(id, _)| *id);
-        self.stirred.extend(stirred);
+        while let Some(&(at, id)) = self.due.first().filter(|(at, _)| *at <= mono(now)) {
+            self.due.remove(&(at, id));
+            if let Some(known) = self.subscriptions.get_mut(&id) {
+                known.due = None;
+                stir(&mut self.stirred, id, known);
+            }
+        }
     }
 
     /// When to come back with [`Self::tick`].
     pub fn next_deadline(&self) -> Option<Boot> {
-        let attached = self.subscriptions.values().filter(|known| known.attached);
-        let next = attached.filter_map(|known| known.shaper.next_deadline()).min()?;
-        Some(Boot(next.as_micros()))
+        self.due.first().map(|(at, _)| Boot(at.as_micros()))
     }
 
     /// How much is held.
@@ -318,6 +363,30 @@ impl<R: Rules> Delivery<R> {
             most_bytes: shapers().map(Shaper::pending_bytes).max().unwrap_or(0),
             most_recent: self.live.values().map(|live| live.recent.len()).max().unwrap_or(0),
         }
+    }
+}
+
+impl Subscription {
+    fn take(&mut self, event: &Arc<Prepared>, outcome: bool, now: Boot) -> Result<(), Overflow> {
+        let session = event.session_id();
+        if is_request(event) {
+            self.asked.insert(session);
+        }
+        let past_filter = outcome && self.asked.contains(&session);
+        if event.kind().is_some_and(EventKind::is_terminal) {
+            self.asked.remove(&session);
+        }
+        if past_filter {
+            self.shaper.offer_past_filter(event, mono(now))
+        } else {
+            self.shaper.offer(event, mono(now))
+        }
+    }
+}
+
+fn stir(stirred: &mut VecDeque<SubscriptionId>, id: SubscriptionId, known: &mut Subscription) {
+    if !std::mem::replace(&mut known.stirred, true) {
+        stirred.push_back(id);
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::clock::Now;
 use crate::draft::{Draft, Ready, agent_members, has_member, members, on_one_line};
-use crate::engine::{Engine, Timer, no_session};
+use crate::engine::{Ended, Engine, Timer, no_session};
 use crate::ids::Key;
 use crate::io::{Answer, Emitted, Open, Output};
 use crate::principal::Role;
 use crate::record::{Opened, Record};
 use crate::refusal::{Blame, Refusal};
+use crate::request::Status;
 use crate::rules::Rules;
 use crate::session::{Session, state};
 
@@ -141,23 +142,23 @@ impl<R: Rules> Engine<R> {
             }
             Payload::ToolCompleted(completed) => {
                 if let Ok(call) = session.completed_call(completed) {
-                    self.note_completed(id, call);
+                    self.note_completed(id, call, true);
                 }
             }
             _ => {}
         }
     }
 
-    /// What was said of the end of a call is kept with it.
-    fn note_completed(&mut self, id: Key, call: ToolCallId) {
+    /// What was said of the end of a call is kept with it, and whether its agent said it.
+    fn note_completed(&mut self, id: Key, call: ToolCallId, known: bool) {
         // enforces: I11
         let request = self.calls.remove(&(id, call));
         if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
-            request.status = crate::request::Status::Completed;
+            request.status = Status::after_call(known);
         }
         let session = self.sessions.get(&id).map_or("", |session| session.id.as_str()).into();
         let (call, said) = (call.as_str().into(), self.said(id));
-        self.append(&Record::Completed { session, call, said });
+        self.append(&Record::Completed { session, call, known, said });
     }
 
     /// T25, D35: the state change that an agent left out.
@@ -270,7 +271,8 @@ impl<R: Rules> Engine<R> {
         if let Some(session) = self.sessions.remove(&id) {
             self.timers.remove(&(session.lease_until, Timer::Lease(id)));
             if !session.asked.is_empty() {
-                self.ended.insert(id, session.asked);
+                let Session { agent, asked, .. } = session;
+                self.ended.insert(id, Ended { agent, asked });
                 self.timers.insert((now.boot.after_seconds(KEPT_SECONDS), Timer::Forget(id)));
             }
         }
@@ -289,7 +291,7 @@ impl<R: Rules> Engine<R> {
             ]);
             let draft = Draft::new(EventKind::ToolCompleted, payload);
             self.send_ours(id, draft, self.coming(), now);
-            self.note_completed(id, call);
+            self.note_completed(id, call, false);
         }
     }
 

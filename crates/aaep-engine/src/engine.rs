@@ -1,6 +1,6 @@
 //! The machine itself: one input, then outputs.
 
-use aaep_types::{SessionId, SubscriptionId, ToolCallId, rule};
+use aaep_types::{EventKind, SessionId, SubscriptionId, Timestamp, ToolCallId, rule};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::record::{Outcome, Record, Said};
 use crate::refusal::{Blame, Refusal};
-use crate::request::{Request, Status};
+use crate::request::{Request, Status, View};
 use crate::rules::{Rules, Sound};
 use crate::session::Session;
 
@@ -43,6 +43,13 @@ pub(crate) struct Listener {
     pub(crate) time_factor: u64,
 }
 
+/// A session that ended.
+pub(crate) struct Ended {
+    pub(crate) agent: Principal,
+    /// Its requests.
+    pub(crate) asked: Vec<u128>,
+}
+
 /// The producer's state; see the crate's page for the contract.
 pub struct Engine<R: Rules = Sound> {
     pub(crate) limits: Limits,
@@ -54,8 +61,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) tokens: BTreeMap<u128, u128>,
     /// I12: what waits for an answer, by its action.
     pub(crate) actions: BTreeMap<(Key, Digest), u128>,
-    /// The requests of sessions that ended, until they are forgotten.
-    pub(crate) ended: BTreeMap<Key, Vec<u128>>,
+    /// Sessions that ended, until they are forgotten.
+    pub(crate) ended: BTreeMap<Key, Ended>,
     /// Which request a tool call belongs to.
     pub(crate) calls: BTreeMap<(Key, ToolCallId), u128>,
     pub(crate) listeners: BTreeMap<SubscriptionId, Listener>,
@@ -192,6 +199,29 @@ impl<R: Rules> Engine<R> {
         self.requests.get(&request).map(|request| request.status)
     }
 
+    /// A request as its own agent may see it, also for a day after its session; `None` for others.
+    pub fn request(&self, agent: &Principal, number: u128) -> Option<View> {
+        let request = self.requests.get(&number)?;
+        let open = self.sessions.get(&request.session).map(|session| &session.agent);
+        let owner = open.or_else(|| self.ended.get(&request.session).map(|ended| &ended.agent))?;
+        if owner != agent {
+            return None;
+        }
+        let confirmation = request.kind == EventKind::AwaitingConfirmation;
+        let answered = !confirmation && request.status != Status::Pending;
+        Some(View {
+            status: request.status,
+            session: SessionId::from_bits(request.session),
+            confirmation,
+            event: request.event_number,
+            digest: request.digest,
+            deadline: Timestamp::from_millis(request.wall_deadline().div_euclid(1000))
+                .unwrap_or(request.stamp),
+            decided_by: request.by.clone(),
+            response: request.answer.clone().filter(|_| answered),
+        })
+    }
+
     /// How many sessions are open.
     pub fn open_sessions(&self) -> usize {
         self.sessions.len()
@@ -279,7 +309,8 @@ impl<R: Rules> Engine<R> {
 
     /// C6: tokens stay known, and dead, for a day after their session.
     fn forget_requests(&mut self, session: Key) {
-        for number in self.ended.remove(&session).unwrap_or_default() {
+        let asked = self.ended.remove(&session).map(|ended| ended.asked);
+        for number in asked.unwrap_or_default() {
             if let Some(request) = self.requests.remove(&number) {
                 self.tokens.remove(&self.ids.token_bits(request.event_number));
             }

@@ -142,6 +142,8 @@ impl<R: Rules> Engine<R> {
     ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let due = request.due();
+        let by: Arc<str> = by.into();
+        request.by = Some(by.clone());
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
         let (id, digest, event) = (request.session, request.digest, request.event_number);
@@ -158,7 +160,6 @@ impl<R: Rules> Engine<R> {
         if R::SHOWS_RESOLUTIONS {
             self.show_resolution(id, (number, event), (outcome, runs), &action, more, needs, now);
         }
-        let by: Arc<str> = by.into();
         let decided = Output::Decided {
             request: number,
             outcome,
@@ -286,7 +287,7 @@ impl<R: Rules> Engine<R> {
     ) -> Result<Answer, Refusal> {
         self.needs_journal()?;
         let Some(request) = self.requests.get(&number) else { return Ok(Answer::Done) };
-        let spent = matches!(request.status, Status::Invoked | Status::Completed);
+        let spent = matches!(request.status, Status::Invoked | Status::Completed | Status::Unknown);
         let approved =
             matches!(request.status, Status::Resolved { runs: true, .. }) || !R::NEEDS_APPROVAL;
         // enforces: T12, C1, I1
@@ -394,6 +395,7 @@ fn request_of(
         event_number,
         counted_down: 100,
         status: Status::Pending,
+        by: None,
         heard: false,
         event: None,
     })

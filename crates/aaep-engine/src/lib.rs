@@ -117,5 +117,5 @@ pub use producer::{Outcomes, Producer};
 pub use record::{Asked, Corrupt, Opened, Outcome, Record, Said};
 pub use recover::ClockTrust;
 pub use refusal::{Blame, Refusal};
-pub use request::Status;
+pub use request::{Status, View};
 pub use rules::{Rules, Sound};

@@ -4,7 +4,7 @@ use aaep_shaping::Terms;
 use aaep_types::handshake::Capabilities;
 use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{Message, SubscriptionId, rule};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::{Boot, Now};
 use crate::delivery::{Deliver, Delivery, Load, Resumed};
@@ -49,6 +49,8 @@ pub struct Producer<R: Rules = Sound> {
     offer: Offer,
     ids: Ids,
     agreed: BTreeMap<SubscriptionId, Agreed>,
+    /// When subscriptions that nobody attached to are given up.
+    expiries: BTreeSet<(Boot, SubscriptionId)>,
     limits: Limits,
 }
 
@@ -73,6 +75,7 @@ impl<R: Rules> Producer<R> {
             offer,
             ids: Ids::new(secrets.apart()),
             agreed: BTreeMap::new(),
+            expiries: BTreeSet::new(),
             limits,
         }
     }
@@ -100,13 +103,7 @@ impl<R: Rules> Producer<R> {
                 }
                 Ok(agreement) => {
                     let id = SubscriptionId::from_bits(self.ids.event());
-                    let asked = members_of(&request.capabilities.to_json());
-                    let expires = Some(now.boot.after_seconds(UNATTACHED_SECONDS));
-                    let agreed = Agreed { peer: peer.clone(), asked, attached: false, expires };
-                    self.agreed.insert(id, agreed);
-                    let terms = Terms::new(&agreement.honored);
-                    self.delivery.subscribe(id, peer, terms, now.boot);
-                    self.entitle(id, peer, &agreement.honored, false, now)?;
+                    self.agree(id, peer, &request.capabilities, &agreement.honored, now)?;
                     Ok(Some(accepted(id, &agreement, &self.offer)))
                 }
                 Err(rejection) => Ok(Some(rejection.to_json())),
@@ -117,6 +114,78 @@ impl<R: Rules> Producer<R> {
             }
             Message::Close(close) => {
                 self.close(close.subscription_id, peer, now);
+                Ok(None)
+            }
+            _ => Err(Refusal::new(Blame::Malformed, rule::H1, "This is no handshake message.")),
+        }
+    }
+
+    fn agree(
+        &mut self,
+        id: SubscriptionId,
+        peer: &Principal,
+        asked: &Capabilities<'_>,
+        honored: &Capabilities<'_>,
+        now: Now,
+    ) -> Result<(), Refusal> {
+        let asked = members_of(&asked.to_json());
+        let agreed = Agreed { peer: peer.clone(), asked, attached: false, expires: None };
+        self.agreed.insert(id, agreed);
+        self.expire_after(id, now);
+        self.delivery.subscribe(id, peer, Terms::new(honored), now.boot);
+        self.entitle(id, peer, honored, false, now)
+    }
+
+    /// D4: a stream without a handshake is a subscription with default terms; it may answer if its
+    /// principal may. Attach to it like to any other; a renegotiation changes its terms.
+    pub fn listen(&mut self, peer: &Principal, now: Now) -> Result<SubscriptionId, Refusal> {
+        // enforces: D4
+        if self.agreed.len() >= self.limits.subscriptions {
+            let text = self.offer.too_many().message;
+            return Err(Refusal::new(Blame::Limit, rule::H15, text));
+        }
+        let mut asked = Capabilities::none();
+        asked.supports_confirmation_reply = Some(true);
+        asked.supports_clarification_reply = Some(true);
+        let id = SubscriptionId::from_bits(self.ids.event());
+        let honored = match agree(&asked, peer, &self.offer) {
+            Ok(agreement) => agreement.honored,
+            Err(_) => Capabilities::none(),
+        };
+        self.agree(id, peer, &asked, &honored, now)?;
+        Ok(id)
+    }
+
+    /// D4: a handshake message on a stream that began without one. A request replaces the stream's
+    /// terms, a refusal leaves it as it is; whatever subscription the message names is this one.
+    pub fn handshake_on(
+        &mut self,
+        id: SubscriptionId,
+        peer: &Principal,
+        bytes: &[u8],
+        now: Now,
+    ) -> Result<Option<String>, Refusal> {
+        match Message::parse(bytes)? {
+            Message::Request(request) => {
+                let Some(agreed) = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)
+                else {
+                    return Ok(None);
+                };
+                let agreement = match negotiate(&request, peer, &self.offer) {
+                    Ok(agreement) => agreement,
+                    Err(rejection) => return Ok(Some(rejection.to_json())),
+                };
+                agreed.asked = members_of(&request.capabilities.to_json());
+                let attached = agreed.attached;
+                self.delivery.renegotiate(id, Terms::new(&agreement.honored), now.boot);
+                self.entitle(id, peer, &agreement.honored, attached, now)?;
+                Ok(Some(accepted(id, &agreement, &self.offer)))
+            }
+            Message::Renegotiate(wanted) => {
+                Ok(self.renegotiate(id, peer, &wanted.capabilities, now))
+            }
+            Message::Close(_) => {
+                self.close(id, peer, now);
                 Ok(None)
             }
             _ => Err(Refusal::new(Blame::Malformed, rule::H1, "This is no handshake message.")),
@@ -184,7 +253,8 @@ impl<R: Rules> Producer<R> {
         now: Now,
     ) -> Option<Resumed> {
         let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
-        (agreed.attached, agreed.expires) = (true, None);
+        agreed.attached = true;
+        agreed.expires.take().map(|at| self.expiries.remove(&(at, id)));
         let asked = request_with(&agreed.asked);
         if let Ok(Message::Request(request)) = Message::parse(asked.as_bytes())
             && let Ok(agreement) = agree(&request.capabilities, peer, &self.offer)
@@ -198,7 +268,7 @@ impl<R: Rules> Producer<R> {
     pub fn detach(&mut self, id: SubscriptionId, now: Now) {
         if let Some(agreed) = self.agreed.get_mut(&id) {
             agreed.attached = false;
-            agreed.expires = Some(now.boot.after_seconds(UNATTACHED_SECONDS));
+            self.expire_after(id, now);
             self.delivery.detach(id);
             let _ = self.engine.handle(Input::Lost { subscription: id }, now);
         }
@@ -212,19 +282,37 @@ impl<R: Rules> Producer<R> {
     }
 
     fn drop_subscription(&mut self, id: SubscriptionId, now: Now) {
-        self.agreed.remove(&id);
+        if let Some(gone) = self.agreed.remove(&id) {
+            gone.expires.map(|at| self.expiries.remove(&(at, id)));
+        }
         self.delivery.close(id);
         let _ = self.engine.handle(Input::Left { subscription: id }, now);
     }
 
+    /// A subscription that nobody is attached to waits for a while.
+    fn expire_after(&mut self, id: SubscriptionId, now: Now) {
+        let at = now.boot.after_seconds(UNATTACHED_SECONDS);
+        if let Some(agreed) = self.agreed.get_mut(&id) {
+            agreed.expires.replace(at).map(|before| self.expiries.remove(&(before, id)));
+            self.expiries.insert((at, id));
+        }
+    }
+
     /// Subscriptions that nobody attached to in time are given up.
     fn expire(&mut self, now: Now) {
-        let over = |agreed: &Agreed| agreed.expires.is_some_and(|at| at <= now.boot);
-        let gone: Vec<_> =
-            self.agreed.iter().filter(|(_, agreed)| over(agreed)).map(|(id, _)| *id).collect();
-        for id in gone {
+        while let Some(&(_, id)) = self.expiries.first().filter(|(at, _)| *at <= now.boot) {
             self.drop_subscription(id, now);
         }
+    }
+
+    /// A connection takes nothing more for now; see [`Delivery::pause`].
+    pub fn pause(&mut self, id: SubscriptionId) {
+        self.delivery.pause(id);
+    }
+
+    /// It takes more again.
+    pub fn go_on(&mut self, id: SubscriptionId) {
+        self.delivery.go_on(id);
     }
 
     /// The next thing to do outside.
@@ -241,15 +329,14 @@ impl<R: Rules> Producer<R> {
             return Some(Outcomes::Said(event));
         };
         if let Deliver::End { subscription, .. } = &deliver {
-            self.agreed.remove(subscription);
-            let _ = self.engine.handle(Input::Left { subscription: *subscription }, now);
+            self.drop_subscription(*subscription, now);
         }
         Some(Outcomes::Deliver(deliver))
     }
 
     /// When to come back at the latest.
     pub fn next_deadline(&self) -> Option<Boot> {
-        let expiry = self.agreed.values().filter_map(|agreed| agreed.expires).min();
+        let expiry = self.expiries.first().map(|(at, _)| *at);
         [self.engine.next_deadline(), self.delivery.next_deadline(), expiry]
             .into_iter()
             .flatten()

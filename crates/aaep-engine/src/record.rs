@@ -92,12 +92,14 @@ pub enum Record {
         /// What was said of it.
         said: Said,
     },
-    /// The tool came back.
+    /// The tool came back, or was given up.
     Completed {
         /// The session.
         session: Arc<str>,
         /// The call.
         call: Arc<str>,
+        /// Whether its agent said how it ended.
+        known: bool,
         /// What was said of it.
         said: Said,
     },

@@ -69,9 +69,9 @@ impl<R: Rules> Engine<R> {
                 }
             }
             Record::Asked(asked) => self.replay_asked(record, asked, now),
-            Record::Resolved { request, outcome, runs, response, said, .. } => {
+            Record::Resolved { request, outcome, runs, by, response, said } => {
                 if R::RECOVERS_RESOLUTIONS {
-                    self.replay_resolved(request, outcome, runs, response);
+                    self.replay_resolved(request, (outcome, runs), by, response);
                 }
                 self.replay_said(self.session_of(request), record, Some(request), said);
             }
@@ -84,9 +84,9 @@ impl<R: Rules> Engine<R> {
                 self.replay_called(key, &call, tool);
                 self.replay_said(key, record, None, said);
             }
-            Record::Completed { session, call, said } => {
+            Record::Completed { session, call, known, said } => {
                 let Some(key) = key_of(&session) else { return };
-                self.replay_completed(key, &call);
+                self.replay_completed(key, &call, known);
                 self.replay_said(key, record, None, said);
             }
             Record::Extended { request, event, timeout_seconds, said } => {
@@ -183,6 +183,7 @@ impl<R: Rules> Engine<R> {
             answer,
             event_number: asked.request,
             status: Status::Pending,
+            by: None,
             heard: false,
             counted_down: 100,
             event: Some(json.into()),
@@ -225,9 +226,16 @@ impl<R: Rules> Engine<R> {
         self.tokens.insert(token, number);
     }
 
-    fn replay_resolved(&mut self, number: u128, outcome: Outcome, runs: bool, response: Arc<str>) {
+    fn replay_resolved(
+        &mut self,
+        number: u128,
+        (outcome, runs): (Outcome, bool),
+        by: Arc<str>,
+        response: Arc<str>,
+    ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Resolved { outcome, runs };
+        request.by = Some(by);
         request.event = None;
         request.answer = Some(response).filter(|response| !response.is_empty());
         let (id, digest) = (request.session, request.digest);
@@ -261,14 +269,14 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    fn replay_completed(&mut self, id: Key, call: &str) {
+    fn replay_completed(&mut self, id: Key, call: &str, known: bool) {
         let Ok(call) = ToolCallId::parse(call) else { return };
         if let Some(session) = self.sessions.get_mut(&id) {
             session.tools.remove(&call);
         }
         let request = self.calls.remove(&(id, call));
         if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
-            request.status = Status::Completed;
+            request.status = Status::after_call(known);
         }
     }
 

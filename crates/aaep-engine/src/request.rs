@@ -1,6 +1,6 @@
 //! One request: what was asked, what it is bound to, what became of it.
 
-use aaep_types::{EventKind, Timestamp};
+use aaep_types::{EventKind, SessionId, Timestamp};
 use std::sync::Arc;
 
 use crate::clock::Boot;
@@ -21,8 +21,38 @@ pub enum Status {
     },
     /// The approval was spent.
     Invoked,
-    /// The action ended.
+    /// The action ended, and its agent said how.
     Completed,
+    /// The action was begun and nobody knows how it ended (I11).
+    Unknown,
+}
+
+impl Status {
+    /// After a call: I11, only what its agent said is known.
+    pub(crate) fn after_call(known: bool) -> Self {
+        if known { Status::Completed } else { Status::Unknown }
+    }
+}
+
+/// A request as its agent may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Where it stands.
+    pub status: Status,
+    /// The session that asked.
+    pub session: SessionId,
+    /// Whether it asks for consent; otherwise for an answer.
+    pub confirmation: bool,
+    /// The event that asks; another one after more time was given.
+    pub event: u128,
+    /// What consent is bound to.
+    pub digest: Digest,
+    /// When the wait ends, by the clock on the wall.
+    pub deadline: Timestamp,
+    /// Who or what decided.
+    pub decided_by: Option<Arc<str>>,
+    /// The answer to a question, as JSON.
+    pub response: Option<Arc<str>>,
 }
 
 /// A request; it is bound to its session, its kind, the digest of its action and its deadline.
@@ -46,6 +76,8 @@ pub(crate) struct Request {
     pub(crate) event_number: u128,
     pub(crate) irreversible: bool,
     pub(crate) status: Status,
+    /// Who or what decided.
+    pub(crate) by: Option<Arc<str>>,
     /// Somebody who could answer was there at some time since it was asked, and left (decision D2).
     pub(crate) heard: bool,
     /// How much of the time was left when that was said last, in percent (§6.4.3).

@@ -250,3 +250,48 @@ fn what_is_no_handshake_is_refused_and_every_request_is_answered() {
     let future = r#"{"type":"subscription.request","aaep_version":"9.0.0","subscriber_id":"reader","capabilities":{}}"#;
     assert!(room.say(future).unwrap().contains("version_unsupported"));
 }
+
+// covers: D4, D27
+#[test]
+fn a_stream_without_a_handshake_hears_everything_and_can_still_negotiate() {
+    let mut room = Room::new();
+    let ann = room.ann.clone();
+    let id = room.producer.listen(&ann, room.now).unwrap();
+    room.attach(id).unwrap();
+    room.ask();
+    assert!(room.heard.iter().any(|(to, json)| *to == id && json.contains("reply_token")));
+    let say = |room: &mut Room, message: &str| {
+        let answer = room.producer.handshake_on(id, &ann, message.as_bytes(), room.now).unwrap();
+        room.drain();
+        answer
+    };
+    let refused = r#"{"type":"subscription.request","aaep_version":"99.0.0","subscriber_id":"x","capabilities":{}}"#;
+    assert!(say(&mut room, refused).unwrap().contains("version_unsupported"));
+    let quiet = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{"event_filters":{"exclude":["aaep:agent.progress.*"]}}}"#;
+    let answer = say(&mut room, quiet).unwrap();
+    assert!(answer.contains("subscription.accepted") && answer.contains(id.as_str()), "{answer}");
+    let close =
+        r#"{"type":"subscription.close","subscription_id":"sub_00000000000000000000000000000001"}"#;
+    assert_eq!(say(&mut room, close), None);
+    assert_eq!(room.attach(id), None);
+}
+
+// covers: W14, I21, I22
+#[test]
+fn a_connection_that_takes_nothing_is_waited_for_and_nobody_else_is() {
+    let mut room = Room::new();
+    let slow = room.subscribe("{}");
+    let quick = room.subscribe("{}");
+    room.attach(slow).unwrap();
+    room.attach(quick).unwrap();
+    room.producer.pause(slow);
+    room.ask();
+    let count = |room: &Room, id| room.heard.iter().filter(|(to, _)| *to == id).count();
+    assert_eq!(count(&room, slow), 0);
+    assert!(count(&room, quick) > 0);
+    // What waits for a reader is no reason to come back again and again.
+    assert!(room.producer.next_deadline().is_none_or(|at| at > room.now.boot));
+    room.producer.go_on(slow);
+    room.drain();
+    assert_eq!(count(&room, slow), count(&room, quick));
+}

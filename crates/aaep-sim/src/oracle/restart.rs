@@ -73,7 +73,9 @@ impl Oracle {
                 }
                 // A doubtful clock ends what waits; its record is on its way.
                 (Some(Status::Resolved { runs, .. }), None) => !trusted && !runs,
-                (Some(Status::Invoked | Status::Completed), _) => request.invoked.is_some(),
+                (Some(Status::Invoked | Status::Completed | Status::Unknown), _) => {
+                    request.invoked.is_some()
+                }
             };
             if lost && request.announced() {
                 broken = Some(("I3", "a request that people have heard was lost"));
