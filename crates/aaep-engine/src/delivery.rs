@@ -17,6 +17,7 @@ use crate::clock::Boot;
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
+use crate::resume::LeftOff;
 use crate::rules::{Rules, Sound};
 
 /// Something to do for a subscription.
@@ -41,15 +42,6 @@ pub enum Deliver {
     },
 }
 
-/// How a subscription that comes back was served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resumed {
-    /// Everything it missed follows.
-    All,
-    /// Where it left off is no longer known; it is told how things stand.
-    Snapshot,
-}
-
 /// How much is held for subscribers at the moment, to be watched (I22). Each has its bound in
 /// [`Limits`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,42 +54,52 @@ pub struct Load {
     pub most_bytes: usize,
     /// Recent events of the session of which most are kept.
     pub most_recent: usize,
+    /// Sessions that ended and are still known.
+    pub ended_sessions: usize,
 }
 
 /// A subscription as far as hearing is concerned.
-struct Subscription {
-    peer: Principal,
-    shaper: Shaper,
-    attached: bool,
+pub(crate) struct Subscription {
+    pub(crate) peer: Principal,
+    pub(crate) shaper: Shaper,
+    pub(crate) attached: bool,
     /// Its connection takes nothing for now; what is said waits in its shaper, which is bounded.
-    paused: bool,
+    pub(crate) paused: bool,
     /// Whether it is among the stirred.
     stirred: bool,
     /// When it has something to say by itself.
     due: Option<Mono>,
     /// Sessions of which it was sent a request: it hears their outcomes past any filter (D31).
-    asked: BTreeSet<SessionId>,
+    pub(crate) asked: BTreeSet<SessionId>,
+    /// For when it comes back.
+    pub(crate) left_off: LeftOff,
 }
 
 /// What is known of a live session.
-struct Live {
-    user: Arc<str>,
-    started: Arc<Prepared>,
-    state: Option<Arc<Prepared>>,
-    /// Requests that wait, by the number of the event that asks.
-    open: BTreeMap<u128, Arc<Prepared>>,
-    recent: VecDeque<(u64, Arc<Prepared>)>,
+pub(crate) struct Live {
+    pub(crate) user: Arc<str>,
+    pub(crate) started: Arc<Prepared>,
+    pub(crate) state: Option<Arc<Prepared>>,
+    /// Requests that wait, by the number of the event that asks, with its place in the order.
+    pub(crate) open: BTreeMap<u128, (u64, Arc<Prepared>)>,
+    pub(crate) recent: VecDeque<(u64, Arc<Prepared>)>,
+    /// The place of the last event that had to be forgotten.
+    pub(crate) forgotten: u64,
 }
 
 /// Decides who hears what.
 pub struct Delivery<R: Rules = Sound> {
-    limits: Limits,
+    pub(crate) limits: Limits,
     preparer: Preparer,
-    subscriptions: BTreeMap<SubscriptionId, Subscription>,
-    live: BTreeMap<SessionId, Live>,
-    order: u64,
-    /// Everything up to this place may have been forgotten by some session's ring.
-    forgotten: u64,
+    pub(crate) subscriptions: BTreeMap<SubscriptionId, Subscription>,
+    pub(crate) live: BTreeMap<SessionId, Live>,
+    /// Sessions that ended not long ago, for those who missed the end.
+    pub(crate) over: VecDeque<Live>,
+    pub(crate) order: u64,
+    /// For each user, the place up to which sessions that ended are forgotten.
+    pub(crate) forgotten: BTreeMap<Arc<str>, u64>,
+    /// The same for everybody.
+    pub(crate) all_forgotten: u64,
     /// Subscriptions that may have something to say.
     stirred: VecDeque<SubscriptionId>,
     /// Those that will have something to say by themselves, by the time of it.
@@ -106,7 +108,7 @@ pub struct Delivery<R: Rules = Sound> {
     rules: PhantomData<R>,
 }
 
-fn mono(now: Boot) -> Mono {
+pub(crate) fn mono(now: Boot) -> Mono {
     Mono::from_micros(now.0)
 }
 
@@ -118,8 +120,10 @@ impl<R: Rules> Delivery<R> {
             preparer: Preparer::new(),
             subscriptions: BTreeMap::new(),
             live: BTreeMap::new(),
+            over: VecDeque::new(),
             order: 0,
-            forgotten: 0,
+            forgotten: BTreeMap::new(),
+            all_forgotten: 0,
             stirred: VecDeque::new(),
             due: BTreeSet::new(),
             ended: VecDeque::new(),
@@ -155,7 +159,13 @@ impl<R: Rules> Delivery<R> {
     }
 
     /// Offers one event to one subscription.
-    fn give(&mut self, id: SubscriptionId, event: &Arc<Prepared>, outcome: bool, now: Boot) {
+    pub(crate) fn give(
+        &mut self,
+        id: SubscriptionId,
+        event: &Arc<Prepared>,
+        outcome: bool,
+        now: Boot,
+    ) {
         let Some(known) = self.subscriptions.get_mut(&id) else { return };
         stir(&mut self.stirred, id, known);
         if let Err(overflow) = known.take(event, outcome, now) {
@@ -165,7 +175,7 @@ impl<R: Rules> Delivery<R> {
 
     // enforces: I4, I22
     /// A subscription that cannot take more is ended, not kept in the dark.
-    fn give_up(&mut self, id: SubscriptionId, overflow: &Overflow) {
+    pub(crate) fn give_up(&mut self, id: SubscriptionId, overflow: &Overflow) {
         self.close(id);
         self.ended.push_back(Deliver::End { subscription: id, reason: overflow.to_string() });
     }
@@ -175,9 +185,7 @@ impl<R: Rules> Delivery<R> {
         self.order += 1;
         let (order, limit) = (self.order, self.limits.recent_events);
         if event.kind.is_some_and(EventKind::is_terminal) {
-            self.live.remove(&event.session);
-            self.forgotten = order;
-            return;
+            return self.remember_end(event.session, order, prepared);
         }
         let live = self.live.entry(event.session).or_insert_with(|| Live {
             user: event.user.clone(),
@@ -185,11 +193,12 @@ impl<R: Rules> Delivery<R> {
             state: None,
             open: BTreeMap::new(),
             recent: VecDeque::new(),
+            forgotten: 0,
         });
         match event.kind {
             Some(EventKind::StateChanged) => live.state = Some(prepared.clone()),
             Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
-                live.open.insert(event.event, prepared.clone());
+                live.open.insert(event.event, (order, prepared.clone()));
             }
             _ => {}
         }
@@ -199,7 +208,7 @@ impl<R: Rules> Delivery<R> {
         live.recent.push_back((order, prepared.clone()));
         let over = live.recent.len() > limit;
         if let Some((dropped, _)) = over.then(|| live.recent.pop_front()).flatten() {
-            self.forgotten = self.forgotten.max(dropped);
+            live.forgotten = dropped;
         }
     }
 
@@ -207,73 +216,25 @@ impl<R: Rules> Delivery<R> {
     pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, terms: Terms, now: Boot) {
         let Limits { held_events: max_events, held_bytes: max_bytes, .. } = self.limits;
         let held = HeldLimits { max_events, max_bytes };
-        let shaper = Shaper::with_limits(terms, held, mono(now));
         let known = Subscription {
             peer: peer.clone(),
-            shaper,
+            shaper: Shaper::with_limits(terms.clone(), held, mono(now)),
             attached: false,
             paused: false,
             stirred: false,
             due: None,
             asked: BTreeSet::new(),
+            left_off: LeftOff::new(&terms),
         };
         self.close(id);
         self.subscriptions.insert(id, known);
-    }
-
-    /// A connection takes the stream of a subscription over. With the id of the last event that was
-    /// heard, what was missed follows; otherwise, or when that is no longer known, how things stand.
-    /// `None`: there is no such subscription of this principal.
-    pub fn attach(
-        &mut self,
-        id: SubscriptionId,
-        peer: &Principal,
-        last_event: Option<&str>,
-        now: Boot,
-    ) -> Option<Resumed> {
-        // enforces: S4, W7, D28
-        let known = self.subscriptions.get_mut(&id).filter(|known| known.peer == *peer)?;
-        (known.attached, known.paused) = (true, false);
-        let missed = last_event.and_then(|last| self.missed_since(peer, last));
-        let (resumed, events) = match missed {
-            Some(missed) => (Resumed::All, missed),
-            None => (Resumed::Snapshot, self.snapshot(peer)),
-        };
-        for event in events {
-            self.give(id, &event, event.is_resolution(), now);
-        }
-        Some(resumed)
-    }
-
-    /// Every event after that one which this principal may hear; `None` when that cannot be told.
-    fn missed_since(&self, peer: &Principal, last: &str) -> Option<Vec<Arc<Prepared>>> {
-        let visible = || self.live.values().filter(|live| peer.may_hear(&live.user));
-        let mut recent = visible().flat_map(|live| &live.recent);
-        let (place, _) = recent.find(|(_, event)| event.event_id().as_str() == last)?;
-        if *place < self.forgotten {
-            return None;
-        }
-        let mut missed: Vec<_> =
-            visible().flat_map(|live| &live.recent).filter(|(order, _)| order > place).collect();
-        missed.sort_by_key(|(order, _)| *order);
-        Some(missed.into_iter().map(|(_, event)| event.clone()).collect())
-    }
-
-    /// D28: of each live session its start, its last state, and everything that waits for an answer.
-    fn snapshot(&self, peer: &Principal) -> Vec<Arc<Prepared>> {
-        let visible = self.live.values().filter(|live| peer.may_hear(&live.user));
-        visible
-            .flat_map(|live| {
-                let first = [Some(&live.started), live.state.as_ref()];
-                first.into_iter().flatten().chain(live.open.values()).cloned()
-            })
-            .collect()
     }
 
     /// A connection was lost; what is said from now on is missed.
     pub fn detach(&mut self, id: SubscriptionId) {
         if let Some(known) = self.subscriptions.get_mut(&id) {
             known.attached = false;
+            known.left_off.offered = self.order;
         }
     }
 
@@ -302,6 +263,7 @@ impl<R: Rules> Delivery<R> {
     /// New terms (H18): what was held goes out under the old ones first, so drain before answering.
     pub fn renegotiate(&mut self, id: SubscriptionId, terms: Terms, now: Boot) {
         if let Some(known) = self.subscriptions.get_mut(&id) {
+            known.left_off.renegotiate(&terms);
             known.shaper.renegotiate(terms, mono(now));
             stir(&mut self.stirred, id, known);
         }
@@ -323,6 +285,7 @@ impl<R: Rules> Delivery<R> {
                 let hears = known.attached && !known.paused;
                 let next = if hears { known.shaper.poll_output(mono(now)) } else { None };
                 if let Some(Shaped { event, bytes }) = next {
+                    known.left_off.note(&event, &bytes, self.limits.resent_deliveries);
                     return Some(Deliver::Send { subscription: id, event, bytes });
                 }
                 known.stirred = false;
@@ -361,7 +324,11 @@ impl<R: Rules> Delivery<R> {
             subscriptions: self.subscriptions.len(),
             most_events: shapers().map(Shaper::pending_events).max().unwrap_or(0),
             most_bytes: shapers().map(Shaper::pending_bytes).max().unwrap_or(0),
-            most_recent: self.live.values().map(|live| live.recent.len()).max().unwrap_or(0),
+            most_recent: (self.live.values().chain(&self.over))
+                .map(|live| live.recent.len())
+                .max()
+                .unwrap_or(0),
+            ended_sessions: self.over.len(),
         }
     }
 }

@@ -7,13 +7,14 @@ use aaep_types::{Message, SubscriptionId, rule};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::{Boot, Now};
-use crate::delivery::{Deliver, Delivery, Load, Resumed};
+use crate::delivery::{Deliver, Delivery, Load};
 use crate::engine::Engine;
 use crate::ids::Ids;
 use crate::io::{Answer, Emitted, Input, Output};
 use crate::negotiate::{Offer, accepted, agree, negotiate};
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
+use crate::resume::Resumed;
 use crate::rules::{Rules, Sound};
 use crate::{Limits, Secrets};
 

@@ -1,5 +1,6 @@
 //! One subscription's shaper.
 
+mod again;
 mod texts;
 
 use aaep_types::{CoalesceBoundary, EventKind, Level, SessionId};
@@ -275,6 +276,7 @@ impl Shaper {
         let shape = &self.terms.shape;
         let (event, bytes) = match item {
             Item::Whole(event) => (Arc::clone(&event), event.bytes(shape)),
+            Item::Again(delivery) => return Some(delivery),
             Item::Progress(event) => {
                 self.shown.note(&event, self.terms.load);
                 let bytes = event.bytes(shape);

@@ -38,8 +38,12 @@ pub(crate) struct Client {
     pub(crate) listener: Option<usize>,
     /// What its connection holds.
     pub(crate) outbox: VecDeque<Parcel>,
+    /// Since when its connection takes nothing more.
+    pub(crate) full_since: Option<u64>,
     /// The last event that it read.
     pub(crate) last: Option<EventId>,
+    /// The requests that it read.
+    pub(crate) asked: BTreeSet<EventId>,
     pub(crate) ear: Ear,
 }
 
@@ -51,7 +55,9 @@ impl Client {
             reads: Reads::Briskly,
             listener: None,
             outbox: VecDeque::new(),
+            full_since: None,
             last: None,
+            asked: BTreeSet::new(),
             ear: Ear::default(),
         }
     }
@@ -60,10 +66,18 @@ impl Client {
     pub(crate) fn read(&mut self, at_most: usize, oracle: &mut Oracle) {
         for _ in 0..at_most {
             let Some(parcel) = self.outbox.pop_front() else { return };
-            self.last = Some(parcel.event.event_id());
+            let event = parcel.event.event_id();
+            self.last = Some(event);
+            if parcel.event.kind().is_some_and(asks) {
+                self.asked.insert(event);
+            }
             self.ear.hear(&parcel, &self.wants, oracle);
         }
     }
+}
+
+fn asks(kind: EventKind) -> bool {
+    matches!(kind, EventKind::AwaitingConfirmation | EventKind::AwaitingClarification)
 }
 
 /// What somebody has heard, as far as more can be expected because of it (I19).
@@ -73,6 +87,8 @@ pub(crate) struct Ear {
     pub(crate) witness: Option<Witness>,
     /// Parcels before this one promise nothing for those after it.
     from: usize,
+    /// The same for numbers: while a connection takes nothing, even a plain stream is merged (I22).
+    numbers_from: usize,
     /// Sessions that were heard from their start without a gap.
     whole: BTreeSet<SessionId>,
     /// On a plain stream, the number that has to come next (D15).
@@ -84,10 +100,16 @@ pub(crate) struct Ear {
 impl Ear {
     /// Something may be missing: what comes from now on is measured anew.
     pub(crate) fn begin_anew(&mut self, from: usize) {
-        self.from = from;
+        (self.from, self.numbers_from) = (from, from);
         self.whole.clear();
         self.numbers.clear();
         self.texts.clear();
+    }
+
+    /// Numbers may be missing before this parcel.
+    pub(crate) fn number_anew(&mut self, from: usize) {
+        self.numbers_from = from;
+        self.numbers.clear();
     }
 
     fn hear(&mut self, parcel: &Parcel, wants: &Wants, oracle: &mut Oracle) {
@@ -99,7 +121,7 @@ impl Ear {
         let starts = event.kind() == Some(EventKind::SessionStarted);
         if starts && parcel.place >= self.from && oracle.is_whole(session) {
             self.whole.insert(session);
-            if wants.is_plain() {
+            if wants.is_plain() && parcel.place >= self.numbers_from {
                 self.numbers.entry(session).or_insert(0);
             }
         }
@@ -132,7 +154,9 @@ impl Ear {
 
     /// At the end of a session everything that was written has been heard.
     fn check_texts(&mut self, session: SessionId, wants: &Wants, oracle: &mut Oracle) {
-        let Some(written) = oracle.sessions.get(&session).map(|s| s.written.clone()) else { return };
+        let Some(written) = oracle.sessions.get(&session).map(|s| s.written.clone()) else {
+            return;
+        };
         for (output, end) in written.into_iter().filter(|_| wants.hears_text()) {
             let heard = self.texts.remove(&(session, output)).unwrap_or(0);
             oracle.demand(heard == end, "I19", || {

@@ -87,14 +87,6 @@ impl<R: Rules> World<'_, R> {
         }
     }
 
-    /// Those who read slowly read a little.
-    pub(crate) fn devices_read(&mut self) {
-        for client in self.clients.iter_mut().filter(|client| client.reads == Reads::Slowly) {
-            let few = self.random.below(4);
-            client.read(few, &mut self.oracle);
-        }
-    }
-
     /// Somebody tries to listen where they may not, or to fill the hub's memory.
     pub(crate) fn attacker_listens(&mut self) {
         if !self.up_to_date() {

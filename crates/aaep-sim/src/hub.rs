@@ -1,6 +1,7 @@
 //! The edge of the hub: connections with a bounded outbox each, the handshake, and what becomes of
 //! those who do not read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use aaep_engine::{Input, Resumed, Rules};
@@ -13,10 +14,12 @@ use crate::power::limits;
 use crate::wants::Wants;
 use crate::world::World;
 
-/// Messages that a connection holds. When there is no room for another, whoever is at the other end
-/// does not read: the hub closes the connection and says why. The subscription stays for as long as
-/// any that lost its line, so that the device can come back for what it missed.
-const OUTBOX_MESSAGES: usize = 20;
+/// Messages that a connection holds. When it is full its subscription is paused: what is said waits
+/// in the shaper, merged where it can be, and beyond the bound the subscription is ended.
+const OUTBOX_MESSAGES: usize = 6;
+/// A connection that took nothing for so long is closed, and that is recorded; the device may come
+/// back for what it missed.
+const STALLED_MILLIS: u64 = 60_000;
 
 impl<R: Rules> World<'_, R> {
     /// How the subscription of a client stands; one that this hub never knew is closed.
@@ -87,7 +90,8 @@ impl<R: Rules> World<'_, R> {
                     format!("a subscription that lives: {lives}, attached: {resumed:?}")
                 });
                 if resumed.is_some() {
-                    world.attached(client, anew(resumed));
+                    let exact = !afresh && resumed == Some(Resumed::All);
+                    world.attached(client, anew(resumed), exact);
                 }
             },
         );
@@ -96,14 +100,18 @@ impl<R: Rules> World<'_, R> {
         }
     }
 
-    fn attached(&mut self, client: usize, anew: bool) {
+    fn attached(&mut self, client: usize, anew: bool, exact: bool) {
         self.clients[client].outbox.clear();
+        self.clients[client].full_since = None;
         if anew {
             self.clients[client].ear.begin_anew(usize::MAX);
         }
         let Some(index) = self.clients[client].listener else { return };
         self.oracle.listeners[index].attach();
-        self.oracle.came(index);
+        // Who goes on where they left off need not be asked again what they were asked before.
+        let nothing = BTreeSet::new();
+        let knows = if exact { &self.clients[client].asked } else { &nothing };
+        self.oracle.came(index, knows);
         self.oracle.note_repliers();
     }
 
@@ -127,6 +135,7 @@ impl<R: Rules> World<'_, R> {
             known.read(arrived, &mut self.oracle);
         }
         self.clients[client].outbox.clear();
+        self.clients[client].full_since = None;
     }
 
     /// A client says goodbye.
@@ -143,7 +152,8 @@ impl<R: Rules> World<'_, R> {
         let message = format!(r#"{{"type":"subscription.close","subscription_id":"{id}"}}"#);
         self.note(|| format!("client {client} leaves"));
         let peer = &self.cast.everybody[self.clients[client].principal];
-        let act = |hub: &mut crate::world::Hub<R>, now| hub.handshake(peer, message.as_bytes(), now);
+        let act =
+            |hub: &mut crate::world::Hub<R>, now| hub.handshake(peer, message.as_bytes(), now);
         self.call(Cause::Other, act, |_, _| {});
     }
 
@@ -192,28 +202,52 @@ impl<R: Rules> World<'_, R> {
         let Some(client) = self.clients.iter().position(|c| c.listener == Some(index)) else {
             return;
         };
-        let place = self.outputs;
+        let (place, now) = (self.outputs, self.clocks.passed);
         let known = &mut self.clients[client];
-        if known.outbox.len() >= OUTBOX_MESSAGES {
-            return self.cut_off(client);
-        }
         known.outbox.push_back(Parcel { place, event, bytes });
         if known.reads == Reads::Briskly {
             known.read(usize::MAX, &mut self.oracle);
         }
+        if known.outbox.len() >= OUTBOX_MESSAGES {
+            known.full_since.get_or_insert(now);
+            known.ear.number_anew(usize::MAX);
+            self.oracle.listeners[index].paused = true;
+            if let Some(hub) = &mut self.hub {
+                hub.pause(id);
+            }
+        }
     }
 
-    fn cut_off(&mut self, client: usize) {
-        let Some(id) = self.id(client) else { return };
-        self.note(|| format!("client {client} does not read; its connection is closed"));
-        let now = self.clocks.passed;
-        self.clients[client].outbox.clear();
-        if let Some(listener) = self.listener(client) {
-            listener.lose(now);
+    /// Those who read slowly read a little; those who do not read at all are cut off in the end.
+    pub(crate) fn connections_move(&mut self) {
+        for client in 0..self.clients.len() {
+            if self.clients[client].reads == Reads::Slowly {
+                let few = self.random.below(4);
+                self.clients[client].read(few, &mut self.oracle);
+            }
+            let Some(since) = self.clients[client].full_since else { continue };
+            if self.clients[client].outbox.len() <= OUTBOX_MESSAGES / 2 {
+                self.go_on(client);
+            } else if self.clocks.passed >= since + STALLED_MILLIS && self.up_to_date() {
+                self.note(|| format!("client {client} does not read; its connection is closed"));
+                self.detach(client);
+            }
         }
-        let now = self.clocks.now();
-        if let Some(hub) = &mut self.hub {
-            hub.detach(id, now);
+    }
+
+    /// A connection takes more again.
+    fn go_on(&mut self, client: usize) {
+        self.clients[client].full_since = None;
+        let Some(id) = self.id(client).filter(|_| self.line(client) == Line::Live) else { return };
+        if !self.up_to_date() {
+            return;
+        }
+        if let Some(listener) = self.listener(client) {
+            listener.go_on();
+        }
+        self.call(Cause::Other, |hub, _| hub.go_on(id), |_, ()| {});
+        if self.clients[client].full_since.is_none() {
+            self.clients[client].ear.number_anew(self.outputs);
         }
     }
 

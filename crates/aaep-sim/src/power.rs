@@ -11,6 +11,8 @@ pub(crate) fn limits() -> Limits {
     Limits {
         subscriptions: 12,
         recent_events: 16,
+        ended_sessions: 2,
+        resent_deliveries: 4,
         held_events: 8,
         held_bytes: 16 * 1024,
         ..Limits::default()

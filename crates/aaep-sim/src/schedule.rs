@@ -91,7 +91,7 @@ impl<'c, R: Rules> World<'c, R> {
             self.room_is_made();
         }
         if self.motley {
-            self.devices_read();
+            self.connections_move();
             if let Some(hub) = &self.hub {
                 self.oracle.bounded(&hub.load());
             }

@@ -194,7 +194,8 @@ impl Oracle {
         self.demand(recorded, "I10", || "an end was shown before it was durable".into());
         let alive = self.requests.values().any(|r| r.session == id && r.waits());
         self.demand(!alive, "I13", || "a session ended with a token still alive".into());
-        let open = |call: &super::Call| call.session == id && !call.completed && call.announced.is_some();
+        let open =
+            |call: &super::Call| call.session == id && !call.completed && call.announced.is_some();
         let unknown = self.calls.values().any(open);
         self.demand(!unknown, "I11", || "nobody was told that a call's outcome is unknown".into());
     }

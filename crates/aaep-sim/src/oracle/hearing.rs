@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use aaep_engine::{Emitted, Load};
 use aaep_shaping::Prepared;
-use aaep_types::{EventKind, SessionId, Urgency};
+use aaep_types::{EventId, EventKind, SessionId, Urgency};
 
 use super::events::{bits, text};
 use super::{Line, Oracle};
@@ -59,6 +59,8 @@ pub(crate) struct Hearing {
     budget: Option<Budget>,
     /// Sessions of which something went out over budget; only D14 excuses that.
     borrowed: Vec<SessionId>,
+    /// What waited while its connection took nothing comes out now.
+    after_pause: bool,
     /// The terms before, while what was held under them goes out (§5.7).
     before: Option<Wants>,
 }
@@ -76,6 +78,10 @@ impl Hearing {
 
     /// What was held is out; what was borrowed stays borrowed.
     fn settle(&mut self, rate: u32, now: u64) {
+        if std::mem::take(&mut self.after_pause) {
+            self.borrowed.clear();
+            self.budget.iter_mut().for_each(|budget| budget.level = budget.rate * TOKEN);
+        }
         if self.before.take().is_none() {
             return;
         }
@@ -88,6 +94,11 @@ impl Hearing {
             }
             budget => *budget = (rate > 0).then(|| Budget::new(rate, now)),
         }
+    }
+
+    /// After a pause nobody can tell when what comes out now was paid for.
+    pub(crate) fn go_on(&mut self) {
+        self.after_pause = true;
     }
 
     /// Nobody listens any more.
@@ -112,9 +123,7 @@ impl Oracle {
         let whole = ends
             || matches!(
                 event.kind,
-                Some(
-                    EventKind::SessionStarted | EventKind::ToolInvoked | EventKind::ToolCompleted
-                )
+                Some(EventKind::SessionStarted | EventKind::ToolInvoked | EventKind::ToolCompleted)
             );
         if !(critical || outcome || whole) {
             return;
@@ -196,15 +205,18 @@ impl Oracle {
         }
     }
 
-    /// Somebody came: whatever waits for an answer is asked of them (D28), with its id and token.
-    pub(crate) fn came(&mut self, index: usize) {
+    /// Somebody came: whatever waits for an answer is asked of them (D28), with its id and token,
+    /// unless they know it already.
+    pub(crate) fn came(&mut self, index: usize, knows: &BTreeSet<EventId>) {
         let Some(listener) = self.listeners.get_mut(index) else { return };
         let principal = listener.principal;
         listener.hearing.forget();
         let waiting = self.requests.values().filter(|request| {
             request.waits() && request.now().announced && may_hear(principal, request.user)
         });
-        listener.hearing.at_once.extend(waiting.map(|request| request.now().event));
+        let waiting = waiting.map(|request| request.now().event);
+        let unknown = waiting.filter(|event| !knows.contains(&EventId::from_bits(*event)));
+        listener.hearing.at_once.extend(unknown);
     }
 
     /// Everything that could come out has come out.
@@ -212,7 +224,7 @@ impl Oracle {
         // After a restart nothing is said before the record of the restart is durable.
         let silent = self.told_durable < self.restart_record;
         let mut broken = None;
-        for listener in self.listeners.iter_mut().filter(|listener| listener.line == Line::Live) {
+        for listener in self.listeners.iter_mut().filter(|listener| listener.hears()) {
             let hearing = &mut listener.hearing;
             hearing.settle(listener.wants.rate, boot);
             if let Some(event) = hearing.at_once.first().filter(|_| !silent) {
@@ -232,7 +244,7 @@ impl Oracle {
     /// T11: before an action is given back to run, whoever listens has heard of it.
     pub(super) fn heard_before_it_runs(&mut self, event: u128) {
         let late = self.listeners.iter().any(|listener| {
-            listener.line == Line::Live
+            listener.hears()
                 && !listener.wants.may_hold()
                 && listener.hearing.in_time.iter().any(|(_, owed)| *owed == event)
         });
@@ -241,9 +253,10 @@ impl Oracle {
 
     /// I19: after all the time in the world nothing is owed to anybody.
     pub(super) fn nothing_is_owed(&mut self) {
-        let owed = self.listeners.iter().any(|listener| {
-            listener.line == Line::Live && !listener.hearing.in_time.is_empty()
-        });
+        let owed = self
+            .listeners
+            .iter()
+            .any(|listener| listener.hears() && !listener.hearing.in_time.is_empty());
         self.demand(!owed, "I19", || "something that was said never reached a listener".into());
     }
 
@@ -251,8 +264,9 @@ impl Oracle {
     pub(crate) fn bounded(&mut self, load: &Load) {
         let most = limits();
         let within = load.subscriptions <= most.subscriptions
-            && load.most_events <= most.held_events
-            && load.most_bytes <= most.held_bytes
+            // Critical events are counted apart.
+            && load.most_events <= 2 * most.held_events
+            && load.most_bytes <= 2 * most.held_bytes
             && load.most_recent <= most.recent_events;
         self.demand(within, "I22", || format!("more is held than may be: {load:?}"));
     }

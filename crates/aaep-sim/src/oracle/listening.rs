@@ -2,9 +2,9 @@
 
 use aaep_types::SubscriptionId;
 
+use super::Oracle;
 use super::facts::Request;
 use super::hearing::Hearing;
-use super::Oracle;
 use crate::cast::{may_answer, never_answers};
 use crate::wants::Wants;
 
@@ -31,6 +31,8 @@ pub(crate) struct Listener {
     /// Whether it may answer confirmations, and questions.
     replies: (bool, bool),
     pub(crate) line: Line,
+    /// Its connection takes nothing for now.
+    pub(crate) paused: bool,
     /// The hub that agreed on it still runs.
     pub(crate) known: bool,
     pub(crate) hearing: Hearing,
@@ -45,6 +47,7 @@ impl Listener {
             wants,
             replies: (false, false),
             line: Line::Agreed(passed),
+            paused: false,
             known: true,
             hearing: Hearing::new(wants.rate, boot),
         }
@@ -60,7 +63,11 @@ impl Listener {
 
     /// Somebody attached.
     pub(crate) fn attach(&mut self) {
-        self.line = Line::Live;
+        (self.line, self.paused) = (Line::Live, false);
+        self.entitle();
+    }
+
+    fn entitle(&mut self) {
         let answers = !never_answers(self.principal);
         self.replies = (self.wants.confirms && answers, self.wants.clarifies && answers);
     }
@@ -69,8 +76,19 @@ impl Listener {
     pub(crate) fn change(&mut self, wants: Wants) {
         self.hearing.change(std::mem::replace(&mut self.wants, wants));
         if self.line == Line::Live {
-            self.attach();
+            self.entitle();
         }
+    }
+
+    /// Its connection takes more again.
+    pub(crate) fn go_on(&mut self) {
+        self.paused = false;
+        self.hearing.go_on();
+    }
+
+    /// It hears whatever is said, at once.
+    pub(crate) fn hears(&self) -> bool {
+        self.line == Line::Live && !self.paused
     }
 
     /// Its connection is gone, for a reason that is known.

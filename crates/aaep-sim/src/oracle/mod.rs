@@ -164,7 +164,8 @@ impl Oracle {
         let request = verdict.request.filter(|_| counts && verdict.surely);
         let Some(request) = request.and_then(|number| self.requests.get(&number)) else { return };
         let taken = match verdict.more {
-            Some(_) => request.now().record == self.last_record,
+            // Its session may have ended before, for another reason.
+            Some(_) => request.now().record == self.last_record || request.resolved.is_some(),
             None => request.resolved.is_some(),
         };
         self.demand(taken, "I7", || "an answer that came in time was not taken".into());

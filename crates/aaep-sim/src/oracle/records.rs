@@ -36,7 +36,10 @@ impl Oracle {
                 }
             }
             Record::Extended { request, event, timeout_seconds, .. } => {
-                self.extended(*request, Asking::new(*event, number, self.now, timeout_seconds * 1000));
+                self.extended(
+                    *request,
+                    Asking::new(*event, number, self.now, timeout_seconds * 1000),
+                );
             }
             Record::Restarted { .. } => self.restart_record = number,
             _ => {}
@@ -106,7 +109,9 @@ impl Oracle {
             Record::Opened(opened) => (SessionId::parse(&opened.session).ok(), opened.stamp),
             Record::Ended { session, said }
             | Record::Called { session, said, .. }
-            | Record::Completed { session, said, .. } => (SessionId::parse(session).ok(), said.stamp),
+            | Record::Completed { session, said, .. } => {
+                (SessionId::parse(session).ok(), said.stamp)
+            }
             Record::Asked(asked) => (SessionId::parse(&asked.session).ok(), asked.said.stamp),
             Record::Resolved { request, said, .. }
             | Record::Invoked { request, said, .. }
