@@ -11,6 +11,7 @@ use crate::draft::{Draft, Extension, Ready, agent_members, members, payload_of};
 use crate::engine::{Engine, no_session};
 use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};
+use crate::places::Place;
 use crate::record::{Asked, Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
@@ -74,12 +75,13 @@ impl<R: Rules> Engine<R> {
         let object = ["{", &draft.payload, "}"].concat();
         let short = json.len() <= aaep_types::Limits::default().max_bytes;
         let numbers = (event, token, stamp);
+        let home = self.sessions.place(key).unwrap_or_default();
         let request = match Payload::read_ours(ask.kind, &object).filter(|_| short) {
-            Some(payload) => request_of(&payload, key, &ask, digest, numbers, now)?,
+            Some(payload) => request_of(&payload, (key, home), &ask, digest, numbers, now)?,
             // Something is wrong. Reading all of it says what.
             None => {
                 let event = Event::parse_ours(json.as_bytes())?;
-                request_of(event.payload(), key, &ask, digest, numbers, now)?
+                request_of(event.payload(), (key, home), &ask, digest, numbers, now)?
             }
         };
         let without_token = with_token(&head, "").into();
@@ -153,6 +155,7 @@ impl<R: Rules> Engine<R> {
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
         let (id, event) = (request.session, request.event_number);
+        self.sessions.expect(request.home);
         let action = request.action.clone();
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
@@ -360,7 +363,7 @@ impl<R: Rules> Engine<R> {
 /// The request that an event makes.
 fn request_of(
     payload: &Payload<'_>,
-    session: Key,
+    (session, home): (Key, Place),
     ask: &Ask<'_>,
     digest: Digest,
     (number, token, stamp): (u128, u128, Timestamp),
@@ -384,6 +387,7 @@ fn request_of(
         number,
         token,
         session,
+        home,
         kind: ask.kind,
         digest,
         tool: ask.tool.into(),

@@ -148,6 +148,7 @@ impl<R: Rules> Engine<R> {
         // What was said before it comes before it.
         let number = asked.said.next_number.saturating_sub(1);
         self.replay_said(id, record, None, asked.said);
+        let Some(home) = self.sessions.place(id) else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.state = state::AWAITING_INPUT.into();
         session.note_asked(asked.request, &digest);
@@ -170,6 +171,7 @@ impl<R: Rules> Engine<R> {
             number: asked.request,
             token,
             session: id,
+            home,
             kind,
             digest,
             tool: asked.tool,

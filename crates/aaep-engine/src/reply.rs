@@ -110,6 +110,7 @@ impl<R: Rules> Engine<R> {
         if now.boot >= request.deadline && R::CHECKS_DEADLINE {
             return Err(Ignored::Expired);
         }
+        self.sessions.expect(request.home);
         let session = self.sessions.get(&request.session);
         let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
         if !entitled && R::CHECKS_ENTITLEMENT {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::clock::Boot;
 use crate::ids::{Digest, Key};
+use crate::places::Place;
 use crate::record::Outcome;
 
 /// Where a request stands.
@@ -63,6 +64,8 @@ pub(crate) struct Request {
     /// The bits of the reply token that counts now.
     pub(crate) token: u128,
     pub(crate) session: Key,
+    /// Where its session lies, or another one when it has ended.
+    pub(crate) home: Place,
     pub(crate) kind: EventKind,
     pub(crate) digest: Digest,
     pub(crate) tool: Arc<str>,
