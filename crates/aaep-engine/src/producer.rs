@@ -265,6 +265,11 @@ impl<R: Rules> Producer<R> {
         self.delivery.attach(id, peer, last_event, now.boot)
     }
 
+    /// Where a subscription lies; see [`Delivery::place`].
+    pub fn place(&self, id: SubscriptionId) -> Option<usize> {
+        self.delivery.place(id)
+    }
+
     /// A connection was lost; its subscription waits for it to come back.
     pub fn detach(&mut self, id: SubscriptionId, now: Now) {
         if let Some(agreed) = self.agreed.get_mut(&id) {

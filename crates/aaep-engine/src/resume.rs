@@ -71,7 +71,9 @@ impl<R: Rules> Delivery<R> {
         now: Boot,
     ) -> Option<Resumed> {
         // enforces: S4, W7, D28
-        let known = self.subscriptions.get_mut(&id).filter(|known| known.peer == *peer)?;
+        self.settle();
+        let known = self.subscriptions.find(id).filter(|(_, known)| known.peer == *peer);
+        let (_, known) = known?;
         if known.attached {
             known.left_off.offered = self.order;
         }
@@ -101,13 +103,14 @@ impl<R: Rules> Delivery<R> {
         now: Boot,
     ) -> Option<Vec<Arc<Prepared>>> {
         // enforces: I19
-        let known = self.subscriptions.get_mut(&id)?;
+        let (_, known) = self.subscriptions.find(id)?;
         if let Some(unheard) = known.left_off.sent_after(last) {
             let (resent, offered) =
                 (known.shaper.resend(unheard, mono(now)), known.left_off.offered);
             let missed = self.said_since(peer, offered)?;
             if let Err(overflow) = resent {
-                self.give_up(id, &overflow);
+                let ended = self.give_up(id, &overflow);
+                self.ended.push_back(ended);
             }
             return Some(missed);
         }
@@ -126,7 +129,7 @@ impl<R: Rules> Delivery<R> {
 
     /// What was held for a subscription is no longer of use.
     fn begin_anew(&mut self, id: SubscriptionId) {
-        if let Some(known) = self.subscriptions.get_mut(&id) {
+        if let Some((_, known)) = self.subscriptions.find(id) {
             known.shaper.forget_held();
             known.left_off.sent.clear();
         }

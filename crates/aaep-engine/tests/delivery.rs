@@ -72,7 +72,7 @@ impl Hall {
         self.delivery.tick(now);
         while let Some(output) = self.delivery.poll_output(now) {
             match output {
-                Deliver::Send { subscription, event, bytes } => self.heard.push(Heard {
+                Deliver::Send { subscription, event, bytes, .. } => self.heard.push(Heard {
                     subscription,
                     kind: event.kind(),
                     id: event.event_id().to_string(),

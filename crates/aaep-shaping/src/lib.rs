@@ -86,7 +86,7 @@ pub use filter::Filter;
 pub use pace::{PACE_HOLD, PACE_LEAD, PROGRESS_STEP_PERCENT};
 pub use prepared::Prepared;
 pub use preparer::{MAX_OPEN_OUTPUTS, Preparer};
-pub use shaper::{Delivery, PATIENCE, PROGRESS_WAIT, STATE_WAIT, Shaper};
+pub use shaper::{Delivery, Glance, PATIENCE, PROGRESS_WAIT, STATE_WAIT, Shaper};
 pub use terms::{Boundaries, Shape, Terms};
 pub use text::MAX_CHUNK_SCALARS;
 pub use time::Mono;

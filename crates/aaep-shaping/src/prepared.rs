@@ -134,6 +134,20 @@ impl Prepared {
         self.shapes.made()
     }
 
+    /// Whether nothing but the filter, the rate and what is held already says when it goes.
+    pub(crate) fn is_plain(&self) -> bool {
+        let special = self.critical || self.resolution || self.is_terminal();
+        !special && !matches!(self.role, Role::Text(_))
+    }
+
+    /// The state that it leaves, if it is a state change.
+    pub(crate) fn from_state(&self) -> Option<&str> {
+        match &self.role {
+            Role::State { from } => Some(from),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_terminal(&self) -> bool {
         self.kind.is_some_and(EventKind::is_terminal)
     }

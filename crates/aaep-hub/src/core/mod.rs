@@ -60,6 +60,8 @@ pub(crate) struct Core {
     /// What is to be done when a record is durable.
     afters: VecDeque<(u64, Box<dyn FnOnce() + Send>)>,
     frames: Frames,
+    /// Events handed to connections that are not counted yet.
+    delivered: u64,
     streams: Streams,
     agents: Agents,
     /// Whoever waits for the outcome of a request.
@@ -88,6 +90,7 @@ impl Core {
             alarm: None,
             afters: VecDeque::new(),
             frames: Frames::default(),
+            delivered: 0,
             streams: Streams::default(),
             agents: Agents::default(),
             waiting: BTreeMap::new(),
@@ -229,8 +232,8 @@ impl Core {
             while let Some(outcome) = self.producer.poll_output(self.now) {
                 match outcome {
                     Outcomes::Engine(output) => self.carry_out(output),
-                    Outcomes::Deliver(Deliver::Send { subscription, event, bytes }) => {
-                        self.send(subscription, &event, &bytes);
+                    Outcomes::Deliver(Deliver::Send { subscription, place, event, bytes }) => {
+                        self.send(subscription, place, &event, &bytes);
                     }
                     Outcomes::Deliver(Deliver::End { subscription, reason }) => {
                         // enforces: I4
@@ -247,6 +250,9 @@ impl Core {
             self.keep();
         }
         self.frames.clear();
+        if self.delivered > 0 {
+            self.hub.metrics().delivered.add(std::mem::take(&mut self.delivered));
+        }
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -330,12 +336,13 @@ impl Core {
     fn send(
         &mut self,
         subscription: SubscriptionId,
+        place: usize,
         event: &aaep_shaping::Prepared,
         bytes: &Arc<str>,
     ) {
-        let Some(stream) = self.streams.get(subscription) else { return };
+        let Some(stream) = self.streams.at(place, subscription) else { return };
         let frame = self.frames.frame(stream.framing, event, bytes);
-        self.hub.metrics().delivered.add(1);
+        self.delivered += 1;
         if !stream.outbox.push(frame) {
             self.producer.pause(subscription);
         }

@@ -24,7 +24,9 @@ pub(super) struct Stream {
 
 #[derive(Default)]
 pub(super) struct Streams {
-    attached: BTreeMap<SubscriptionId, Stream>,
+    /// Each where its subscription lies.
+    at: Vec<Option<Stream>>,
+    places: BTreeMap<SubscriptionId, usize>,
     /// Streams without a handshake, the newest last.
     open: BTreeMap<Principal, Vec<SubscriptionId>>,
     /// Handshake messages that came before their stream.
@@ -34,22 +36,49 @@ pub(super) struct Streams {
 
 impl Streams {
     pub(super) fn get(&self, id: SubscriptionId) -> Option<&Stream> {
-        self.attached.get(&id)
+        self.at(*self.places.get(&id)?, id)
+    }
+
+    /// The same, where the place is known. A place may have changed hands, so nobody is trusted to
+    /// know it.
+    pub(super) fn at(&self, place: usize, id: SubscriptionId) -> Option<&Stream> {
+        let stream = self.at.get(place)?.as_ref();
+        stream.filter(|stream| stream.outbox.subscription() == id)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.attached.len()
+        self.places.len()
+    }
+
+    /// Puts a stream in; whoever had the place is told why not any more.
+    fn insert(&mut self, id: SubscriptionId, place: usize, stream: Stream) {
+        self.remove(id).inspect(|before| before.outbox.end(End::TakenOver));
+        if self.at.len() <= place {
+            self.at.resize_with(place + 1, || None);
+        }
+        if let Some(other) = self.at[place].replace(stream) {
+            // Its subscription is over.
+            self.places.remove(&other.outbox.subscription());
+            other.outbox.end(End::Closed);
+        }
+        self.places.insert(id, place);
+    }
+
+    fn remove(&mut self, id: SubscriptionId) -> Option<Stream> {
+        let place = self.places.remove(&id)?;
+        self.at[place].take_if(|stream| stream.outbox.subscription() == id)
     }
 
     pub(super) fn end(&mut self, id: SubscriptionId, end: End) {
-        if let Some(stream) = self.attached.remove(&id) {
+        if let Some(stream) = self.remove(id) {
             stream.outbox.end(end);
             self.forget_open(&stream.known.principal, id);
         }
     }
 
     pub(super) fn end_all(&mut self, end: End) {
-        for stream in std::mem::take(&mut self.attached).into_values() {
+        self.places.clear();
+        for stream in std::mem::take(&mut self.at).into_iter().flatten() {
             stream.outbox.end(end);
         }
     }
@@ -125,9 +154,7 @@ impl Core {
             outbox.push(framing.answer(first));
         }
         let stream = Stream { outbox: outbox.clone(), framing, known: known.clone() };
-        if let Some(before) = self.streams.attached.insert(id, stream) {
-            before.outbox.end(End::TakenOver);
-        }
+        self.streams.insert(id, self.producer.place(id)?, stream);
         self.drain();
         Some(Heard { hearing: Hearing { outbox }, resumed })
     }
@@ -202,7 +229,7 @@ impl Core {
         if !current {
             return;
         }
-        if let Some(stream) = self.streams.attached.remove(&id) {
+        if let Some(stream) = self.streams.remove(id) {
             self.streams.forget_open(&stream.known.principal, id);
             self.producer.detach(id, self.now);
         }
@@ -219,10 +246,11 @@ impl Core {
     pub(crate) fn recheck(&mut self, access: &Access) {
         let denied: Vec<(SubscriptionId, Principal)> = self
             .streams
-            .attached
+            .at
             .iter()
-            .filter(|(_, stream)| !access.still_valid(&stream.known))
-            .map(|(id, stream)| (*id, stream.known.principal.clone()))
+            .flatten()
+            .filter(|stream| !access.still_valid(&stream.known))
+            .map(|stream| (stream.outbox.subscription(), stream.known.principal.clone()))
             .collect();
         for (id, peer) in denied {
             self.producer.close(id, &peer, self.now);
