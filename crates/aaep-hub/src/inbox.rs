@@ -20,7 +20,8 @@ pub(crate) type Job = Box<dyn FnOnce(&mut Core) -> After + Send>;
 pub(crate) type After = Option<Box<dyn FnOnce() + Send>>;
 
 pub(crate) struct Inbox {
-    queue: Mutex<VecDeque<(Now, Job)>>,
+    /// `None` once the core is gone.
+    queue: Mutex<Option<VecDeque<(Now, Job)>>>,
     arrived: Notify,
     /// Bounds what comes from outside; what the hub tells itself is bounded by its connections.
     room: Semaphore,
@@ -29,7 +30,7 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(crate) fn new(messages: usize) -> Self {
         Self {
-            queue: Mutex::new(VecDeque::new()),
+            queue: Mutex::new(Some(VecDeque::new())),
             arrived: Notify::new(),
             room: Semaphore::new(messages.min(Semaphore::MAX_PERMITS)),
         }
@@ -42,6 +43,7 @@ impl Inbox {
 
     pub(crate) fn push(&self, job: Job) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(queue) = queue.as_mut() else { return };
         queue.push_back((clock::now(), job));
         if queue.len() == 1 {
             self.arrived.notify_one();
@@ -50,7 +52,14 @@ impl Inbox {
 
     /// Everything that has come.
     pub(crate) fn take(&self) -> VecDeque<(Now, Job)> {
-        std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Nothing is done any more: whoever waits, or comes later, is told so.
+    pub(crate) fn close(&self) {
+        self.room.close();
+        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Waits until something comes.

@@ -6,8 +6,10 @@
 mod agents;
 mod conversations;
 mod doors;
+mod floods;
 mod flows;
 mod patience;
 mod replies;
 mod returning;
+mod storms;
 mod support;

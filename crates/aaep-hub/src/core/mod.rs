@@ -53,6 +53,8 @@ pub(crate) struct Core {
     /// Whoever waits for the outcome of a request.
     waiting: BTreeMap<u128, Vec<oneshot::Sender<()>>>,
     granted: BTreeMap<u128, Grant>,
+    /// Streams have come to their end.
+    stopping: bool,
     /// Why the core cannot go on.
     broken: Option<JournalFault>,
 }
@@ -79,6 +81,7 @@ impl Core {
             agents: Agents::default(),
             waiting: BTreeMap::new(),
             granted: BTreeMap::new(),
+            stopping: false,
             broken: None,
         }
     }
@@ -111,6 +114,7 @@ impl Core {
             tokio::task::yield_now().await;
         }
         self.streams.end_all(End::Stopping);
+        hub.0.inbox.close();
         match self.broken {
             Some(fault) => Err(fault),
             None => Ok(()),
@@ -169,10 +173,7 @@ impl Core {
                         self.send(subscription, &event, &bytes);
                     }
                     Outcomes::Deliver(Deliver::End { subscription, reason }) => {
-                        // enforces: I4
-                        info!(%subscription, reason, "a subscription was ended");
-                        self.hub.metrics().ended.add(1);
-                        self.streams.end(subscription, End::Closed);
+                        self.give_up(subscription, &reason);
                     }
                     _ => {}
                 }
@@ -183,6 +184,14 @@ impl Core {
             self.keep();
         }
         self.frames.clear();
+    }
+
+    // enforces: I4
+    /// Ends a subscription that does not take what it is sent, and says why.
+    fn give_up(&mut self, subscription: SubscriptionId, reason: &str) {
+        info!(%subscription, reason, "a subscription was ended");
+        self.hub.metrics().ended.add(1);
+        self.streams.end(subscription, End::Closed);
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -247,8 +256,9 @@ impl Core {
         let _ = self.handle(Input::Drain);
     }
 
-    /// Every stream comes to its end.
+    /// Every stream comes to its end, and no other begins.
     pub(crate) fn end_streams(&mut self) {
+        self.stopping = true;
         self.streams.end_all(End::Stopping);
     }
 

@@ -63,7 +63,6 @@ pub(crate) async fn serve_link(hub: &Hub, known: Known, link: Link, negotiated: 
     let (code, reason) = tokio::select! {
         end = write(&hearing, &mut sender) => end,
         end = read(hub, &known, &hearing, &mut receiver, negotiated) => end,
-        () = hub.stopping() => (close::GOING_AWAY, "the hub stops"),
     };
     let _ = sender.close(code, reason).await;
 }

@@ -179,7 +179,19 @@ impl Hub {
 
     /// The same in a directory that is there.
     pub fn start_in(setup: Setup, directory: TempDir) -> Arc<Self> {
-        let mut child = setup.command(directory.path()).spawn().unwrap();
+        let command = setup.command(directory.path());
+        Self::spawn(command, directory)
+    }
+
+    /// The same by another command, which is made of the usual one.
+    pub fn start_by(directory: TempDir, by: impl Fn(&Command) -> Command) -> Arc<Self> {
+        let mut command = by(&Setup::default().command(directory.path()));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::spawn(command, directory)
+    }
+
+    fn spawn(mut command: Command, directory: TempDir) -> Arc<Self> {
+        let mut child = command.spawn().unwrap();
         let out = Lines::of(child.stdout.take().unwrap());
         let log = Lines::of(child.stderr.take().unwrap());
         let (process, shown) = (child.id(), AtomicBool::new(false));
