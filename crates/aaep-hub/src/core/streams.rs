@@ -102,6 +102,11 @@ impl Core {
         Ok(answer)
     }
 
+    /// Whether somebody who was let in before still would be.
+    pub(crate) fn still_lets_in(&self, known: &Known) -> bool {
+        self.hub.0.access.current().still_valid(known)
+    }
+
     fn is_theirs(&self, known: &Known, id: SubscriptionId) -> bool {
         let stream = self.streams.get(id);
         stream.is_some_and(|stream| stream.known.principal == known.principal)
@@ -119,7 +124,7 @@ impl Core {
         first: Option<&str>,
     ) -> Option<Heard> {
         // Whoever was let in a moment ago may not be any more.
-        if self.stopping || !self.hub.0.access.current().still_valid(known) {
+        if self.stopping || !self.still_lets_in(known) {
             return None;
         }
         let resumed = self.producer.attach(id, &known.principal, last_event, self.now)?;
