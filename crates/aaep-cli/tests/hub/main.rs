@@ -10,6 +10,7 @@ mod floods;
 mod flows;
 mod operations;
 mod patience;
+mod peers;
 mod replies;
 mod returning;
 mod secrets;

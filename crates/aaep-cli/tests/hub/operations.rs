@@ -92,9 +92,7 @@ fn a_key_that_cannot_be_used_is_named_with_a_way_out() {
     let key = made.join("tls/key.pem");
     let config = made.join("aaep.toml");
     let start = || {
-        let mut command = Setup::default().arguments(&[]).command(directory.path());
-        command.arg("--listen").arg("127.0.0.1:0").env("AAEP_CONFIG", "");
-        let mut command = Command::new(command.get_program());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
         command.args(["hub", "--ephemeral", "--listen", "127.0.0.1:0", "--config"]).arg(&config);
         command.env("XDG_RUNTIME_DIR", directory.path().join("run")).output().unwrap()
     };
@@ -176,6 +174,31 @@ fn what_init_makes_starts_with_tls_and_lets_in_who_shows_a_token() {
     });
 }
 
+/// A request of which the last byte is missing, and the hub waits for it.
+struct Unfinished(Raw, String);
+
+impl Unfinished {
+    fn post(hub: &Hub, path: &str, token: &str, body: &str) -> Self {
+        let mut raw = Raw::connect(hub);
+        let length = body.len().to_string();
+        let headers = [
+            ("content-type", "application/json"),
+            ("content-length", &*length),
+            ("expect", "100-continue"),
+        ];
+        let (most, last) = body.split_at(body.len() - 1);
+        raw.send(raw.head("POST", path, Some(token), &headers) + "\r\n");
+        assert_eq!(raw.reply().status, 100);
+        raw.send(most);
+        Self(raw, last.to_owned())
+    }
+
+    fn finish(mut self) -> Reply {
+        self.0.send(self.1);
+        self.0.reply()
+    }
+}
+
 // covers: I23
 #[test]
 fn a_hub_that_is_stopped_loses_no_answer_and_begins_nothing_new() {
@@ -187,47 +210,32 @@ fn a_hub_that_is_stopped_loses_no_answer_and_begins_nothing_new() {
         let session = agent.open().await;
         let request = agent.ask(&session).await;
         let question = ear.event("awaiting.confirmation").await;
-        // Three requests are on their way, and not there in full.
-        let cut = |message: String| {
-            let mut raw = Raw::connect(&hub);
-            let (head, rest) = message.split_at(message.len() - 1);
-            raw.send(head);
-            (raw, rest.to_owned())
-        };
-        let raw = Raw::connect(&hub);
+        // Requests on their way: the hub waits for the last byte of each.
         let reply = decision(text(&question, "reply_token"), &ear.subscription, "accept");
+        let invoke = format!("agent/requests/{}/invoke", text(&request, "request_id"));
+        let replies = Unfinished::post(&hub, "replies", &person.token("reader"), &reply);
         let opening = agent.opening().to_string();
-        let reply = cut(raw.post("replies", Some(&person.token("reader")), &reply));
-        let begins = cut(raw.post("agent/sessions", Some(&person.token("agent")), &opening));
-        let look = format!("agent/requests/{}", text(&request, "request_id"));
-        let look = cut(raw.head("GET", &look, Some(&person.token("agent")), &[]) + "\r\n");
-        // The hub has seen the heads when it answers on another connection.
+        let begins = Unfinished::post(&hub, "agent/sessions", &person.token("agent"), &opening);
+        let invokes = Unfinished::post(&hub, &invoke, &person.token("agent"), "{}");
+        let mut waits = Raw::connect(&hub);
+        let path = format!("agent/requests/{}?wait=60", text(&request, "request_id"));
+        waits.send(waits.head("GET", &path, Some(&person.token("agent")), &[]) + "\r\n");
+        // Connections are taken in their order: when this is answered, the others are in.
         assert_eq!(hub.outside(None).get("readyz").await.unwrap().status, 200);
-        let waiting = agent.look(&request, 60);
-        let (view, ()) = tokio::join!(waiting, async {
-            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-            hub.signal("TERM");
-        });
-        // A call that waits ends at once; nothing is decided yet.
-        assert_eq!(view["status"], "pending");
+        hub.signal("TERM");
         hub.logs(&["Stopping."]);
+        // Who waits is told how things stand, and who hears that it is over.
+        let waited = waits.reply();
+        assert_eq!((waited.status, waited.text().contains("\"pending\"")), (200, true));
         assert_eq!(ear.to_end().await, Vec::<Value>::new());
         socket.event("awaiting.confirmation").await;
         assert_eq!(socket.close_code().await, Some(1001));
-        let finish = |(mut raw, rest): (Raw, String)| {
-            raw.send(rest);
-            raw.reply()
-        };
-        assert_eq!(finish(reply).status, 204);
-        let refused = finish(begins);
+        // What was on its way counts, but for what would begin something new.
+        let refused = begins.finish();
         assert_eq!((refused.status, refused.text().contains("about to stop")), (503, true));
-        let seen = finish(look);
-        assert_eq!(
-            (seen.status, seen.text().contains("\"accepted\"")),
-            (200, true),
-            "{}",
-            seen.text()
-        );
+        assert_eq!(replies.finish().status, 204);
+        let granted = invokes.finish();
+        assert_eq!(granted.status, 200, "{}", granted.text());
         let status = hub.ended();
         assert_eq!(status.code(), Some(0), "{status}");
         assert!(std::net::TcpStream::connect(hub.address()).is_err());
