@@ -5,16 +5,20 @@
 //! It is given events only after they are durable where they must be, so nothing it repeats was
 //! ever premature. The same contract: one mutation, then drain.
 
-use aaep_shaping::{Delivery as Shaped, Mono, Overflow, Prepared, Preparer, Shaper, Terms};
+use aaep_shaping::{
+    Delivery as Shaped, HeldLimits, Mono, Overflow, Prepared, Preparer, Shaper, Terms,
+};
 use aaep_types::{EventKind, Invalid, SessionId, SubscriptionId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::clock::Boot;
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
-use crate::recent::{Recent, to_offer};
+use crate::resume::LeftOff;
+use crate::rules::{Rules, Sound};
 
 /// Something to do for a subscription.
 #[derive(Clone, Debug)]
@@ -38,56 +42,92 @@ pub enum Deliver {
     },
 }
 
-/// How a subscription that comes back was served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resumed {
-    /// Everything it missed follows.
-    All,
-    /// Where it left off is no longer known; it is told how things stand.
-    Snapshot,
+/// How much is held for subscribers at the moment, to be watched (I22). Each has its bound in
+/// [`Limits`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Subscriptions.
+    pub subscriptions: usize,
+    /// Events that wait for the subscription for which most do.
+    pub most_events: usize,
+    /// Bytes that wait for the subscription for which most do.
+    pub most_bytes: usize,
+    /// Recent events of the session of which most are kept.
+    pub most_recent: usize,
+    /// Sessions that ended and are still known.
+    pub ended_sessions: usize,
 }
 
 /// A subscription as far as hearing is concerned.
-struct Subscription {
-    peer: Principal,
-    shaper: Shaper,
-    attached: bool,
+pub(crate) struct Subscription {
+    pub(crate) peer: Principal,
+    pub(crate) shaper: Shaper,
+    pub(crate) attached: bool,
     /// Its connection takes nothing for now; what is said waits in its shaper, which is bounded.
-    paused: bool,
+    pub(crate) paused: bool,
     /// Whether it is among the stirred.
     stirred: bool,
     /// When it has something to say by itself.
     due: Option<Mono>,
     /// Sessions of which it was sent a request: it hears their outcomes past any filter (D31).
-    asked: BTreeSet<SessionId>,
+    pub(crate) asked: BTreeSet<SessionId>,
+    /// For when it comes back.
+    pub(crate) left_off: LeftOff,
+}
+
+/// What is known of a live session.
+pub(crate) struct Live {
+    pub(crate) user: Arc<str>,
+    pub(crate) started: Arc<Prepared>,
+    pub(crate) state: Option<Arc<Prepared>>,
+    /// Requests that wait, by the number of the event that asks, with its place in the order.
+    pub(crate) open: BTreeMap<u128, (u64, Arc<Prepared>)>,
+    pub(crate) recent: VecDeque<(u64, Arc<Prepared>)>,
+    /// The place of the last event that had to be forgotten.
+    pub(crate) forgotten: u64,
 }
 
 /// Decides who hears what.
-pub struct Delivery {
+pub struct Delivery<R: Rules = Sound> {
+    pub(crate) limits: Limits,
     preparer: Preparer,
-    subscriptions: BTreeMap<SubscriptionId, Subscription>,
-    recent: Recent,
+    pub(crate) subscriptions: BTreeMap<SubscriptionId, Subscription>,
+    pub(crate) live: BTreeMap<SessionId, Live>,
+    /// Sessions that ended not long ago, for those who missed the end.
+    pub(crate) over: VecDeque<Live>,
+    pub(crate) order: u64,
+    /// For each user, the place up to which sessions that ended are forgotten.
+    pub(crate) forgotten: BTreeMap<Arc<str>, u64>,
+    /// The same for everybody.
+    pub(crate) all_forgotten: u64,
     /// Subscriptions that may have something to say.
     stirred: VecDeque<SubscriptionId>,
     /// Those that will have something to say by themselves, by the time of it.
     due: BTreeSet<(Mono, SubscriptionId)>,
     ended: VecDeque<Deliver>,
+    rules: PhantomData<R>,
 }
 
-fn mono(now: Boot) -> Mono {
+pub(crate) fn mono(now: Boot) -> Mono {
     Mono::from_micros(now.0)
 }
 
-impl Delivery {
+impl<R: Rules> Delivery<R> {
     /// Nobody listens yet.
     pub fn new(limits: Limits) -> Self {
         Self {
+            limits,
             preparer: Preparer::new(),
             subscriptions: BTreeMap::new(),
-            recent: Recent::new(limits.recent_events),
+            live: BTreeMap::new(),
+            over: VecDeque::new(),
+            order: 0,
+            forgotten: BTreeMap::new(),
+            all_forgotten: 0,
             stirred: VecDeque::new(),
             due: BTreeSet::new(),
             ended: VecDeque::new(),
+            rules: PhantomData,
         }
     }
 
@@ -100,7 +140,7 @@ impl Delivery {
         } else {
             self.preparer.prepare(event.json.clone())?
         };
-        self.recent.remember(event, &prepared, now);
+        self.remember(event, &prepared);
         let terminal = event.kind.is_some_and(EventKind::is_terminal);
         let outcome = resolves || terminal;
         let mut full = Vec::new();
@@ -119,7 +159,13 @@ impl Delivery {
     }
 
     /// Offers one event to one subscription.
-    fn give(&mut self, id: SubscriptionId, event: &Arc<Prepared>, outcome: bool, now: Boot) {
+    pub(crate) fn give(
+        &mut self,
+        id: SubscriptionId,
+        event: &Arc<Prepared>,
+        outcome: bool,
+        now: Boot,
+    ) {
         let Some(known) = self.subscriptions.get_mut(&id) else { return };
         stir(&mut self.stirred, id, known);
         if let Err(overflow) = known.take(event, outcome, now) {
@@ -129,63 +175,66 @@ impl Delivery {
 
     // enforces: I4, I22
     /// A subscription that cannot take more is ended, not kept in the dark.
-    fn give_up(&mut self, id: SubscriptionId, overflow: &Overflow) {
+    pub(crate) fn give_up(&mut self, id: SubscriptionId, overflow: &Overflow) {
         self.close(id);
         self.ended.push_back(Deliver::End { subscription: id, reason: overflow.to_string() });
     }
 
+    /// Keeps what newcomers and those who come back will need.
+    fn remember(&mut self, event: &Emitted, prepared: &Arc<Prepared>) {
+        self.order += 1;
+        let (order, limit) = (self.order, self.limits.recent_events);
+        if event.kind.is_some_and(EventKind::is_terminal) {
+            return self.remember_end(event.session, order, prepared);
+        }
+        let live = self.live.entry(event.session).or_insert_with(|| Live {
+            user: event.user.clone(),
+            started: prepared.clone(),
+            state: None,
+            open: BTreeMap::new(),
+            recent: VecDeque::new(),
+            forgotten: 0,
+        });
+        match event.kind {
+            Some(EventKind::StateChanged) => live.state = Some(prepared.clone()),
+            Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
+                live.open.insert(event.event, (order, prepared.clone()));
+            }
+            _ => {}
+        }
+        if let Some(resolved) = event.resolves_event {
+            live.open.remove(&resolved);
+        }
+        live.recent.push_back((order, prepared.clone()));
+        let over = live.recent.len() > limit;
+        if let Some((dropped, _)) = over.then(|| live.recent.pop_front()).flatten() {
+            live.forgotten = dropped;
+        }
+    }
+
     /// A subscription was agreed on, or an implicit one came to be; it hears nothing until it attaches.
     pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, terms: Terms, now: Boot) {
-        let shaper = Shaper::new(terms, mono(now));
+        let Limits { held_events: max_events, held_bytes: max_bytes, .. } = self.limits;
+        let held = HeldLimits { max_events, max_bytes };
         let known = Subscription {
             peer: peer.clone(),
-            shaper,
+            shaper: Shaper::with_limits(terms.clone(), held, mono(now)),
             attached: false,
             paused: false,
             stirred: false,
             due: None,
             asked: BTreeSet::new(),
+            left_off: LeftOff::new(&terms),
         };
         self.close(id);
         self.subscriptions.insert(id, known);
-    }
-
-    /// A connection takes the stream of a subscription over. With the id of the last event that was
-    /// heard, what was missed follows; otherwise, or when that is no longer known, how things stand.
-    /// `None`: there is no such subscription of this principal.
-    pub fn attach(
-        &mut self,
-        id: SubscriptionId,
-        peer: &Principal,
-        last_event: Option<&str>,
-        now: Boot,
-    ) -> Option<Resumed> {
-        // enforces: S4, W7, D28
-        let known = self.subscriptions.get_mut(&id).filter(|known| known.peer == *peer)?;
-        (known.attached, known.paused) = (true, false);
-        stir(&mut self.stirred, id, known);
-        let missed = last_event.and_then(|last| self.recent.since(peer, last));
-        let (resumed, (again, events)) = match missed {
-            Some(missed) => {
-                let held = known.shaper.held().cloned().collect();
-                (Resumed::All, to_offer(missed, held))
-            }
-            // How things stand is said in full, so what was held is said already.
-            None => (Resumed::Snapshot, (true, self.recent.snapshot(peer))),
-        };
-        if again {
-            known.shaper.forget_held();
-        }
-        for event in events {
-            self.give(id, &event, event.is_resolution(), now);
-        }
-        Some(resumed)
     }
 
     /// A connection was lost; what is said from now on is missed.
     pub fn detach(&mut self, id: SubscriptionId) {
         if let Some(known) = self.subscriptions.get_mut(&id) {
             known.attached = false;
+            known.left_off.offered = self.order;
         }
     }
 
@@ -214,6 +263,7 @@ impl Delivery {
     /// New terms (H18): what was held goes out under the old ones first, so drain before answering.
     pub fn renegotiate(&mut self, id: SubscriptionId, terms: Terms, now: Boot) {
         if let Some(known) = self.subscriptions.get_mut(&id) {
+            known.left_off.renegotiate(&terms);
             known.shaper.renegotiate(terms, mono(now));
             stir(&mut self.stirred, id, known);
         }
@@ -235,6 +285,7 @@ impl Delivery {
                 let hears = known.attached && !known.paused;
                 let next = if hears { known.shaper.poll_output(mono(now)) } else { None };
                 if let Some(Shaped { event, bytes }) = next {
+                    known.left_off.note(&event, &bytes, self.limits.resent_deliveries);
                     return Some(Deliver::Send { subscription: id, event, bytes });
                 }
                 known.stirred = false;
@@ -264,6 +315,21 @@ impl Delivery {
     /// When to come back with [`Self::tick`].
     pub fn next_deadline(&self) -> Option<Boot> {
         self.due.first().map(|(at, _)| Boot(at.as_micros()))
+    }
+
+    /// How much is held.
+    pub fn load(&self) -> Load {
+        let shapers = || self.subscriptions.values().map(|known| &known.shaper);
+        Load {
+            subscriptions: self.subscriptions.len(),
+            most_events: shapers().map(Shaper::pending_events).max().unwrap_or(0),
+            most_bytes: shapers().map(Shaper::pending_bytes).max().unwrap_or(0),
+            most_recent: (self.live.values().chain(&self.over))
+                .map(|live| live.recent.len())
+                .max()
+                .unwrap_or(0),
+            ended_sessions: self.over.len(),
+        }
     }
 }
 

@@ -129,6 +129,11 @@ impl Digest {
         digest.copy_from_slice(&hash.finalize());
         Self(digest)
     }
+
+    /// Enough of it to tell most apart.
+    pub(crate) fn beginning(&self) -> u64 {
+        self.0.first_chunk::<8>().map_or(0, |chunk| u64::from_be_bytes(*chunk))
+    }
 }
 
 impl std::fmt::Display for Digest {

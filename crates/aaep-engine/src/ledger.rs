@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::clock::Now;
 use crate::draft::{Draft, Extension, Ready, agent_members, members, payload_of};
-use crate::engine::{Engine, Timer, no_session};
+use crate::engine::{Engine, no_session};
 use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};
 use crate::record::{Asked, Outcome, Record};
@@ -44,13 +44,14 @@ impl<R: Rules> Engine<R> {
             Digest::of("", &agent_members(ask.payload, &[("reply_token", "")])?)
         };
         // enforces: C4, I12
-        if let Some(&request) =
-            self.actions.get(&(key, digest)).filter(|_| R::ONE_PENDING_PER_ACTION)
-        {
+        let asks = |number: &u128| self.requests.get(number).is_some_and(|r| r.digest == digest);
+        let asking =
+            self.sessions.get(&key).and_then(|session| session.pending.like(&digest).find(asks));
+        if let Some(request) = asking.filter(|_| R::ONE_PENDING_PER_ACTION) {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
         self.may_begin()?;
-        if self.actions.len() >= self.limits.pending_requests {
+        if self.waiting >= self.limits.pending_requests {
             let text =
                 format!("At most {} requests may wait at once.", self.limits.pending_requests);
             return Err(Refusal::new(Blame::Limit, rule::C4, text));
@@ -58,23 +59,31 @@ impl<R: Rules> Engine<R> {
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
-        let user = session.user.clone();
+        let user = session.agent.user.clone();
         let event = self.ids.event();
         let token = self.ids.token_bits(if R::TOKENS_ARE_FRESH { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
         let head = stretched(agent_members(ask.payload, &[])?, self.time_factor(&user));
-        let payload = format!("{head},\"reply_token\":\"{}\"", spelled.as_str());
-        let mut draft = Draft::new(ask.kind, payload);
+        let mut draft = Draft::new(ask.kind, with_token(&head, spelled.as_str()));
         draft.urgency = Urgency::Critical;
         let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
         let stamp = session.stamp(now);
         let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
         // enforces: C5, C15, D7, D10, D17, D18
-        let parsed = Event::parse_ours(json.as_bytes())?;
-        let request = request_of(&parsed, key, &ask, digest, (event, stamp), now)?;
-        let without_token = format!("{head},\"reply_token\":\"\"").into();
-        self.begin_waiting(request, without_token, token, &json, now);
+        let object = ["{", &draft.payload, "}"].concat();
+        let short = json.len() <= aaep_types::Limits::default().max_bytes;
+        let numbers = (event, token, stamp);
+        let request = match Payload::read_ours(ask.kind, &object).filter(|_| short) {
+            Some(payload) => request_of(&payload, key, &ask, digest, numbers, now)?,
+            // Something is wrong. Reading all of it says what.
+            None => {
+                let event = Event::parse_ours(json.as_bytes())?;
+                request_of(event.payload(), key, &ask, digest, numbers, now)?
+            }
+        };
+        let without_token = with_token(&head, "").into();
+        self.begin_waiting(request, without_token, &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
     }
 
@@ -83,7 +92,6 @@ impl<R: Rules> Engine<R> {
         &mut self,
         mut request: Request,
         without_token: Arc<str>,
-        token: u128,
         json: &Arc<str>,
         now: Now,
     ) {
@@ -104,7 +112,7 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get(&key) else { return };
         let record = Record::Asked(Asked {
             request: event,
-            session: session.id.as_str().into(),
+            session: session.id().as_str().into(),
             confirmation: kind == EventKind::AwaitingConfirmation,
             tool: request.tool.clone(),
             arguments: request.arguments.clone(),
@@ -118,16 +126,14 @@ impl<R: Rules> Engine<R> {
         self.append(&record);
         request.event = Some(json.clone());
         if let Some(session) = self.sessions.get_mut(&key) {
-            session.pending.insert(event);
-            session.asked.push(event);
-            session.prompts.push_back(now.boot);
+            session.note_asked(event, &digest);
+            session.note_prompt(now);
         }
+        self.waiting += 1;
+        self.requests.insert(request);
         if R::WAITS_END {
-            self.timers.insert((request.due(), Timer::Request(event)));
+            self.requests.set_timer(event);
         }
-        self.tokens.insert(token, event);
-        self.actions.insert((key, digest), event);
-        self.requests.insert(event, Box::new(request));
     }
 
     // enforces: I2, D6
@@ -141,20 +147,19 @@ impl<R: Rules> Engine<R> {
         now: Now,
     ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
-        let due = request.due();
+        self.waiting -= usize::from(request.status == Status::Pending);
         let by: Arc<str> = by.into();
         request.by = Some(by.clone());
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
-        let (id, digest, event) = (request.session, request.digest, request.event_number);
+        let (id, event) = (request.session, request.event_number);
         let action = request.action.clone();
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
             .flatten();
-        self.timers.remove(&(due, Timer::Request(number)));
-        self.actions.remove(&(id, digest));
+        self.requests.drop_idle_timers();
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.pending.remove(&number);
+        session.pending.remove(number);
         let more = !session.pending.is_empty();
         let needs = self.coming();
         if R::SHOWS_RESOLUTIONS {
@@ -168,7 +173,7 @@ impl<R: Rules> Engine<R> {
             response: response.clone(),
         };
         self.lanes.push(id, needs, decided);
-        let response = response.unwrap_or_else(|| "".into());
+        let response = response.unwrap_or_default();
         let said = self.said(id);
         self.append(&Record::Resolved { request: number, outcome, runs, by, response, said });
     }
@@ -195,7 +200,7 @@ impl<R: Rules> Engine<R> {
             (Outcome::Cancelled, _) => "No longer needed",
             (Outcome::Superseded, _) => "Asked again with more time",
         };
-        let mut summary: String = format!("{what}: {action}");
+        let mut summary = [what, ": ", action].concat();
         summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
         let mut draft = Draft::state(state::AWAITING_INPUT, next, &summary);
         draft.extension = Some(Extension::Outcome { request: number, event, outcome });
@@ -211,7 +216,6 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn extend(&mut self, number: u128, seconds: u64, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (old, id, kind) = (request.event_number, request.session, request.kind);
-        let old_timer = (request.due(), Timer::Request(number));
         let action = request.action.clone();
         let json = request.event.take().unwrap_or_else(|| "{}".into());
         let event = self.ids.event();
@@ -238,10 +242,9 @@ impl<R: Rules> Engine<R> {
         let json = self.send(id, draft, event, needs, now);
         let said = self.said(id);
         self.append(&Record::Extended { request: number, event, timeout_seconds: seconds, said });
-        self.timers.remove(&old_timer);
-        self.tokens.remove(&self.ids.token_bits(old));
-        self.tokens.insert(token, number);
-        if let Some(mut request) = self.requests.remove(&number) {
+        self.requests.stop_timer(number);
+        self.requests.change_token(number, token);
+        if let Some(request) = self.requests.get_mut(&number) {
             request.event_number = event;
             request.event = Some(json);
             request.stamp = stamp;
@@ -249,9 +252,8 @@ impl<R: Rules> Engine<R> {
             request.timeout_seconds = seconds;
             request.deadline = now.boot.after_seconds(seconds);
             request.counted_down = 100;
-            self.timers.insert((request.due(), Timer::Request(number)));
-            self.requests.insert(number, request);
         }
+        self.requests.set_timer(number);
     }
 
     pub(crate) fn withdraw(&mut self, number: u128, now: Now) -> Result<Answer, Refusal> {
@@ -271,7 +273,7 @@ impl<R: Rules> Engine<R> {
         let pending: Vec<u128> = self
             .sessions
             .get(&id)
-            .map(|session| session.pending.iter().copied().collect())
+            .map(|session| session.pending.numbers().collect())
             .unwrap_or_default();
         for number in pending {
             self.resolve(number, Outcome::Cancelled, false, "session", now);
@@ -357,14 +359,14 @@ impl<R: Rules> Engine<R> {
 
 /// The request that an event makes.
 fn request_of(
-    event: &Event<'_>,
+    payload: &Payload<'_>,
     session: Key,
     ask: &Ask<'_>,
     digest: Digest,
-    (event_number, stamp): (u128, Timestamp),
+    (number, token, stamp): (u128, u128, Timestamp),
     now: Now,
 ) -> Result<Request, Refusal> {
-    let (action, timeout_seconds) = match event.payload() {
+    let (action, timeout_seconds) = match payload {
         Payload::AwaitingConfirmation(confirmation) => {
             (confirmation.action.as_str(), confirmation.timeout_seconds)
         }
@@ -377,8 +379,10 @@ fn request_of(
         }
     };
     let timeout_seconds = timeout_seconds.get();
-    let (default_accept, irreversible) = consent_of(event.payload());
+    let (default_accept, irreversible) = consent_of(payload);
     Ok(Request {
+        number,
+        token,
         session,
         kind: ask.kind,
         digest,
@@ -391,14 +395,19 @@ fn request_of(
         timeout_seconds,
         default_accept,
         irreversible,
-        answer: default_answer(event.payload()),
-        event_number,
+        answer: default_answer(payload),
+        event_number: number,
         counted_down: 100,
         status: Status::Pending,
         by: None,
         heard: false,
         event: None,
     })
+}
+
+/// A request's payload, whose last member is its token.
+fn with_token(head: &str, token: &str) -> String {
+    [head, ",\"reply_token\":\"", token, "\""].concat()
 }
 
 /// Whether silence means yes, and whether the action cannot be taken back.

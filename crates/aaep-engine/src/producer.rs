@@ -7,13 +7,14 @@ use aaep_types::{Message, SubscriptionId, rule};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::{Boot, Now};
-use crate::delivery::{Deliver, Delivery, Resumed};
+use crate::delivery::{Deliver, Delivery, Load};
 use crate::engine::Engine;
 use crate::ids::Ids;
-use crate::io::{Answer, Input, Output};
+use crate::io::{Answer, Emitted, Input, Output};
 use crate::negotiate::{Offer, accepted, agree, negotiate};
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
+use crate::resume::Resumed;
 use crate::rules::{Rules, Sound};
 use crate::{Limits, Secrets};
 
@@ -30,6 +31,9 @@ const UNATTACHED_PER_PRINCIPAL: usize = 4096;
 pub enum Outcomes {
     /// Something for the journal, the agent, or the sender of a message.
     Engine(Output),
+    /// An event was said; its deliveries follow. There is nothing to do about it, but whoever counts
+    /// or audits sees every event here once, as it was before shaping.
+    Said(Emitted),
     /// Something for a subscription.
     Deliver(Deliver),
 }
@@ -46,7 +50,7 @@ struct Agreed {
 /// Engine and delivery, driven as one. The contract is the engine's: one mutation, then drain.
 pub struct Producer<R: Rules = Sound> {
     engine: Engine<R>,
-    delivery: Delivery,
+    delivery: Delivery<R>,
     offer: Offer,
     ids: Ids,
     agreed: BTreeMap<SubscriptionId, Agreed>,
@@ -236,7 +240,13 @@ impl<R: Rules> Producer<R> {
         match agree(&request.capabilities, peer, &self.offer) {
             Ok(agreement) => {
                 self.delivery.renegotiate(id, Terms::new(&agreement.honored), now.boot);
-                self.entitle(id, peer, &agreement.honored, attached, now).ok()?;
+                // Who is away answers nothing meanwhile, and is told apart from who gave it up: what
+                // the terms mean for answers counts from the next attach on (I14).
+                if attached {
+                    self.entitle(id, peer, &agreement.honored, true, now).ok()?;
+                } else {
+                    self.engine.set_time_factor(id, time_factor(&agreement.honored));
+                }
                 Some(accepted(id, &agreement, &self.offer))
             }
             Err(rejection) => {
@@ -331,16 +341,17 @@ impl<R: Rules> Producer<R> {
 
     /// The next thing to do outside.
     pub fn poll_output(&mut self, now: Now) -> Option<Outcomes> {
-        while let Some(output) = self.engine.poll_output() {
-            match output {
-                Output::Event(event) => {
-                    // What the engine lets go has been checked; there is nothing to refuse.
-                    let _ = self.delivery.offer(&event, now.boot);
-                }
+        // enforces: T11
+        // What an event sets off comes after its deliveries: people hear of a call before it runs.
+        let Some(deliver) = self.delivery.poll_output(now.boot) else {
+            let event = match self.engine.poll_output()? {
+                Output::Event(event) => event,
                 other => return Some(Outcomes::Engine(other)),
-            }
-        }
-        let deliver = self.delivery.poll_output(now.boot)?;
+            };
+            // What the engine lets go has been checked; there is nothing to refuse.
+            let _ = self.delivery.offer(&event, now.boot);
+            return Some(Outcomes::Said(event));
+        };
         if let Deliver::End { subscription, .. } = &deliver {
             self.drop_subscription(*subscription, now);
         }
@@ -359,6 +370,11 @@ impl<R: Rules> Producer<R> {
     /// The engine, to look at.
     pub fn engine(&self) -> &Engine<R> {
         &self.engine
+    }
+
+    /// How much is held for subscribers.
+    pub fn load(&self) -> Load {
+        self.delivery.load()
     }
 }
 

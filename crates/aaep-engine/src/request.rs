@@ -58,6 +58,10 @@ pub struct View {
 /// A request; it is bound to its session, its kind, the digest of its action and its deadline.
 #[derive(Debug)]
 pub(crate) struct Request {
+    /// What others know it by: the number of the event that asked first.
+    pub(crate) number: u128,
+    /// The bits of the reply token that counts now.
+    pub(crate) token: u128,
     pub(crate) session: Key,
     pub(crate) kind: EventKind,
     pub(crate) digest: Digest,

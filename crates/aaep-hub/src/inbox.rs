@@ -5,7 +5,7 @@
 //! queue is (I7).
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aaep_engine::Now;
 use tokio::sync::{Notify, Semaphore};
@@ -20,8 +20,7 @@ pub(crate) type Job = Box<dyn FnOnce(&mut Core) -> After + Send>;
 pub(crate) type After = Option<Box<dyn FnOnce() + Send>>;
 
 pub(crate) struct Inbox {
-    /// `None` once the core is gone.
-    queue: Mutex<Option<VecDeque<(Now, Job)>>>,
+    queue: Mutex<VecDeque<(Now, Job)>>,
     arrived: Notify,
     /// Bounds what comes from outside; what the hub tells itself is bounded by its connections.
     room: Semaphore,
@@ -30,7 +29,7 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(crate) fn new(messages: usize) -> Self {
         Self {
-            queue: Mutex::new(Some(VecDeque::new())),
+            queue: Mutex::new(VecDeque::new()),
             arrived: Notify::new(),
             room: Semaphore::new(messages.min(Semaphore::MAX_PERMITS)),
         }
@@ -41,29 +40,34 @@ impl Inbox {
         self.room.acquire().await.ok()
     }
 
+    fn queue(&self) -> MutexGuard<'_, VecDeque<(Now, Job)>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a job at the end. Whoever has the core looks here before and after; if nobody has it, it
+    /// has to be called.
     pub(crate) fn push(&self, job: Job) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(queue) = queue.as_mut() else { return };
+        let mut queue = self.queue();
         queue.push_back((clock::now(), job));
-        if queue.len() == 1 {
-            self.arrived.notify_one();
-        }
     }
 
-    /// Everything that has come.
-    pub(crate) fn take(&self) -> VecDeque<(Now, Job)> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.as_mut().map(std::mem::take).unwrap_or_default()
+    /// Everything that has come, and the moment after all of it.
+    pub(crate) fn take(&self) -> (VecDeque<(Now, Job)>, Now) {
+        let mut queue = self.queue();
+        (std::mem::take(&mut *queue), clock::now())
     }
 
-    /// Nothing is done any more: whoever waits, or comes later, is told so.
-    pub(crate) fn close(&self) {
-        self.room.close();
-        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue().is_empty()
     }
 
-    /// Waits until something comes.
-    pub(crate) async fn wait(&self) {
+    /// Calls the core's own task.
+    pub(crate) fn call(&self) {
+        self.arrived.notify_one();
+    }
+
+    /// Waits until somebody calls.
+    pub(crate) async fn called(&self) {
         self.arrived.notified().await;
     }
 }

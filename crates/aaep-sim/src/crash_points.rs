@@ -130,7 +130,7 @@ impl<'c, R: Rules> World<'c, R> {
     /// A person answers the prompt in this place.
     fn say(&mut self, place: usize, said: Said, peer: usize) {
         let Some(prompt) = self.prompts.get(place).copied() else { return };
-        let subscription = self.oracle.listeners[peer].id;
+        let subscription = self.id_or_any(peer);
         let stamp = self.clocks.now().wall;
         self.send(Reply { peer, subscription, token: prompt.token, said, stamp });
     }
@@ -147,7 +147,7 @@ fn play<R: Rules>(
     world.crash_in = crash.map(|(output, _)| output);
     world.script = crash.map(|(_, script)| script);
     for (index, act) in World::<R>::MORNING.iter().enumerate() {
-        while world.engine.is_none() && world.oracle.violation.is_none() {
+        while world.hub.is_none() && world.oracle.violation.is_none() {
             world.restart();
         }
         for listener in 0..LISTENERS.len() {

@@ -71,6 +71,11 @@ pub struct Known {
 }
 
 impl Known {
+    /// Somebody in this very process.
+    pub(crate) fn inside(principal: Principal) -> Self {
+        Self { principal, proof: Proof::Inside }
+    }
+
     /// From now on somebody who hears and never answers.
     pub(crate) fn listens_only(&mut self) {
         if self.principal.role == Role::AccessibilityConsumer {
@@ -90,6 +95,8 @@ enum Proof {
     Socket {
         uid: u32,
     },
+    /// A part of this process.
+    Inside,
 }
 
 /// Why somebody is not let in. All look the same from outside, but for the role.
@@ -228,6 +235,7 @@ impl Access {
             Proof::Token(hash) => self.tokens.contains(&(hash, known.principal.clone())),
             Proof::Loopback { replies } => self.loopback && replies == self.local_replies,
             Proof::Socket { uid } => self.own_uid == Some(uid),
+            Proof::Inside => true,
         }
     }
 

@@ -164,6 +164,24 @@ async fn enter(
     answered.unwrap_or_else(Problem::into_answer)
 }
 
+/// A call of the agent API from inside this process: the same code, without a socket between.
+pub(crate) async fn call_inside(hub: &Hub, known: Known, request: Request<Bytes>) -> (u16, Bytes) {
+    let (parts, bytes) = request.into_parts();
+    let found = route::find(&parts.method, parts.uri.path(), hub.config().base.as_str());
+    let answered = match found {
+        Found::Route(route) if route.face() == Some(Face::Agent) => {
+            agent::answer(hub, &Call { parts, known }, route, bytes).await
+        }
+        _ => Err(Problem::not_found("There is nothing here.")),
+    };
+    let answer = answered.unwrap_or_else(Problem::into_answer);
+    let status = answer.status().as_u16();
+    match answer.into_body() {
+        Body::Whole(bytes) => (status, bytes.unwrap_or_default()),
+        Body::Events(_) => (status, Bytes::new()),
+    }
+}
+
 /// Lets a web page of an allowed origin read the answer.
 fn allow_page(mut answer: Answer, page: Option<HeaderValue>) -> Answer {
     let headers = answer.headers_mut();

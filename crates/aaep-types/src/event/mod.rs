@@ -112,6 +112,15 @@ macro_rules! core_events {
                 }
             }
 
+            /// Reads what one of our own events is to say, given as an object without the envelope,
+            /// by the rules that hold at our source; `None` if it breaks any. Whoever needs to know
+            /// which reads the whole event with [`Event::parse_ours`].
+            pub fn read_ours(kind: EventKind, object: &'a str) -> Option<Self> {
+                match kind {
+                    $(EventKind::$variant => read::read_alone::<$variant<'a>>(kind, object),)*
+                }
+            }
+
             fn write_members(&self, out: &mut Writer) {
                 match self {
                     $(Payload::$variant(payload) => payload.write_members(out),)*
