@@ -94,7 +94,10 @@ impl<R: Rules> Engine<R> {
         payload: &str,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        let kind = EventKind::parse(type_name);
+        // enforces: E4, D23
+        // However a core type is written, it is that type, and goes out in its compact form.
+        let kind = EventKind::named(type_name);
+        let type_name = kind.map_or(type_name, |kind| kind.as_str());
         if kind.is_some_and(EventKind::is_terminal) {
             return self.end(id, type_name, payload, now);
         }

@@ -206,6 +206,32 @@ fn an_agent_that_falls_silent_loses_its_session() {
     world.check();
 }
 
+// covers: E4, D23, I5, T12, C1
+#[test]
+fn a_core_type_is_that_type_however_it_is_written() {
+    let mut world = World::new();
+    for address in ["https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"] {
+        let session = world.open();
+        let agent = world.agent.clone();
+        let mut emit = |name: &str, payload: &str| {
+            let type_name = &format!("{address}{name}");
+            world.handle(Input::Emit { agent: &agent, session, type_name, payload })
+        };
+        let rule = |refused: Result<Answer, Refusal>| refused.unwrap_err().rule.id;
+        assert_eq!(rule(emit("agent.session.started", r#"{"summary_normal":"X."}"#)), "T1");
+        assert_eq!(rule(emit("agent.awaiting.confirmation", "{}")), "C1");
+        let tool = r#"{"tool":"rm","irreversible":true,"summary_normal":"X."}"#;
+        assert_eq!(rule(emit("agent.tool.invoked", tool)), "T12");
+        emit("agent.tool.invoked", r#"{"tool":"look","summary_normal":"X."}"#).unwrap();
+        emit("agent.session.completed", r#"{"summary_normal":"Done."}"#).unwrap();
+        // The end is the end, also of the call that was open.
+        assert_eq!(rule(emit("agent.progress.updated", r#"{"summary_normal":"X."}"#)), "E8");
+        assert_eq!(world.engine.open_sessions(), 0);
+    }
+    assert!(world.events.iter().all(|event| event.json.contains("\"type\":\"aaep:agent.")));
+    world.check();
+}
+
 // covers: C4
 #[test]
 fn a_session_that_asks_too_often_is_refused_at_the_source() {

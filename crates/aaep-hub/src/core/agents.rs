@@ -138,7 +138,7 @@ impl Core {
         type_name: &str,
         payload: &str,
     ) -> Result<(u128, u64), Refusal> {
-        let ends = EventKind::parse(type_name).is_some_and(EventKind::is_terminal);
+        let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
         if ends {
             self.agents.ending.insert(session);
         }

@@ -67,6 +67,8 @@ pub(crate) struct Core {
     /// Whoever waits for the outcome of a request.
     waiting: BTreeMap<u128, Vec<oneshot::Sender<()>>>,
     granted: BTreeMap<u128, Grant>,
+    /// Streams have come to their end.
+    stopping: bool,
     /// Why the core cannot go on.
     broken: Option<JournalFault>,
 }
@@ -95,6 +97,7 @@ impl Core {
             agents: Agents::default(),
             waiting: BTreeMap::new(),
             granted: BTreeMap::new(),
+            stopping: false,
             broken: None,
         }
     }
@@ -236,10 +239,7 @@ impl Core {
                         self.send(subscription, place, &event, &bytes);
                     }
                     Outcomes::Deliver(Deliver::End { subscription, reason }) => {
-                        // enforces: I4
-                        info!(%subscription, reason, "a subscription was ended");
-                        self.hub.metrics().ended.add(1);
-                        self.streams.end(subscription, End::Closed);
+                        self.give_up(subscription, &reason);
                     }
                     _ => {}
                 }
@@ -253,6 +253,14 @@ impl Core {
         if self.delivered > 0 {
             self.hub.metrics().delivered.add(std::mem::take(&mut self.delivered));
         }
+    }
+
+    // enforces: I4
+    /// Ends a subscription that does not take what it is sent, and says why.
+    fn give_up(&mut self, subscription: SubscriptionId, reason: &str) {
+        info!(%subscription, reason, "a subscription was ended");
+        self.hub.metrics().ended.add(1);
+        self.streams.end(subscription, End::Closed);
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -317,8 +325,9 @@ impl Core {
         let _ = self.handle(Input::Drain);
     }
 
-    /// Every stream comes to its end.
+    /// Every stream comes to its end, and no other begins.
     pub(crate) fn end_streams(&mut self) {
+        self.stopping = true;
         self.streams.end_all(End::Stopping);
     }
 

@@ -250,6 +250,8 @@ fn raw_text(raw: Raw<'_>) -> String {
 async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> {
     let until = Instant::now() + Duration::from_secs(wait_seconds(call)?);
     loop {
+        // Looked at before the request is: what is decided before the hub stops is told.
+        let stopping = hub.is_stopping();
         let agent = call.known.principal.clone();
         let (view, decided) = hub
             .call(move |core| {
@@ -260,20 +262,16 @@ async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> 
             })
             .await?;
         let view = view.ok_or_else(lost)?;
-        let slice = until.min(Instant::now() + SIGN_OF_LIFE);
         match decided {
-            Some(decided) if Instant::now() < until => {
-                let stopped = tokio::select! {
-                    _ = timeout_at(slice, decided) => false,
-                    () = hub.stopping() => true,
-                };
-                if !stopped {
-                    continue;
+            Some(decided) if Instant::now() < until && !stopping => {
+                let slice = until.min(Instant::now() + SIGN_OF_LIFE);
+                tokio::select! {
+                    _ = timeout_at(slice, decided) => {}
+                    () = hub.stopping() => {}
                 }
             }
-            _ => {}
+            _ => return Ok(json(StatusCode::OK, view_json(request, &view))),
         }
-        return Ok(json(StatusCode::OK, view_json(request, &view)));
     }
 }
 

@@ -164,6 +164,12 @@ impl Ear {
         }
     }
 
+    /// Sends a message over a link, if the other end takes it.
+    pub async fn try_send(&mut self, message: &str) -> bool {
+        let Way::Link(link) = &mut self.way else { return false };
+        link.send(message.to_owned()).await.is_ok()
+    }
+
     /// Answers a confirmation.
     pub async fn decide(&mut self, request: &Value, decision: &str) {
         let reply = super::decision(text(request, "reply_token"), &self.subscription, decision);
