@@ -101,7 +101,7 @@ pub struct Delivery<R: Rules = Sound> {
     /// The same for everybody.
     pub(crate) all_forgotten: u64,
     /// Subscriptions that may have something to say.
-    stirred: VecDeque<SubscriptionId>,
+    pub(crate) stirred: VecDeque<SubscriptionId>,
     /// Those that will have something to say by themselves, by the time of it.
     due: BTreeSet<(Mono, SubscriptionId)>,
     ended: VecDeque<Deliver>,
@@ -283,7 +283,7 @@ impl<R: Rules> Delivery<R> {
             let known = self.subscriptions.get_mut(&id);
             if let Some(known) = known.filter(|known| known.stirred) {
                 let hears = known.attached && !known.paused;
-                let next = if hears { known.shaper.poll_output(mono(now)) } else { None };
+                let next = if hears { known.next(now) } else { None };
                 if let Some(Shaped { event, bytes }) = next {
                     known.left_off.note(&event, &bytes, self.limits.resent_deliveries);
                     return Some(Deliver::Send { subscription: id, event, bytes });
@@ -334,6 +334,10 @@ impl<R: Rules> Delivery<R> {
 }
 
 impl Subscription {
+    fn next(&mut self, now: Boot) -> Option<Shaped> {
+        self.left_off.ready.pop_front().or_else(|| self.shaper.poll_output(mono(now)))
+    }
+
     fn take(&mut self, event: &Arc<Prepared>, outcome: bool, now: Boot) -> Result<(), Overflow> {
         let session = event.session_id();
         if is_request(event) {
@@ -351,7 +355,11 @@ impl Subscription {
     }
 }
 
-fn stir(stirred: &mut VecDeque<SubscriptionId>, id: SubscriptionId, known: &mut Subscription) {
+pub(crate) fn stir(
+    stirred: &mut VecDeque<SubscriptionId>,
+    id: SubscriptionId,
+    known: &mut Subscription,
+) {
     if !std::mem::replace(&mut known.stirred, true) {
         stirred.push_back(id);
     }
