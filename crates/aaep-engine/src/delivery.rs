@@ -155,7 +155,7 @@ pub struct Delivery<R: Rules = Sound> {
     /// Events that have not come to everybody.
     waves: VecDeque<Wave>,
     /// Places of subscriptions that may have something to say.
-    stirred: VecDeque<usize>,
+    pub(crate) stirred: VecDeque<usize>,
     /// Those that will have something to say by themselves, by the time of it.
     due: BTreeSet<(Mono, usize)>,
     pub(crate) ended: VecDeque<Deliver>,
@@ -392,7 +392,7 @@ impl<R: Rules> Delivery<R> {
             let known = self.subscriptions.at.get_mut(place).and_then(Option::as_mut);
             if let Some(known) = known.filter(|known| known.stirred) {
                 let hears = known.attached && !known.paused;
-                let next = if hears { known.shaper.poll_output(mono(now)) } else { None };
+                let next = if hears { known.next(now) } else { None };
                 if let Some(Shaped { event, bytes }) = next {
                     known.left_off.note(&event, &bytes, self.limits.resent_deliveries);
                     return Some(Deliver::Send { subscription: known.id, place, event, bytes });
@@ -470,6 +470,10 @@ impl Subscription {
         self.shaper.glance(event, mono(now))
     }
 
+    fn next(&mut self, now: Boot) -> Option<Shaped> {
+        self.left_off.ready.pop_front().or_else(|| self.shaper.poll_output(mono(now)))
+    }
+
     fn take(&mut self, event: &Arc<Prepared>, outcome: bool, now: Boot) -> Result<(), Overflow> {
         let session = event.session_id();
         if is_request(event) {
@@ -487,7 +491,7 @@ impl Subscription {
     }
 }
 
-fn stir(stirred: &mut VecDeque<usize>, place: usize, known: &mut Subscription) {
+pub(crate) fn stir(stirred: &mut VecDeque<usize>, place: usize, known: &mut Subscription) {
     if !std::mem::replace(&mut known.stirred, true) {
         stirred.push_back(place);
     }

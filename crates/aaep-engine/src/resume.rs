@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::clock::Boot;
-use crate::delivery::{Delivery, Live, mono};
+use crate::delivery::{Delivery, Live, mono, stir};
 use crate::principal::Principal;
 use crate::rules::Rules;
 
@@ -26,13 +26,17 @@ pub(crate) struct LeftOff {
     holds: bool,
     /// What was sent last, oldest first.
     sent: VecDeque<Shaped>,
+    /// What it was told on coming back and may have now. It lies here and not in the shaper, where so
+    /// much at once would be merged.
+    pub(crate) ready: VecDeque<Shaped>,
     /// Everything up to this place was offered to its shaper.
     pub(crate) offered: u64,
 }
 
 impl LeftOff {
     pub(crate) fn new(terms: &Terms) -> Self {
-        Self { holds: terms.holds(), sent: VecDeque::new(), offered: 0 }
+        let (sent, ready) = (VecDeque::new(), VecDeque::new());
+        Self { holds: terms.holds(), sent, ready, offered: 0 }
     }
 
     pub(crate) fn renegotiate(&mut self, terms: &Terms) {
@@ -52,10 +56,10 @@ impl LeftOff {
         }
     }
 
-    /// What was sent after this event; `None` if it is not known any more.
-    fn sent_after(&mut self, last: &str) -> Option<VecDeque<Shaped>> {
+    /// What was let go after this event; `None` if it is not known any more.
+    fn let_go_after(&mut self, last: &str) -> Option<impl Iterator<Item = Shaped> + use<>> {
         let last = self.sent.iter().rposition(|sent| sent.event.event_id().as_str() == last)?;
-        Some(self.sent.split_off(last + 1))
+        Some(self.sent.split_off(last + 1).into_iter().chain(std::mem::take(&mut self.ready)))
     }
 }
 
@@ -90,8 +94,20 @@ impl<R: Rules> Delivery<R> {
         for event in events {
             let ends = event.kind().is_some_and(EventKind::is_terminal);
             self.give(id, &event, ends || event.is_resolution(), now);
+            self.let_go(id, now);
         }
+        self.let_go(id, now);
         Some(resumed)
+    }
+
+    /// Whatever may go now is ready.
+    fn let_go(&mut self, id: SubscriptionId, now: Boot) {
+        if let Some((place, known)) = self.subscriptions.find(id) {
+            stir(&mut self.stirred, place, known);
+            while let Some(next) = known.shaper.poll_output(mono(now)) {
+                known.left_off.ready.push_back(next);
+            }
+        }
     }
 
     /// What has to be offered to this subscription after that event; `None` when that cannot be told.
@@ -104,7 +120,7 @@ impl<R: Rules> Delivery<R> {
     ) -> Option<Vec<Arc<Prepared>>> {
         // enforces: I19
         let (_, known) = self.subscriptions.find(id)?;
-        if let Some(unheard) = known.left_off.sent_after(last) {
+        if let Some(unheard) = known.left_off.let_go_after(last) {
             let (resent, offered) =
                 (known.shaper.resend(unheard, mono(now)), known.left_off.offered);
             let missed = self.said_since(peer, offered)?;
@@ -132,6 +148,7 @@ impl<R: Rules> Delivery<R> {
         if let Some((_, known)) = self.subscriptions.find(id) {
             known.shaper.forget_held();
             known.left_off.sent.clear();
+            known.left_off.ready.clear();
         }
     }
 

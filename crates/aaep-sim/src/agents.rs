@@ -194,7 +194,9 @@ impl<R: Rules> World<'_, R> {
             let hint = if self.random.one_in(6) { r#","coalesce_hint":"sentence""# } else { "" };
             let (phrases, complete) = (1 + self.random.below(4), self.random.one_in(8));
             let (payload, after) = self.errands[index].writing.next(phrases, complete, hint);
-            if self.emit(index, EventKind::OutputStreaming, &payload, false) {
+            // If the hub goes down over it nobody knows what was heard; the agent goes on.
+            let taken = self.emit(index, EventKind::OutputStreaming, &payload, false);
+            if taken || self.hub.is_none() {
                 self.errands[index].writing = after;
             }
         }

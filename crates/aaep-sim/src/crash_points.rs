@@ -9,6 +9,7 @@ use crate::cast::{ANN_LAPTOP, ANN_PHONE, BANK, Cast, LISTENERS, QUESTIONS, TOOL}
 use crate::disk::Fate;
 use crate::oracle::{Reply, Said};
 use crate::power::{Decide, Script};
+use crate::random::Random;
 use crate::world::World;
 
 /// What happens to what was written and not synced.
@@ -142,7 +143,7 @@ fn play<R: Rules>(
     slow_disk: bool,
     crash: Option<(usize, Script)>,
 ) -> (usize, Option<Violation>) {
-    let mut world = World::<R>::new(cast, 1, false);
+    let mut world = World::<R>::new(cast, Random::new(1), false, false);
     world.slow_disk = slow_disk;
     world.crash_in = crash.map(|(output, _)| output);
     world.script = crash.map(|(_, script)| script);

@@ -12,10 +12,8 @@ use crate::witness::Witness;
 use crate::world::World;
 
 impl<R: Rules> World<'_, R> {
-    /// Who listens, on which terms, and who judges what they hear. One schedule in four has all
-    /// kinds of subscribers; the others have plain ones, which cost little.
+    /// Who listens, on which terms, and who judges what they hear.
     pub(crate) fn devices_are_made(&mut self) {
-        self.motley = self.random.one_in(4);
         for client in 0..LISTENERS.len() {
             if self.motley {
                 self.clients[client].wants = Wants::anything(&mut self.random);

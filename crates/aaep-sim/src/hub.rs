@@ -10,7 +10,6 @@ use aaep_types::SubscriptionId;
 
 use crate::client::{Parcel, Reads};
 use crate::oracle::{Cause, Line, Listener, text};
-use crate::power::limits;
 use crate::wants::Wants;
 use crate::world::World;
 
@@ -64,7 +63,7 @@ impl<R: Rules> World<'_, R> {
 
     fn turned_away(&mut self, answer: &str) {
         let open = |l: &&Listener| l.known && !matches!(l.line, Line::Closed(_));
-        let full = self.oracle.listeners.iter().filter(open).count() >= limits().subscriptions;
+        let full = self.oracle.listeners.iter().filter(open).count() >= self.limits.subscriptions;
         let lawful = full && answer.contains("\"rate_limit\"");
         self.oracle.demand(lawful, "H15", || format!("a handshake was answered by {answer:?}"));
     }
@@ -97,6 +96,8 @@ impl<R: Rules> World<'_, R> {
         );
         if anew(resumed.flatten()) {
             self.clients[client].ear.begin_anew(self.outputs);
+        } else if self.motley {
+            self.clients[client].ear.number_anew(self.outputs);
         }
     }
 
@@ -105,6 +106,9 @@ impl<R: Rules> World<'_, R> {
         self.clients[client].full_since = None;
         if anew {
             self.clients[client].ear.begin_anew(usize::MAX);
+        } else if self.motley {
+            // So much at once may be merged for want of room.
+            self.clients[client].ear.number_anew(usize::MAX);
         }
         let Some(index) = self.clients[client].listener else { return };
         self.oracle.listeners[index].attach();

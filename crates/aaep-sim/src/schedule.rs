@@ -4,6 +4,7 @@ use aaep_engine::Rules;
 
 use crate::cast::{Cast, LISTENERS};
 use crate::oracle::{Line, Violation};
+use crate::random::Random;
 use crate::world::World;
 
 const STEPS: usize = 40;
@@ -93,7 +94,7 @@ impl<'c, R: Rules> World<'c, R> {
         if self.motley {
             self.connections_move();
             if let Some(hub) = &self.hub {
-                self.oracle.bounded(&hub.load());
+                self.oracle.bounded(&hub.load(), &self.limits);
             }
         }
     }
@@ -142,7 +143,10 @@ pub fn run<R: Rules>(seed: u64, trace: bool) -> Report {
 }
 
 pub(crate) fn run_with<R: Rules>(cast: &Cast, seed: u64, trace: bool) -> Report {
-    let mut world = World::<R>::new(cast, seed, trace);
+    let mut random = Random::new(seed);
+    // One schedule in four has all kinds of subscribers; the others have plain ones, which cost little.
+    let motley = random.one_in(4);
+    let mut world = World::<R>::new(cast, random, motley, trace);
     world.begin();
     for _ in 0..STEPS {
         if world.oracle.violation.is_some() {

@@ -2,8 +2,8 @@
 //! but through here, so the oracle sees both.
 
 use aaep_engine::{
-    Answer, Deliver, Emitted, Engine, Input, Now, Outcomes, Output, Producer, Record, Refusal,
-    Rules, Secrets,
+    Answer, Deliver, Emitted, Engine, Input, Limits, Now, Outcomes, Output, Producer, Record,
+    Refusal, Rules, Secrets,
 };
 use aaep_types::{SessionId, ToolCallId};
 
@@ -56,6 +56,7 @@ pub(crate) struct World<'c, R: Rules> {
     pub(crate) clients: Vec<Client>,
     /// There are all kinds of subscribers, not only plain ones.
     pub(crate) motley: bool,
+    pub(crate) limits: Limits,
     pub(crate) errands: Vec<Errand>,
     pub(crate) prompts: Vec<Prompt>,
     /// Replies on their way, with the time at which they arrive.
@@ -79,13 +80,13 @@ pub(crate) struct World<'c, R: Rules> {
 }
 
 impl<'c, R: Rules> World<'c, R> {
-    pub(crate) fn new(cast: &'c Cast, seed: u64, trace: bool) -> Self {
-        let mut random = Random::new(seed);
+    pub(crate) fn new(cast: &'c Cast, mut random: Random, motley: bool, trace: bool) -> Self {
+        let limits = limits(motley);
         let token_key = random.bytes();
         let secrets = Secrets { seed: random.bytes(), token_key };
         let clocks = Clocks::default();
-        let engine = Engine::new(secrets.clone(), limits());
-        let hub = Producer::new(engine, secrets, limits(), cast.offer.clone(), clocks.now());
+        let engine = Engine::new(secrets.clone(), limits);
+        let hub = Producer::new(engine, secrets, limits, cast.offer.clone(), clocks.now());
         Self {
             cast,
             random,
@@ -96,7 +97,8 @@ impl<'c, R: Rules> World<'c, R> {
             hub: Some(hub),
             token_key,
             clients: LISTENERS.map(Client::new).into(),
-            motley: false,
+            motley,
+            limits,
             errands: Vec::new(),
             prompts: Vec::new(),
             flying: Vec::new(),

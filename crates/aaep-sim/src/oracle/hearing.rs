@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use aaep_engine::{Emitted, Load};
+use aaep_engine::{Emitted, Limits, Load};
 use aaep_shaping::Prepared;
 use aaep_types::{EventId, EventKind, SessionId, Urgency};
 
 use super::events::{bits, text};
 use super::{Line, Oracle};
 use crate::cast::may_hear;
-use crate::power::limits;
 use crate::wants::Wants;
 
 /// One token of the bucket, in the millionths in which it is filled.
@@ -261,13 +260,13 @@ impl Oracle {
     }
 
     /// I22: nothing is held beyond its bound.
-    pub(crate) fn bounded(&mut self, load: &Load) {
-        let most = limits();
+    pub(crate) fn bounded(&mut self, load: &Load, most: &Limits) {
         let within = load.subscriptions <= most.subscriptions
             // Critical events are counted apart.
             && load.most_events <= 2 * most.held_events
             && load.most_bytes <= 2 * most.held_bytes
-            && load.most_recent <= most.recent_events;
+            && load.most_recent <= most.recent_events
+            && load.ended_sessions <= most.ended_sessions;
         self.demand(within, "I22", || format!("more is held than may be: {load:?}"));
     }
 }
