@@ -147,6 +147,10 @@ pub struct Delivery<R: Rules = Sound> {
     pub(crate) live: BTreeMap<SessionId, Live>,
     /// Sessions that ended not long ago, for those who missed the end.
     pub(crate) over: VecDeque<Live>,
+    /// Bytes of the recent events of both.
+    pub(crate) recent_bytes: usize,
+    /// Everything up to this place was forgotten because it was too much.
+    pub(crate) kept_since: u64,
     pub(crate) order: u64,
     /// For each user, the place up to which sessions that ended are forgotten.
     pub(crate) forgotten: BTreeMap<Arc<str>, u64>,
@@ -175,6 +179,8 @@ impl<R: Rules> Delivery<R> {
             subscriptions: Subscriptions::default(),
             live: BTreeMap::new(),
             over: VecDeque::new(),
+            recent_bytes: 0,
+            kept_since: 0,
             order: 0,
             forgotten: BTreeMap::new(),
             all_forgotten: 0,
@@ -299,10 +305,11 @@ impl<R: Rules> Delivery<R> {
             live.open.remove(&resolved);
         }
         live.recent.push_back((order, prepared.clone()));
-        let over = live.recent.len() > limit;
-        if let Some((dropped, _)) = over.then(|| live.recent.pop_front()).flatten() {
-            live.forgotten = dropped;
+        self.recent_bytes += prepared.json().len();
+        if live.recent.len() > limit {
+            self.recent_bytes -= live.forget_oldest();
         }
+        self.keep_recent_small();
     }
 
     /// A subscription was agreed on, or an implicit one came to be; it hears nothing until it attaches.

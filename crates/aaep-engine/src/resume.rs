@@ -189,22 +189,55 @@ impl<R: Rules> Delivery<R> {
     pub(crate) fn remember_end(&mut self, session: SessionId, order: u64, end: &Arc<Prepared>) {
         let Some(mut live) = self.live.remove(&session) else { return };
         live.recent.push_back((order, end.clone()));
-        if live.recent.len() > self.limits.recent_events
-            && let Some((dropped, _)) = live.recent.pop_front()
-        {
-            live.forgotten = dropped;
+        self.recent_bytes += end.json().len();
+        if live.recent.len() > self.limits.recent_events {
+            self.recent_bytes -= live.forget_oldest();
         }
         self.over.push_back(live);
-        if self.over.len() > self.limits.ended_sessions
-            && let Some(gone) = self.over.pop_front()
-        {
-            let last = gone.recent.back().map_or(0, |(order, _)| *order);
-            self.forgotten.insert(gone.user, last);
+        if self.over.len() > self.limits.ended_sessions {
+            self.forget_oldest_end();
         }
+        self.keep_recent_small();
         // What is known of users who were here once is bounded, too.
         if self.forgotten.len() > self.limits.sessions {
             self.forgotten.clear();
             self.all_forgotten = order;
         }
+    }
+
+    /// Forgets the session that ended first.
+    fn forget_oldest_end(&mut self) {
+        let Some(mut gone) = self.over.pop_front() else { return };
+        let last = gone.recent.back().map_or(gone.forgotten, |(order, _)| *order);
+        while !gone.recent.is_empty() {
+            self.recent_bytes -= gone.forget_oldest();
+        }
+        let forgotten = self.forgotten.entry(gone.user).or_default();
+        *forgotten = last.max(*forgotten);
+    }
+
+    // enforces: I22
+    /// When too much is kept, the older half goes; so there is seldom something to do.
+    pub(crate) fn keep_recent_small(&mut self) {
+        while self.recent_bytes > self.limits.recent_bytes && self.kept_since < self.order {
+            self.kept_since += (self.order - self.kept_since).div_ceil(2);
+            for live in self.live.values_mut().chain(&mut self.over) {
+                while live.recent.front().is_some_and(|(order, _)| *order <= self.kept_since) {
+                    self.recent_bytes -= live.forget_oldest();
+                }
+            }
+            while self.over.front().is_some_and(|live| live.recent.is_empty()) {
+                self.forget_oldest_end();
+            }
+        }
+    }
+}
+
+impl Live {
+    /// Forgets the oldest of what was said lately; how many bytes it had.
+    pub(crate) fn forget_oldest(&mut self) -> usize {
+        let Some((dropped, event)) = self.recent.pop_front() else { return 0 };
+        self.forgotten = dropped;
+        event.json().len()
     }
 }

@@ -254,6 +254,31 @@ fn a_session_that_asks_too_often_is_refused_at_the_source() {
     world.ask(session, "{\"amount\":\"later\"}");
 }
 
+// covers: C4
+#[test]
+fn an_agent_that_begins_session_after_session_has_no_more_to_ask() {
+    let mut world = World::new();
+    let more = r#","timeout_seconds":300,"default_decision":"reject","irreversible":true"#;
+    let mut asked = 0;
+    for _ in 0..20 {
+        let session = world.open();
+        for amount in 0..30 {
+            let answer = world.try_ask(session, &format!("{{\"amount\":\"{amount}\"}}"), more);
+            asked += u32::from(answer.is_ok());
+        }
+        world.emit(session, SessionCompleted, r#"{"summary_normal":"Over."}"#).unwrap();
+    }
+    assert_eq!(asked, 10 * Limits::default().prompts_per_window);
+    // Another agent of the same user is not concerned, and time heals.
+    world.agent = Principal::new("other-agent", Role::Agent, "ann");
+    let session = world.open();
+    assert!(world.try_ask(session, "{}", more).is_ok());
+    world.agent = Principal::new("bank-agent", Role::Agent, "ann");
+    world.pass(60);
+    let session = world.open();
+    assert!(world.try_ask(session, "{}", more).is_ok());
+}
+
 // covers: I10
 #[test]
 fn without_a_journal_there_is_no_new_consent() {

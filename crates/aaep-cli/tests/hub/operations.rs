@@ -295,7 +295,7 @@ fn a_reload_shuts_out_who_was_removed_and_a_broken_file_changes_nothing() {
         };
         // Connected, and not subscribed yet.
         let mut late =
-            aaep_transport::ws::connect(&late, true, &options, &Default::default()).await.unwrap();
+            aaep_transport::ws::connect(&late, true, &options, Default::default()).await.unwrap();
         let agent_client = Agent::new(client(&hub.base(), Some(&token("worker"))), "worker");
 
         for broken in

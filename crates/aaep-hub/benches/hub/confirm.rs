@@ -100,7 +100,15 @@ impl Dance {
             let agent = Line::new(&poll, agent, 1 + 2 * number);
             let replier = Line::new(&poll, connect(server.address), 2 + 2 * number);
             let asked_at = Instant::now();
-            askers.push(Asker { agent, replier, session, number: 0, asked_at, missing: 0, left: 0 });
+            askers.push(Asker {
+                agent,
+                replier,
+                session,
+                number: 0,
+                asked_at,
+                missing: 0,
+                left: 0,
+            });
         }
         let sessions = askers.iter().map(|asker| asker.session.clone());
         let by_session = sessions.zip(0..).collect();

@@ -37,9 +37,5 @@ pub fn rate(value: f64) -> String {
 
 pub fn time(value: Duration) -> String {
     let micros = value.as_secs_f64() * 1e6;
-    if micros >= 10_000.0 {
-        format!("{:.1} ms", micros / 1e3)
-    } else {
-        format!("{micros:.0} µs")
-    }
+    if micros >= 10_000.0 { format!("{:.1} ms", micros / 1e3) } else { format!("{micros:.0} µs") }
 }

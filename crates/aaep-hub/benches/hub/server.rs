@@ -69,8 +69,12 @@ impl Server {
         let stat = self.read("stat");
         // After the name in brackets: user and system time are the 12th and 13th, in ticks.
         let after = stat.rsplit_once(')').expect("a name").1;
-        let ticks: u64 =
-            after.split_whitespace().skip(11).take(2).map(|t| t.parse::<u64>().expect("ticks")).sum();
+        let ticks: u64 = after
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(|t| t.parse::<u64>().expect("ticks"))
+            .sum();
         Duration::from_millis(ticks * 10)
     }
 

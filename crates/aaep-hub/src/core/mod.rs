@@ -163,7 +163,10 @@ impl Core {
     }
 
     /// Does what waits, and then this.
-    pub(crate) fn run_now<T: Send + 'static>(&mut self, job: impl FnOnce(&mut Core) -> T) -> Ran<T> {
+    pub(crate) fn run_now<T: Send + 'static>(
+        &mut self,
+        job: impl FnOnce(&mut Core) -> T,
+    ) -> Ran<T> {
         let (jobs, now) = self.hub.0.inbox.take();
         self.steps(jobs);
         self.set_time(now);

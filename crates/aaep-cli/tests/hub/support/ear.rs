@@ -70,13 +70,13 @@ impl Ear {
     pub async fn web_socket(hub: &Hub, token: Option<&str>, negotiated: bool) -> Self {
         let url = format!("{}/ws", hub.base().replace("http", "ws"));
         let client = options(token);
-        let link = ws::connect(&url, negotiated, &client, &LinkOptions::default()).await.unwrap();
+        let link = ws::connect(&url, negotiated, &client, LinkOptions::default()).await.unwrap();
         Self::over(link, negotiated).await
     }
 
     /// Connects to the Unix socket and subscribes.
     pub async fn unix(hub: &Hub) -> Self {
-        let link = unix::connect(&hub.socket(), &LinkOptions::default()).await.unwrap();
+        let link = unix::connect(&hub.socket(), LinkOptions::default()).await.unwrap();
         Self::over(link, true).await
     }
 
