@@ -160,11 +160,11 @@ impl<'a> Draft<'a> {
         for (before, value) in [
             (",\"event_id\":\"", EventId::from_bits(event).as_str()),
             ("\",\"session_id\":\"", session.id().as_str()),
-            ("\",\"sequence_number\":", ""),
         ] {
             out.json(before);
             out.json(value);
         }
+        out.json("\",\"sequence_number\":");
         out.display(number);
         out.json(",\"timestamp\":\"");
         out.display(stamp);

@@ -76,18 +76,10 @@ impl<R: Rules> Engine<R> {
         let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
         // enforces: C5, C15, D7, D10, D17, D18
-        let object = ["{", &draft.payload, "}"].concat();
-        let short = json.len() <= aaep_types::Limits::default().max_bytes;
-        let numbers = (event, token, stamp);
         let home = self.sessions.place(key).unwrap_or_default();
-        let request = match Payload::read_ours(ask.kind, &object).filter(|_| short) {
-            Some(payload) => request_of(&payload, (key, home), &ask, digest, numbers, now)?,
-            // Something is wrong. Reading all of it says what.
-            None => {
-                let event = Event::parse_ours(json.as_bytes())?;
-                request_of(event.payload(), (key, home), &ask, digest, numbers, now)?
-            }
-        };
+        let request = read_asked(ask.kind, &draft.payload, &json, |payload| {
+            request_of(payload, (key, home), &ask, digest, (event, token, stamp), now)
+        })?;
         let without_token = with_token(&head, "").into();
         self.begin_waiting(request, without_token, &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
@@ -395,6 +387,22 @@ impl<R: Rules> Engine<R> {
             members(&[("summary_normal", &summary)])
         );
         self.send_ours(id, Draft::new(EventKind::ProgressUpdated, payload), 0, now);
+    }
+}
+
+/// Reads what an event of ours that asks says. Its envelope is ours as well and needs no reading,
+/// unless something is wrong: then the whole event is read, which says what.
+fn read_asked<T>(
+    kind: EventKind,
+    payload: &str,
+    json: &str,
+    take: impl FnOnce(&Payload<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let object = ["{", payload, "}"].concat();
+    let short = json.len() <= aaep_types::Limits::default().max_bytes;
+    match Payload::read_ours(kind, &object).filter(|_| short) {
+        Some(payload) => take(&payload),
+        None => take(Event::parse_ours(json.as_bytes())?.payload()),
     }
 }
 

@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_was_put_in_is_found_until_it_is_taken_out() {
-        let numbers: Vec<u128> = (0..1000).map(|number| number << 64 | number * 7).collect();
+        let numbers: Vec<u128> = (0..1000).map(|number| (number << 64) | (number * 7)).collect();
         let mut places = Places::default();
         for number in &numbers {
             places.insert(*number);

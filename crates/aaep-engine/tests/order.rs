@@ -230,6 +230,41 @@ fn a_core_type_is_that_type_however_it_is_written() {
     }
     assert!(world.events.iter().all(|event| event.json.contains("\"type\":\"aaep:agent.")));
     world.check();
+// covers: I27
+#[test]
+fn the_next_deadline_is_that_of_something_that_is_really_due() {
+    let mut world = World::new();
+    let (agent, start) = (world.agent.clone(), world.now.boot);
+    let at = |seconds| Some(start.after_seconds(seconds));
+    let (first, second) = (world.open(), world.open());
+    let renew = |world: &mut World, session| {
+        world.pass(10);
+        world.handle(Input::Touch { agent: &agent, session }).unwrap();
+        world.engine.next_deadline()
+    };
+    // Leases of 100000 seconds: the one that was not renewed runs out first.
+    assert_eq!(renew(&mut world, first), at(100_000));
+    assert_eq!(renew(&mut world, second), at(100_010));
+    assert_eq!(renew(&mut world, second), at(100_010));
+    assert_eq!(renew(&mut world, first), at(100_030));
+    // Countdowns of requests, until these are answered; in any order.
+    let requests: Vec<u128> = (0..3)
+        .map(|index| {
+            world.pass(5);
+            world.ask(first, &format!("{index}"))
+        })
+        .collect();
+    assert_eq!(world.engine.next_deadline(), at(45 + 150));
+    world.reply(requests[1], "reject");
+    assert_eq!(world.engine.next_deadline(), at(45 + 150));
+    world.reply(requests[0], "reject");
+    assert_eq!(world.engine.next_deadline(), at(55 + 150));
+    world.reply(requests[2], "accept");
+    assert_eq!(world.engine.next_deadline(), at(100_030));
+    assert_eq!(world.engine.pending_requests(), 0);
+    world.pass(99_000);
+    world.emit(second, EventKind::SessionCompleted, r#"{"summary_normal":"Done."}"#).unwrap();
+    assert_eq!(world.engine.next_deadline(), at(100_055));
 }
 
 // covers: C4
