@@ -40,6 +40,7 @@ impl Before {
             urgency: event.urgency(),
             about: resolves_event.and(self.about),
             resolves_event,
+            leaves: None,
             json: self.json.clone(),
         })
     }

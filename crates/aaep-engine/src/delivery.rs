@@ -6,10 +6,10 @@
 //! ever premature. The same contract: one mutation, then drain.
 
 use aaep_shaping::{
-    Delivery as Shaped, Glance, HeldLimits, Mono, Overflow, Prepared, Preparer, Shape, Shaper,
-    Terms,
+    Delivery as Shaped, Glance, HeldLimits, Mono, Overflow, OwnState, Prepared, Preparer, Shape,
+    Shaper, Terms,
 };
-use aaep_types::{EventKind, Invalid, SessionId, SubscriptionId};
+use aaep_types::{EventId, EventKind, Invalid, SessionId, SubscriptionId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -196,10 +196,18 @@ impl<R: Rules> Delivery<R> {
     pub fn offer(&mut self, event: &Emitted, now: Boot) -> Result<(), Invalid> {
         // enforces: C21, C22, H16, D31
         let resolves = event.about.is_some();
-        let prepared = if resolves {
-            self.preparer.prepare_resolution(event.json.clone())?
-        } else {
-            self.preparer.prepare(event.json.clone())?
+        let json = event.json.clone();
+        let prepared = match &event.leaves {
+            Some(from_state) => self.preparer.prepare_state(OwnState {
+                json,
+                event_id: EventId::from_bits(event.event),
+                session_id: event.session,
+                number: event.number,
+                from_state,
+                resolution: resolves,
+            }),
+            None if resolves => self.preparer.prepare_resolution(json)?,
+            None => self.preparer.prepare(json)?,
         };
         self.remember(event, &prepared);
         let terminal = event.kind.is_some_and(EventKind::is_terminal);

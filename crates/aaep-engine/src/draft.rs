@@ -49,6 +49,8 @@ pub(crate) struct Ready {
     pub(crate) about: Option<u128>,
     /// The event that asked.
     pub(crate) resolves_event: Option<u128>,
+    /// The state that it leaves, if it is a state change of ours.
+    pub(crate) leaves: Option<Arc<str>>,
     pub(crate) json: Arc<str>,
 }
 
@@ -130,7 +132,7 @@ impl<'a> Draft<'a> {
             _ => (None, None),
         };
         let kind = EventKind::parse(self.type_name);
-        Ready { event, kind, urgency: self.urgency, about, resolves_event, json }
+        Ready { event, kind, urgency: self.urgency, about, resolves_event, leaves: None, json }
     }
 
     pub(crate) fn json(

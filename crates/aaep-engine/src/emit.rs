@@ -197,7 +197,8 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get(&id) else { return "".into() };
         let stamp = if R::STAMPS_NEVER_DECREASE { session.stamp(now) } else { now.wall };
         let json: Arc<str> = draft.json(event, session.next_number, stamp, session).into();
-        let ready = draft.ready(event, json.clone());
+        let mut ready = draft.ready(event, json.clone());
+        ready.leaves = draft.enters.is_some().then(|| session.state.clone());
         let Some(session) = self.sessions.get_mut(&id) else { return json };
         // Our own state changes, which are most of what we say, need no second reading.
         match draft.enters {
@@ -231,6 +232,7 @@ impl<R: Rules> Engine<R> {
             urgency: ready.urgency,
             about: ready.about,
             resolves_event: ready.resolves_event,
+            leaves: ready.leaves,
             json: ready.json,
         };
         self.lanes.push(id, needs, Output::Event(emitted));

@@ -219,6 +219,9 @@ pub struct Emitted {
     pub about: Option<u128>,
     /// The event that asked, if this one says that the question is settled.
     pub resolves_event: Option<u128>,
+    /// The state that it leaves, if it is a state change of the engine's own making: those say one
+    /// sentence in one language, and need not be read again to know that.
+    pub leaves: Option<Arc<str>>,
     /// The event itself.
     pub json: Arc<str>,
 }

@@ -135,6 +135,7 @@ impl<R: Rules> Engine<R> {
             urgency: Urgency::Critical,
             about: None,
             resolves_event: None,
+            leaves: None,
             json: json.clone(),
         };
         self.push(key, ready, needs, now);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::cuts::{Segmenters, Tail};
-use crate::prepared::Prepared;
+use crate::prepared::{OwnState, Prepared};
 use crate::terms::{Shape, Terms};
 
 /// How many outputs are followed at once. Of more than these, text is cut only where its producer
@@ -52,6 +52,11 @@ impl Preparer {
         json: impl Into<Arc<str>>,
     ) -> Result<Arc<Prepared>, Invalid> {
         self.finish(Prepared::read(json.into(), true)?)
+    }
+
+    /// Prepares a state change of the producer's own making, which it knows without reading it.
+    pub fn prepare_state(&mut self, state: OwnState<'_>) -> Arc<Prepared> {
+        Arc::new(Prepared::state(state))
     }
 
     /// Terms of equal shapes get the same one, so that one can tell without looking into them.

@@ -24,8 +24,12 @@ impl Side {
     }
 }
 
-/// What the child process does: serve until it is ended.
+/// What the child process does: serve until its input ends, so that it never outlives the load.
 pub fn serve(side: Side) {
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read_line(&mut String::new());
+        std::process::exit(0);
+    });
     // As `aaep hub` does, and as axum's own examples do.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -57,7 +61,7 @@ impl Server {
             command.args(words).arg(&program);
         }
         command.args(["serve", if side == Side::Hub { "hub" } else { "bare" }]);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("a process");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
         let mut line = String::new();
         let out = child.stdout.take().expect("its words");
         BufReader::new(out).read_line(&mut line).expect("its address");
@@ -92,7 +96,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aaep_engine::{Answer, Boot, Deliver, Input, Now, Outcomes, Output, Producer, Refusal};
+use aaep_engine::{Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View};
 use aaep_store::{Entry, Fault as JournalFault, Journal};
 use aaep_types::SubscriptionId;
 use tokio::sync::oneshot;
@@ -65,7 +65,7 @@ pub(crate) struct Core {
     streams: Streams,
     agents: Agents,
     /// Whoever waits for the outcome of a request.
-    waiting: BTreeMap<u128, Vec<oneshot::Sender<()>>>,
+    waiting: BTreeMap<u128, Vec<(Principal, oneshot::Sender<View>)>>,
     granted: BTreeMap<u128, Grant>,
     /// Streams have come to their end.
     stopping: bool,
@@ -275,9 +275,7 @@ impl Core {
             Output::Decided { request, outcome, runs, .. } => {
                 self.hub.metrics().resolved(outcome).add(1);
                 info!(request = %aaep_types::EventId::from_bits(request), outcome = outcome.as_str(), runs, "a request was resolved");
-                for waiting in self.waiting.remove(&request).unwrap_or_default() {
-                    let _ = waiting.send(());
-                }
+                self.tell_decided(request);
             }
             Output::Granted { request, call, arguments } => {
                 self.granted.insert(request, Grant { call, arguments });

@@ -277,8 +277,9 @@ impl Core {
     /// from outside; the error is for bytes that are no message at all (decision D5).
     pub(crate) fn message(&mut self, known: &Known, bytes: &[u8]) -> Result<(), Refusal> {
         let input = Input::Message { peer: &known.principal, bytes, call: 0 };
+        self.handle(input)?;
         self.hub.metrics().replies.add(1);
-        self.handle(input).map(drop)
+        Ok(())
     }
 }
 
