@@ -23,7 +23,7 @@ const UNATTACHED_SECONDS: u64 = 30;
 
 /// Subscriptions of one principal that wait for somebody to attach; more are refused, so that one
 /// who only asks leaves room for others.
-const UNATTACHED_PER_PRINCIPAL: usize = 4096;
+const UNATTACHED_PER_PRINCIPAL: usize = 16_384;
 
 /// What comes out of a producer.
 #[derive(Clone, Debug)]

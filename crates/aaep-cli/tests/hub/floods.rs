@@ -52,6 +52,11 @@ fn clients_that_never_read_are_ended_and_everybody_else_hears_everything() {
         let (agent, mut ear) = (person.agent(), person.reader().await);
         let mut unread = Vec::new();
         let mut ids = Vec::new();
+        let mut links = Vec::new();
+        for negotiated in [true, false] {
+            let token = person.token("phone");
+            links.push(Ear::web_socket(&hub, Some(&token), negotiated).await);
+        }
         for number in 0..UNREAD {
             let mut path = "events".to_owned();
             if number % 2 == 0 {
@@ -88,10 +93,8 @@ fn clients_that_never_read_are_ended_and_everybody_else_hears_everything() {
         }
         let counted = hub.outside(None).get("metrics").await.unwrap();
         let counted = String::from_utf8(counted.body.to_vec()).unwrap();
-        assert!(
-            counted.contains(&format!("\naaep_subscriptions_ended_total {UNREAD}\n")),
-            "{counted}"
-        );
+        let all = format!("\naaep_subscriptions_ended_total {}\n", UNREAD + links.len());
+        assert!(counted.contains(&all), "{counted}");
     });
 }
 

@@ -227,7 +227,7 @@ fn a_hub_that_is_stopped_loses_no_answer_and_begins_nothing_new() {
         // Who waits is told how things stand, and who hears that it is over.
         let waited = waits.reply();
         assert_eq!((waited.status, waited.text().contains("\"pending\"")), (200, true));
-        assert_eq!(ear.to_end().await, Vec::<Value>::new());
+        assert_eq!(ear.until_end().await, Vec::<Value>::new());
         socket.event("awaiting.confirmation").await;
         assert_eq!(socket.close_code().await, Some(1001));
         // What was on its way counts, but for what would begin something new.
@@ -258,7 +258,7 @@ fn an_idle_hub_stops_at_once_however_many_listen() {
         }
         hub.signal("INT");
         for ear in &mut ears {
-            ear.to_end().await;
+            ear.until_end().await;
         }
         assert_eq!(hub.ended().code(), Some(0));
         let warned = |line: &String| line.contains("WARN") || line.contains("grace");
@@ -315,7 +315,7 @@ fn a_reload_shuts_out_who_was_removed_and_a_broken_file_changes_nothing() {
         let before = hub.log().len();
         hub.signal("HUP");
         hub.logs_after(before, &["were read again"]);
-        assert_eq!(gone.to_end().await, Vec::<Value>::new());
+        assert_eq!(gone.until_end().await, Vec::<Value>::new());
         assert_eq!(socket.close_code().await, Some(4002));
         let refused = client(&hub.base(), Some(&token("first"))).get("events").await.unwrap();
         assert_eq!(refused.status, 401);

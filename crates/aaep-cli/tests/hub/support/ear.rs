@@ -20,7 +20,7 @@ fn everything() -> Value {
 
 enum Way {
     /// Server-sent events, and where messages are posted.
-    Events(Box<EventStream>, HttpClient, &'static str),
+    Events(Box<EventStream>, Box<HttpClient>, &'static str),
     Link(Box<Link>),
 }
 
@@ -52,7 +52,7 @@ impl Ear {
     pub async fn attach(client: HttpClient, subscription: &str, last: Option<&str>) -> Self {
         let path = format!("events?subscription_id={subscription}");
         let stream = client.events(&path, last).await.unwrap();
-        let way = Way::Events(Box::new(stream), client, "replies");
+        let way = Way::Events(Box::new(stream), Box::new(client), "replies");
         Self { way, subscription: subscription.into(), heard: Vec::new() }
     }
 
@@ -60,7 +60,7 @@ impl Ear {
     pub async fn listen(client: HttpClient) -> Self {
         let stream = client.events("events", None).await.unwrap();
         Self {
-            way: Way::Events(Box::new(stream), client, "messages"),
+            way: Way::Events(Box::new(stream), Box::new(client), "messages"),
             subscription: "sub_whatever".into(),
             heard: Vec::new(),
         }
@@ -135,7 +135,7 @@ impl Ear {
     }
 
     /// Everything up to the end of the stream.
-    pub async fn to_end(&mut self) -> Vec<Value> {
+    pub async fn until_end(&mut self) -> Vec<Value> {
         let mut rest = Vec::new();
         while let Some(message) = self.try_next().await {
             rest.push(message);
