@@ -24,8 +24,6 @@ pub(crate) enum Reads {
 /// Something that was sent and not read yet.
 #[derive(Debug)]
 pub(crate) struct Parcel {
-    /// Parcels are counted, for all connections together.
-    pub(crate) place: usize,
     pub(crate) event: Arc<Prepared>,
     pub(crate) bytes: Arc<str>,
 }
@@ -85,7 +83,7 @@ fn asks(kind: EventKind) -> bool {
 pub(crate) struct Ear {
     /// Judges everything that is read.
     pub(crate) witness: Option<Witness>,
-    /// Parcels before this one promise nothing for those after it.
+    /// Sessions that began before this output promise nothing.
     from: usize,
     /// The same for numbers: while a connection takes nothing, even a plain stream is merged (I22).
     numbers_from: usize,
@@ -106,7 +104,7 @@ impl Ear {
         self.texts.clear();
     }
 
-    /// Numbers may be missing before this parcel.
+    /// Numbers may be missing in sessions that began before this output.
     pub(crate) fn number_anew(&mut self, from: usize) {
         self.numbers_from = from;
         self.numbers.clear();
@@ -118,10 +116,11 @@ impl Ear {
         }
         let event = &parcel.event;
         let session = event.session_id();
-        let starts = event.kind() == Some(EventKind::SessionStarted);
-        if starts && parcel.place >= self.from && oracle.is_whole(session) {
+        if event.kind() == Some(EventKind::SessionStarted)
+            && let Some(began) = oracle.began(session).filter(|began| *began >= self.from)
+        {
             self.whole.insert(session);
-            if wants.is_plain() && parcel.place >= self.numbers_from {
+            if wants.is_plain() && began >= self.numbers_from {
                 self.numbers.entry(session).or_insert(0);
             }
         }

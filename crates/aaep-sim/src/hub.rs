@@ -206,9 +206,9 @@ impl<R: Rules> World<'_, R> {
         let Some(client) = self.clients.iter().position(|c| c.listener == Some(index)) else {
             return;
         };
-        let (place, now) = (self.outputs, self.clocks.passed);
+        let now = self.clocks.passed;
         let known = &mut self.clients[client];
-        known.outbox.push_back(Parcel { place, event, bytes });
+        known.outbox.push_back(Parcel { event, bytes });
         if known.reads == Reads::Briskly {
             known.read(usize::MAX, &mut self.oracle);
         }

@@ -239,7 +239,7 @@ impl<'c, R: Rules> World<'c, R> {
     }
 
     fn said(&mut self, event: &Emitted) {
-        self.oracle.event(event);
+        self.oracle.event(event, self.outputs);
         if let Some(witness) = &mut self.witness {
             witness.hear(event, &mut self.random, &mut self.oracle);
         }

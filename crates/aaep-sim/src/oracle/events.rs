@@ -24,7 +24,7 @@ pub(crate) fn bits(id: &str) -> Option<u128> {
 }
 
 impl Oracle {
-    pub(crate) fn event(&mut self, event: &Emitted) {
+    pub(crate) fn event(&mut self, event: &Emitted, place: usize) {
         self.events += 1;
         self.promise(event);
         // After a crash nobody knows what was heard: the same event may come again, as it was.
@@ -32,7 +32,7 @@ impl Oracle {
             let same = before == event.json;
             return self.demand(same, "I19", || "an event id was used for another event".into());
         }
-        self.order(event);
+        self.order(event, place);
         match event.kind {
             Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
                 self.announced(event);
@@ -47,7 +47,7 @@ impl Oracle {
     }
 
     /// I5, I19: one start, one end, numbers and stamps that only grow.
-    fn order(&mut self, event: &Emitted) {
+    fn order(&mut self, event: &Emitted, place: usize) {
         let durable = self.durable;
         let stamp = text(&event.json, "\"timestamp\":\"").and_then(|t| Timestamp::parse(t).ok());
         let stamp = stamp.map_or(i64::MAX, |stamp| stamp.as_micros());
@@ -56,13 +56,13 @@ impl Oracle {
             return self.violated("I5", "an event of a session that nobody opened".into());
         };
         let in_order = session.last_number.is_none_or(|last| last < event.number);
-        let first_or_later = session.told_start != starts;
+        let first_or_later = session.began.is_some() != starts;
         let over = session.told_end;
         let stamped = session.last_stamp <= stamp;
         let recorded = (1..=durable).contains(&session.opened);
         session.last_number = Some(event.number);
         session.last_stamp = stamp;
-        session.told_start = true;
+        session.began.get_or_insert(place);
         self.demand(first_or_later, "I5", || "a session starts once, before all else".into());
         self.demand(!over, "I5", || "something followed the end of a session".into());
         self.demand(in_order, "I19", || format!("number {} was used before", event.number));

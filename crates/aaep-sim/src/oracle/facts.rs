@@ -16,7 +16,8 @@ pub(crate) struct Session {
     pub(crate) ended: Option<u64>,
     pub(crate) lease: u64,
     pub(crate) touched: u64,
-    pub(crate) told_start: bool,
+    /// The output with which it began.
+    pub(crate) began: Option<usize>,
     pub(crate) told_end: bool,
     pub(crate) last_number: Option<u64>,
     pub(crate) last_stamp: i64,

@@ -141,9 +141,9 @@ impl Oracle {
         self.check_shown();
     }
 
-    /// Whether everything that a session said can be heard.
-    pub(crate) fn is_whole(&self, session: SessionId) -> bool {
-        self.sessions.get(&session).is_some_and(|session| !session.recovered)
+    /// With which output a session began, if everything that it says can be heard.
+    pub(crate) fn began(&self, session: SessionId) -> Option<usize> {
+        self.sessions.get(&session).filter(|session| !session.recovered)?.began
     }
 
     /// The time that something was asked with this event.

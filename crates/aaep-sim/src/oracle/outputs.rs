@@ -20,7 +20,7 @@ impl Oracle {
             ended: None,
             lease,
             touched: self.now,
-            told_start: false,
+            began: None,
             told_end: false,
             last_number: None,
             last_stamp: i64::MIN,
