@@ -2,6 +2,7 @@
 
 use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{EventId, EventKind, Timestamp, Urgency, rule};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::record::Outcome;
@@ -50,7 +51,7 @@ pub(crate) struct Ready {
     /// The event that asked.
     pub(crate) resolves_event: Option<u128>,
     /// The state that it leaves, if it is a state change of ours.
-    pub(crate) leaves: Option<Arc<str>>,
+    pub(crate) leaves: Option<Cow<'static, str>>,
     pub(crate) json: Arc<str>,
 }
 

@@ -230,6 +230,8 @@ fn a_core_type_is_that_type_however_it_is_written() {
     }
     assert!(world.events.iter().all(|event| event.json.contains("\"type\":\"aaep:agent.")));
     world.check();
+}
+
 // covers: I27
 #[test]
 fn the_next_deadline_is_that_of_something_that_is_really_due() {

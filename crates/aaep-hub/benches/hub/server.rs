@@ -61,7 +61,8 @@ impl Server {
             command.args(words).arg(&program);
         }
         command.args(["serve", if side == Side::Hub { "hub" } else { "bare" }]);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
         let mut line = String::new();
         let out = child.stdout.take().expect("its words");
         BufReader::new(out).read_line(&mut line).expect("its address");

@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aaep_engine::{Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View};
+use aaep_engine::{
+    Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View,
+};
 use aaep_store::{Entry, Fault as JournalFault, Journal};
 use aaep_types::SubscriptionId;
 use tokio::sync::oneshot;
