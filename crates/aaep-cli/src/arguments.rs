@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use aaep_types::Limits;
 use clap::{Args, Parser, Subcommand};
 
-/// Judge messages and streams of AAEP, the Agent Accessibility Event Protocol.
+/// Consent and hearing for AI agents: AAEP, the Agent Accessibility Event Protocol.
 #[derive(Debug, Parser)]
 #[command(name = "aaep", version, propagate_version = true, color = clap::ColorChoice::Never)]
 #[command(after_help = "\
@@ -14,7 +14,8 @@ The command ends with 0 if all is good, 1 if it found something wrong, and 2 if 
 Examples:
   aaep validate events.jsonl
   aaep check stream.jsonl
-  aaep schema --out schemas")]
+  aaep schema --out schemas
+  aaep hub")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -25,6 +26,65 @@ pub(crate) enum Command {
     Validate(ValidateOptions),
     Check(CheckOptions),
     Schema(SchemaOptions),
+    Hub(HubOptions),
+}
+
+/// Run the hub: agents ask on one side, people hear and answer on the other.
+///
+/// Without options it listens on 127.0.0.1:8707 and on a Unix socket of your user.
+/// It reads aaep.toml in your configuration directory, if it is there.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "\
+It runs until it is stopped (Ctrl-C, or SIGTERM): then it takes nothing new, and what runs comes to its end.
+SIGHUP reads principals and certificates again.
+
+Examples:
+  aaep hub
+  aaep hub init --dir ~/aaep --host hub.example.org
+  aaep hub --config ~/aaep/aaep.toml
+  aaep hub --print-config")]
+pub(crate) struct HubOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<HubCommand>,
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+    /// Print the configuration in force, and end.
+    #[arg(long)]
+    pub(crate) print_config: bool,
+}
+
+/// How a hub is run.
+#[derive(Args, Debug)]
+pub(crate) struct RunOptions {
+    /// Listen on this address, such as 127.0.0.1:8707. May be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Vec<std::net::SocketAddr>,
+    /// Keep everything in this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) data: Option<PathBuf>,
+    /// Keep nothing: forget everything at the end.
+    #[arg(long)]
+    pub(crate) ephemeral: bool,
+    /// Read this configuration file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HubCommand {
+    Init(InitOptions),
+}
+
+/// Make a safe configuration in one step: tokens, a certificate for trying out, aaep.toml.
+#[derive(Args, Debug)]
+pub(crate) struct InitOptions {
+    /// Where to make it. Nothing that is there is changed.
+    #[arg(long, value_name = "DIRECTORY", default_value = "aaep")]
+    pub(crate) dir: PathBuf,
+    /// A name or address under which others reach the hub. May be given several times.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Vec<String>,
 }
 
 /// Judge single messages. Say what is wrong, where, and what to change.

@@ -1,5 +1,5 @@
 //! The command `aaep`: judges messages and streams of AAEP, the Agent Accessibility Event Protocol,
-//! and prints its JSON Schemas.
+//! prints its JSON Schemas, and runs the hub.
 //!
 //! All output is plain lines, made to be heard one by one: no colour, frame or spinner.
 //!
@@ -7,12 +7,14 @@
 //! $ aaep validate events.jsonl
 //! $ aaep check stream.jsonl
 //! $ aaep schema --out schemas
+//! $ aaep hub
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
 mod arguments;
 mod check;
 mod exit;
+mod hub;
 mod input;
 mod judge;
 mod lines;
@@ -53,5 +55,6 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Validate(options) => validate::run(&options, out),
         Command::Check(options) => check::run(&options, out),
         Command::Schema(options) => schema::run(&options, out),
+        Command::Hub(options) => hub::run(&options, out),
     }
 }

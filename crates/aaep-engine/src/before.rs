@@ -40,6 +40,7 @@ impl Before {
             urgency: event.urgency(),
             about: resolves_event.and(self.about),
             resolves_event,
+            leaves: None,
             json: self.json.clone(),
         })
     }
@@ -62,7 +63,7 @@ impl<R: Rules> Engine<R> {
         json: Arc<str>,
     ) {
         let Some(session) = self.sessions.get(&key) else { return };
-        let (session, user) = (session.id, session.user.clone());
+        let (session, user) = (session.id(), session.agent.user.clone());
         self.before.push_back(Before { record, key, session, user, about, asks, json });
     }
 
@@ -123,7 +124,7 @@ impl<R: Rules> Engine<R> {
     /// again what is settled. To be taken once, before anything else is done.
     pub fn reminders(&mut self) -> Vec<Emitted> {
         let mut said: Vec<Before> = Vec::new();
-        for session in self.sessions.values_mut() {
+        for session in self.sessions.iter_mut() {
             said.append(&mut session.before);
         }
         said.sort_by_key(|before| before.record);

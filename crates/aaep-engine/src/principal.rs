@@ -9,7 +9,9 @@ pub enum Role {
     Agent,
     /// Hears and answers for its user.
     AccessibilityConsumer,
-    /// Hears, never answers.
+    /// Hears for its user, never answers: somebody whose identity nobody has proven (D4).
+    Listener,
+    /// Hears everything, never answers.
     Auditor,
     /// Hears everything, and answers for its own user only.
     Admin,
@@ -36,7 +38,7 @@ impl Principal {
     pub fn may_hear(&self, user: &str) -> bool {
         match self.role {
             Role::Auditor | Role::Admin => true,
-            Role::AccessibilityConsumer | Role::Agent => &*self.user == user,
+            Role::AccessibilityConsumer | Role::Listener | Role::Agent => &*self.user == user,
         }
     }
 
@@ -59,6 +61,9 @@ mod tests {
         assert!(!who(Role::AccessibilityConsumer, "bob").may_answer("ann"));
         assert!(!who(Role::Auditor, "ann").may_answer("ann"));
         assert!(!who(Role::Agent, "ann").may_answer("ann"));
+        assert!(!who(Role::Listener, "ann").may_answer("ann"));
+        assert!(who(Role::Listener, "ann").may_hear("ann"));
+        assert!(!who(Role::Listener, "bob").may_hear("ann"));
         assert!(who(Role::Auditor, "bob").may_hear("ann"));
         assert!(!who(Role::AccessibilityConsumer, "bob").may_hear("ann"));
     }

@@ -21,6 +21,10 @@ use crate::{Limits, Secrets};
 /// How long a subscription waits for somebody to attach.
 const UNATTACHED_SECONDS: u64 = 30;
 
+/// Subscriptions of one principal that wait for somebody to attach; more are refused, so that one
+/// who only asks leaves room for others.
+const UNATTACHED_PER_PRINCIPAL: usize = 16_384;
+
 /// What comes out of a producer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -52,6 +56,8 @@ pub struct Producer<R: Rules = Sound> {
     agreed: BTreeMap<SubscriptionId, Agreed>,
     /// When subscriptions that nobody attached to are given up.
     expiries: BTreeSet<(Boot, SubscriptionId)>,
+    /// How many of each principal's are among them.
+    unattached: BTreeMap<Principal, usize>,
     limits: Limits,
 }
 
@@ -77,6 +83,7 @@ impl<R: Rules> Producer<R> {
             ids: Ids::new(secrets.apart()),
             agreed: BTreeMap::new(),
             expiries: BTreeSet::new(),
+            unattached: BTreeMap::new(),
             limits,
         }
     }
@@ -99,9 +106,7 @@ impl<R: Rules> Producer<R> {
         // enforces: H1, H15, H18, H19, D26
         match Message::parse(bytes)? {
             Message::Request(request) => match negotiate(&request, peer, &self.offer) {
-                Ok(_) if self.agreed.len() >= self.limits.subscriptions => {
-                    Ok(Some(self.offer.too_many().to_json()))
-                }
+                Ok(_) if !self.has_room_for(peer) => Ok(Some(self.offer.too_many().to_json())),
                 Ok(agreement) => {
                     let id = SubscriptionId::from_bits(self.ids.event());
                     self.agree(id, peer, &request.capabilities, &agreement.honored, now)?;
@@ -119,6 +124,12 @@ impl<R: Rules> Producer<R> {
             }
             _ => Err(Refusal::new(Blame::Malformed, rule::H1, "This is no handshake message.")),
         }
+    }
+
+    // enforces: I22, H21
+    fn has_room_for(&self, peer: &Principal) -> bool {
+        self.agreed.len() < self.limits.subscriptions
+            && self.unattached.get(peer).is_none_or(|count| *count < UNATTACHED_PER_PRINCIPAL)
     }
 
     fn agree(
@@ -141,7 +152,7 @@ impl<R: Rules> Producer<R> {
     /// principal may. Attach to it like to any other; a renegotiation changes its terms.
     pub fn listen(&mut self, peer: &Principal, now: Now) -> Result<SubscriptionId, Refusal> {
         // enforces: D4
-        if self.agreed.len() >= self.limits.subscriptions {
+        if !self.has_room_for(peer) {
             let text = self.offer.too_many().message;
             return Err(Refusal::new(Blame::Limit, rule::H15, text));
         }
@@ -255,14 +266,19 @@ impl<R: Rules> Producer<R> {
     ) -> Option<Resumed> {
         let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
         agreed.attached = true;
-        agreed.expires.take().map(|at| self.expiries.remove(&(at, id)));
         let asked = request_with(&agreed.asked);
+        self.set_expiry(id, None);
         if let Ok(Message::Request(request)) = Message::parse(asked.as_bytes())
             && let Ok(agreement) = agree(&request.capabilities, peer, &self.offer)
         {
             self.entitle(id, peer, &agreement.honored, true, now).ok()?;
         }
         self.delivery.attach(id, peer, last_event, now.boot)
+    }
+
+    /// Where a subscription lies; see [`Delivery::place`].
+    pub fn place(&self, id: SubscriptionId) -> Option<usize> {
+        self.delivery.place(id)
     }
 
     /// A connection was lost; its subscription waits for it to come back.
@@ -283,19 +299,31 @@ impl<R: Rules> Producer<R> {
     }
 
     fn drop_subscription(&mut self, id: SubscriptionId, now: Now) {
-        if let Some(gone) = self.agreed.remove(&id) {
-            gone.expires.map(|at| self.expiries.remove(&(at, id)));
-        }
+        self.set_expiry(id, None);
+        self.agreed.remove(&id);
         self.delivery.close(id);
         let _ = self.engine.handle(Input::Left { subscription: id }, now);
     }
 
     /// A subscription that nobody is attached to waits for a while.
     fn expire_after(&mut self, id: SubscriptionId, now: Now) {
-        let at = now.boot.after_seconds(UNATTACHED_SECONDS);
-        if let Some(agreed) = self.agreed.get_mut(&id) {
-            agreed.expires.replace(at).map(|before| self.expiries.remove(&(before, id)));
+        self.set_expiry(id, Some(now.boot.after_seconds(UNATTACHED_SECONDS)));
+    }
+
+    fn set_expiry(&mut self, id: SubscriptionId, at: Option<Boot>) {
+        let Some(agreed) = self.agreed.get_mut(&id) else { return };
+        if let Some(before) = std::mem::replace(&mut agreed.expires, at) {
+            self.expiries.remove(&(before, id));
+            if let Some(count) = self.unattached.get_mut(&agreed.peer) {
+                *count -= 1;
+                if *count == 0 {
+                    self.unattached.remove(&agreed.peer);
+                }
+            }
+        }
+        if let Some(at) = at {
             self.expiries.insert((at, id));
+            *self.unattached.entry(agreed.peer.clone()).or_default() += 1;
         }
     }
 

@@ -75,7 +75,9 @@ impl<R: Rules> Delivery<R> {
         now: Boot,
     ) -> Option<Resumed> {
         // enforces: S4, W7, D28
-        let known = self.subscriptions.get_mut(&id).filter(|known| known.peer == *peer)?;
+        self.settle();
+        let known = self.subscriptions.find(id).filter(|(_, known)| known.peer == *peer);
+        let (_, known) = known?;
         if known.attached {
             known.left_off.offered = self.order;
         }
@@ -100,8 +102,8 @@ impl<R: Rules> Delivery<R> {
 
     /// Whatever may go now is ready.
     fn let_go(&mut self, id: SubscriptionId, now: Boot) {
-        if let Some(known) = self.subscriptions.get_mut(&id) {
-            stir(&mut self.stirred, id, known);
+        if let Some((place, known)) = self.subscriptions.find(id) {
+            stir(&mut self.stirred, place, known);
             while let Some(next) = known.shaper.poll_output(mono(now)) {
                 known.left_off.ready.push_back(next);
             }
@@ -117,13 +119,14 @@ impl<R: Rules> Delivery<R> {
         now: Boot,
     ) -> Option<Vec<Arc<Prepared>>> {
         // enforces: I19
-        let known = self.subscriptions.get_mut(&id)?;
+        let (_, known) = self.subscriptions.find(id)?;
         if let Some(unheard) = known.left_off.let_go_after(last) {
             let (resent, offered) =
                 (known.shaper.resend(unheard, mono(now)), known.left_off.offered);
             let missed = self.said_since(peer, offered)?;
             if let Err(overflow) = resent {
-                self.give_up(id, &overflow);
+                let ended = self.give_up(id, &overflow);
+                self.ended.push_back(ended);
             }
             return Some(missed);
         }
@@ -142,7 +145,7 @@ impl<R: Rules> Delivery<R> {
 
     /// What was held for a subscription is no longer of use.
     fn begin_anew(&mut self, id: SubscriptionId) {
-        if let Some(known) = self.subscriptions.get_mut(&id) {
+        if let Some((_, known)) = self.subscriptions.find(id) {
             known.shaper.forget_held();
             known.left_off.sent.clear();
             known.left_off.ready.clear();
@@ -186,22 +189,55 @@ impl<R: Rules> Delivery<R> {
     pub(crate) fn remember_end(&mut self, session: SessionId, order: u64, end: &Arc<Prepared>) {
         let Some(mut live) = self.live.remove(&session) else { return };
         live.recent.push_back((order, end.clone()));
-        if live.recent.len() > self.limits.recent_events
-            && let Some((dropped, _)) = live.recent.pop_front()
-        {
-            live.forgotten = dropped;
+        self.recent_bytes += end.json().len();
+        if live.recent.len() > self.limits.recent_events {
+            self.recent_bytes -= live.forget_oldest();
         }
         self.over.push_back(live);
-        if self.over.len() > self.limits.ended_sessions
-            && let Some(gone) = self.over.pop_front()
-        {
-            let last = gone.recent.back().map_or(0, |(order, _)| *order);
-            self.forgotten.insert(gone.user, last);
+        if self.over.len() > self.limits.ended_sessions {
+            self.forget_oldest_end();
         }
+        self.keep_recent_small();
         // What is known of users who were here once is bounded, too.
         if self.forgotten.len() > self.limits.sessions {
             self.forgotten.clear();
             self.all_forgotten = order;
         }
+    }
+
+    /// Forgets the session that ended first.
+    fn forget_oldest_end(&mut self) {
+        let Some(mut gone) = self.over.pop_front() else { return };
+        let last = gone.recent.back().map_or(gone.forgotten, |(order, _)| *order);
+        while !gone.recent.is_empty() {
+            self.recent_bytes -= gone.forget_oldest();
+        }
+        let forgotten = self.forgotten.entry(gone.user).or_default();
+        *forgotten = last.max(*forgotten);
+    }
+
+    // enforces: I22
+    /// When too much is kept, the older half goes; so there is seldom something to do.
+    pub(crate) fn keep_recent_small(&mut self) {
+        while self.recent_bytes > self.limits.recent_bytes && self.kept_since < self.order {
+            self.kept_since += (self.order - self.kept_since).div_ceil(2);
+            for live in self.live.values_mut().chain(&mut self.over) {
+                while live.recent.front().is_some_and(|(order, _)| *order <= self.kept_since) {
+                    self.recent_bytes -= live.forget_oldest();
+                }
+            }
+            while self.over.front().is_some_and(|live| live.recent.is_empty()) {
+                self.forget_oldest_end();
+            }
+        }
+    }
+}
+
+impl Live {
+    /// Forgets the oldest of what was said lately; how many bytes it had.
+    pub(crate) fn forget_oldest(&mut self) -> usize {
+        let Some((dropped, event)) = self.recent.pop_front() else { return 0 };
+        self.forgotten = dropped;
+        event.json().len()
     }
 }

@@ -17,7 +17,7 @@ pub(crate) enum Item {
     /// Sent before and perhaps not heard: it goes out as it was.
     Again(Delivery),
     /// The latest of some state changes, and the state that the first of them left.
-    State { from: Option<Box<str>>, own: Box<str>, last: Arc<Prepared> },
+    State { from: Option<Box<str>>, last: Arc<Prepared> },
     /// The latest progress.
     Progress(Arc<Prepared>),
     /// Text that has reached a boundary.
@@ -45,13 +45,13 @@ impl Entry {
     /// Takes the place of an older entry of its kind, and is due when that one was.
     fn absorb(&mut self, older: Entry, text_between: bool) {
         self.due = self.due.min(older.due);
-        if let (Item::State { from: chain, .. }, Item::State { from, own, .. }) =
+        if let (Item::State { from: chain, .. }, Item::State { from, last }) =
             (&mut self.item, older.item)
             && !text_between
         {
             // T7: the chain goes on from where the older one began. Where text came in between it
             // implied a state of its own (D35), which this one leaves.
-            *chain = Some(from.unwrap_or(own));
+            *chain = from.or_else(|| last.from_state().map(Into::into));
         }
     }
 }

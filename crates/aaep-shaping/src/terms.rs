@@ -129,6 +129,17 @@ impl Shape {
         self.0.languages.iter().flat_map(|tag| LanguageTag::parse(&**tag).ok()).collect()
     }
 
+    /// Whether it is the very same, not only an equal one: quick to say, and enough where equal ones
+    /// have been [shared](crate::Preparer::share).
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether anybody else has this very one.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     pub(crate) fn names_languages(&self) -> bool {
         !self.0.languages.is_empty()
     }

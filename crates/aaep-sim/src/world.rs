@@ -191,7 +191,7 @@ impl<'c, R: Rules> World<'c, R> {
             match output {
                 Outcomes::Engine(output) => self.carry_out(output),
                 Outcomes::Said(event) => self.said(&event),
-                Outcomes::Deliver(Deliver::Send { subscription, event, bytes }) => {
+                Outcomes::Deliver(Deliver::Send { subscription, event, bytes, .. }) => {
                     self.post(subscription, event, bytes);
                 }
                 Outcomes::Deliver(Deliver::End { subscription, reason }) => {
@@ -283,7 +283,7 @@ impl<'c, R: Rules> World<'c, R> {
             }
             Outcomes::Engine(other) => format!("{other:?}"),
             Outcomes::Said(event) => format!("Said {}", event.json),
-            Outcomes::Deliver(Deliver::Send { subscription, event, bytes }) => {
+            Outcomes::Deliver(Deliver::Send { subscription, event, bytes, .. }) => {
                 let id = event.event_id();
                 let same = **bytes == **event.json();
                 let bytes = if same { "as it was said" } else { bytes };

@@ -1,0 +1,199 @@
+//! `aaep hub`: runs the hub, or makes a configuration for it.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use aaep_hub::config::{Config, Flags, Loaded, LogFormat, LogLevel, Surroundings, load};
+use aaep_hub::{Fault, Running, start};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::arguments::{HubCommand, HubOptions, InitOptions, RunOptions};
+use crate::exit::{self, Exit};
+
+pub(crate) fn run(options: &HubOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let done = match &options.command {
+        Some(HubCommand::Init(options)) => return init(options, out),
+        None if options.print_config => print_config(&options.run),
+        None => return serve(&options.run, out),
+    };
+    match done {
+        Ok(text) => {
+            out.write_all(text.as_bytes())?;
+            Ok(Exit::Good)
+        }
+        Err(fault) => Ok(unable(&fault)),
+    }
+}
+
+fn unable(fault: &Fault) -> Exit {
+    exit::say(&fault.to_string());
+    Exit::Unable
+}
+
+fn init(options: &InitOptions, out: &mut impl Write) -> io::Result<Exit> {
+    match aaep_hub::init(&options.dir, &options.host) {
+        Ok(lines) => {
+            for line in lines {
+                writeln!(out, "{line}")?;
+            }
+            Ok(Exit::Good)
+        }
+        Err(fault) => Ok(unable(&fault)),
+    }
+}
+
+fn flags(options: &RunOptions) -> Flags {
+    Flags {
+        config: options.config.clone(),
+        listen: options.listen.clone(),
+        data: options.data.clone(),
+        ephemeral: options.ephemeral,
+        ..Flags::default()
+    }
+}
+
+fn read(flags: &Flags) -> Result<Loaded, Fault> {
+    load(flags, &Surroundings::of_process()?)
+}
+
+fn print_config(options: &RunOptions) -> Result<String, Fault> {
+    read(&flags(options))?.config.to_toml()
+}
+
+fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let flags = flags(options);
+    let Loaded { config, file, mut warnings } = match read(&flags) {
+        Ok(loaded) => loaded,
+        Err(fault) => return Ok(unable(&fault)),
+    };
+    write_log(&config);
+    let prepared = match start::prepare(&config) {
+        Ok(prepared) => prepared,
+        Err(fault) => return Ok(unable(&fault)),
+    };
+    warnings.extend(prepared.warnings.iter().cloned());
+    warnings.extend(start::allow_connections(&config));
+    warnings.iter().for_each(|warning| exit::say(warning));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let running = match Running::start(config, prepared).await {
+            Ok(running) => running,
+            Err(fault) => return Ok(unable(&fault)),
+        };
+        greet(&running, file, out)?;
+        Ok(match until_stopped(running, &flags).await {
+            Ok(()) => Exit::Good,
+            Err(fault) => unable(&fault),
+        })
+    })
+}
+
+/// Where it listens, in plain lines, as soon as it does.
+fn greet(running: &Running, file: Option<PathBuf>, out: &mut impl Write) -> io::Result<()> {
+    if let Some(file) = file {
+        writeln!(out, "Configuration: {}", file.display())?;
+    }
+    for address in running.addresses() {
+        writeln!(out, "Listening: {}", running.url(*address))?;
+    }
+    if let Some(socket) = running.socket() {
+        writeln!(out, "Socket: {}", socket.display())?;
+    }
+    writeln!(out, "Ready. Stop with Ctrl-C.")?;
+    out.flush()
+}
+
+/// Works until somebody wants it to stop, or it cannot go on.
+async fn until_stopped(mut running: Running, flags: &Flags) -> Result<(), Fault> {
+    let mut signals = Signals::new()?;
+    loop {
+        let signal = tokio::select! {
+            failed = running.failed() => return failed,
+            signal = signals.next() => signal,
+        };
+        match signal {
+            Signal::Reload => match read(flags).and_then(|loaded| running.reload(&loaded.config)) {
+                Ok(warnings) => {
+                    warnings.iter().for_each(|warning| exit::say(warning));
+                    exit::say("Principals and certificates were read again.");
+                }
+                Err(fault) => exit::say(&format!("Everything stays as it was. {fault}")),
+            },
+            Signal::Stop => {
+                exit::say("Stopping. What runs comes to its end.");
+                return running.stop().await;
+            }
+        }
+    }
+}
+
+enum Signal {
+    Stop,
+    Reload,
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hang_up: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Result<Self, Fault> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| {
+            signal(kind).map_err(|error| Fault::System {
+                what: format!("Cannot listen for signals: {error}."),
+            })
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Stop,
+            _ = self.terminate.recv() => Signal::Stop,
+            _ = self.hang_up.recv() => Signal::Reload,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Result<Self, Fault> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> Signal {
+        let _ = tokio::signal::ctrl_c().await;
+        Signal::Stop
+    }
+}
+
+/// Logs go to standard error; standard output is for what was asked for.
+fn write_log(config: &Config) {
+    let level = match config.log.level {
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let log =
+        tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false);
+    // Whoever embeds this has set up logs of its own.
+    let _ = match config.log.format {
+        LogFormat::Text => log.try_init(),
+        LogFormat::Json => log.json().try_init(),
+    };
+}

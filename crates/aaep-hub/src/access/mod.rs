@@ -1,0 +1,304 @@
+//! Who is there: the one place where principals come from.
+//!
+//! A request shows a token, or comes from this machine, or is denied. Whoever shows a token is that
+//! token's principal or nobody: a wrong token never falls back to what the same peer could do
+//! without one. Other proofs of identity (signed tokens, client certificates) belong here too.
+//!
+//! # Without a token
+//!
+//! | comes by | as a listener | as an agent | its replies count |
+//! |---|---|---|---|
+//! | loopback | `local` | `local-agent` | only with `development.local_replies` (D4) |
+//! | Unix socket, same user | `socket` | `socket-agent` | yes |
+//! | anything else | denied | denied | |
+//!
+//! All four belong to the user `local`, so that whoever listens on this machine hears the agents on
+//! this machine. There are two faces because one principal has one role, and an agent must never
+//! answer its own questions: which of them it is depends on which interface is called ([`Face`]).
+//! The two ways have different principals, since any user of the machine can reach loopback but only
+//! the hub's own user the socket: what one began the other cannot touch.
+
+mod token;
+
+use std::fmt;
+use std::sync::Arc;
+
+use aaep_engine::{Principal, Role};
+use arc_swap::ArcSwap;
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+
+use crate::config::{Config, PrincipalEntry};
+use crate::{Fault, files};
+
+pub(crate) use token::fill;
+pub use token::{TOKEN_PREFIX, Token, TokenHash};
+
+/// The user of everybody who comes from this machine without a token.
+pub const LOCAL_USER: &str = "local";
+
+/// Names that the configuration may not give, because they are those of principals without a token.
+pub const BUILT_IN_NAMES: [&str; 4] = ["local", "local-agent", "socket", "socket-agent"];
+
+/// How a request came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// Straight from this machine, without a proxy between.
+    Loopback,
+    /// From anywhere else, or through a proxy.
+    Network,
+    /// Through the Unix socket, from a process of this user.
+    Socket {
+        /// Whose process it is, as the operating system says.
+        uid: u32,
+    },
+}
+
+/// Which interface is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    /// Subscriptions, events, replies.
+    Listener,
+    /// `agent/…`: sessions and requests.
+    Agent,
+}
+
+/// Somebody who was recognised, and by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Who it is.
+    pub principal: Principal,
+    proof: Proof,
+}
+
+impl Known {
+    /// Somebody in this very process.
+    pub(crate) fn inside(principal: Principal) -> Self {
+        Self { principal, proof: Proof::Inside }
+    }
+
+    /// From now on somebody who hears and never answers.
+    pub(crate) fn listens_only(&mut self) {
+        if self.principal.role == Role::AccessibilityConsumer {
+            self.principal.role = Role::Listener;
+        }
+    }
+}
+
+/// By what somebody was recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    Token(TokenHash),
+    /// And whether its replies counted then.
+    Loopback {
+        replies: bool,
+    },
+    Socket {
+        uid: u32,
+    },
+    /// A part of this process.
+    Inside,
+}
+
+/// Why somebody is not let in. All look the same from outside, but for the role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Denied {
+    /// No token, and not from this machine.
+    NoToken,
+    /// A token that nobody has.
+    UnknownToken,
+    /// A process of another user.
+    OtherUser,
+    /// Known, but not allowed to do this.
+    Role,
+}
+
+impl Denied {
+    /// The HTTP status: 401, or 403 where another token would help and this one never.
+    pub fn status(self) -> http::StatusCode {
+        match self {
+            Self::Role => http::StatusCode::FORBIDDEN,
+            _ => http::StatusCode::UNAUTHORIZED,
+        }
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Role => "This principal's role does not allow that.",
+            _ => "Send a valid token: Authorization: Bearer aaep_….",
+        })
+    }
+}
+
+impl std::error::Error for Denied {}
+
+/// Everybody who may come in, as one configuration says.
+#[derive(Debug)]
+pub struct Access {
+    tokens: Vec<(TokenHash, Principal)>,
+    loopback: bool,
+    local_replies: bool,
+    own_uid: Option<u32>,
+}
+
+impl Access {
+    /// Takes the principals of a configuration, and reads the files of their tokens.
+    pub fn new(config: &Config) -> Result<Self, Fault> {
+        let mut tokens: Vec<(TokenHash, Principal)> = Vec::new();
+        for entry in &config.principals {
+            let hash = hash_of(entry)?;
+            if tokens.iter().any(|(other, _)| *other == hash) {
+                return Err(Fault::unsafely(
+                    format!("The principal `{}` shares its token with another.", entry.name),
+                    "Give each a token of its own.",
+                ));
+            }
+            let principal = Principal::new(entry.name.as_str(), entry.role, entry.user.as_str());
+            tokens.push((hash, principal));
+        }
+        Ok(Self {
+            tokens,
+            loopback: config.loopback_without_credentials,
+            local_replies: config.development.local_replies,
+            own_uid: own_uid(),
+        })
+    }
+
+    // enforces: S1, S4, S5, W5
+    /// Who sent a request; asked for every request anew.
+    ///
+    /// `bearer` is the token as it came, if any came.
+    pub fn who(&self, bearer: Option<&str>, via: Via, face: Face) -> Result<Known, Denied> {
+        let built_in = |listener, agent, proof| {
+            let principal = match face {
+                Face::Listener => Principal::new(listener, Role::AccessibilityConsumer, LOCAL_USER),
+                Face::Agent => Principal::new(agent, Role::Agent, LOCAL_USER),
+            };
+            Ok(Known { principal, proof })
+        };
+        match (bearer, via) {
+            (Some(text), _) => self.owner(text).ok_or(Denied::UnknownToken),
+            (None, Via::Loopback) if self.loopback => {
+                let replies = self.local_replies;
+                built_in("local", "local-agent", Proof::Loopback { replies })
+            }
+            (None, Via::Socket { uid }) if self.own_uid == Some(uid) => {
+                built_in("socket", "socket-agent", Proof::Socket { uid })
+            }
+            (None, Via::Socket { .. }) => Err(Denied::OtherUser),
+            (None, Via::Loopback | Via::Network) => Err(Denied::NoToken),
+        }
+    }
+
+    /// The principal of a token. Every principal is compared with, each in the same time, so that
+    /// neither a hash nor a place in the list can be measured.
+    fn owner(&self, text: &str) -> Option<Known> {
+        let shown = Token::parse(text)?.hash();
+        let mut found = u32::MAX;
+        for (at, (hash, _)) in (0..u32::MAX).zip(&self.tokens) {
+            found.conditional_assign(&at, hash.ct_eq(&shown));
+        }
+        let (hash, principal) = self.tokens.get(usize::try_from(found).ok()?)?;
+        Some(Known { principal: principal.clone(), proof: Proof::Token(*hash) })
+    }
+
+    // enforces: S6
+    /// Whether somebody may use an interface at all: only agents act as agents.
+    pub fn may_use(&self, known: &Known, face: Face) -> Result<(), Denied> {
+        match (face, known.principal.role) {
+            (Face::Agent, Role::Agent) | (Face::Listener, _) => Ok(()),
+            (Face::Agent, _) => Err(Denied::Role),
+        }
+    }
+
+    // enforces: D4, S1, S6
+    /// Whether somebody's replies may count at all. If not, its subscriptions are to be joined
+    /// without reply support, and a reply of its looks like any other ignored one (D5).
+    pub fn may_reply(&self, known: &Known) -> bool {
+        let role_replies = match known.principal.role {
+            Role::AccessibilityConsumer | Role::Admin => true,
+            Role::Agent | Role::Auditor | Role::Listener => false,
+        };
+        let unproven = matches!(known.proof, Proof::Loopback { .. });
+        role_replies && (self.local_replies || !unproven)
+    }
+
+    // enforces: S4
+    /// Whether somebody who was recognised before would be recognised as the same now, by the same
+    /// proof. After a reload, the streams of those who would not are to be closed: a token that was
+    /// replaced hears nothing more, also if its principal lives on. Who may no longer reply, or now
+    /// may, begins anew as well.
+    pub fn still_valid(&self, known: &Known) -> bool {
+        match known.proof {
+            Proof::Token(hash) => self.tokens.contains(&(hash, known.principal.clone())),
+            Proof::Loopback { replies } => self.loopback && replies == self.local_replies,
+            Proof::Socket { uid } => self.own_uid == Some(uid),
+            Proof::Inside => true,
+        }
+    }
+
+    /// Whether anybody has a token.
+    pub fn has_tokens(&self) -> bool {
+        !self.tokens.is_empty()
+    }
+}
+
+/// The access in force, replaced as a whole when the configuration is read again.
+#[derive(Debug)]
+pub struct SharedAccess(ArcSwap<Access>);
+
+impl SharedAccess {
+    /// Starts with this one.
+    pub fn new(access: Access) -> Self {
+        Self(ArcSwap::from_pointee(access))
+    }
+
+    /// The one in force. A request keeps the one it began with.
+    pub fn current(&self) -> Arc<Access> {
+        self.0.load_full()
+    }
+
+    /// Puts another in force. Whoever holds streams asks [`Access::still_valid`] for each then.
+    pub fn replace(&self, access: Access) {
+        self.0.store(Arc::new(access));
+    }
+}
+
+/// The largest token file, in bytes: a token and a newline, with room for a careless editor.
+const TOKEN_FILE_BYTES: u64 = 256;
+
+fn hash_of(entry: &PrincipalEntry) -> Result<TokenHash, Fault> {
+    match (&entry.token_sha256, &entry.token_file) {
+        (Some(hash), None) => Ok(*hash),
+        (None, Some(path)) => {
+            let bytes = files::read_private(path, TOKEN_FILE_BYTES)?;
+            let token = std::str::from_utf8(&bytes).ok().and_then(|text| Token::parse(text.trim()));
+            token.map(|token| token.hash()).ok_or_else(|| {
+                Fault::file(
+                    path,
+                    format!(
+                        "It holds no token for `{}`: {TOKEN_PREFIX} and 43 characters.",
+                        entry.name
+                    ),
+                    "Put a token there that `aaep hub init` made.",
+                )
+            })
+        }
+        _ => Err(Fault::unsafely(
+            format!("The principal `{}` needs either token_sha256 or token_file.", entry.name),
+            "Give exactly one of the two.",
+        )),
+    }
+}
+
+#[cfg(unix)]
+fn own_uid() -> Option<u32> {
+    Some(rustix::process::geteuid().as_raw())
+}
+
+#[cfg(not(unix))]
+fn own_uid() -> Option<u32> {
+    None
+}

@@ -1,0 +1,97 @@
+//! What only several keys together can get wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Config, PrincipalEntry};
+use crate::Fault;
+use crate::access::BUILT_IN_NAMES;
+
+/// What is wrong with a key, before its place is known.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) key: String,
+    pub(super) what: String,
+    pub(super) remedy: String,
+}
+
+fn wrong(key: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Wrong {
+    Wrong { key: key.into(), what: what.into(), remedy: remedy.into() }
+}
+
+/// Finds the first thing that cannot be; `Err` of a `Fault` only if the table cannot be made.
+pub(super) fn check(config: &Config) -> Result<Option<Wrong>, Fault> {
+    Ok(tls(config)
+        .or_else(|| ways_in(config))
+        .or_else(|| principals(&config.principals))
+        .or(limits(config)?))
+}
+
+fn tls(config: &Config) -> Option<Wrong> {
+    let missing = match (&config.tls.certificate, &config.tls.key) {
+        (Some(_), None) => "key",
+        (None, Some(_)) => "certificate",
+        _ => return None,
+    };
+    let what = format!("There is no `{missing}`: TLS needs a certificate and its key.");
+    Some(wrong(format!("tls.{missing}"), what, "Give both, or take both out."))
+}
+
+fn ways_in(config: &Config) -> Option<Wrong> {
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = config.listen.iter().find(|address| !seen.insert(**address)) {
+        // Port 0 is a new port each time.
+        if twice.port() != 0 {
+            return Some(wrong("listen", format!("{twice} is listed twice."), "List it once."));
+        }
+    }
+    (config.listen.is_empty() && !config.unix_socket.enabled).then(|| {
+        wrong(
+            "listen",
+            "There is no address and no Unix socket, so nobody could connect.",
+            "Give an address such as 127.0.0.1:8707, or set unix_socket.enabled = true.",
+        )
+    })
+}
+
+fn principals(entries: &[PrincipalEntry]) -> Option<Wrong> {
+    let mut names: BTreeMap<&str, &PrincipalEntry> = BTreeMap::new();
+    let mut hashes = BTreeSet::new();
+    for (at, entry) in entries.iter().enumerate() {
+        let key = |name: &str| format!("principals.{at}.{name}");
+        let name = entry.name.as_str();
+        if BUILT_IN_NAMES.contains(&name) {
+            let what = format!("`{name}` is the name of those who come without a token.");
+            return Some(wrong(key("name"), what, "Choose another name."));
+        }
+        let before = names.entry(name).or_insert(entry);
+        if (before.role, &before.user) != (entry.role, &entry.user) {
+            let what = format!("Two principals are named `{name}` and differ in role or user.");
+            let remedy =
+                "Give each its own name; only a second token of the same principal may share it.";
+            return Some(wrong(key("name"), what, remedy));
+        }
+        match (&entry.token_sha256, &entry.token_file) {
+            (Some(hash), None) if !hashes.insert(hash) => {
+                let remedy =
+                    "Give each principal a token of its own; `aaep hub init` makes tokens.";
+                return Some(wrong(key("token_sha256"), "Two principals share a token.", remedy));
+            }
+            (Some(_), None) | (None, Some(_)) => {}
+            _ => {
+                let what =
+                    format!("The principal `{name}` needs either token_sha256 or token_file.");
+                return Some(wrong(key("token_sha256"), what, "Give exactly one of the two."));
+            }
+        }
+    }
+    None
+}
+
+fn limits(config: &Config) -> Result<Option<Wrong>, Fault> {
+    let table = config.to_table()?;
+    let limits = table.get("limits").and_then(toml::Value::as_table).into_iter().flatten();
+    let mut zero = limits.filter(|(_, value)| value.as_integer() == Some(0));
+    Ok(zero.next().map(|(name, _)| {
+        wrong(format!("limits.{name}"), "A limit of 0 lets nothing through.", "Give at least 1.")
+    }))
+}

@@ -1,0 +1,145 @@
+//! Every bound of the hub: the doors' own, and those of the engine behind them.
+
+use serde::{Deserialize, Serialize};
+
+/// What the hub takes and holds at most. Each is at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Connections at once.
+    pub connections: usize,
+    /// Connections at once from one address. Named proxies do not count.
+    pub connections_per_address: usize,
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// How long a client may take to send a request's head.
+    pub header_seconds: u64,
+    /// How long a client may take to send a request's body.
+    pub body_seconds: u64,
+    /// Messages at once that wait for the engine; whoever sends more waits at the door.
+    pub messages: usize,
+    /// Sessions at once.
+    pub sessions: usize,
+    /// Requests pending at once, over all sessions.
+    pub pending_requests: usize,
+    /// Requests pending at once in one session.
+    pub pending_per_session: usize,
+    /// Requests that one session may make within `prompt_window_seconds`.
+    pub prompts_per_window: u32,
+    /// How long prompts count.
+    pub prompt_window_seconds: u64,
+    /// Tool calls open at once in one session.
+    pub open_tools: usize,
+    /// Tool calls in the life of one session.
+    pub calls_per_session: usize,
+    /// Outputs open at once in one session.
+    pub open_outputs: usize,
+    /// Bytes of a tool's arguments.
+    pub argument_bytes: usize,
+    /// Subscriptions at once.
+    pub subscriptions: usize,
+    /// Replies of one principal within a second; further ones are dropped without a word (D5).
+    pub replies_per_second: u32,
+    /// Principals whose replies are counted at once.
+    pub counted_principals: usize,
+    /// Recent events kept for each session, for those who come back.
+    pub recent_events: usize,
+    /// Bytes of recent events in all.
+    pub recent_bytes: usize,
+    /// Sessions that ended and whose recent events are kept.
+    pub ended_sessions: usize,
+    /// Messages kept of what each subscription was sent, if it merges.
+    pub resent_deliveries: usize,
+    /// Events that may wait for one subscription; one for which more do is ended.
+    pub held_events: usize,
+    /// Bytes of them.
+    pub held_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // Taken apart by name, so that a new bound of the engine does not compile until it is here.
+        let aaep_engine::Limits {
+            sessions,
+            pending_requests,
+            pending_per_session,
+            prompts_per_window,
+            prompt_window_seconds,
+            open_tools,
+            calls_per_session,
+            open_outputs,
+            argument_bytes,
+            subscriptions,
+            replies_per_second,
+            counted_principals,
+            recent_events,
+            recent_bytes,
+            ended_sessions,
+            resent_deliveries,
+            held_events,
+            held_bytes,
+        } = aaep_engine::Limits::default();
+        Self {
+            connections: 8192,
+            connections_per_address: 256,
+            body_bytes: 1024 * 1024,
+            header_seconds: 10,
+            body_seconds: 30,
+            messages: 4096,
+            sessions,
+            pending_requests,
+            pending_per_session,
+            prompts_per_window,
+            prompt_window_seconds,
+            open_tools,
+            calls_per_session,
+            open_outputs,
+            argument_bytes,
+            subscriptions,
+            replies_per_second,
+            counted_principals,
+            recent_events,
+            recent_bytes,
+            ended_sessions,
+            resent_deliveries,
+            held_events,
+            held_bytes,
+        }
+    }
+}
+
+impl Limits {
+    /// The engine's share of them.
+    pub fn engine(&self) -> aaep_engine::Limits {
+        aaep_engine::Limits {
+            sessions: self.sessions,
+            pending_requests: self.pending_requests,
+            pending_per_session: self.pending_per_session,
+            prompts_per_window: self.prompts_per_window,
+            prompt_window_seconds: self.prompt_window_seconds,
+            open_tools: self.open_tools,
+            calls_per_session: self.calls_per_session,
+            open_outputs: self.open_outputs,
+            argument_bytes: self.argument_bytes,
+            subscriptions: self.subscriptions,
+            replies_per_second: self.replies_per_second,
+            counted_principals: self.counted_principals,
+            recent_events: self.recent_events,
+            recent_bytes: self.recent_bytes,
+            ended_sessions: self.ended_sessions,
+            resent_deliveries: self.resent_deliveries,
+            held_events: self.held_events,
+            held_bytes: self.held_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engine_gets_its_own_defaults() {
+        assert_eq!(Limits::default().engine(), aaep_engine::Limits::default());
+    }
+}

@@ -1,0 +1,351 @@
+//! What the hub is told: flags over `AAEP_*` environment over `aaep.toml`.
+//!
+//! `aaep.example.toml`, beside this crate, shows every key with its default and explains it.
+//!
+//! # Environment
+//!
+//! A key's variable is `AAEP_` and the key in capitals; a key in a section has two underscores
+//! between section and key:
+//!
+//! | variable | key |
+//! |---|---|
+//! | `AAEP_LISTEN=127.0.0.1:8707,[::1]:8707` | `listen`; lists are separated by commas |
+//! | `AAEP_DATA=/var/lib/aaep` | `data` |
+//! | `AAEP_EPHEMERAL=true` | `ephemeral` |
+//! | `AAEP_TLS__KEY=/etc/aaep/key.pem` | `tls.key` |
+//! | `AAEP_LIMITS__BODY_BYTES=2097152` | `limits.body_bytes` |
+//!
+//! Two names are short: `AAEP_CONFIG` is the configuration file itself, and `AAEP_LOG` is
+//! `log.level`. `principals` can only be written in the file: a list of people is no place for an
+//! environment variable, and hashes there would be seen by every child process. A name with two
+//! underscores that is no key is refused, and so is one that is a key but for its underscores.
+//! Others are none of the hub's business and are only mentioned.
+
+mod check;
+mod directories;
+mod environment;
+mod limits;
+mod load;
+mod source;
+mod values;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use aaep_engine::Role;
+use serde::{Deserialize, Serialize};
+
+use crate::Fault;
+use crate::access::TokenHash;
+
+pub use directories::System;
+pub use environment::Surroundings;
+pub use limits::Limits;
+pub use load::{FILE_NAME, Flags, Loaded, load};
+pub use values::{BasePath, HostName, Label, Language, ProxyNet, WebOrigin};
+
+/// The port of the hub when nobody says otherwise.
+pub const DEFAULT_PORT: u16 = 8707;
+
+/// Everything the hub can be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Addresses to listen on.
+    #[serde(deserialize_with = "values::addresses")]
+    pub listen: Vec<SocketAddr>,
+    /// The path under which the protocol's paths live.
+    pub base: BasePath,
+    /// The data directory. After [`load`] it is there, unless the hub is `ephemeral`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<PathBuf>,
+    /// Whether everything is forgotten at the end: nothing is written to disk.
+    pub ephemeral: bool,
+    /// Whether loopback without a token is let in, as `local` or `local-agent`.
+    pub loopback_without_credentials: bool,
+    /// Proxies that terminate TLS before the hub; only their forwarded headers are believed.
+    pub behind_proxy: Vec<ProxyNet>,
+    /// Hosts that requests may name, besides the addresses listened on.
+    pub allowed_hosts: Vec<HostName>,
+    /// Origins of web pages that may use the hub, besides its own page.
+    pub allowed_origins: Vec<WebOrigin>,
+    /// Who the hub says it is.
+    pub hub: Hub,
+    /// The socket for programs of the same user.
+    pub unix_socket: UnixSocket,
+    /// Certificate and key.
+    pub tls: Tls,
+    /// What is only for trying out.
+    pub development: Development,
+    /// The bounds of everything.
+    pub limits: Limits,
+    /// What is logged, and how.
+    pub log: Log,
+    /// Who may come in, with which token.
+    pub principals: Vec<PrincipalEntry>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))],
+            base: BasePath::default(),
+            data: None,
+            ephemeral: false,
+            loopback_without_credentials: true,
+            behind_proxy: Vec::new(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            hub: Hub::default(),
+            unix_socket: UnixSocket::default(),
+            tls: Tls::default(),
+            development: Development::default(),
+            limits: Limits::default(),
+            log: Log::default(),
+            principals: Vec::new(),
+        }
+    }
+}
+
+/// Who the hub says it is, in its manifest and when it accepts a subscription.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hub {
+    /// Its identity, stable across versions; also the Unix socket's name.
+    pub agent_id: Label,
+    /// Its name for people.
+    pub agent_name: Label,
+    /// The languages that the agents behind it speak.
+    pub languages: Vec<Language>,
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        Self {
+            agent_id: Label::fixed("aaep-hub"),
+            agent_name: Label::fixed("AAEP hub"),
+            languages: Language::parse("en").into_iter().collect(),
+        }
+    }
+}
+
+/// The Unix socket, for programs of the same user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UnixSocket {
+    /// Whether there is one. On Windows there is none in any case.
+    pub enabled: bool,
+    /// Where; `None` is the place of W10, named after `hub.agent_id`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
+impl Default for UnixSocket {
+    fn default() -> Self {
+        Self { enabled: true, path: None }
+    }
+}
+
+/// Certificate and key, both PEM files; both or neither.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tls {
+    /// The certificate, followed by those that lead to its root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// Its private key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+}
+
+impl Tls {
+    /// Certificate and key, if TLS is on.
+    pub fn files(&self) -> Option<(&Path, &Path)> {
+        self.certificate.as_deref().zip(self.key.as_deref())
+    }
+}
+
+/// What is only for trying out, and off unless somebody asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Development {
+    /// Whether answers from loopback without credentials count (D4). Then any program on this
+    /// machine can approve.
+    pub local_replies: bool,
+}
+
+/// What is logged, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// How a record is written.
+    pub format: LogFormat,
+    /// The least important records that are written.
+    pub level: LogLevel,
+}
+
+/// How a log record is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// A line for people.
+    #[default]
+    Text,
+    /// A JSON object on a line.
+    Json,
+}
+
+/// How important a log record is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// Nothing is logged.
+    Off,
+    /// Something failed.
+    Error,
+    /// Something is not as it should be.
+    Warn,
+    /// What the hub does.
+    #[default]
+    Info,
+    /// How it does it.
+    Debug,
+    /// Every step.
+    Trace,
+}
+
+/// Somebody who may come in.
+///
+/// Two entries may have one name if they agree in everything but the token: so a token can be
+/// changed without a moment in which neither is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrincipalEntry {
+    /// Names the program or device.
+    pub name: Label,
+    /// What it may do.
+    #[serde(with = "RoleName")]
+    pub role: Role,
+    /// On whose behalf.
+    pub user: Label,
+    /// The SHA-256 of its token; this or a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_sha256: Option<TokenHash>,
+    /// A file with its token, readable by the hub's user alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
+}
+
+/// The names of roles in the configuration.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Role", rename_all = "snake_case")]
+enum RoleName {
+    Agent,
+    AccessibilityConsumer,
+    /// What somebody is made to be whose replies do not count; nobody is told to be one.
+    #[serde(skip)]
+    Listener,
+    Auditor,
+    Admin,
+}
+
+/// What stands for a secret in [`Config::to_toml`].
+pub const HIDDEN: &str = "…";
+
+impl Config {
+    /// What is in force, as TOML that can be read back, but for the hashes of tokens: those are
+    /// shown as `"…"`.
+    pub fn to_toml(&self) -> Result<String, Fault> {
+        // enforces: S8
+        let mut table = self.to_table()?;
+        if let Some(toml::Value::Array(principals)) = table.get_mut("principals") {
+            for hash in principals.iter_mut().filter_map(|entry| entry.get_mut("token_sha256")) {
+                *hash = toml::Value::from(HIDDEN);
+            }
+        }
+        toml::to_string_pretty(&table).map_err(|error| cannot_write(&error))
+    }
+
+    fn to_table(&self) -> Result<toml::Table, Fault> {
+        toml::Table::try_from(self).map_err(|error| cannot_write(&error))
+    }
+
+    /// Makes relative paths start at this directory.
+    fn resolve(&mut self, directory: &Path) {
+        let tokens = self.principals.iter_mut().map(|entry| &mut entry.token_file);
+        let own = [
+            &mut self.data,
+            &mut self.unix_socket.path,
+            &mut self.tls.certificate,
+            &mut self.tls.key,
+        ];
+        for path in own.into_iter().chain(tokens).flatten() {
+            // Joining an absolute path gives that path.
+            *path = directory.join(&*path);
+        }
+    }
+
+    /// Every key there is, each with some value: what the environment can set, and what the example
+    /// must show. Written out, so that a new key does not compile until it is here.
+    fn with_every_key() -> Self {
+        let path = || Some(PathBuf::from("path"));
+        let defaults = Self::default();
+        Self {
+            listen: defaults.listen,
+            base: defaults.base,
+            data: path(),
+            ephemeral: defaults.ephemeral,
+            loopback_without_credentials: defaults.loopback_without_credentials,
+            behind_proxy: defaults.behind_proxy,
+            allowed_hosts: defaults.allowed_hosts,
+            allowed_origins: defaults.allowed_origins,
+            hub: defaults.hub,
+            unix_socket: UnixSocket { enabled: true, path: path() },
+            tls: Tls { certificate: path(), key: path() },
+            development: defaults.development,
+            limits: defaults.limits,
+            log: defaults.log,
+            principals: vec![PrincipalEntry {
+                name: Label::fixed("name"),
+                role: Role::Agent,
+                user: Label::fixed("user"),
+                token_sha256: TokenHash::parse(&"0".repeat(64)),
+                token_file: path(),
+            }],
+        }
+    }
+}
+
+fn cannot_write(error: &toml::ser::Error) -> Fault {
+    Fault::System { what: format!("The configuration cannot be written as TOML: {error}.") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_appears_in_the_example() {
+        let mut section = String::new();
+        let mut shown = std::collections::BTreeSet::new();
+        for line in include_str!("../../aaep.example.toml").lines() {
+            let line = line.strip_prefix('#').unwrap_or(line);
+            if let Some(name) = line.strip_prefix('[') {
+                section = format!("{}.", name.trim_matches(['[', ']']));
+            } else if let Some((key, _)) = line.split_once(" = ") {
+                shown.insert(format!("{section}{key}"));
+            }
+        }
+        let mut keys = Vec::new();
+        for (name, value) in Config::with_every_key().to_table().unwrap() {
+            match value.as_table().or_else(|| value.get(0)?.as_table()) {
+                Some(inner) => keys.extend(inner.keys().map(|key| format!("{name}.{key}"))),
+                None => keys.push(name),
+            }
+        }
+        assert!(keys.len() > 40, "{keys:?}");
+        for key in keys {
+            assert!(shown.contains(&key), "{key} is missing in aaep.example.toml");
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Agents: their sessions and requests, what people say to them, and calls that may come twice.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use aaep_engine::{Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, View};
+use aaep_types::json::Members;
+use aaep_types::{EventKind, SessionId, ToolCallId, rule};
+use tokio::sync::oneshot;
+
+use super::Core;
+
+/// Things that people said which wait for one agent.
+const WAITING_INPUTS: usize = 256;
+
+/// Calls with an idempotency key that are remembered, over all agents.
+const REMEMBERED_CALLS: usize = 200_000;
+
+/// How long they are remembered after their session, in seconds.
+const REMEMBERED_SECONDS: u64 = 24 * 60 * 60;
+
+/// Producers that are remembered as belonging to an agent.
+const KNOWN_PRODUCERS: usize = 10_000;
+
+/// An action that was given back to its agent, to be run once.
+#[derive(Clone, Debug)]
+pub(crate) struct Grant {
+    pub(crate) call: ToolCallId,
+    pub(crate) arguments: Arc<str>,
+}
+
+/// A call with an idempotency key: who, which path, which key.
+pub(crate) type CallKey = (Arc<str>, String, String);
+
+/// What a call with an idempotency key led to.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) body: [u8; 32],
+    pub(crate) status: u16,
+    pub(crate) answer: String,
+}
+
+/// What is known of an idempotency key.
+pub(crate) enum KeyUse {
+    /// Nothing: go on.
+    New,
+    /// The same call: this was its answer.
+    Same(Kept),
+    /// Another call used it.
+    Other,
+    /// It is new, and no further one can be remembered: it would promise too much.
+    Full,
+}
+
+/// What people said to an agent, as JSON objects.
+pub(crate) enum Inputs {
+    Here(Vec<String>),
+    /// Nothing yet; this tells when to look again.
+    Later(oneshot::Receiver<()>),
+}
+
+#[derive(Default)]
+struct Mailbox {
+    waiting: VecDeque<String>,
+    /// Calls that wait for something to come; several programs may share a principal.
+    readers: Vec<oneshot::Sender<()>>,
+    /// Whether the agent has ever looked.
+    is_read: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Agents {
+    sessions: BTreeMap<SessionId, Principal>,
+    /// Which agent a producer belongs to, by its `agent_id`.
+    producers: BTreeMap<String, Principal>,
+    mailboxes: BTreeMap<Principal, Mailbox>,
+    /// Sessions that their own agents end.
+    ending: BTreeSet<SessionId>,
+    calls: BTreeMap<CallKey, Kept>,
+    calls_of: BTreeMap<SessionId, Vec<CallKey>>,
+    forgotten_at: VecDeque<(Boot, SessionId)>,
+}
+
+impl Core {
+    pub(crate) fn open_session(
+        &mut self,
+        agent: &Principal,
+        open: Open<'_>,
+    ) -> Result<SessionId, Refusal> {
+        let id = self.bind_producer(agent, open.producer)?;
+        match self.handle(Input::Open(open))? {
+            Answer::Session(session) => {
+                self.agents.sessions.insert(session, agent.clone());
+                if let Some(id) = id {
+                    self.agents.producers.entry(id).or_insert_with(|| agent.clone());
+                }
+                self.hub.metrics().sessions.add(1);
+                tracing::info!(%session, agent = &*agent.name, "a session began");
+                Ok(session)
+            }
+            _ => Err(unexpected()),
+        }
+    }
+
+    // enforces: S4, S5
+    /// A producer belongs to the agent that used it first; nobody else speaks in its name.
+    fn bind_producer(&self, agent: &Principal, producer: &str) -> Result<Option<String>, Refusal> {
+        let members = Members::whole(producer, 16).ok().flatten().unwrap_or_default();
+        let Some(id) = members.text("agent_id") else { return Ok(None) };
+        let owner = self.agents.producers.get(&*id);
+        let hubs_own = *id == *self.hub.config().hub.agent_id.as_str();
+        if hubs_own || owner.is_some_and(|owner| owner != agent) {
+            return Err(Refusal {
+                blame: Blame::NotYours,
+                rule: rule::S5,
+                text: format!("The producer {id} belongs to somebody else; use one of your own."),
+            });
+        }
+        if owner.is_none() && self.agents.producers.len() >= KNOWN_PRODUCERS {
+            return Err(Refusal {
+                blame: Blame::Limit,
+                rule: rule::S5,
+                text: format!("At most {KNOWN_PRODUCERS} producers are known at once."),
+            });
+        }
+        Ok(Some(id.into_owned()))
+    }
+
+    /// The `agent_id`s that have been used, for the manifest.
+    pub(crate) fn producers(&self) -> Vec<String> {
+        self.agents.producers.keys().cloned().collect()
+    }
+
+    pub(crate) fn emit(
+        &mut self,
+        agent: &Principal,
+        session: SessionId,
+        type_name: &str,
+        payload: &str,
+    ) -> Result<(u128, u64), Refusal> {
+        let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
+        if ends {
+            self.agents.ending.insert(session);
+        }
+        let answer = self.handle(Input::Emit { agent, session, type_name, payload });
+        if answer.is_err() {
+            self.agents.ending.remove(&session);
+        }
+        self.hub.metrics().events.add(1);
+        match answer? {
+            Answer::Emitted { event, number } => Ok((event, number)),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// The request that now waits, and whether it did before.
+    pub(crate) fn ask(&mut self, ask: Ask<'_>) -> Result<(u128, bool), Refusal> {
+        match self.handle(Input::Ask(ask))? {
+            Answer::Waiting { request, again, .. } => {
+                if !again {
+                    self.hub.metrics().requests.add(1);
+                }
+                Ok((request, again))
+            }
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// A request as its agent may see it; looking is a sign of life.
+    pub(crate) fn request(&mut self, agent: &Principal, request: u128) -> Option<View> {
+        let view = self.producer.engine().request(agent, request)?;
+        let _ = self.handle(Input::Touch { agent, session: view.session });
+        Some(view)
+    }
+
+    /// Tells what became of a request, when something has.
+    pub(crate) fn when_decided(
+        &mut self,
+        agent: &Principal,
+        request: u128,
+    ) -> oneshot::Receiver<View> {
+        let (sender, receiver) = oneshot::channel();
+        let waiting = self.waiting.entry(request).or_default();
+        waiting.retain(|(_, other)| !other.is_closed());
+        waiting.push((agent.clone(), sender));
+        receiver
+    }
+
+    /// Whoever waits for what became of a request learns it.
+    pub(super) fn tell_decided(&mut self, request: u128) {
+        for (agent, waiting) in self.waiting.remove(&request).unwrap_or_default() {
+            // Without a view the sender is dropped, and whoever waits looks again.
+            if let Some(view) = self.producer.engine().request(&agent, request) {
+                let _ = waiting.send(view);
+            }
+        }
+    }
+
+    pub(crate) fn withdraw(&mut self, agent: &Principal, request: u128) -> Result<(), Refusal> {
+        self.handle(Input::Withdraw { agent, request }).map(drop)
+    }
+
+    pub(crate) fn invoke(
+        &mut self,
+        agent: &Principal,
+        request: u128,
+        arguments: Option<&str>,
+    ) -> Result<(), Refusal> {
+        self.handle(Input::Invoke { agent, request, arguments }).map(drop)
+    }
+
+    /// What was given back for a request, once it is durable that it was.
+    pub(crate) fn grant(&self, request: u128) -> Option<Grant> {
+        self.granted.get(&request).cloned()
+    }
+
+    /// A session ended; its agent is told, unless it ended it itself.
+    pub(super) fn agent_stopped(&mut self, session: SessionId) {
+        let own = self.agents.ending.remove(&session);
+        tracing::info!(%session, "a session ended");
+        let engine = self.producer.engine();
+        self.granted
+            .retain(|request, _| engine.status(*request) == Some(aaep_engine::Status::Invoked));
+        let agent = self.agents.sessions.remove(&session);
+        if self.agents.calls_of.contains_key(&session) {
+            let until = self.now.boot.after_seconds(REMEMBERED_SECONDS);
+            self.agents.forgotten_at.push_back((until, session));
+        }
+        if let Some(agent) = agent.filter(|_| !own) {
+            let notice = format!(r#"{{"kind":"session_ended","session_id":"{session}"}}"#);
+            let _ = self.agents.put(&agent, notice);
+        }
+    }
+
+    /// Somebody says something to the agents of their user.
+    pub(crate) fn say(&mut self, user: &str, input: &str) -> Result<(), Refusal> {
+        let agents: Vec<Principal> = self.agents.readers_of(user).cloned().collect();
+        if agents.is_empty() {
+            let text = "No agent of yours takes input now; start one, then say it again.";
+            let (blame, rule) = (Blame::OutOfOrder, rule::T1);
+            return Err(Refusal { blame, rule, text: text.into() });
+        }
+        for agent in agents {
+            self.agents.put(&agent, input.to_owned())?;
+        }
+        Ok(())
+    }
+
+    /// What was said to an agent. From the first time on, what people say is kept for it.
+    pub(crate) fn inputs(&mut self, agent: &Principal) -> Inputs {
+        let mailbox = self.agents.mailboxes.entry(agent.clone()).or_default();
+        mailbox.is_read = true;
+        if mailbox.waiting.is_empty() {
+            let (sender, receiver) = oneshot::channel();
+            mailbox.readers.retain(|other| !other.is_closed());
+            mailbox.readers.push(sender);
+            return Inputs::Later(receiver);
+        }
+        Inputs::Here(mailbox.waiting.drain(..).collect())
+    }
+
+    /// What is known of an idempotency key.
+    pub(crate) fn key_use(&mut self, key: &CallKey, body: &[u8; 32]) -> KeyUse {
+        self.agents.forget_calls(self.now.boot);
+        match self.agents.calls.get(key) {
+            None if self.agents.calls.len() >= REMEMBERED_CALLS => KeyUse::Full,
+            None => KeyUse::New,
+            Some(kept) if kept.body == *body => KeyUse::Same(kept.clone()),
+            Some(_) => KeyUse::Other,
+        }
+    }
+
+    /// Remembers what a call led to, until a day after its session.
+    pub(crate) fn keep_call(&mut self, key: CallKey, session: SessionId, kept: Kept) {
+        let first = !self.agents.calls_of.contains_key(&session);
+        if first && !self.agents.sessions.contains_key(&session) {
+            // The call that ended its session.
+            let until = self.now.boot.after_seconds(REMEMBERED_SECONDS);
+            self.agents.forgotten_at.push_back((until, session));
+        }
+        self.agents.calls_of.entry(session).or_default().push(key.clone());
+        self.agents.calls.insert(key, kept);
+    }
+}
+
+impl Agents {
+    /// Agents of this user that take input.
+    fn readers_of(&self, user: &str) -> impl Iterator<Item = &Principal> {
+        let read = self.mailboxes.iter().filter(|(_, mailbox)| mailbox.is_read);
+        read.map(|(agent, _)| agent).filter(move |agent| &*agent.user == user)
+    }
+
+    /// Puts something into an agent's mailbox; there is one for each agent at most.
+    fn put(&mut self, agent: &Principal, input: String) -> Result<(), Refusal> {
+        let mailbox = self.mailboxes.entry(agent.clone()).or_default();
+        if mailbox.waiting.len() >= WAITING_INPUTS {
+            return Err(Refusal {
+                blame: Blame::Limit,
+                rule: rule::T1,
+                text: "The agent does not take its input; try again later.".into(),
+            });
+        }
+        mailbox.waiting.push_back(input);
+        for reader in mailbox.readers.drain(..) {
+            let _ = reader.send(());
+        }
+        Ok(())
+    }
+
+    fn forget_calls(&mut self, now: Boot) {
+        while let Some((_, session)) = self.forgotten_at.pop_front_if(|(until, _)| *until <= now) {
+            for key in self.calls_of.remove(&session).unwrap_or_default() {
+                self.calls.remove(&key);
+            }
+        }
+    }
+}
+
+/// The engine answered something that does not belong to the question.
+fn unexpected() -> Refusal {
+    Refusal {
+        blame: Blame::Unavailable,
+        rule: rule::E1,
+        text: "The hub could not do that; try again.".into(),
+    }
+}

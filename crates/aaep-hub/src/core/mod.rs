@@ -1,0 +1,362 @@
+//! The core, which owns the producer. Everything comes to it as a job, one at a time, in the order of
+//! the inbox; what comes out is carried out here, in its order. Whoever brings a job does it at once
+//! if the core is free; the rest is done by the core's own task, which also keeps the time.
+
+mod agents;
+mod frames;
+mod streams;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use aaep_engine::{
+    Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View,
+};
+use aaep_store::{Entry, Fault as JournalFault, Journal};
+use aaep_types::SubscriptionId;
+use tokio::sync::oneshot;
+use tracing::{error, info, warn};
+
+use crate::hub::{Hub, Phase, Ran};
+use crate::inbox::{After, Job};
+use crate::outbox::End;
+
+pub(crate) use agents::{Inputs, Kept, KeyUse};
+pub(crate) use frames::Framing;
+
+use agents::{Agents, Grant};
+use frames::Frames;
+use streams::Streams;
+
+/// The longest sleep while something is due: the sleep's own clock stands still while the machine
+/// sleeps, the boot clock does not.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// How long a journal without room is left alone before it is tried again, in seconds.
+const RETRY_SECONDS: u64 = 1;
+
+/// What the core's task does next.
+enum Next {
+    /// Look again, after others had their turn.
+    More,
+    /// Wait until it is called, or so long.
+    Sleep(Option<Duration>),
+    End,
+}
+
+pub(crate) struct Core {
+    pub(crate) hub: Hub,
+    producer: Producer,
+    /// `None`: nothing is kept, and everything counts as durable at once.
+    journal: Option<Box<dyn Journal + Send>>,
+    now: Now,
+    /// Records that the journal has not taken yet.
+    batch: Vec<Entry>,
+    appended: u64,
+    persisted: u64,
+    /// When the journal is tried again.
+    retry_at: Option<Boot>,
+    /// When its task looks by itself at the latest; `None` if only when it is called.
+    alarm: Option<Boot>,
+    /// What is to be done when a record is durable.
+    afters: VecDeque<(u64, Box<dyn FnOnce() + Send>)>,
+    frames: Frames,
+    /// Events handed to connections that are not counted yet.
+    delivered: u64,
+    streams: Streams,
+    agents: Agents,
+    /// Whoever waits for the outcome of a request.
+    waiting: BTreeMap<u128, Vec<(Principal, oneshot::Sender<View>)>>,
+    granted: BTreeMap<u128, Grant>,
+    /// Streams have come to their end.
+    stopping: bool,
+    /// Why the core cannot go on.
+    broken: Option<JournalFault>,
+}
+
+impl Core {
+    pub(crate) fn new(
+        hub: Hub,
+        producer: Producer,
+        journal: Option<Box<dyn Journal + Send>>,
+        now: Now,
+    ) -> Self {
+        Self {
+            hub,
+            producer,
+            journal,
+            now,
+            batch: Vec::new(),
+            appended: 0,
+            persisted: 0,
+            retry_at: None,
+            alarm: None,
+            afters: VecDeque::new(),
+            frames: Frames::default(),
+            delivered: 0,
+            streams: Streams::default(),
+            agents: Agents::default(),
+            waiting: BTreeMap::new(),
+            granted: BTreeMap::new(),
+            stopping: false,
+            broken: None,
+        }
+    }
+
+    /// Looks after the core until the hub is told to stop and everything that was begun is durable:
+    /// does what nobody does at once, and what is due by itself.
+    pub(crate) async fn run(hub: Hub) -> Result<(), JournalFault> {
+        let mut phase = hub.0.phase.subscribe();
+        let mut alarm = false;
+        loop {
+            let over = *phase.borrow() == Phase::Over;
+            let next = match hub.0.core.lock().await.as_mut() {
+                Some(core) => core.turn(alarm, over),
+                None => Next::End,
+            };
+            alarm = false;
+            match next {
+                Next::End => break,
+                Next::More => tokio::task::yield_now().await,
+                Next::Sleep(sleep) => tokio::select! {
+                    () = hub.0.inbox.called() => {}
+                    () = tokio::time::sleep(sleep.unwrap_or_default()), if sleep.is_some() => {
+                        alarm = true;
+                    }
+                    _ = phase.wait_for(|phase| *phase == Phase::Over), if !over => {}
+                },
+            }
+        }
+        let core = hub.0.core.lock().await.take();
+        // Whoever still waits learns that the hub has stopped.
+        drop(hub.0.inbox.take());
+        let Some(mut core) = core else { return Ok(()) };
+        core.streams.end_all(End::Stopping);
+        core.broken.map_or(Ok(()), Err)
+    }
+
+    /// One turn of its task.
+    fn turn(&mut self, alarm: bool, over: bool) -> Next {
+        let (jobs, now) = self.hub.0.inbox.take();
+        let idle = jobs.is_empty();
+        self.steps(jobs);
+        if alarm {
+            self.tick(now);
+        }
+        if !idle {
+            return Next::More;
+        }
+        if self.broken.is_some() || over && self.batch.is_empty() {
+            return Next::End;
+        }
+        let sleep = self.due().map(|due| {
+            let micros = due.0.saturating_sub(now.boot.0);
+            Duration::from_micros(micros).min(LONGEST_SLEEP)
+        });
+        self.alarm = sleep.map(|sleep| Boot(now.boot.0.saturating_add(sleep.as_micros() as u64)));
+        Next::Sleep(sleep)
+    }
+
+    /// Does what waits.
+    pub(crate) fn work(&mut self) {
+        let (jobs, _) = self.hub.0.inbox.take();
+        self.steps(jobs);
+    }
+
+    /// Does what waits, and then this.
+    pub(crate) fn run_now<T: Send + 'static>(
+        &mut self,
+        job: impl FnOnce(&mut Core) -> T,
+    ) -> Ran<T> {
+        let (jobs, now) = self.hub.0.inbox.take();
+        self.steps(jobs);
+        self.set_time(now);
+        let answer = job(self);
+        self.drain();
+        if self.appended <= self.persisted {
+            return Ran::Done(answer);
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.afters.push_back((self.appended, Box::new(move || drop(sender.send(answer)))));
+        Ran::Waits(receiver)
+    }
+
+    /// When there is something to do by itself.
+    fn due(&self) -> Option<Boot> {
+        let due = [self.producer.next_deadline(), self.retry_at, self.streams.next_deadline()];
+        due.into_iter().flatten().min()
+    }
+
+    /// Whether there is something to do before its task looks by itself.
+    pub(crate) fn wants_its_task(&self) -> bool {
+        let sooner = |due| self.alarm.is_none_or(|alarm| due < alarm);
+        self.broken.is_some() || self.due().is_some_and(sooner)
+    }
+
+    fn steps(&mut self, jobs: VecDeque<(Now, Job)>) {
+        for (now, job) in jobs {
+            self.step(now, job);
+        }
+    }
+
+    fn step(&mut self, now: Now, job: Job) {
+        self.set_time(now);
+        let after: After = job(self);
+        self.drain();
+        let Some(after) = after else { return };
+        if self.appended <= self.persisted {
+            after();
+        } else {
+            self.afters.push_back((self.appended, after));
+        }
+    }
+
+    fn tick(&mut self, now: Now) {
+        self.set_time(now);
+        let _ = self.producer.handle(Input::Tick, self.now);
+        self.forget_held();
+        if self.retry_at.is_some_and(|at| at <= self.now.boot) {
+            self.keep();
+        }
+        self.drain();
+    }
+
+    /// The boot clock never goes back.
+    fn set_time(&mut self, now: Now) {
+        self.now = Now { boot: now.boot.max(self.now.boot), wall: now.wall };
+    }
+
+    /// Gives the producer one input.
+    pub(crate) fn handle(&mut self, input: Input<'_>) -> Result<Answer, Refusal> {
+        let answer = self.producer.handle(input, self.now);
+        self.drain();
+        answer
+    }
+
+    /// Carries out everything that the producer wants, until it wants nothing more.
+    pub(crate) fn drain(&mut self) {
+        loop {
+            while let Some(outcome) = self.producer.poll_output(self.now) {
+                match outcome {
+                    Outcomes::Engine(output) => self.carry_out(output),
+                    Outcomes::Deliver(Deliver::Send { subscription, place, event, bytes }) => {
+                        self.send(subscription, place, &event, &bytes);
+                    }
+                    Outcomes::Deliver(Deliver::End { subscription, reason }) => {
+                        self.give_up(subscription, &reason);
+                    }
+                    _ => {}
+                }
+            }
+            if self.batch.is_empty() || self.retry_at.is_some() || self.broken.is_some() {
+                break;
+            }
+            self.keep();
+        }
+        self.frames.clear();
+        if self.delivered > 0 {
+            self.hub.metrics().delivered.add(std::mem::take(&mut self.delivered));
+        }
+    }
+
+    // enforces: I4
+    /// Ends a subscription that does not take what it is sent, and says why.
+    fn give_up(&mut self, subscription: SubscriptionId, reason: &str) {
+        info!(%subscription, reason, "a subscription was ended");
+        self.hub.metrics().ended.add(1);
+        self.streams.end(subscription, End::Closed);
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Append { number, bytes } => {
+                self.appended = number;
+                self.batch.push(Entry { number, bytes });
+            }
+            Output::Decided { request, outcome, runs, .. } => {
+                self.hub.metrics().resolved(outcome).add(1);
+                info!(request = %aaep_types::EventId::from_bits(request), outcome = outcome.as_str(), runs, "a request was resolved");
+                self.tell_decided(request);
+            }
+            Output::Granted { request, call, arguments } => {
+                self.granted.insert(request, Grant { call, arguments });
+            }
+            Output::Stopped { session } => self.agent_stopped(session),
+            // The answer to a message is sent when the job that brought it is durable.
+            _ => {}
+        }
+    }
+
+    // enforces: I10
+    /// Makes what waits durable, and tells the producer.
+    fn keep(&mut self) {
+        let Some(last) = self.batch.last().map(|entry| entry.number) else { return };
+        let kept = match &mut self.journal {
+            Some(journal) => journal.append(&self.batch),
+            None => Ok(()),
+        };
+        match kept {
+            Ok(()) => {
+                self.batch.clear();
+                self.persisted = last;
+                if self.retry_at.take().is_some() {
+                    info!("the journal takes records again");
+                    let _ = self.producer.handle(Input::JournalWorks, self.now);
+                }
+                let _ = self.producer.handle(Input::Persisted { number: last }, self.now);
+                while let Some((_, after)) = self.afters.pop_front_if(|(at, _)| *at <= last) {
+                    after();
+                }
+            }
+            Err(JournalFault::Full) => {
+                if self.retry_at.is_none() {
+                    warn!("{}", JournalFault::Full);
+                    let _ = self.producer.handle(Input::JournalFailed, self.now);
+                }
+                self.retry_at = Some(self.now.boot.after_seconds(RETRY_SECONDS));
+            }
+            Err(fault) => {
+                error!("{fault}");
+                self.broken = Some(fault);
+            }
+        }
+    }
+
+    /// Nothing new begins any more (I23).
+    pub(crate) fn begin_to_stop(&mut self) {
+        let _ = self.handle(Input::Drain);
+    }
+
+    /// Every stream comes to its end, and no other begins.
+    pub(crate) fn end_streams(&mut self) {
+        self.stopping = true;
+        self.streams.end_all(End::Stopping);
+    }
+
+    /// Whether new things can be taken.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.retry_at.is_none() && self.broken.is_none()
+    }
+
+    /// Open sessions, pending requests, and connections that hear.
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        let engine = self.producer.engine();
+        (engine.open_sessions(), engine.pending_requests(), self.streams.len())
+    }
+
+    fn send(
+        &mut self,
+        subscription: SubscriptionId,
+        place: usize,
+        event: &aaep_shaping::Prepared,
+        bytes: &Arc<str>,
+    ) {
+        let Some(stream) = self.streams.at(place, subscription) else { return };
+        let frame = self.frames.frame(stream.framing, event, bytes);
+        self.delivered += 1;
+        if !stream.outbox.push(frame) {
+            self.producer.pause(subscription);
+        }
+    }
+}

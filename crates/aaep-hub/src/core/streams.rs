@@ -1,0 +1,296 @@
+//! Connections that hear subscriptions, and the handshake over them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use aaep_engine::{Boot, Input, Principal, Refusal, Resumed};
+use aaep_types::{Message, SubscriptionId};
+
+use super::{Core, Framing};
+use crate::access::{Access, Known};
+use crate::outbox::{End, Hearing, Outbox};
+
+/// How long a handshake message waits for its stream to open.
+const HELD_SECONDS: u64 = 10;
+
+/// Handshake messages that may wait for one principal.
+const HELD_MESSAGES: usize = 16;
+
+pub(super) struct Stream {
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) framing: Framing,
+    known: Known,
+}
+
+#[derive(Default)]
+pub(super) struct Streams {
+    /// Each where its subscription lies.
+    at: Vec<Option<Stream>>,
+    places: BTreeMap<SubscriptionId, usize>,
+    /// Streams without a handshake, the newest last.
+    open: BTreeMap<Principal, Vec<SubscriptionId>>,
+    /// Handshake messages that came before their stream.
+    held: BTreeMap<Principal, VecDeque<(Boot, Vec<u8>)>>,
+    serial: u64,
+}
+
+impl Streams {
+    pub(super) fn get(&self, id: SubscriptionId) -> Option<&Stream> {
+        self.at(*self.places.get(&id)?, id)
+    }
+
+    /// The same, where the place is known. A place may have changed hands, so nobody is trusted to
+    /// know it.
+    pub(super) fn at(&self, place: usize, id: SubscriptionId) -> Option<&Stream> {
+        let stream = self.at.get(place)?.as_ref();
+        stream.filter(|stream| stream.outbox.subscription() == id)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Puts a stream in; whoever had the place is told why not any more.
+    fn insert(&mut self, id: SubscriptionId, place: usize, stream: Stream) {
+        self.remove(id).inspect(|before| before.outbox.end(End::TakenOver));
+        if self.at.len() <= place {
+            self.at.resize_with(place + 1, || None);
+        }
+        if let Some(other) = self.at[place].replace(stream) {
+            // Its subscription is over.
+            self.places.remove(&other.outbox.subscription());
+            other.outbox.end(End::Closed);
+        }
+        self.places.insert(id, place);
+    }
+
+    fn remove(&mut self, id: SubscriptionId) -> Option<Stream> {
+        let place = self.places.remove(&id)?;
+        self.at[place].take_if(|stream| stream.outbox.subscription() == id)
+    }
+
+    pub(super) fn end(&mut self, id: SubscriptionId, end: End) {
+        if let Some(stream) = self.remove(id) {
+            stream.outbox.end(end);
+            self.forget_open(&stream.known.principal, id);
+        }
+    }
+
+    pub(super) fn end_all(&mut self, end: End) {
+        self.places.clear();
+        for stream in std::mem::take(&mut self.at).into_iter().flatten() {
+            stream.outbox.end(end);
+        }
+    }
+
+    fn forget_open(&mut self, peer: &Principal, id: SubscriptionId) {
+        if let Some(open) = self.open.get_mut(peer) {
+            open.retain(|known| *known != id);
+            if open.is_empty() {
+                self.open.remove(peer);
+            }
+        }
+    }
+
+    /// When something that is held is to be forgotten.
+    pub(super) fn next_deadline(&self) -> Option<Boot> {
+        self.held.values().filter_map(|held| held.front()).map(|(until, _)| *until).min()
+    }
+}
+
+/// A subscription that a connection now hears.
+pub(crate) struct Heard {
+    pub(crate) hearing: Hearing,
+    /// Whether everything that was missed follows.
+    pub(crate) resumed: Resumed,
+}
+
+impl Core {
+    /// A handshake message: the answer to send, if there is one.
+    pub(crate) fn handshake(
+        &mut self,
+        known: &Known,
+        bytes: &[u8],
+    ) -> Result<Option<String>, Refusal> {
+        let closes = match Message::parse(bytes) {
+            Ok(Message::Close(close)) => Some(close.subscription_id),
+            _ => None,
+        };
+        let answer = self.producer.handshake(&known.principal, bytes, self.now)?;
+        // What was held under the old terms goes out before the answer that tells the new ones.
+        self.drain();
+        let rejected = answer.as_deref().is_some_and(is_rejected);
+        let renegotiated = match Message::parse(bytes) {
+            Ok(Message::Renegotiate(wanted)) => Some(wanted.subscription_id),
+            _ => None,
+        };
+        let over = closes.or(renegotiated.filter(|_| rejected));
+        if let Some(id) = over.filter(|id| self.is_theirs(known, *id)) {
+            self.streams.end(id, End::Closed);
+        }
+        Ok(answer)
+    }
+
+    /// Whether somebody who was let in before still would be.
+    pub(crate) fn still_lets_in(&self, known: &Known) -> bool {
+        self.hub.0.access.current().still_valid(known)
+    }
+
+    fn is_theirs(&self, known: &Known, id: SubscriptionId) -> bool {
+        let stream = self.streams.get(id);
+        stream.is_some_and(|stream| stream.known.principal == known.principal)
+    }
+
+    // enforces: S4, W7
+    /// A connection hears a subscription from now on, instead of whoever heard it before. `first`
+    /// is said before everything else. `None`: there is no such subscription of theirs.
+    pub(crate) fn attach(
+        &mut self,
+        known: &Known,
+        id: SubscriptionId,
+        last_event: Option<&str>,
+        framing: Framing,
+        first: Option<&str>,
+    ) -> Option<Heard> {
+        // Whoever was let in a moment ago may not be any more.
+        if self.stopping || !self.still_lets_in(known) {
+            return None;
+        }
+        let resumed = self.producer.attach(id, &known.principal, last_event, self.now)?;
+        self.streams.serial += 1;
+        let outbox = Arc::new(Outbox::new(self.hub.clone(), id, self.streams.serial));
+        if let Some(first) = first {
+            outbox.push(framing.answer(first));
+        }
+        let stream = Stream { outbox: outbox.clone(), framing, known: known.clone() };
+        self.streams.insert(id, self.producer.place(id)?, stream);
+        self.drain();
+        Some(Heard { hearing: Hearing { outbox }, resumed })
+    }
+
+    // enforces: D4, D27
+    /// A stream without a handshake.
+    pub(crate) fn listen(&mut self, known: &Known, framing: Framing) -> Result<Heard, Refusal> {
+        let id = self.producer.listen(&known.principal, self.now)?;
+        let heard = self.attach(known, id, None, framing, None);
+        let Some(heard) = heard else {
+            return Err(no_stream());
+        };
+        self.streams.open.entry(known.principal.clone()).or_default().push(id);
+        for (_, bytes) in self.streams.held.remove(&known.principal).unwrap_or_default() {
+            self.handshake_on_open(known, &bytes);
+        }
+        Ok(heard)
+    }
+
+    /// A handshake message for the principal's newest stream without a handshake; it waits for a
+    /// while if there is none yet. The answer goes out on the stream.
+    pub(crate) fn handshake_on_open(&mut self, known: &Known, bytes: &[u8]) -> bool {
+        let peer = &known.principal;
+        let Some(&id) = self.streams.open.get(peer).and_then(|open| open.last()) else {
+            let until = self.now.boot.after_seconds(HELD_SECONDS);
+            let held = self.streams.held.entry(peer.clone()).or_default();
+            if held.len() < HELD_MESSAGES {
+                held.push_back((until, bytes.to_vec()));
+                return true;
+            }
+            return false;
+        };
+        let answer = self.producer.handshake_on(id, peer, bytes, self.now);
+        self.drain();
+        if let Ok(Some(answer)) = &answer {
+            self.answer_on(id, answer);
+        }
+        if let (Ok(None), Ok(Message::Close(_))) = (&answer, Message::parse(bytes)) {
+            self.streams.end(id, End::Closed);
+        }
+        true
+    }
+
+    // enforces: I22
+    /// Sends an answer to the handshake on the stream of a subscription.
+    pub(crate) fn answer_on(&mut self, id: SubscriptionId, answer: &str) {
+        let Some(stream) = self.streams.get(id) else { return };
+        if stream.outbox.is_full() {
+            let peer = stream.known.principal.clone();
+            self.producer.close(id, &peer, self.now);
+            self.give_up(id, "The subscriber asks and does not read the answers.");
+        } else if !stream.outbox.push(stream.framing.answer(answer)) {
+            self.producer.pause(id);
+        }
+    }
+
+    /// Whether some connection hears this subscription.
+    pub(crate) fn is_attached(&self, id: SubscriptionId) -> bool {
+        self.streams.get(id).is_some()
+    }
+
+    /// The newest stream without a handshake of this principal, for replies that name none.
+    pub(crate) fn open_stream(&self, known: &Known) -> Option<SubscriptionId> {
+        self.streams.open.get(&known.principal)?.last().copied()
+    }
+
+    pub(super) fn forget_held(&mut self) {
+        let now = self.now.boot;
+        for held in self.streams.held.values_mut() {
+            while held.pop_front_if(|(until, _)| *until <= now).is_some() {}
+        }
+        self.streams.held.retain(|_, held| !held.is_empty());
+    }
+
+    /// A connection is gone; its subscription waits for another one, unless there is one already.
+    pub(crate) fn detach(&mut self, id: SubscriptionId, serial: u64) {
+        let current = self.streams.get(id).is_some_and(|s| s.outbox.serial() == serial);
+        if !current {
+            return;
+        }
+        if let Some(stream) = self.streams.remove(id) {
+            self.streams.forget_open(&stream.known.principal, id);
+            self.producer.detach(id, self.now);
+        }
+    }
+
+    /// A connection has room again.
+    pub(crate) fn go_on(&mut self, id: SubscriptionId, serial: u64) {
+        if self.streams.get(id).is_some_and(|stream| stream.outbox.serial() == serial) {
+            self.producer.go_on(id);
+        }
+    }
+
+    /// After the configuration was read again: those who are no longer let in hear nothing more.
+    pub(crate) fn recheck(&mut self, access: &Access) {
+        let denied: Vec<(SubscriptionId, Principal)> = self
+            .streams
+            .at
+            .iter()
+            .flatten()
+            .filter(|stream| !access.still_valid(&stream.known))
+            .map(|stream| (stream.outbox.subscription(), stream.known.principal.clone()))
+            .collect();
+        for (id, peer) in denied {
+            self.producer.close(id, &peer, self.now);
+            self.streams.end(id, End::Denied);
+        }
+    }
+
+    /// A message of a subscriber that is no handshake (§6.3). Whatever becomes of it, nobody can see
+    /// from outside; the error is for bytes that are no message at all (decision D5).
+    pub(crate) fn message(&mut self, known: &Known, bytes: &[u8]) -> Result<(), Refusal> {
+        let input = Input::Message { peer: &known.principal, bytes, call: 0 };
+        self.handle(input)?;
+        self.hub.metrics().replies.add(1);
+        Ok(())
+    }
+}
+
+fn is_rejected(answer: &str) -> bool {
+    matches!(Message::parse(answer.as_bytes()), Ok(Message::Rejected(_)))
+}
+
+fn no_stream() -> Refusal {
+    Refusal {
+        blame: aaep_engine::Blame::Unavailable,
+        rule: aaep_types::rule::H15,
+        text: "The stream could not be opened; try again.".into(),
+    }
+}

@@ -1,0 +1,111 @@
+//! Which hosts and origins a request may name.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{AsHeaderName, HOST, HeaderMap, ORIGIN};
+use http::{Method, Uri};
+
+use super::{Guard, Refused};
+use crate::config::Config;
+
+/// How programs on this machine name it.
+const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+const FETCH_SITE: &str = "sec-fetch-site";
+const FETCH_MODE: &str = "sec-fetch-mode";
+const FETCH_DEST: &str = "sec-fetch-dest";
+
+/// Every value of `Host` that means this hub.
+pub(super) fn of(config: &Config, bound: &[SocketAddr]) -> BTreeSet<String> {
+    let own_port = if config.tls.files().is_some() { 443 } else { 80 };
+    let mut hosts = BTreeSet::new();
+    for address in bound {
+        let (ip, port) = (address.ip(), address.port());
+        let mut names = Vec::new();
+        if !ip.is_unspecified() {
+            names.push(match ip {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            });
+        }
+        // Listening everywhere is listening on loopback too.
+        if ip.is_loopback() || ip.is_unspecified() {
+            names.extend(LOOPBACK_NAMES.map(String::from));
+        }
+        let portless = config.allowed_hosts.iter().filter(|host| !host.has_port());
+        names.extend(portless.map(ToString::to_string));
+        for name in names {
+            hosts.insert(format!("{name}:{port}"));
+            // Browsers leave the scheme's own port out.
+            if port == own_port {
+                hosts.insert(name);
+            }
+        }
+    }
+    hosts.extend(config.allowed_hosts.iter().map(ToString::to_string));
+    hosts
+}
+
+impl Guard {
+    /// The host that a request names, in lower case, if it is one of ours. A page whose name was
+    /// pointed at this machine (DNS rebinding) names another.
+    pub fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, Refused> {
+        let host = only(headers, HOST).ok_or(Refused::UnclearHost)?.to_ascii_lowercase();
+        // A target may name a host of its own, and servers disagree about which of the two counts.
+        let target = uri.authority().map(|authority| authority.as_str().to_ascii_lowercase());
+        if target.is_some_and(|target| target != host) {
+            return Err(Refused::UnclearHost);
+        }
+        if self.hosts.contains(&host) { Ok(host) } else { Err(Refused::ForeignHost) }
+    }
+
+    /// Whether the web page that sent a request, if one did, may use this hub. `host` is what
+    /// [`Self::host`] gave, `secure` whether the request came encrypted.
+    ///
+    /// Gives the page's origin if it is one of `allowed_origins`, and nothing for the hub's own page
+    /// or a program that is no browser.
+    pub fn origin<'h>(
+        &self,
+        method: &Method,
+        headers: &'h HeaderMap,
+        host: &str,
+        secure: bool,
+    ) -> Result<Option<&'h str>, Refused> {
+        if !headers.contains_key(ORIGIN) {
+            return self.without_origin(method, headers).map(|()| None);
+        }
+        let origin = only(headers, ORIGIN).ok_or(Refused::ForeignOrigin)?;
+        let scheme = if secure { "https" } else { "http" };
+        match origin.strip_prefix(scheme).and_then(|rest| rest.strip_prefix("://")) {
+            Some(same) if same == host => Ok(None),
+            _ if self.origins.contains(origin) => Ok(Some(origin)),
+            _ => Err(Refused::ForeignOrigin),
+        }
+    }
+
+    /// Browsers send some requests without `Origin`, for images and the like, and then say in
+    /// another header whether a foreign page made them. Following a link is fine.
+    fn without_origin(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refused> {
+        if !headers.contains_key(FETCH_SITE) {
+            return Ok(());
+        }
+        let followed = *method == Method::GET
+            && only(headers, FETCH_MODE) == Some("navigate")
+            && only(headers, FETCH_DEST) == Some("document");
+        match only(headers, FETCH_SITE) {
+            Some("same-origin" | "none") => Ok(()),
+            Some(_) if followed => Ok(()),
+            _ => Err(Refused::ForeignOrigin),
+        }
+    }
+}
+
+/// The value of a header that is there exactly once, and is text.
+pub(super) fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}

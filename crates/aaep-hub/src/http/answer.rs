@@ -1,0 +1,178 @@
+//! Answers, and what becomes of refusals: status and text are declared together, here.
+
+use aaep_engine::{Blame, Refusal};
+use aaep_transport::server::BodyError;
+use aaep_types::json::Writer;
+use aaep_types::{Rule, rule};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+
+use super::Body;
+use crate::access::Denied;
+use crate::guard::Refused;
+use crate::hub::Stopped;
+
+/// A response.
+pub(crate) type Answer = Response<Body>;
+
+/// Something that went wrong, on its way to becoming an answer.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    /// For programs.
+    error: &'static str,
+    rule: Rule,
+    text: String,
+    request: Option<String>,
+}
+
+impl Problem {
+    /// Something that HTTP has a status for, and the protocol no rule of its own.
+    pub(crate) fn new(status: StatusCode, error: &'static str, text: impl Into<String>) -> Self {
+        Self { status, error, rule: rule::W8, text: text.into(), request: None }
+    }
+
+    pub(crate) fn malformed(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "malformed", text).under(rule::E1)
+    }
+
+    /// The same, under another rule.
+    pub(crate) fn under(self, rule: Rule) -> Self {
+        Self { rule, ..self }
+    }
+
+    /// Bytes that are no message: the first thing that is wrong with them.
+    pub(crate) fn from_invalid(invalid: &aaep_types::Invalid) -> Self {
+        let rule = invalid.problems.first().map_or(rule::E1, |problem| problem.rule);
+        Self::malformed(invalid.to_string()).under(rule)
+    }
+
+    pub(crate) fn not_found(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", text)
+    }
+
+    /// The same, about a request.
+    pub(crate) fn about(mut self, request: String) -> Self {
+        self.request = Some(request);
+        self
+    }
+
+    /// `{error, rule, section, text, request_id?}`.
+    pub(crate) fn to_json(&self) -> String {
+        let mut out = Writer::new();
+        out.open('{');
+        let members = [
+            ("error", Some(self.error)),
+            ("rule", Some(self.rule.id)),
+            ("section", Some(self.rule.section)),
+            ("text", Some(self.text.as_str())),
+            ("request_id", self.request.as_deref()),
+        ];
+        for (name, value) in members {
+            if let Some(value) = value {
+                out.name(name);
+                out.string(value);
+                out.comma();
+            }
+        }
+        out.close('}');
+        out.finish()
+    }
+
+    pub(crate) fn into_answer(self) -> Answer {
+        let mut answer = json(self.status, self.to_json());
+        let headers = answer.headers_mut();
+        match self.status {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        answer
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let (status, error) = match refusal.blame {
+            Blame::Malformed => (StatusCode::BAD_REQUEST, "malformed"),
+            Blame::NotYours => (StatusCode::NOT_FOUND, "not_found"),
+            Blame::OutOfOrder => (StatusCode::CONFLICT, "conflict"),
+            // Trying again later does not make it smaller.
+            Blame::Limit if refusal.rule == rule::E21 => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "too_large")
+            }
+            Blame::Limit => (StatusCode::TOO_MANY_REQUESTS, "limit"),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+        };
+        Self::new(status, error, refusal.text).under(refusal.rule)
+    }
+}
+
+impl From<Denied> for Problem {
+    fn from(denied: Denied) -> Self {
+        let (error, rule) = match denied {
+            Denied::Role => ("forbidden", rule::S6),
+            _ => ("unauthorized", rule::S5),
+        };
+        Self::new(denied.status(), error, denied.to_string()).under(rule)
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        let rule = match refused {
+            Refused::NotJson | Refused::UnclearLength => rule::W1,
+            Refused::UnclearAuthorization => rule::S5,
+            _ => rule::W5,
+        };
+        Self::new(refused.status(), "refused", refused.to_string()).under(rule)
+    }
+}
+
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        let text = format!("Send less, or faster: {error}.");
+        let (status, error, rule) = match error {
+            BodyError::TooLong(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", rule::E21),
+            BodyError::TooSlow(_) => (StatusCode::REQUEST_TIMEOUT, "too_slow", rule::W6),
+            _ => (StatusCode::BAD_REQUEST, "malformed", rule::W1),
+        };
+        Self::new(status, error, text).under(rule)
+    }
+}
+
+impl From<Stopped> for Problem {
+    fn from(_: Stopped) -> Self {
+        let text = "The hub is about to stop; try again when it is back.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text).under(rule::C13)
+    }
+}
+
+/// An answer with a JSON body.
+pub(crate) fn json(status: StatusCode, text: impl Into<bytes::Bytes>) -> Answer {
+    typed(status, "application/json", text)
+}
+
+pub(crate) fn typed(
+    status: StatusCode,
+    content_type: &'static str,
+    text: impl Into<bytes::Bytes>,
+) -> Answer {
+    let mut answer = Response::new(Body::whole(text));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}
+
+/// An answer without a body.
+pub(crate) fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = status;
+    answer
+}

@@ -1,0 +1,91 @@
+//! Subscriptions over HTTP: the handshake, and the stream that follows (§5, B.1).
+
+use aaep_types::{Message, RejectionCode, SubscriptionId};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
+
+use super::{Answer, Body, Call, Problem, json, query};
+use crate::core::Framing;
+use crate::hub::{Hub, Stopped};
+
+/// `POST subscriptions`.
+// enforces: W8, H1
+pub(crate) async fn subscribe(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+    let request = Message::parse(&bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
+    if !matches!(request, Message::Request(_)) {
+        return Err(Problem::malformed("Send a subscription.request here."));
+    }
+    let known = call.known.clone();
+    let answer = hub.call(move |core| core.handshake(&known, &bytes)).await??;
+    let Some(answer) = answer else {
+        return Err(Problem::malformed("Send a subscription.request here."));
+    };
+    let (accepted, status) = match Message::parse(answer.as_bytes()) {
+        Ok(Message::Accepted(accepted)) => (Some(accepted.subscription_id), StatusCode::CREATED),
+        Ok(Message::Rejected(rejected)) => (None, status_of(rejected.reason_code)),
+        _ => (None, StatusCode::SERVICE_UNAVAILABLE),
+    };
+    let mut response = json(status, answer);
+    let headers = response.headers_mut();
+    if let Some(id) = accepted {
+        let path = format!("{}/events?subscription_id={id}", hub.config().base.as_str());
+        if let Ok(path) = HeaderValue::from_str(&path) {
+            headers.insert(LOCATION, path);
+        }
+    } else if status == StatusCode::TOO_MANY_REQUESTS {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("10"));
+    }
+    Ok(response)
+}
+
+/// The status of a rejection, as the contract has it.
+fn status_of(code: RejectionCode) -> StatusCode {
+    match code {
+        RejectionCode::VersionUnsupported
+        | RejectionCode::ManifestSignatureRequired
+        | RejectionCode::CapabilitiesIncompatible => StatusCode::UNPROCESSABLE_ENTITY,
+        RejectionCode::AuthenticationRequired => StatusCode::UNAUTHORIZED,
+        RejectionCode::AuthorizationDenied => StatusCode::FORBIDDEN,
+        RejectionCode::RateLimit => StatusCode::TOO_MANY_REQUESTS,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// `GET events`: with a subscription its stream, without one a stream of its own (decision D4).
+// enforces: W4, W7, W8, D27
+pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+    let known = call.known.clone();
+    let Some(id) = query(&call.parts, "subscription_id") else {
+        let heard = hub.call(move |core| core.listen(&known, Framing::Unnamed)).await??;
+        return Ok(stream(Body::events(heard.hearing)));
+    };
+    let last = call.parts.headers.get("last-event-id").and_then(|last| last.to_str().ok());
+    let last = last.map(str::to_owned);
+    let heard = match SubscriptionId::parse(&id) {
+        Err(_) => None,
+        Ok(id) => {
+            hub.call(move |core| core.attach(&known, id, last.as_deref(), Framing::Named, None))
+                .await?
+        }
+    };
+    let nobody = "There is no such subscription of yours; it may have expired. Subscribe again.";
+    let Some(heard) = heard else {
+        return Err(match hub.is_stopping() {
+            true => Problem::from(Stopped),
+            false => Problem::not_found(nobody),
+        });
+    };
+    tracing::debug!(resumed = ?heard.resumed, "a stream was opened");
+    Ok(stream(Body::events(heard.hearing)))
+}
+
+fn stream(body: Body) -> Answer {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Proxies that gather answers before they pass them on would hold the stream back.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}

@@ -1,0 +1,199 @@
+//! WebSocket and Unix socket: one connection, both ways (B.2, B.4).
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use aaep_transport::link::{Link, LinkError, Options, Receiver, Sender, Text};
+use aaep_transport::ws::{self, close};
+use aaep_types::Message;
+use http::{Request, request::Parts};
+use tokio::time::timeout;
+use tracing::debug;
+
+use super::{Answer, Body, Problem, messages};
+use crate::access::Known;
+use crate::core::{Core, Framing};
+use crate::hub::Hub;
+use crate::outbox::{End, Hearing};
+
+/// How long a connection may stay without a subscription.
+const HANDSHAKE: Duration = Duration::from_secs(30);
+
+/// `GET ws`.
+pub(crate) fn web_socket(hub: &Hub, parts: Parts, known: Known) -> Answer {
+    let mut request = Request::from_parts(parts, ());
+    let upgrade = match ws::upgrade(&mut request) {
+        Ok(upgrade) => upgrade,
+        Err(refusal) => {
+            let text = format!("{refusal}.");
+            let problem = Problem::new(refusal.status(), "malformed", text).into_answer();
+            let (mut head, _) = refusal.response().into_parts();
+            let (with_text, body) = problem.into_parts();
+            head.headers.extend(with_text.headers);
+            return Answer::from_parts(head, body);
+        }
+    };
+    let (hub, options) = (hub.clone(), options(hub));
+    tokio::spawn(async move {
+        match upgrade.pending.link(options).await {
+            Ok(link) => serve_link(&hub, known, link, upgrade.negotiated).await,
+            Err(error) => debug!(%error, "a WebSocket was not opened"),
+        }
+    });
+    upgrade.response.map(|()| Body::empty())
+}
+
+/// What links take.
+pub(crate) fn options(hub: &Hub) -> Options {
+    Options { max_message: hub.config().limits.body_bytes, ..Options::default() }
+}
+
+/// Serves one connection to its end.
+// enforces: W3, W9, W15
+pub(crate) async fn serve_link(hub: &Hub, known: Known, link: Link, negotiated: bool) {
+    let (mut sender, mut receiver) = link.split();
+    let begun = if negotiated {
+        let beginning = begin(hub, &known, &mut sender, &mut receiver);
+        timeout(HANDSHAKE, beginning).await.unwrap_or(Err((close::REJECTED, "no subscription")))
+    } else {
+        let known = known.clone();
+        match hub.call(move |core| core.listen(&known, Framing::Message)).await {
+            Ok(Ok(heard)) => Ok(heard.hearing),
+            _ => Err((close::REJECTED, "no subscription")),
+        }
+    };
+    let hearing = match begun {
+        Ok(hearing) => hearing,
+        Err((code, reason)) => {
+            let _ = sender.close(code, reason).await;
+            return;
+        }
+    };
+    let (code, reason) = tokio::select! {
+        end = write(&hearing, &mut sender) => end,
+        end = read(hub, &known, &hearing, &mut receiver, negotiated) => end,
+    };
+    let _ = sender.close(code, reason).await;
+}
+
+/// With which code and which words a link is closed.
+type Closing = (u16, &'static str);
+
+/// Reads messages until one of them is a request that is accepted.
+async fn begin(
+    hub: &Hub,
+    known: &Known,
+    sender: &mut Sender,
+    receiver: &mut Receiver,
+) -> Result<Hearing, Closing> {
+    let gone = (close::GOING_AWAY, "lost");
+    loop {
+        let message = tokio::select! {
+            message = receiver.receive() => message.ok().flatten().ok_or(gone)?,
+            () = hub.stopping() => return Err((close::GOING_AWAY, "the hub stops")),
+        };
+        let known = known.clone();
+        match hub.call(move |core| subscribe(core, &known, &message)).await.map_err(|_| gone)? {
+            Begun::Hearing(hearing) => return Ok(hearing),
+            // D5: a message that is none does not end the connection.
+            Begun::Nothing => {}
+            Begun::Rejected(answer) => {
+                sender.send(Text::from(answer)).await.map_err(|_| gone)?;
+                return Err((close::REJECTED, "rejected"));
+            }
+            Begun::Denied => return Err((close::AUTHENTICATION, "no longer let in")),
+        }
+    }
+}
+
+enum Begun {
+    Hearing(Hearing),
+    Rejected(String),
+    Denied,
+    Nothing,
+}
+
+fn subscribe(core: &mut Core, known: &Known, message: &str) -> Begun {
+    if !matches!(Message::parse(message.as_bytes()), Ok(Message::Request(_))) {
+        return Begun::Nothing;
+    }
+    // A connection may be older than the configuration (S4).
+    if !core.still_lets_in(known) {
+        return Begun::Denied;
+    }
+    let Ok(Some(answer)) = core.handshake(known, message.as_bytes()) else { return Begun::Nothing };
+    let id = match Message::parse(answer.as_bytes()) {
+        Ok(Message::Accepted(accepted)) => accepted.subscription_id,
+        _ => return Begun::Rejected(answer),
+    };
+    match core.attach(known, id, None, Framing::Message, Some(&answer)) {
+        Some(heard) => Begun::Hearing(heard.hearing),
+        None => Begun::Nothing,
+    }
+}
+
+/// Sends what the subscription hears, until that ends.
+async fn write(hearing: &Hearing, sender: &mut Sender) -> Closing {
+    loop {
+        match poll_fn(|context| hearing.outbox.poll_frame(context)).await {
+            Ok(frame) => {
+                // What the hub makes is text.
+                let Ok(text) = Text::try_from(frame) else { continue };
+                if sender.send(text).await.is_err() {
+                    return (close::GOING_AWAY, "lost");
+                }
+            }
+            Err(End::Closed) => return (close::CLOSED, "closed"),
+            Err(End::TakenOver) => return (close::CLOSED, "taken over by another connection"),
+            Err(End::Denied) => return (close::AUTHENTICATION, "no longer let in"),
+            Err(End::Stopping) => return (close::GOING_AWAY, "the hub stops"),
+        }
+    }
+}
+
+/// Takes what the subscriber sends. There is no answer to a reply, whatever becomes of it (D5).
+async fn read(
+    hub: &Hub,
+    known: &Known,
+    hearing: &Hearing,
+    receiver: &mut Receiver,
+    negotiated: bool,
+) -> Closing {
+    let id = hearing.outbox.subscription();
+    loop {
+        let message = match receiver.receive().await {
+            Ok(Some(message)) => message,
+            Ok(None) => return (close::NORMAL, "goodbye"),
+            Err(LinkError::TooLong(_)) => return (close::TOO_LONG, "the message is too long"),
+            Err(LinkError::NotText) => return (close::NOT_TEXT, "send text"),
+            Err(_) => return (close::GOING_AWAY, "lost"),
+        };
+        let known = known.clone();
+        let taken = hub.call(move |core| {
+            let bytes = message.as_bytes();
+            if !negotiated {
+                let _ = messages::take(core, &known, bytes);
+                return false;
+            }
+            match Message::parse(bytes) {
+                Ok(Message::Renegotiate(_) | Message::Close(_)) => {
+                    let closes = matches!(Message::parse(bytes), Ok(Message::Close(_)));
+                    if let Ok(Some(answer)) = core.handshake(&known, bytes) {
+                        core.answer_on(id, &answer);
+                    }
+                    closes && !core.is_attached(id)
+                }
+                Ok(_) => {
+                    let _ = core.message(&known, bytes);
+                    false
+                }
+                Err(_) => false,
+            }
+        });
+        match taken.await {
+            Ok(true) => return (close::BY_SUBSCRIBER, "closed by the subscriber"),
+            Ok(false) => {}
+            Err(_) => return (close::GOING_AWAY, "the hub stops"),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The doors: HTTP requests are looked at, in this order: where they claim to go and come from, who
+//! sent them, and only then what they say (D5).
+
+mod agent;
+mod answer;
+mod body;
+mod events;
+mod links;
+mod messages;
+mod operations;
+pub(crate) mod route;
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use aaep_transport::peer::Peer;
+use aaep_transport::server::read_body;
+use bytes::Bytes;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_MAX_AGE, ALLOW, CONNECTION, TRANSFER_ENCODING, VARY,
+};
+use http::{HeaderValue, Method, Request, StatusCode, request::Parts};
+use hyper::body::Incoming;
+use tower_service::Service;
+
+use crate::access::{Face, Known};
+use crate::hub::Hub;
+
+pub(crate) use answer::{Answer, Problem, empty, json, typed};
+pub(crate) use body::Body;
+pub(crate) use links::{options as link_options, serve_link};
+use route::{Found, Route};
+
+/// The service behind every TCP connection of the hub.
+#[derive(Clone)]
+pub(crate) struct Doors(pub(crate) Hub);
+
+impl Service<Request<Incoming>> for Doors {
+    type Response = Answer;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let hub = self.0.clone();
+        // A proxy may not agree with us where a body without a length ends, so it is the last one:
+        // nothing that follows it is taken for a request (RFC 9112, section 6.1).
+        let last = request.headers().contains_key(TRANSFER_ENCODING);
+        Box::pin(async move {
+            let mut answer = answer(&hub, request).await;
+            if last {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok(answer)
+        })
+    }
+}
+
+/// One request, once everything before its body has been looked at.
+pub(crate) struct Call {
+    pub(crate) parts: Parts,
+    pub(crate) known: Known,
+}
+
+async fn answer(hub: &Hub, request: Request<Incoming>) -> Answer {
+    let (parts, body) = request.into_parts();
+    let Some(peer) = parts.extensions.get::<Peer>().cloned() else {
+        return empty(StatusCode::INTERNAL_SERVER_ERROR);
+    };
+    let Some(address) = peer.address() else { return empty(StatusCode::FORBIDDEN) };
+    let admitted = match hub.0.guard.admit(&parts, address, peer.is_tls()) {
+        Ok(admitted) => admitted,
+        Err(refused) => {
+            hub.metrics().refused.add(1);
+            return Problem::from(refused).into_answer();
+        }
+    };
+    let page = admitted.page.and_then(|page| HeaderValue::from_str(page).ok());
+    if parts.method == Method::OPTIONS {
+        return allow_page(empty(StatusCode::NO_CONTENT), page);
+    }
+    let (via, bearer) = (admitted.client.via, admitted.bearer.map(str::to_owned));
+    let answer = match route::find(&parts.method, parts.uri.path(), hub.config().base.as_str()) {
+        Found::Nothing => Problem::not_found("There is nothing here.").into_answer(),
+        Found::Methods(methods) => {
+            let problem =
+                Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "Use another method.");
+            let mut answer = problem.into_answer();
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+            answer
+        }
+        Found::Route(route) => {
+            let access = hub.0.access.current();
+            let known = match route.face() {
+                None => None,
+                Some(face) => match who(&access, bearer.as_deref(), via, face) {
+                    Ok(known) => Some(known),
+                    Err(denied) => {
+                        hub.metrics().refused.add(1);
+                        return allow_page(Problem::from(denied).into_answer(), page);
+                    }
+                },
+            };
+            drop(access);
+            enter(hub, route, parts, body, known).await
+        }
+    };
+    allow_page(answer, page)
+}
+
+fn who(
+    access: &crate::access::Access,
+    bearer: Option<&str>,
+    via: crate::access::Via,
+    face: Face,
+) -> Result<Known, crate::access::Denied> {
+    let mut known = access.who(bearer, via, face)?;
+    access.may_use(&known, face)?;
+    // enforces: D4
+    // Whoever may not reply is, to the engine, somebody who only listens.
+    if face == Face::Listener && !access.may_reply(&known) {
+        known.listens_only();
+    }
+    Ok(known)
+}
+
+async fn enter(
+    hub: &Hub,
+    route: Route,
+    parts: Parts,
+    body: Incoming,
+    known: Option<Known>,
+) -> Answer {
+    let Some(known) = known else {
+        return operations::open(hub, &route).await;
+    };
+    if matches!(route, Route::WebSocket) {
+        return links::web_socket(hub, parts, known);
+    }
+    let call = Call { parts, known };
+    let bytes = if call.parts.method == Method::POST {
+        let limits = &hub.config().limits;
+        match read_body(body, limits.body_bytes, Duration::from_secs(limits.body_seconds)).await {
+            Ok(bytes) => bytes,
+            Err(error) => return Problem::from(error).into_answer(),
+        }
+    } else {
+        Bytes::new()
+    };
+    let answered = match route {
+        Route::Subscriptions => events::subscribe(hub, &call, bytes).await,
+        Route::Events => events::listen(hub, &call).await,
+        Route::Replies => messages::reply(hub, &call, bytes).await,
+        Route::Messages => messages::say(hub, &call, bytes).await,
+        Route::Metrics => operations::metrics(hub, &call).await,
+        other => agent::answer(hub, &call, other, bytes).await,
+    };
+    answered.unwrap_or_else(Problem::into_answer)
+}
+
+/// A call of the agent API from inside this process: the same code, without a socket between.
+pub(crate) async fn call_inside(hub: &Hub, known: Known, request: Request<Bytes>) -> (u16, Bytes) {
+    let (parts, bytes) = request.into_parts();
+    let found = route::find(&parts.method, parts.uri.path(), hub.config().base.as_str());
+    let answered = match found {
+        Found::Route(route) if route.face() == Some(Face::Agent) => {
+            agent::answer(hub, &Call { parts, known }, route, bytes).await
+        }
+        _ => Err(Problem::not_found("There is nothing here.")),
+    };
+    let answer = answered.unwrap_or_else(Problem::into_answer);
+    let status = answer.status().as_u16();
+    match answer.into_body() {
+        Body::Whole(bytes) => (status, bytes.unwrap_or_default()),
+        Body::Events(_) => (status, Bytes::new()),
+    }
+}
+
+/// Lets a web page of an allowed origin read the answer.
+fn allow_page(mut answer: Answer, page: Option<HeaderValue>) -> Answer {
+    let headers = answer.headers_mut();
+    headers.insert(VARY, HeaderValue::from_static("origin"));
+    if let Some(page) = page {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, page);
+        let methods = HeaderValue::from_static("GET, POST, DELETE");
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+        let allowed = "authorization, content-type, last-event-id, idempotency-key";
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
+        headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    }
+    answer
+}
+
+/// A parameter of the query, decoded; the first of its name.
+pub(crate) fn query(parts: &Parts, name: &str) -> Option<String> {
+    let pairs = parts.uri.query()?.split('&');
+    let mut values = pairs.filter_map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (key == name).then_some(value)
+    });
+    values.next().and_then(decode)
+}
+
+/// Percent-decoding; `None` if what comes out is no text.
+fn decode(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = [bytes.next()?, bytes.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(out).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_decoded_and_broken_escapes_are_no_value() {
+        let parts = |uri: &str| Request::get(uri).body(()).unwrap().into_parts().0;
+        assert_eq!(query(&parts("/x?a=1&b=%2Fc+d&b=2"), "b").as_deref(), Some("/c d"));
+        for broken in ["/x?b=%", "/x?b=%g0", "/x?b=%ff", "/x?c=1", "/x"] {
+            assert_eq!(query(&parts(broken), "b"), None, "{broken}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What operators and newcomers look at: health, readiness, figures, the manifest, the API's
+//! description.
+
+use aaep_engine::Role;
+use http::StatusCode;
+
+use super::route::Route;
+use super::{Answer, Call, Problem, json, typed};
+use crate::access::Denied;
+use crate::hub::Hub;
+use crate::metrics::Gauges;
+use crate::{manifest, openapi};
+
+/// What everybody may see.
+pub(crate) async fn open(hub: &Hub, route: &Route) -> Answer {
+    match route {
+        Route::Health => typed(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"),
+        Route::Ready => match hub.call(|core| core.is_ready()).await {
+            Ok(true) if !hub.is_stopping() => {
+                typed(StatusCode::OK, "text/plain; charset=utf-8", "ready\n")
+            }
+            _ => Problem::from(crate::hub::Stopped).into_answer(),
+        },
+        Route::OpenApi => {
+            json(StatusCode::OK, openapi::document(hub.config().base.as_str()).to_string())
+        }
+        Route::Manifest => match hub.call(|core| core.producers()).await {
+            Ok(agents) => json(StatusCode::OK, manifest::of(hub.config(), &agents)),
+            Err(stopped) => Problem::from(stopped).into_answer(),
+        },
+        _ => typed(StatusCode::OK, "text/plain; charset=utf-8", WELCOME),
+    }
+}
+
+/// Until there is a page here.
+const WELCOME: &str = "This is an AAEP hub. Its API is described at /openapi.json.\n";
+
+/// `GET metrics`: for auditors, admins, and whoever comes from this machine.
+pub(crate) async fn metrics(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+    let principal = &call.known.principal;
+    let local = crate::access::BUILT_IN_NAMES.contains(&&*principal.name);
+    if !local && !matches!(principal.role, Role::Auditor | Role::Admin) {
+        return Err(Denied::Role.into());
+    }
+    let (open_sessions, pending_requests, streams) = hub.call(|core| core.counts()).await?;
+    let gauges = Gauges { open_sessions, pending_requests, streams };
+    let text = hub.metrics().to_text(&gauges);
+    Ok(typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text))
+}

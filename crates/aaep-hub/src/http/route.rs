@@ -1,0 +1,181 @@
+//! Every path of the hub, in one table: the router and the OpenAPI document are made from it.
+
+use aaep_types::SessionId;
+use http::Method;
+
+use crate::access::Face;
+
+/// Where a request goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    Subscriptions,
+    Events,
+    Replies,
+    WebSocket,
+    Messages,
+    OpenSession,
+    Emit(SessionId),
+    Ask(SessionId),
+    Request(u128),
+    Withdraw(u128),
+    Invoke(u128),
+    Inputs,
+    Manifest,
+    Health,
+    Ready,
+    Metrics,
+    OpenApi,
+    Page,
+}
+
+impl Route {
+    /// As whom a request is looked at; `None` for what everybody may see.
+    pub(crate) fn face(&self) -> Option<Face> {
+        use Route::*;
+        match self {
+            Subscriptions | Events | Replies | WebSocket | Messages | Metrics => {
+                Some(Face::Listener)
+            }
+            OpenSession | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_) | Inputs => {
+                Some(Face::Agent)
+            }
+            Manifest | Health | Ready | OpenApi | Page => None,
+        }
+    }
+}
+
+/// What was found for a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Route(Route),
+    /// The path is there, for these methods.
+    Methods(&'static str),
+    Nothing,
+}
+
+/// One line of the table. `{session_id}` and `{request_id}` stand for ids.
+pub(crate) struct Path {
+    pub(crate) method: Method,
+    /// Under the base, unless it begins with a slash.
+    pub(crate) path: &'static str,
+    to: fn(Ids) -> Option<Route>,
+}
+
+/// The ids in a path.
+#[derive(Clone, Copy, Default)]
+struct Ids {
+    session: Option<SessionId>,
+    request: Option<u128>,
+}
+
+macro_rules! paths {
+    ($($method:ident $path:literal => $to:expr;)+) => {
+        /// Every path, in the order in which they are documented.
+        pub(crate) const PATHS: &[Path] = &[$(
+            Path { method: Method::$method, path: $path, to: $to }
+        ),+];
+    };
+}
+
+// enforces: W8, D27
+paths! {
+    POST "subscriptions" => |_| Some(Route::Subscriptions);
+    GET "events" => |_| Some(Route::Events);
+    POST "replies" => |_| Some(Route::Replies);
+    GET "ws" => |_| Some(Route::WebSocket);
+    POST "messages" => |_| Some(Route::Messages);
+    POST "agent/sessions" => |_| Some(Route::OpenSession);
+    POST "agent/sessions/{session_id}/events" => |ids| ids.session.map(Route::Emit);
+    POST "agent/sessions/{session_id}/requests" => |ids| ids.session.map(Route::Ask);
+    GET "agent/requests/{request_id}" => |ids| ids.request.map(Route::Request);
+    DELETE "agent/requests/{request_id}" => |ids| ids.request.map(Route::Withdraw);
+    POST "agent/requests/{request_id}/invoke" => |ids| ids.request.map(Route::Invoke);
+    GET "agent/inputs" => |_| Some(Route::Inputs);
+    GET "/.well-known/aaep-manifest.json" => |_| Some(Route::Manifest);
+    GET "/healthz" => |_| Some(Route::Health);
+    GET "/readyz" => |_| Some(Route::Ready);
+    GET "/metrics" => |_| Some(Route::Metrics);
+    GET "/openapi.json" => |_| Some(Route::OpenApi);
+    GET "/" => |_| Some(Route::Page);
+}
+
+/// Finds where a request goes.
+pub(crate) fn find(method: &Method, path: &str, base: &str) -> Found {
+    let mut methods = Found::Nothing;
+    for known in PATHS {
+        let Some(ids) = matches(known.path, path, base) else { continue };
+        if known.method == *method {
+            return (known.to)(ids).map_or(Found::Nothing, Found::Route);
+        }
+        methods = match (&methods, known.method.as_str()) {
+            (Found::Methods(_), _) => Found::Methods("GET, DELETE"),
+            (_, "GET") => Found::Methods("GET"),
+            (_, "DELETE") => Found::Methods("DELETE"),
+            _ => Found::Methods("POST"),
+        };
+    }
+    methods
+}
+
+fn matches(pattern: &str, path: &str, base: &str) -> Option<Ids> {
+    if pattern.starts_with('/') {
+        return (pattern == path).then(Ids::default);
+    }
+    let rest = path.strip_prefix(base)?.strip_prefix('/')?;
+    let Some((before, (name, after))) =
+        pattern.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    else {
+        return (pattern == rest).then(Ids::default);
+    };
+    let id = rest.strip_prefix(before)?.strip_suffix(after)?;
+    if id.contains('/') {
+        return None;
+    }
+    // An id that is none leads nowhere, like one that nobody knows.
+    Some(match name {
+        "session_id" => Ids { session: SessionId::parse(id).ok(), request: None },
+        _ => Ids { session: None, request: request_number(id) },
+    })
+}
+
+/// Requests are named like the events that asked them: `req_` and 32 hex digits.
+pub(crate) fn request_id(number: u128) -> String {
+    // The digits are those of the event.
+    let event = aaep_types::EventId::from_bits(number);
+    format!("req_{}", event.as_str().trim_start_matches("evt_"))
+}
+
+fn request_number(text: &str) -> Option<u128> {
+    let digits = text.strip_prefix("req_").filter(|digits| digits.len() == 32)?;
+    let lower = digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    u128::from_str_radix(digits, 16).ok().filter(|_| lower)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_is_found_and_nothing_else() {
+        let session = SessionId::from_bits(7);
+        let request = request_id(9);
+        for known in PATHS {
+            let filled = known
+                .path
+                .replace("{session_id}", session.as_str())
+                .replace("{request_id}", &request);
+            let full = if filled.starts_with('/') { filled } else { format!("/aaep/v1/{filled}") };
+            assert!(
+                matches!(find(&known.method, &full, "/aaep/v1"), Found::Route(_)),
+                "{} {full}",
+                known.method
+            );
+            assert!(matches!(find(&Method::PUT, &full, "/aaep/v1"), Found::Methods(_)), "{full}");
+        }
+        for nowhere in ["/aaep/v1", "/aaep/v1/", "/aaep/v1/events/", "/aaep/v1//events", "/x"] {
+            assert_eq!(find(&Method::GET, nowhere, "/aaep/v1"), Found::Nothing, "{nowhere}");
+        }
+        let bad = "/aaep/v1/agent/requests/req_X";
+        assert_eq!(find(&Method::GET, bad, "/aaep/v1"), Found::Nothing);
+    }
+}

@@ -1,0 +1,159 @@
+//! The hub as everybody in this process sees it: a handle to the core.
+
+use std::sync::Arc;
+
+use aaep_engine::Principal;
+use bytes::Bytes;
+use tokio::sync::{Mutex, MutexGuard, oneshot, watch};
+
+use crate::access::{Known, SharedAccess};
+use crate::config::Config;
+use crate::core::Core;
+use crate::guard::Guard;
+use crate::inbox::Inbox;
+use crate::metrics::Metrics;
+
+/// A handle to a running hub; cheap to clone.
+#[derive(Clone)]
+pub struct Hub(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) inbox: Inbox,
+    /// Whoever gets it does what waits; nobody stands in line for it but its own task. `None` before
+    /// the hub begins and after it has stopped.
+    pub(crate) core: Mutex<Option<Core>>,
+    pub(crate) access: SharedAccess,
+    pub(crate) guard: Guard,
+    pub(crate) config: Config,
+    pub(crate) metrics: Metrics,
+    pub(crate) phase: watch::Sender<Phase>,
+}
+
+/// What became of a job that was done at once.
+pub(crate) enum Ran<T> {
+    Done(T),
+    /// It is done, and not durable yet.
+    Waits(oneshot::Receiver<T>),
+}
+
+/// How far the hub is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// It works.
+    Open,
+    /// What runs comes to its end.
+    Stopping,
+    /// Nobody can come any more.
+    Over,
+}
+
+/// The hub has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stopped;
+
+impl Hub {
+    /// Lets the core do something, and waits until all that it recorded is durable.
+    pub(crate) async fn call<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Core) -> T + Send + 'static,
+    ) -> Result<T, Stopped> {
+        let job = match self.at_once(job) {
+            Ok(Ran::Done(answer)) => return Ok(answer),
+            Ok(Ran::Waits(receiver)) => return receiver.await.map_err(|_| Stopped),
+            Err(job) => job,
+        };
+        let _room = self.0.inbox.enter().await.ok_or(Stopped)?;
+        let (sender, receiver) = oneshot::channel();
+        self.0.inbox.push(Box::new(move |core| {
+            let answer = job(core);
+            Some(Box::new(move || drop(sender.send(answer))))
+        }));
+        self.work();
+        receiver.await.map_err(|_| Stopped)
+    }
+
+    /// Does a job here and now, after everything that waits, if nobody else has the core. Most jobs
+    /// find it free, and are spared the way to another task and back.
+    fn at_once<T: Send + 'static, J: FnOnce(&mut Core) -> T>(&self, job: J) -> Result<Ran<T>, J> {
+        let Ok(mut place) = self.0.core.try_lock() else { return Err(job) };
+        let Some(core) = place.as_mut() else { return Err(job) };
+        let ran = core.run_now(job);
+        self.leave(place);
+        Ok(ran)
+    }
+
+    /// Does what waits, unless somebody is at it.
+    fn work(&self) {
+        let Ok(mut place) = self.0.core.try_lock() else { return };
+        match place.as_mut() {
+            Some(core) => core.work(),
+            // Whoever waits for it learns that the hub has stopped.
+            None => drop(self.0.inbox.take()),
+        }
+        self.leave(place);
+    }
+
+    /// Gives the core back. Somebody may have come in the meantime and found it taken, or something
+    /// may be due sooner than its task thinks: then its task looks after it.
+    fn leave(&self, place: MutexGuard<'_, Option<Core>>) {
+        let wanted = place.as_ref().is_some_and(Core::wants_its_task);
+        drop(place);
+        if wanted || !self.0.inbox.is_empty() {
+            self.0.inbox.call();
+        }
+    }
+
+    /// Lets the core do something that nobody waits for.
+    pub(crate) fn tell(&self, job: impl FnOnce(&mut Core) + Send + 'static) {
+        self.0.inbox.push(Box::new(move |core| {
+            job(core);
+            None
+        }));
+        // Not here and now: who tells may hold what the core needs.
+        self.0.inbox.call();
+    }
+
+    /// A call of the agent API from inside this process, as this agent: the path is what follows
+    /// the base, such as `agent/sessions`. Gives the status and the body, as over HTTP.
+    pub async fn agent_call(
+        &self,
+        agent: &Principal,
+        method: &str,
+        path: &str,
+        idempotency_key: Option<&str>,
+        body: impl Into<Bytes>,
+    ) -> (u16, Bytes) {
+        let uri = format!("{}/{path}", self.config().base.as_str());
+        let mut request = http::Request::builder().method(method).uri(uri);
+        if let Some(key) = idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        match request.body(body.into()) {
+            Ok(request) => {
+                crate::http::call_inside(self, Known::inside(agent.clone()), request).await
+            }
+            Err(_) => (
+                400,
+                Bytes::from_static(b"{\"error\":\"malformed\",\"text\":\"This is no path.\"}"),
+            ),
+        }
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// Waits until the hub begins to stop.
+    pub(crate) async fn stopping(&self) {
+        let mut phase = self.0.phase.subscribe();
+        let _ = phase.wait_for(|phase| *phase >= Phase::Stopping).await;
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.0.phase.borrow() >= Phase::Stopping
+    }
+}

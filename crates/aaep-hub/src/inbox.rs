@@ -1,0 +1,73 @@
+//! What waits for the core: jobs, each with the moment at which it came.
+//!
+//! The moment is taken under the lock of the queue, so the order of the queue is the order of time:
+//! a reply that came before its deadline is handled before the deadline passes, however long the
+//! queue is (I7).
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use aaep_engine::Now;
+use tokio::sync::{Notify, Semaphore};
+
+use crate::clock;
+use crate::core::Core;
+
+/// Something to be done with the core, which then tells whoever waits for it.
+pub(crate) type Job = Box<dyn FnOnce(&mut Core) -> After + Send>;
+
+/// What is done once everything that the job recorded is durable.
+pub(crate) type After = Option<Box<dyn FnOnce() + Send>>;
+
+pub(crate) struct Inbox {
+    queue: Mutex<VecDeque<(Now, Job)>>,
+    arrived: Notify,
+    /// Bounds what comes from outside; what the hub tells itself is bounded by its connections.
+    room: Semaphore,
+}
+
+impl Inbox {
+    pub(crate) fn new(messages: usize) -> Self {
+        Self {
+            queue: Mutex::new(VecDeque::new()),
+            arrived: Notify::new(),
+            room: Semaphore::new(messages.min(Semaphore::MAX_PERMITS)),
+        }
+    }
+
+    /// Waits for room at the door; the place is free again when the permit is dropped.
+    pub(crate) async fn enter(&self) -> Option<tokio::sync::SemaphorePermit<'_>> {
+        self.room.acquire().await.ok()
+    }
+
+    fn queue(&self) -> MutexGuard<'_, VecDeque<(Now, Job)>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a job at the end. Whoever has the core looks here before and after; if nobody has it, it
+    /// has to be called.
+    pub(crate) fn push(&self, job: Job) {
+        let mut queue = self.queue();
+        queue.push_back((clock::now(), job));
+    }
+
+    /// Everything that has come, and the moment after all of it.
+    pub(crate) fn take(&self) -> (VecDeque<(Now, Job)>, Now) {
+        let mut queue = self.queue();
+        (std::mem::take(&mut *queue), clock::now())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue().is_empty()
+    }
+
+    /// Calls the core's own task.
+    pub(crate) fn call(&self) {
+        self.arrived.notify_one();
+    }
+
+    /// Waits until somebody calls.
+    pub(crate) async fn called(&self) {
+        self.arrived.notified().await;
+    }
+}

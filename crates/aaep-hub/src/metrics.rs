@@ -1,0 +1,106 @@
+//! Counters, as Prometheus reads them.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aaep_engine::Outcome;
+
+/// Something that is counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Everything that is counted. Nothing here names a person, a session or an action (S8).
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    pub(crate) sessions: Counter,
+    pub(crate) events: Counter,
+    pub(crate) requests: Counter,
+    pub(crate) replies: Counter,
+    pub(crate) delivered: Counter,
+    pub(crate) ended: Counter,
+    pub(crate) refused: Counter,
+    outcomes: [Counter; 5],
+}
+
+/// What is measured at the moment of asking.
+pub(crate) struct Gauges {
+    pub(crate) open_sessions: usize,
+    pub(crate) pending_requests: usize,
+    pub(crate) streams: usize,
+}
+
+const OUTCOMES: [Outcome; 5] = [
+    Outcome::Accepted,
+    Outcome::Rejected,
+    Outcome::TimedOut,
+    Outcome::Cancelled,
+    Outcome::Superseded,
+];
+
+impl Metrics {
+    pub(crate) fn resolved(&self, outcome: Outcome) -> &Counter {
+        &self.outcomes[outcome as usize]
+    }
+
+    /// In the text format of Prometheus.
+    pub(crate) fn to_text(&self, gauges: &Gauges) -> String {
+        let mut out = String::new();
+        let mut put = |name: &str, kind: &str, help: &str, values: &[(String, u64)]| {
+            let _ = writeln!(out, "# HELP aaep_{name} {help}\n# TYPE aaep_{name} {kind}");
+            for (labels, value) in values {
+                let _ = writeln!(out, "aaep_{name}{labels} {value}");
+            }
+        };
+        let one = |value: u64| [(String::new(), value)];
+        put("sessions_total", "counter", "Sessions that began.", &one(self.sessions.get()));
+        put("events_total", "counter", "Events that agents sent.", &one(self.events.get()));
+        put("requests_total", "counter", "Requests that were asked.", &one(self.requests.get()));
+        let outcomes = OUTCOMES.map(|outcome| {
+            (format!("{{outcome=\"{}\"}}", outcome.as_str()), self.resolved(outcome).get())
+        });
+        put("resolutions_total", "counter", "Requests by what became of them.", &outcomes);
+        put("replies_total", "counter", "Messages of subscribers.", &one(self.replies.get()));
+        put(
+            "deliveries_total",
+            "counter",
+            "Events handed to connections.",
+            &one(self.delivered.get()),
+        );
+        put(
+            "subscriptions_ended_total",
+            "counter",
+            "Subscriptions given up because they could not keep up.",
+            &one(self.ended.get()),
+        );
+        put(
+            "refused_total",
+            "counter",
+            "Requests refused before anybody looked at them.",
+            &one(self.refused.get()),
+        );
+        put("open_sessions", "gauge", "Sessions that are open.", &one(gauges.open_sessions as u64));
+        put(
+            "pending_requests",
+            "gauge",
+            "Requests that wait for an answer.",
+            &one(gauges.pending_requests as u64),
+        );
+        put(
+            "streams",
+            "gauge",
+            "Connections that hear a subscription.",
+            &one(gauges.streams as u64),
+        );
+        out
+    }
+}

@@ -1,0 +1,314 @@
+//! The API's description (OpenAPI 3.1), made from the table of paths.
+
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use crate::http::route::PATHS;
+
+/// What a path is for, what it takes, and what it answers.
+struct About {
+    summary: &'static str,
+    /// The schema of the body.
+    takes: Option<&'static str>,
+    /// Statuses and the schemas of their bodies; empty for none.
+    gives: &'static [(&'static str, &'static str, &'static str)],
+    /// Parameters of query and head.
+    with: &'static [&'static str],
+}
+
+const PROBLEMS: [(&str, &str); 9] = [
+    ("400", "The message is malformed; nothing was changed."),
+    ("401", "Send a valid token."),
+    ("403", "This principal may not do that, or the page may not."),
+    ("404", "There is no such thing of yours."),
+    ("408", "The body took too long."),
+    ("409", "The order or the lack of consent forbids it; nothing was changed."),
+    ("413", "The body is too long."),
+    ("429", "Too much at once."),
+    ("503", "It cannot be made durable now, or the hub is about to stop."),
+];
+
+fn about(method: &Method, path: &str) -> Option<About> {
+    let about = |summary, takes, gives, with| Some(About { summary, takes, gives, with });
+    match (method.as_str(), path) {
+        ("POST", "subscriptions") => about(
+            "Subscribe: what to hear, and how.",
+            Some("Message"),
+            &[
+                ("201", "Accepted; the stream is at Location.", "Message"),
+                ("422", "Rejected.", "Message"),
+            ],
+            &[],
+        ),
+        ("GET", "events") => about(
+            "Hear a subscription; without one, everything in the default terms.",
+            None,
+            &[("200", "Server-sent events.", "text/event-stream")],
+            &["subscription_id", "Last-Event-ID"],
+        ),
+        ("POST", "replies") => about(
+            "Answer, ask for more time, stop the agent, change the terms, or say goodbye.",
+            Some("Message"),
+            &[
+                ("204", "Taken; what became of it is heard on the stream.", ""),
+                ("200", "The new terms.", "Message"),
+            ],
+            &[],
+        ),
+        ("GET", "ws") => about(
+            "Both ways over a WebSocket, subprotocol aaep.v1.",
+            None,
+            &[("101", "The connection is a WebSocket now.", "")],
+            &[],
+        ),
+        ("POST", "messages") => about(
+            "For clients without a handshake: answers, and things to say to the agent.",
+            Some("Message"),
+            &[("202", "Taken.", "")],
+            &[],
+        ),
+        ("POST", "agent/sessions") => about(
+            "Begin a session.",
+            Some("NewSession"),
+            &[
+                ("201", "It began.", "Session"),
+                ("422", "The key was used with another body.", "Problem"),
+            ],
+            &["Idempotency-Key"],
+        ),
+        ("POST", "agent/sessions/{session_id}/events") => about(
+            "Emit an event: its type and its payload, without the envelope.",
+            Some("NewEvent"),
+            &[
+                ("201", "It was emitted.", "Emitted"),
+                ("422", "The key was used with another body.", "Problem"),
+            ],
+            &["Idempotency-Key"],
+        ),
+        ("POST", "agent/sessions/{session_id}/requests") => about(
+            "Ask for consent to an action, or for an answer.",
+            Some("NewRequest"),
+            &[
+                ("201", "It waits for an answer.", "Request"),
+                ("200", "The same was asked before and still waits.", "Request"),
+                ("422", "The key was used with another body.", "Problem"),
+            ],
+            &["Idempotency-Key"],
+        ),
+        ("GET", "agent/requests/{request_id}") => about(
+            "Where a request stands; waits for an outcome if asked to.",
+            None,
+            &[("200", "Where it stands.", "Request")],
+            &["wait"],
+        ),
+        ("DELETE", "agent/requests/{request_id}") => {
+            about("Withdraw a request.", None, &[("204", "It no longer waits.", "")], &[])
+        }
+        ("POST", "agent/requests/{request_id}/invoke") => about(
+            "Spend the approval, once: run the arguments that come back.",
+            Some("Invocation"),
+            &[
+                ("200", "Run this.", "Grant"),
+                ("422", "The key was used with another body.", "Problem"),
+            ],
+            &["Idempotency-Key"],
+        ),
+        ("GET", "agent/inputs") => about(
+            "What people said to this agent, and sessions that ended without it.",
+            None,
+            &[("200", "Nothing, or some.", "Inputs")],
+            &["wait"],
+        ),
+        ("GET", "/.well-known/aaep-manifest.json") => {
+            about("What this hub is.", None, &[("200", "The manifest.", "Message")], &[])
+        }
+        ("GET", "/healthz") => {
+            about("Whether it runs.", None, &[("200", "It does.", "text/plain")], &[])
+        }
+        ("GET", "/readyz") => {
+            about("Whether it takes new requests.", None, &[("200", "It does.", "text/plain")], &[])
+        }
+        ("GET", "/metrics") => {
+            about("Figures for Prometheus.", None, &[("200", "Figures.", "text/plain")], &[])
+        }
+        ("GET", "/openapi.json") => {
+            about("This description.", None, &[("200", "It.", "OpenApi")], &[])
+        }
+        ("GET", "/") => about("A page for people.", None, &[("200", "It.", "text/html")], &[]),
+        _ => None,
+    }
+}
+
+/// The whole document, for a hub with this base path.
+pub(crate) fn document(base: &str) -> Value {
+    let mut paths = Map::new();
+    for known in PATHS {
+        let Some(about) = about(&known.method, known.path) else { continue };
+        let full = if known.path.starts_with('/') {
+            known.path.to_owned()
+        } else {
+            format!("{base}/{}", known.path)
+        };
+        let operation = operation(known.path, &about);
+        let entry = paths.entry(full).or_insert_with(|| json!({}));
+        if let Value::Object(entry) = entry {
+            entry.insert(known.method.as_str().to_lowercase(), operation);
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "AAEP hub",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "Agents ask, people with assistive technology hear and answer.",
+            "license": { "name": "MIT OR Apache-2.0" },
+        },
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": { "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } }, "schemas": schemas() },
+    })
+}
+
+fn operation(path: &str, about: &About) -> Value {
+    let mut responses = Map::new();
+    for (status, text, schema) in about.gives {
+        responses.insert((*status).to_owned(), response(text, schema));
+    }
+    let open = path.starts_with('/') && path != "/metrics";
+    for (status, text) in PROBLEMS {
+        let of_body = about.takes.is_some() || !matches!(status, "400" | "408" | "413");
+        if !open && of_body && !about.gives.iter().any(|(given, ..)| *given == status) {
+            responses.insert(status.to_owned(), response(text, "Problem"));
+        }
+    }
+    let ids = ["session_id", "request_id"];
+    let ids = ids.iter().filter(|id| path.contains(&format!("{{{id}}}")));
+    let mut parameters: Vec<Value> = ids
+        .map(|id| json!({ "name": id, "in": "path", "required": true, "schema": { "type": "string" } }))
+        .collect();
+    parameters.extend(about.with.iter().map(|name| {
+        let place = if name.starts_with(|c: char| c.is_uppercase()) { "header" } else { "query" };
+        json!({ "name": name, "in": place, "schema": { "type": if *name == "wait" { "integer" } else { "string" } } })
+    }));
+    let mut operation = json!({ "summary": about.summary, "responses": responses });
+    if !parameters.is_empty() {
+        operation["parameters"] = json!(parameters);
+    }
+    if let Some(schema) = about.takes {
+        operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": reference(schema) } } });
+    }
+    if open {
+        operation["security"] = json!([]);
+    }
+    operation
+}
+
+fn reference(schema: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{schema}") })
+}
+
+fn response(text: &str, schema: &str) -> Value {
+    match schema {
+        "" => json!({ "description": text }),
+        media if media.contains('/') => {
+            json!({ "description": text, "content": { media: { "schema": { "type": "string" } } } })
+        }
+        "OpenApi" => {
+            json!({ "description": text, "content": { "application/json": { "schema": { "type": "object" } } } })
+        }
+        name => {
+            json!({ "description": text, "content": { "application/json": { "schema": reference(name) } } })
+        }
+    }
+}
+
+fn schemas() -> Value {
+    let text = || json!({ "type": "string" });
+    let statuses = [
+        "pending",
+        "accepted",
+        "rejected",
+        "timed_out",
+        "cancelled",
+        "superseded",
+        "unanswered",
+        "invoked",
+        "completed",
+        "unknown",
+    ];
+    json!({
+        "Message": {
+            "description": "A message of the protocol; `aaep schema` prints the schema of each.",
+            "type": "object",
+            "properties": { "type": text() },
+        },
+        "Problem": {
+            "type": "object",
+            "required": ["error", "rule", "section", "text"],
+            "properties": { "error": text(), "rule": text(), "section": text(), "text": text(), "request_id": text() },
+        },
+        "NewSession": {
+            "type": "object",
+            "required": ["producer", "summary_normal"],
+            "properties": {
+                "producer": { "type": "object", "required": ["agent_id"], "properties": { "agent_id": text(), "agent_name": text() } },
+                "summary_normal": text(),
+                "language": { "type": "string", "default": "en" },
+                "lease_seconds": { "type": "integer", "minimum": 15, "maximum": 86400, "default": 120 },
+            },
+            "additionalProperties": false,
+        },
+        "Session": { "type": "object", "required": ["session_id"], "properties": { "session_id": text() } },
+        "NewEvent": { "type": "object", "required": ["type"], "properties": { "type": text() } },
+        "Emitted": {
+            "type": "object",
+            "required": ["event_id", "sequence_number"],
+            "properties": { "event_id": text(), "sequence_number": { "type": "integer" } },
+        },
+        "NewRequest": {
+            "description": "With `tool` and `arguments` for a confirmation; the rest is the payload of the event.",
+            "type": "object",
+            "required": ["kind"],
+            "properties": { "kind": { "enum": ["confirmation", "clarification"] }, "tool": text(), "arguments": {} },
+        },
+        "Request": {
+            "type": "object",
+            "required": ["request_id", "event_id", "session_id", "digest", "deadline", "status"],
+            "properties": {
+                "request_id": text(), "event_id": text(), "session_id": text(), "digest": text(),
+                "deadline": { "type": "string", "format": "date-time" },
+                "status": { "enum": statuses },
+                "decided_by": text(), "response": {},
+            },
+        },
+        "Invocation": { "type": "object", "properties": { "arguments": {} }, "additionalProperties": false },
+        "Grant": {
+            "type": "object",
+            "required": ["tool_call_id", "arguments"],
+            "properties": { "tool_call_id": text(), "arguments": {} },
+        },
+        "Inputs": {
+            "type": "object",
+            "required": ["inputs"],
+            "properties": { "inputs": { "type": "array", "items": { "type": "object", "properties": { "kind": text() } } } },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_is_described_and_every_reference_leads_somewhere() {
+        for known in PATHS {
+            assert!(about(&known.method, known.path).is_some(), "{} {}", known.method, known.path);
+        }
+        let document = document("/aaep/v1");
+        let text = document.to_string();
+        for found in text.match_indices("#/components/schemas/") {
+            let name = text[found.0 + found.1.len()..].split('"').next().unwrap();
+            assert!(document["components"]["schemas"][name].is_object(), "{name}");
+        }
+    }
+}

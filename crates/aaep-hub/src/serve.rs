@@ -1,0 +1,246 @@
+//! A running hub: its doors, its core, and how it comes to a good end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use aaep_engine::{Engine, Offer, Producer, Secrets};
+use aaep_transport::server::{Limits as DoorLimits, Server};
+use tokio::sync::{Mutex, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::access::{Access, SharedAccess};
+use crate::config::Config;
+use crate::core::Core;
+use crate::guard::Guard;
+use crate::http::Doors;
+use crate::hub::{Hub, Phase, Shared};
+use crate::inbox::Inbox;
+use crate::metrics::Metrics;
+use crate::start::{self, DataDirectory, Prepared};
+use crate::{Fault, Tls, clock, manifest};
+
+/// How long requests that run have when the hub stops.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A hub that runs until it is stopped.
+pub struct Running {
+    hub: Hub,
+    addresses: Vec<SocketAddr>,
+    socket: Option<PathBuf>,
+    tls: Option<Tls>,
+    doors: JoinSet<()>,
+    core: JoinHandle<Result<(), aaep_store::Fault>>,
+    /// Held against other hubs.
+    _data: Option<DataDirectory>,
+}
+
+impl Running {
+    /// Opens every door and begins to work.
+    pub async fn start(config: Config, prepared: Prepared) -> Result<Self, Fault> {
+        let Prepared { access, tls, data, token_key, .. } = prepared;
+        let mut servers = Vec::new();
+        for address in &config.listen {
+            let server =
+                Server::bind(address).await.map_err(|error| cannot_listen(*address, &error))?;
+            servers.push(server.with_limits(door_limits(&config)));
+        }
+        let addresses =
+            servers.iter().map(Server::local_addr).collect::<io::Result<Vec<_>>>().map_err(
+                |error| Fault::System { what: format!("The address is lost: {error}.") },
+            )?;
+        let shared = Shared {
+            inbox: Inbox::new(config.limits.messages),
+            core: Mutex::new(None),
+            access: SharedAccess::new(access),
+            guard: Guard::new(&config, &addresses),
+            metrics: Metrics::default(),
+            phase: watch::Sender::new(Phase::Open),
+            config,
+        };
+        let hub = Hub(Arc::new(shared));
+        let mut core = new_core(&hub, token_key.bytes(), &addresses)?;
+        core.drain();
+        let mut doors = JoinSet::new();
+        let socket = open_socket(&hub, &mut doors)?;
+        for server in servers {
+            let server = match &tls {
+                Some(tls) => server.with_tls(tls.server_config()),
+                None => server,
+            };
+            let (doors_of, stop) = (Doors(hub.clone()), hub.clone());
+            doors.spawn(async move {
+                server.serve(doors_of, async move { stop.stopping().await }).await
+            });
+        }
+        *hub.0.core.lock().await = Some(core);
+        let core = tokio::spawn(Core::run(hub.clone()));
+        Ok(Self { hub, addresses, socket, tls, doors, core, _data: data })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The base of its API at one of these addresses.
+    pub fn url(&self, address: SocketAddr) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}{}", self.hub.config().base.as_str())
+    }
+
+    /// The Unix socket, if there is one.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
+    }
+
+    /// A handle for this process.
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// Takes over who may come in, and certificate and key, from a configuration that was read
+    /// again; whoever is no longer let in hears nothing more. The rest needs a new start. Gives
+    /// sentences for whoever runs the hub; on an error everything stays as it was.
+    pub fn reload(&self, config: &Config) -> Result<Vec<String>, Fault> {
+        // What is not taken over stays in force, and both together have to be safe.
+        let mixed = Config {
+            loopback_without_credentials: config.loopback_without_credentials,
+            development: config.development,
+            principals: config.principals.clone(),
+            ..self.hub.config().clone()
+        };
+        let warnings = start::check(&mixed)?;
+        let access = Access::new(&mixed)?;
+        if let (Some(tls), Some((certificate, key))) = (&self.tls, config.tls.files()) {
+            tls.reload(certificate, key)?;
+        }
+        self.hub.0.access.replace(access);
+        let access = self.hub.0.access.current();
+        self.hub.tell(move |core| core.recheck(&access));
+        Ok(warnings)
+    }
+
+    // enforces: I23
+    /// Stops: nothing new is taken, what runs comes to its end, what is recorded is durable.
+    pub async fn stop(mut self) -> Result<(), Fault> {
+        let _ = self.hub.call(Core::begin_to_stop).await;
+        self.hub.0.phase.send_replace(Phase::Stopping);
+        self.hub.tell(Core::end_streams);
+        while self.doors.join_next().await.is_some() {}
+        self.hub.0.phase.send_replace(Phase::Over);
+        ended((&mut self.core).await)
+    }
+
+    /// Waits until the hub ends by itself, which it does only if it cannot go on.
+    pub async fn failed(&mut self) -> Result<(), Fault> {
+        ended((&mut self.core).await)
+    }
+}
+
+fn ended(core: Result<Result<(), aaep_store::Fault>, tokio::task::JoinError>) -> Result<(), Fault> {
+    match core {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(fault)) => Err(Fault::System { what: fault.to_string() }),
+        Err(error) => Err(Fault::System { what: format!("The hub broke down: {error}.") }),
+    }
+}
+
+fn new_core(hub: &Hub, token_key: [u8; 32], addresses: &[SocketAddr]) -> Result<Core, Fault> {
+    let config = hub.config();
+    let mut seed = [0; 32];
+    crate::access::fill(&mut seed)?;
+    let secrets = || Secrets { seed, token_key };
+    let limits = config.limits.engine();
+    let now = clock::now();
+    let engine = Engine::new(secrets(), limits);
+    let producer = Producer::new(engine, secrets(), limits, offer(config, addresses), now);
+    Ok(Core::new(hub.clone(), producer, None, now))
+}
+
+fn offer(config: &Config, addresses: &[SocketAddr]) -> Offer {
+    let scheme = if config.tls.files().is_some() { "https" } else { "http" };
+    let host = match config.allowed_hosts.first() {
+        Some(host) => Some(host.to_string()),
+        None => addresses.first().map(ToString::to_string),
+    };
+    Offer {
+        producer: serde_json::json!({
+            "agent_id": config.hub.agent_id.as_str(),
+            "agent_name": config.hub.agent_name.as_str(),
+            "agent_version": env!("CARGO_PKG_VERSION"),
+        })
+        .to_string(),
+        languages: config.hub.languages.iter().filter_map(|tag| tag.parsed()).collect(),
+        manifest_uri: host.map(|host| format!("{scheme}://{host}{}", manifest::PATH)),
+        signed_manifest: None,
+    }
+}
+
+fn door_limits(config: &Config) -> DoorLimits {
+    DoorLimits {
+        connections: config.limits.connections,
+        connections_per_address: config.limits.connections_per_address,
+        header_read: Duration::from_secs(config.limits.header_seconds),
+        grace: GRACE,
+        ..DoorLimits::default()
+    }
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> Fault {
+    let remedy = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "Another program listens there, perhaps another hub: stop it, or choose another address with --listen."
+        }
+        io::ErrorKind::PermissionDenied => {
+            "Ports below 1024 are the system's: choose another address with --listen."
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "This machine has no such address: choose one of its own with --listen."
+        }
+        _ => "Choose another address with --listen.",
+    };
+    Fault::System { what: format!("Cannot listen on {address}: {error}. {remedy}") }
+}
+
+#[cfg(unix)]
+fn open_socket(hub: &Hub, doors: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fault> {
+    use crate::access::{Face, Via};
+    use aaep_transport::unix::{Listener, path_for};
+
+    let config = hub.config();
+    if !config.unix_socket.enabled {
+        return Ok(None);
+    }
+    let path =
+        config.unix_socket.path.clone().unwrap_or_else(|| path_for(config.hub.agent_id.as_str()));
+    let listener = Listener::bind(&path, crate::http::link_options(hub))
+        .map_err(|error| Fault::System { what: format!("The socket: {error}") })?;
+    let hub = hub.clone();
+    doors.spawn(async move {
+        let mut links = JoinSet::new();
+        loop {
+            let link = tokio::select! {
+                link = listener.accept() => link,
+                Some(_) = links.join_next(), if !links.is_empty() => continue,
+                () = hub.stopping() => break,
+            };
+            let Some(credentials) = link.peer().credentials() else { continue };
+            let via = Via::Socket { uid: credentials.uid };
+            let Ok(known) = hub.0.access.current().who(None, via, Face::Listener) else { continue };
+            let hub = hub.clone();
+            links.spawn(async move { crate::http::serve_link(&hub, known, link, true).await });
+        }
+        drop(listener);
+        let _ =
+            tokio::time::timeout(GRACE, async { while links.join_next().await.is_some() {} }).await;
+    });
+    Ok(Some(path))
+}
+
+#[cfg(not(unix))]
+fn open_socket(_: &Hub, _: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fault> {
+    Ok(None)
+}

@@ -1,0 +1,51 @@
+//! What is looked at before the hub opens its doors: a hub that would not be safe does not start,
+//! and says why and what to do.
+
+mod check;
+mod data;
+mod files;
+mod keys;
+
+use crate::access::Access;
+use crate::config::Config;
+use crate::{Fault, Tls};
+
+pub use check::check;
+pub use data::DataDirectory;
+pub use files::allow_connections;
+pub use keys::{TOKEN_KEY_BYTES, TokenKey};
+
+/// What a hub needs before it opens its doors.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Who may come in.
+    pub access: Access,
+    /// TLS, if it is on.
+    pub tls: Option<Tls>,
+    /// The data directory, held against other hubs while this lives; `None` if ephemeral.
+    pub data: Option<DataDirectory>,
+    /// The key from which reply tokens are made.
+    pub token_key: TokenKey,
+    /// Sentences for whoever starts the hub.
+    pub warnings: Vec<String>,
+}
+
+/// Looks at everything and opens what must be open, or says why the hub cannot start.
+pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
+    let mut warnings = check(config)?;
+    let access = Access::new(config)?;
+    let tls = match config.tls.files() {
+        Some((certificate, key)) => Some(Tls::load(certificate, key)?),
+        None => None,
+    };
+    warnings.extend(tls.as_ref().and_then(Tls::warning));
+    let data = match &config.data {
+        Some(path) if !config.ephemeral => Some(DataDirectory::open(path)?),
+        _ => None,
+    };
+    let token_key = match &data {
+        Some(data) => TokenKey::open(data)?,
+        None => TokenKey::ephemeral()?,
+    };
+    Ok(Prepared { access, tls, data, token_key, warnings })
+}

@@ -1,0 +1,187 @@
+//! TLS from PEM files, changed without a restart.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::version::{TLS12, TLS13};
+use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerConfig};
+use rustls_pki_types::pem::{self, PemObject};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+
+use crate::{Fault, files};
+
+/// The largest certificate or key file, in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The only protocol inside TLS.
+const ALPN: &[u8] = b"http/1.1";
+
+/// TLS for those who connect, with a certificate that can be changed while it runs.
+#[derive(Debug)]
+pub struct Tls {
+    current: Arc<Current>,
+    config: Arc<ServerConfig>,
+}
+
+impl Tls {
+    // enforces: W5
+    /// Reads certificate and key: TLS 1.3, or 1.2 for those who know no better.
+    pub fn load(certificate: &Path, key: &Path) -> Result<Self, Fault> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let loaded = Loaded::read(certificate, key, &provider)?;
+        let current = Arc::new(Current(ArcSwap::from_pointee(loaded)));
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&TLS13, &TLS12])
+            .map_err(|error| Fault::System { what: format!("TLS cannot be set up: {error}.") })?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(&current) as Arc<dyn ResolvesServerCert>);
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Ok(Self { current, config: Arc::new(config) })
+    }
+
+    /// Reads certificate and key again, for connections from now on. If anything is wrong with
+    /// them, the old ones stay in use.
+    pub fn reload(&self, certificate: &Path, key: &Path) -> Result<(), Fault> {
+        let loaded = Loaded::read(certificate, key, self.config.crypto_provider())?;
+        self.current.0.store(Arc::new(loaded));
+        Ok(())
+    }
+
+    /// For the accept loop; it stays the same when the certificate changes.
+    pub fn server_config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
+    }
+
+    /// What is wrong with the certificate in use, though it can be used: clients would refuse it.
+    pub fn warning(&self) -> Option<String> {
+        let loaded = self.current.0.load_full();
+        let what = loaded.out_of_date(self.config.crypto_provider())?;
+        let path = loaded.path.display();
+        Some(format!(
+            "{path}: The certificate {what}, so clients will refuse it. Replace it and send SIGHUP."
+        ))
+    }
+}
+
+/// The certificate in use.
+#[derive(Debug)]
+struct Current(ArcSwap<Loaded>);
+
+impl ResolvesServerCert for Current {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.load().certified))
+    }
+}
+
+/// A certificate with its key, and where the certificate came from.
+#[derive(Debug)]
+struct Loaded {
+    path: PathBuf,
+    certified: Arc<CertifiedKey>,
+}
+
+impl Loaded {
+    fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Self, Fault> {
+        let chain = read_chain(certificate)?;
+        let signing = provider.key_provider.load_private_key(read_key(key)?).map_err(|error| {
+            let what = format!("TLS cannot use this key: {error}.");
+            Fault::file(key, what, "Use an ECDSA, Ed25519 or RSA key in PKCS #8 form.")
+        })?;
+        let certified = CertifiedKey::new(chain, signing);
+        match certified.keys_match() {
+            Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
+            Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
+                let what =
+                    format!("It is not the key of the certificate in {}.", certificate.display());
+                let remedy = "Name a certificate and a key that were made together; the server's own certificate comes first in its file.";
+                return Err(Fault::file(key, what, remedy));
+            }
+            Err(error) => {
+                let what = format!("Its first certificate cannot be read: {error}.");
+                return Err(Fault::file(
+                    certificate,
+                    what,
+                    "Get the certificate again from whoever issued it.",
+                ));
+            }
+        }
+        Ok(Self { path: certificate.to_owned(), certified: Arc::new(certified) })
+    }
+
+    /// Whether a client's clock, if it goes like ours, is outside the certificate's time. A client's
+    /// verifier is asked, since it looks at the time before it looks at anything else.
+    fn out_of_date(&self, provider: &Arc<CryptoProvider>) -> Option<&'static str> {
+        let (own, rest) = self.certified.cert.split_first()?;
+        let mut roots = RootCertStore::empty();
+        roots.add(own.clone()).ok()?;
+        let builder =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+        let name = ServerName::try_from("localhost").ok()?;
+        let verifier = builder.build().ok()?;
+        match verifier.verify_server_cert(own, rest, &name, &[], UnixTime::now()) {
+            Err(Error::InvalidCertificate(error)) => match error {
+                CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                    Some("has expired")
+                }
+                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                    Some("is not valid yet")
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {
+    let bytes = files::read_trusted(path, MAX_BYTES)?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    let chain = chain.map_err(|error| broken(path, &error))?;
+    if chain.is_empty() {
+        return Err(Fault::file(
+            path,
+            "It holds no certificate.",
+            "Name a PEM file with a part that begins with -----BEGIN CERTIFICATE-----.",
+        ));
+    }
+    Ok(chain)
+}
+
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, Fault> {
+    let bytes = files::read_private(path, MAX_BYTES)?;
+    PrivateKeyDer::from_pem_slice(&bytes).map_err(|error| match error {
+        pem::Error::NoItemsFound if is_encrypted(&bytes) => Fault::file(
+            path,
+            "The key is locked with a passphrase, and the hub has nobody to ask for it.",
+            "Store the key without a passphrase, readable by the hub's user alone.",
+        ),
+        pem::Error::NoItemsFound => Fault::file(
+            path,
+            "It holds no private key.",
+            "Name a PEM file with a part that begins with -----BEGIN PRIVATE KEY-----.",
+        ),
+        error => broken(path, &error),
+    })
+}
+
+fn is_encrypted(bytes: &[u8]) -> bool {
+    let marks: [&[u8]; 2] = [b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED"];
+    marks.iter().any(|mark| bytes.windows(mark.len()).any(|part| part == *mark))
+}
+
+fn broken(path: &Path, error: &pem::Error) -> Fault {
+    // The error's own words could repeat a line of the file, which may be part of a key.
+    let what = match error {
+        pem::Error::MissingSectionEnd { .. } => "A part of it has no end.",
+        pem::Error::IllegalSectionStart { .. } => "A part of it begins wrongly.",
+        pem::Error::Base64Decode(_) => "A part of it is not base64.",
+        _ => "It is not PEM.",
+    };
+    Fault::file(path, what, "Get the file again from where it was made.")
+}

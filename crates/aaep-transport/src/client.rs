@@ -1,0 +1,110 @@
+//! The client half of HTTP: POST there, server-sent events back.
+//!
+//! Coming back after a lost connection, and when, is the subscriber's business.
+
+mod events;
+mod http;
+mod token;
+
+use std::fmt;
+use std::time::Duration;
+
+use ::http::StatusCode;
+
+use crate::TooLong;
+use crate::tls::TlsError;
+
+pub use self::http::{Answer, HttpClient};
+pub use events::EventStream;
+pub use token::Token;
+
+/// How a client connects, and how long it waits.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Shown to the server as a bearer token.
+    pub token: Option<Token>,
+    /// Certificates in PEM to trust beside those of this machine, for a hub that signed its own.
+    pub extra_roots_pem: Option<Vec<u8>>,
+    /// Whether to speak without TLS to other machines. Everybody on the way can then read along,
+    /// and answer in the user's name (W5).
+    pub plain_off_host: bool,
+    /// Until a connection is there, TLS included.
+    pub connect: Duration,
+    /// Until an answer is there in full, and until a stream begins.
+    pub answer: Duration,
+    /// How long a stream may be silent, keep-alives included, before it counts as lost (W3).
+    pub silence: Duration,
+    /// Bytes in an answer, and in one event, at most.
+    pub max_message: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            token: None,
+            extra_roots_pem: None,
+            plain_off_host: false,
+            connect: Duration::from_secs(10),
+            answer: Duration::from_secs(75), // longer than the longest wait an agent may ask for
+            silence: Duration::from_secs(45),
+            max_message: 1 << 20,
+        }
+    }
+}
+
+/// Why a request or a stream failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The address cannot be used.
+    Address(String),
+    /// The token cannot be put into a header.
+    Token,
+    /// Without TLS, and not to this machine.
+    PlainOffHost(String),
+    /// The TLS configuration cannot be used.
+    Tls(TlsError),
+    /// No connection could be made.
+    Unreachable(String),
+    /// The server answered with this status where another was needed; and what it said, in part.
+    Refused(StatusCode, String),
+    /// The answer did not come in time.
+    TooSlow,
+    /// The answer, or an event, is too long.
+    TooLong(TooLong),
+    /// The connection broke, or the server does not speak HTTP as it should.
+    Broken(String),
+}
+
+impl ClientError {
+    /// Keeps the beginning of what the server said.
+    pub(crate) fn refused(status: StatusCode, body: &[u8]) -> Self {
+        const SAID: usize = 1000;
+        let said = String::from_utf8_lossy(&body[..body.len().min(SAID)]);
+        Self::Refused(status, said.into_owned())
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(why) => write!(f, "the address cannot be used: {why}"),
+            Self::Token => write!(f, "the token holds characters that a header cannot carry"),
+            Self::PlainOffHost(host) => write!(
+                f,
+                "{host} is another machine, and the connection is not protected. Use https or wss."
+            ),
+            Self::Tls(error) => error.fmt(f),
+            Self::Unreachable(why) => write!(f, "the server cannot be reached: {why}"),
+            Self::Refused(status, said) if said.is_empty() => {
+                write!(f, "the server answered {status}")
+            }
+            Self::Refused(status, said) => write!(f, "the server answered {status}: {said}"),
+            Self::TooSlow => write!(f, "the server did not answer in time"),
+            Self::TooLong(error) => error.fmt(f),
+            Self::Broken(why) => write!(f, "the connection broke: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}

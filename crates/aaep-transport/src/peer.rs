@@ -1,0 +1,83 @@
+//! What a transport knows of who is at the other end.
+
+use std::net::SocketAddr;
+
+/// Who is at the other end of a connection, as far as the transport itself can tell. A server puts
+/// it into the extensions of every request, and a link carries it.
+///
+/// It holds no secret: what a peer shows to prove who it is (a token) stays in the request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    end: End,
+    tls: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum End {
+    Tcp(SocketAddr),
+    Unix(Credentials),
+}
+
+/// What the kernel says of the process at the other end of a Unix socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user it ran as when it connected.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// Its process id, where the system tells. For logs: it may have been given to another since.
+    pub pid: Option<i32>,
+}
+
+impl Peer {
+    /// A peer that came over TCP.
+    pub fn tcp(address: SocketAddr, tls: bool) -> Self {
+        // An IPv4 address that came through an IPv6 socket is still the same host.
+        let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+        Self { end: End::Tcp(address), tls }
+    }
+
+    /// A peer that came over a Unix socket.
+    pub fn unix(credentials: Credentials) -> Self {
+        Self { end: End::Unix(credentials), tls: false }
+    }
+
+    /// Its address, if it came over TCP.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self.end {
+            End::Tcp(address) => Some(address),
+            End::Unix(_) => None,
+        }
+    }
+
+    /// What the kernel says of it, if it came over a Unix socket.
+    pub fn credentials(&self) -> Option<Credentials> {
+        match self.end {
+            End::Tcp(_) => None,
+            End::Unix(credentials) => Some(credentials),
+        }
+    }
+
+    /// Whether TLS protects the connection.
+    pub fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// Whether it is on this machine: a Unix socket or the loopback address. That says nothing of
+    /// who it is (W5).
+    pub fn is_local(&self) -> bool {
+        self.address().is_none_or(|address| address.ip().is_loopback())
+    }
+}
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.end {
+            End::Tcp(address) => write!(f, "{address}"),
+            End::Unix(Credentials { uid, pid: Some(pid), .. }) => {
+                write!(f, "user {uid}, process {pid}")
+            }
+            End::Unix(Credentials { uid, .. }) => write!(f, "user {uid}"),
+        }
+    }
+}

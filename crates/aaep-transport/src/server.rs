@@ -1,0 +1,242 @@
+//! The server half of HTTP: accepts connections, drives HTTP/1.1 on each, and hands every request
+//! to a service with its [`Peer`] in the extensions.
+//!
+//! What is answered, and to whom, is the service's business. An axum `Router` is such a service.
+//!
+//! Memory per connection counts: a hub holds thousands of streams that are silent most of the time.
+//! That is why hyper's HTTP/1.1 is driven directly, with small buffers.
+
+mod body;
+mod guard;
+mod limits;
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tower_service::Service;
+use tracing::{debug, warn};
+
+use crate::peer::Peer;
+use crate::stream::{self, Stream};
+use crate::tls::ServerConfig;
+use guard::{Guarded, Progress, Stage, Watched};
+use limits::{Slot, Slots};
+
+pub use body::{BodyError, read_body};
+pub use limits::Limits;
+
+/// Bytes of a request's head, and of what hyper holds back of a response, at most. hyper takes no
+/// less than 8 KiB, and does begin with that.
+pub const MAX_HEAD: usize = 16 * 1024;
+
+/// The least and the longest pause after `accept` has failed, say for want of file descriptors.
+const ACCEPT_PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// What a connection beyond the limits is told, if it is plain.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 5\r\nconnection: close\r\n\r\n";
+
+/// What a body's error must be able to become.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Listens on a TCP address, plain or with TLS.
+pub struct Server {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    limits: Limits,
+}
+
+impl Server {
+    /// A plain server on this listener, with the default limits.
+    pub fn new(listener: TcpListener) -> Self {
+        Self { listener, tls: None, limits: Limits::default() }
+    }
+
+    /// A plain server on this address, with the default limits.
+    pub async fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
+        TcpListener::bind(address).await.map(Self::new)
+    }
+
+    /// The same server, behind TLS (see [`crate::tls::server`]).
+    #[must_use]
+    pub fn with_tls(mut self, config: Arc<ServerConfig>) -> Self {
+        self.tls = Some(TlsAcceptor::from(config));
+        self
+    }
+
+    /// The same server with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `stop` completes. Then nobody new is let in, idle connections end, and running
+    /// requests have the grace time of the limits; what still runs after that is dropped.
+    ///
+    /// A connection that was taken over (a WebSocket) belongs to whoever took it: it is waited for
+    /// within the grace time as well, and left alone afterwards.
+    ///
+    /// Dropping a response's body is how a service learns that its client has gone (W3, H20).
+    // enforces: W3
+    pub async fn serve<S, B>(self, service: S, stop: impl Future<Output = ()>)
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + 'static,
+        S::Future: Send,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let Self { listener, tls, limits } = self;
+        let slots = Slots::new(limits);
+        let (stopping, stopped) = watch::channel(());
+        let mut connections = JoinSet::new();
+        let mut pause = ACCEPT_PAUSE.0;
+        let mut stop = pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                () = &mut stop => break,
+                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, address)) => {
+                    pause = ACCEPT_PAUSE.0;
+                    let Some(slot) = admit(&slots, &stream, address, tls.is_some()) else {
+                        continue;
+                    };
+                    let peer = Peer::tcp(address, tls.is_some());
+                    let (tls, service, stopped) = (tls.clone(), service.clone(), stopped.clone());
+                    connections.spawn(async move {
+                        let Some(stream) = secure(stream, tls, limits.tls_handshake).await else {
+                            return;
+                        };
+                        drive(stream, &limits, slot, peer, service, stopped).await;
+                    });
+                }
+                Err(error) if is_of_one_connection(&error) => {}
+                Err(error) => {
+                    warn!(%error, "cannot accept connections; trying again");
+                    tokio::select! {
+                        () = &mut stop => break,
+                        () = sleep(pause) => pause = (pause * 2).min(ACCEPT_PAUSE.1),
+                    }
+                }
+            }
+        }
+        drop(listener);
+        let _ = stopping.send(());
+        if timeout(limits.grace, slots.all_free()).await.is_err() {
+            warn!("the grace time is over; dropping what still runs");
+        }
+        connections.shutdown().await;
+    }
+}
+
+/// A place for the connection; if there is none, it is told so and dropped.
+fn admit(slots: &Arc<Slots>, stream: &TcpStream, address: SocketAddr, tls: bool) -> Option<Slot> {
+    match slots.take(address.ip()) {
+        Ok(slot) => Some(slot),
+        Err(limit) => {
+            // Not louder: whoever floods us would flood the log as well.
+            debug!(%address, limit, "a connection was refused: the limit is reached");
+            if !tls {
+                let _ = stream.try_write(FULL);
+            }
+            None
+        }
+    }
+}
+
+/// Errors of `accept` that concern the one connection that was to be accepted.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>, wait: Duration) -> Option<Stream> {
+    if let Err(error) = stream::tune(&stream) {
+        debug!(%error, "a connection ended at once");
+        return None;
+    }
+    let Some(tls) = tls else { return Some(Box::new(stream)) };
+    match timeout(wait, tls.accept(stream)).await {
+        Ok(Ok(stream)) => Some(Box::new(stream)),
+        Ok(Err(error)) => {
+            debug!(%error, "a TLS handshake failed");
+            None
+        }
+        Err(_) => {
+            debug!("a TLS handshake took too long");
+            None
+        }
+    }
+}
+
+/// Serves one connection to its end.
+async fn drive<S, B>(
+    stream: Stream,
+    limits: &Limits,
+    slot: Slot,
+    peer: Peer,
+    service: S,
+    mut stopped: watch::Receiver<()>,
+) where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let progress = Arc::new(Progress::default());
+    let io = TokioIo::new(Guarded::new(stream, limits, Arc::clone(&progress), slot));
+    let answer = service_fn(move |mut request: Request<Incoming>| {
+        progress.enter(Stage::Busy);
+        request.extensions_mut().insert(peer.clone());
+        let (mut service, progress) = (service.clone(), Arc::clone(&progress));
+        async move {
+            poll_fn(|context| service.poll_ready(context)).await?;
+            let response = service.call(request).await?;
+            let taken_over = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+            let progress = (!taken_over).then_some(progress);
+            Ok::<_, Infallible>(response.map(|body| Watched::new(body, progress)))
+        }
+    });
+    let connection = http1::Builder::new()
+        .header_read_timeout(None) // kept by `Guarded`
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(io, answer)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        _ = stopped.changed() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        debug!(%error, "a connection ended with an error");
+    }
+}

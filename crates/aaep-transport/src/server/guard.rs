@@ -1,0 +1,254 @@
+//! A connection with its deadlines and its place.
+//!
+//! hyper has one deadline for the head of a request, and it runs while a connection waits between
+//! two requests as well. We want to be short with the one and patient with the other, and we want
+//! a client that reads nothing to end. So the deadlines are kept here, below hyper; what hyper is
+//! doing at the moment comes from the service and from the response's body ([`Stage`]).
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::task::AtomicWaker;
+use http_body::{Body, Frame, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+use super::limits::{Limits, Slot};
+use crate::stream::Stream;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Stage {
+    /// Connected; the first request has not come in full.
+    First = 0,
+    /// Between two requests.
+    Idle = 1,
+    /// A head has begun.
+    Head = 2,
+    /// A request is being answered, or the connection was taken over: others keep the time.
+    Busy = 3,
+}
+
+/// The present stage, shared by connection, service and body. Every change counts, so that a timer
+/// set for one head is not taken for that of the next.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    stamp: AtomicU64,
+    /// hyper looks ahead while it is busy, finds nothing, and does not look again when it is done.
+    /// It must, or nobody would set the timer.
+    reader: AtomicWaker,
+}
+
+impl Progress {
+    pub(crate) fn enter(&self, stage: Stage) {
+        let changes = self.stamp() / 4 + 1;
+        self.stamp.store(changes * 4 + stage as u64, Ordering::Relaxed);
+        if stage == Stage::Idle {
+            self.reader.wake();
+        }
+    }
+
+    fn stamp(&self) -> u64 {
+        self.stamp.load(Ordering::Relaxed)
+    }
+
+    fn stage(&self) -> Stage {
+        match self.stamp() % 4 {
+            0 => Stage::First,
+            1 => Stage::Idle,
+            2 => Stage::Head,
+            _ => Stage::Busy,
+        }
+    }
+}
+
+/// The connection that hyper is given.
+pub(crate) struct Guarded {
+    stream: Stream,
+    progress: Arc<Progress>,
+    header_read: Duration,
+    idle: Duration,
+    write_stall: Duration,
+    /// Set for this stamp of the progress.
+    read_timer: Option<(u64, Pin<Box<Sleep>>)>,
+    write_timer: Option<Pin<Box<Sleep>>>,
+    _slot: Slot,
+}
+
+impl Guarded {
+    pub(crate) fn new(
+        stream: Stream,
+        limits: &Limits,
+        progress: Arc<Progress>,
+        slot: Slot,
+    ) -> Self {
+        Self {
+            stream,
+            progress,
+            header_read: limits.header_read,
+            idle: limits.idle,
+            write_stall: limits.write_stall,
+            read_timer: None,
+            write_timer: None,
+            _slot: slot,
+        }
+    }
+
+    /// Nothing came. Is it time to give up?
+    fn poll_read_timer(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let wait = match self.progress.stage() {
+            Stage::Busy => {
+                self.read_timer = None;
+                self.progress.reader.register(context.waker());
+                return Poll::Pending;
+            }
+            Stage::Idle => self.idle,
+            Stage::First | Stage::Head => self.header_read,
+        };
+        let stamp = self.progress.stamp();
+        let timer = match &mut self.read_timer {
+            Some((set_for, timer)) if *set_for == stamp => timer,
+            other => &mut other.insert((stamp, Box::pin(sleep(wait)))).1,
+        };
+        ready!(timer.as_mut().poll(context));
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "no request came in time"))
+    }
+
+    /// Passes a write's result on, unless nothing has moved for too long (W3, W14).
+    // enforces: W3
+    fn watch_write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.write_timer = None;
+            return written;
+        }
+        let wait = self.write_stall;
+        let timer = self.write_timer.get_or_insert_with(|| Box::pin(sleep(wait)));
+        ready!(timer.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads nothing")))
+    }
+}
+
+impl AsyncRead for Guarded {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        match Pin::new(&mut this.stream).poll_read(context, buffer) {
+            Poll::Ready(result) => {
+                if buffer.filled().len() > before && this.progress.stage() == Stage::Idle {
+                    this.progress.enter(Stage::Head);
+                }
+                Poll::Ready(result)
+            }
+            Poll::Pending => this.poll_read_timer(context).map(Err),
+        }
+    }
+}
+
+impl AsyncWrite for Guarded {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write(context, bytes);
+        this.watch_write(context, written)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write_vectored(context, slices);
+        this.watch_write(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.stream).poll_flush(context);
+        this.watch_write(context, flushed)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let closed = Pin::new(&mut this.stream).poll_shutdown(context);
+        this.watch_write(context, closed)
+    }
+}
+
+/// A response's body that says when it is over, whichever way: when it has given its last frame
+/// (hyper looks for the next request before it drops the body), or when it is dropped.
+pub(crate) struct Watched<B> {
+    body: Pin<Box<B>>,
+    /// None once it is over, and if the connection is taken over: then nobody waits for another
+    /// request.
+    progress: Option<Arc<Progress>>,
+}
+
+impl<B: Body> Watched<B> {
+    pub(crate) fn new(body: B, progress: Option<Arc<Progress>>) -> Self {
+        let mut watched = Self { body: Box::pin(body), progress };
+        if watched.body.is_end_stream() {
+            watched.over();
+        }
+        watched
+    }
+}
+
+impl<B> Watched<B> {
+    fn over(&mut self) {
+        if let Some(progress) = self.progress.take() {
+            progress.enter(Stage::Idle);
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes>> Body for Watched<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let this = self.get_mut();
+        let frame = ready!(this.body.as_mut().poll_frame(context));
+        if frame.is_none() || this.body.is_end_stream() {
+            this.over();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<B> Drop for Watched<B> {
+    fn drop(&mut self) {
+        self.over();
+    }
+}

@@ -1,0 +1,166 @@
+//! Unix sockets (W10): each message with its length in front, and the kernel says who is there.
+//!
+//! Not on Windows. Everything else in this crate works there; a named pipe (W13) would be a
+//! transport of its own.
+//!
+//! Such a socket never leaves its machine as it is: whoever carries it elsewhere encrypts it (W16).
+
+mod place;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::net::unix::OwnedReadHalf;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
+use tracing::warn;
+
+use crate::link::{Link, Options};
+use crate::peer::{Credentials, Peer};
+
+pub use place::{PlaceError, directory, path_for};
+
+/// Connections that one listener holds, at most.
+pub const MAX_CONNECTIONS: usize = 1024;
+
+/// A pause after `accept` has failed, say for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Listens on a socket of our own; the file is removed at the end.
+pub struct Listener {
+    listener: UnixListener,
+    path: PathBuf,
+    places: Arc<Semaphore>,
+    options: Options,
+    /// Locked as long as we listen. It stays behind: who removed it could remove another's.
+    _lock: File,
+}
+
+impl Listener {
+    /// Listens at `path`, such as [`path_for`] gives. Its directory is made if it is missing, and
+    /// must be ours alone. A file left behind by a hub that ended is replaced; if another hub
+    /// listens there, that is an error.
+    // enforces: W10
+    pub fn bind(path: &Path, options: Options) -> Result<Self, PlaceError> {
+        let Some(directory) = path.parent() else {
+            return Err(PlaceError::NotOurs { path: path.into(), why: "it has no directory" });
+        };
+        place::claim_directory(directory)?;
+        let lock = place::lock(path)?;
+        remove_stale(path)?;
+        let unusable = |error| PlaceError::Unusable { path: path.into(), error };
+        let listener = UnixListener::bind(path).map_err(unusable)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(unusable)?;
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        Ok(Self { listener, path: path.into(), places, options, _lock: lock })
+    }
+
+    /// Where it listens.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next connection of our own user. Others are refused, and a failing `accept` is tried
+    /// again, so this never ends. Dropping the future loses nothing.
+    // enforces: W10
+    pub async fn accept(&self) -> Link {
+        loop {
+            let stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    warn!(%error, "cannot accept connections; trying again");
+                    sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+                warn!(max = MAX_CONNECTIONS, "a connection was refused: the limit is reached");
+                continue;
+            };
+            match own_user(&stream) {
+                Ok(peer) => return link(stream, peer, Some(place), &self.options),
+                Err(error) => warn!(%error, "a connection was refused"),
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // The lock is still held, so the file is ours. If it is gone, so much the better.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Connects to the socket at `path`, if our own user listens there.
+// enforces: W10
+pub async fn connect(path: &Path, options: Options) -> io::Result<Link> {
+    let stream = UnixStream::connect(path).await?;
+    let peer = own_user(&stream)?;
+    Ok(link(stream, peer, None, &options))
+}
+
+/// Who is at the other end, if it is our own user.
+fn own_user(stream: &UnixStream) -> io::Result<Peer> {
+    let found = stream.peer_cred()?;
+    let own = rustix::process::geteuid().as_raw();
+    if found.uid() != own {
+        let text = format!("the other end belongs to user {}, not to user {own}", found.uid());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    let (uid, gid, pid) = (found.uid(), found.gid(), found.pid());
+    Ok(Peer::unix(Credentials { uid, gid, pid }))
+}
+
+fn link(
+    stream: UnixStream,
+    peer: Peer,
+    place: Option<OwnedSemaphorePermit>,
+    options: &Options,
+) -> Link {
+    let (reader, writer) = stream.into_split();
+    Link::framed(Held { reader, _place: place }, writer, peer, options)
+}
+
+/// The reading half, with the place that the connection takes.
+struct Held {
+    reader: OwnedReadHalf,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl AsyncRead for Held {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.reader).poll_read(context, buffer)
+    }
+}
+
+/// Removes a socket on which nobody listens any more. We hold the lock, so nobody of ours does; a
+/// program that knows nothing of the lock might.
+fn remove_stale(path: &Path) -> Result<(), PlaceError> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(PlaceError::Unusable { path: path.into(), error }),
+    };
+    if !found.file_type().is_socket() {
+        return Err(PlaceError::NotOurs { path: path.into(), why: "it is not a socket" });
+    }
+    match std::os::unix::net::UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|error| PlaceError::Unusable { path: path.into(), error })
+        }
+        _ => Err(PlaceError::Taken(path.into())),
+    }
+}

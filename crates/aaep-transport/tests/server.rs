@@ -1,0 +1,325 @@
+//! The HTTP server under clients that are honest, slow, greedy or gone.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // real sockets and clocks
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aaep_transport::peer::Peer;
+use aaep_transport::server::{BodyError, Limits, Server, read_body};
+use axum::body::Body;
+use axum::extract::{Extension, Request};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Router, response::Response};
+use bytes::Bytes;
+use http_body::Frame;
+use http_body_util::StreamBody;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(800);
+
+fn limits() -> Limits {
+    Limits { header_read: LONG, idle: LONG, write_stall: LONG, grace: LONG, ..Limits::default() }
+}
+
+struct Running {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+async fn run(router: Router, limits: Limits) -> Running {
+    let server = Server::bind("127.0.0.1:0").await.unwrap().with_limits(limits);
+    let address = server.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel();
+    let server = tokio::spawn(server.serve(router, async {
+        let _ = stopped.await;
+    }));
+    Running { address, stop, server }
+}
+
+async fn connect(running: &Running) -> TcpStream {
+    TcpStream::connect(running.address).await.unwrap()
+}
+
+async fn ask(stream: &mut TcpStream, head: &str) {
+    stream.write_all(head.as_bytes()).await.unwrap();
+}
+
+/// Reads until the text has come, or the connection ended.
+async fn read_until(stream: &mut TcpStream, end: &str) -> String {
+    let mut got = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&got).into_owned();
+        if text.contains(end) {
+            return text;
+        }
+        match timeout(LONG, stream.read(&mut chunk)).await.expect("nothing came") {
+            Ok(0) | Err(_) => return text + "(closed)",
+            Ok(n) => got.extend_from_slice(&chunk[..n]),
+        }
+    }
+}
+
+async fn closed(stream: &mut TcpStream) {
+    assert!(read_until(stream, "(never)").await.ends_with("(closed)"));
+}
+
+fn hello() -> Router {
+    Router::new().route("/", get(|| async { "hello" }))
+}
+
+const HELLO: &str = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+#[tokio::test]
+async fn every_request_carries_its_peer() {
+    let show = |Extension(peer): Extension<Peer>| async move {
+        assert!(peer.is_local() && !peer.is_tls() && peer.credentials().is_none());
+        peer.to_string()
+    };
+    let running = run(Router::new().route("/", get(show)), limits()).await;
+    let mut client = connect(&running).await;
+    let own = client.local_addr().unwrap().to_string();
+    for _ in 0..2 {
+        ask(&mut client, HELLO).await;
+        read_until(&mut client, &own).await;
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_never_ends_is_cut_off_and_others_are_not() {
+    let running = run(hello(), Limits { header_read: SHORT, ..limits() }).await;
+    let mut honest = connect(&running).await;
+    ask(&mut honest, HELLO).await;
+    read_until(&mut honest, "hello").await;
+    let mut slow = connect(&running).await;
+    let dripping = async {
+        loop {
+            if slow.write_all(b"G").await.is_err() {
+                return;
+            }
+            tokio::time::sleep(SHORT / 10).await;
+        }
+    };
+    timeout(LONG, dripping).await.expect("one byte now and then keeps a head open");
+    let mut silent = connect(&running).await;
+    closed(&mut silent).await;
+    ask(&mut honest, HELLO).await;
+    assert!(!read_until(&mut honest, "hello").await.ends_with("(closed)"));
+    ask(&mut honest, "GET / HT").await;
+    closed(&mut honest).await;
+}
+
+#[tokio::test]
+async fn a_connection_between_two_requests_has_its_own_deadline() {
+    let running = run(hello(), Limits { idle: SHORT, ..limits() }).await;
+    let mut client = connect(&running).await;
+    ask(&mut client, HELLO).await;
+    read_until(&mut client, "hello").await;
+    closed(&mut client).await;
+}
+
+#[tokio::test]
+async fn a_running_response_is_not_idle() {
+    let wait = Arc::new(Notify::new());
+    let waiting = Arc::clone(&wait);
+    let slow = move || {
+        let waiting = Arc::clone(&waiting);
+        async move {
+            waiting.notified().await;
+            "done"
+        }
+    };
+    let limits = Limits { idle: SHORT, header_read: SHORT, ..limits() };
+    let running = run(Router::new().route("/", get(slow)), limits).await;
+    let mut client = connect(&running).await;
+    ask(&mut client, HELLO).await;
+    tokio::time::sleep(SHORT * 4).await; // longer than both deadlines, which must not apply
+    wait.notify_one();
+    read_until(&mut client, "done").await;
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_are_told_so_and_places_come_back() {
+    let running = run(hello(), Limits { connections: 2, ..limits() }).await;
+    let mut first = connect(&running).await;
+    let mut second = connect(&running).await;
+    for client in [&mut first, &mut second] {
+        ask(client, HELLO).await;
+        read_until(client, "hello").await;
+    }
+    let mut third = connect(&running).await;
+    assert!(read_until(&mut third, "\r\n\r\n").await.starts_with("HTTP/1.1 503"));
+    drop(first);
+    loop {
+        let mut fourth = connect(&running).await;
+        let _ = fourth.write_all(HELLO.as_bytes()).await;
+        if read_until(&mut fourth, "hello").await.contains("hello") {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_limit_per_address_holds_for_loopback_when_asked() {
+    let limits = Limits { connections_per_address: 1, limit_loopback: true, ..limits() };
+    let running = run(hello(), limits).await;
+    let mut first = connect(&running).await;
+    ask(&mut first, HELLO).await;
+    read_until(&mut first, "hello").await;
+    let mut second = connect(&running).await;
+    assert!(read_until(&mut second, "\r\n\r\n").await.starts_with("HTTP/1.1 503"));
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused() {
+    let running = run(hello(), limits()).await;
+    let mut client = connect(&running).await;
+    let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "y".repeat(100_000));
+    let _ = client.write_all(head.as_bytes()).await;
+    let answer = read_until(&mut client, "\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 431") || answer.ends_with("(closed)"), "{answer}");
+}
+
+fn upload(deadline: Duration) -> Router {
+    let take = move |request: Request| async move {
+        let status = match read_body(request.into_body(), 1000, deadline).await {
+            Ok(body) => return (StatusCode::OK, body.len().to_string()),
+            Err(BodyError::TooLong(1000)) => StatusCode::PAYLOAD_TOO_LARGE,
+            Err(BodyError::TooSlow(_)) => StatusCode::REQUEST_TIMEOUT,
+            Err(_) => StatusCode::BAD_REQUEST,
+        };
+        (status, String::new())
+    };
+    Router::new().route("/", post(take))
+}
+
+async fn answer_to(deadline: Duration, request: &str) -> String {
+    let running = run(upload(deadline), limits()).await;
+    let mut client = connect(&running).await;
+    ask(&mut client, request).await;
+    read_until(&mut client, "\r\n\r\n").await
+}
+
+// covers: W1
+#[tokio::test]
+async fn a_body_is_read_whole_in_whatever_pieces_it_comes() {
+    let running = run(upload(LONG), limits()).await;
+    let mut client = connect(&running).await;
+    ask(&mut client, "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").await;
+    for _ in 0..10 {
+        ask(&mut client, "64\r\n").await;
+        ask(&mut client, &format!("{}\r\n", "a".repeat(100))).await;
+    }
+    ask(&mut client, "0\r\n\r\n").await;
+    read_until(&mut client, "1000").await;
+}
+
+#[tokio::test]
+async fn a_body_too_long_too_slow_or_broken_is_told_apart() {
+    let announced = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1001\r\n\r\n";
+    assert!(answer_to(LONG, announced).await.starts_with("HTTP/1.1 413"));
+    let chunk = format!("3e9\r\n{}\r\n", "a".repeat(1001));
+    let endless =
+        format!("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n{chunk}");
+    assert!(answer_to(LONG, &endless).await.starts_with("HTTP/1.1 413"));
+    let slow = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nabc";
+    assert!(answer_to(SHORT, slow).await.starts_with("HTTP/1.1 408"));
+    let broken = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n";
+    assert!(answer_to(LONG, broken).await.starts_with("HTTP/1.1 400"));
+}
+
+/// A body that says when it is dropped; it gives chunks of 64 KiB if `endless`, otherwise one.
+fn watched_body(endless: bool, dropped: Arc<Notify>) -> Body {
+    struct OnDrop(Arc<Notify>);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+    let guard = OnDrop(dropped);
+    let mut given = false;
+    let stream = futures_util::stream::poll_fn(move |_| {
+        let _held = &guard;
+        if given && !endless {
+            return std::task::Poll::Pending;
+        }
+        given = true;
+        let chunk = Bytes::from_static(&[b'x'; 64 * 1024]);
+        std::task::Poll::Ready(Some(Ok::<_, std::convert::Infallible>(Frame::data(chunk))))
+    });
+    Body::new(StreamBody::new(stream))
+}
+
+fn streaming(endless: bool) -> (Router, Arc<Notify>) {
+    let dropped = Arc::new(Notify::new());
+    let signal = Arc::clone(&dropped);
+    let route = get(move || async move { Response::new(watched_body(endless, signal)) });
+    (Router::new().route("/", route), dropped)
+}
+
+// covers: W3
+#[tokio::test]
+async fn a_stream_ends_when_its_client_goes() {
+    let (router, dropped) = streaming(false);
+    let running = run(router, limits()).await;
+    let mut client = connect(&running).await;
+    ask(&mut client, HELLO).await;
+    read_until(&mut client, "xxx").await;
+    drop(client);
+    timeout(LONG, dropped.notified()).await.expect("the body was kept");
+}
+
+// covers: W3
+#[tokio::test]
+async fn a_client_that_reads_nothing_is_dropped() {
+    let (router, dropped) = streaming(true);
+    let running = run(router, Limits { write_stall: SHORT, ..limits() }).await;
+    let mut client = connect(&running).await;
+    ask(&mut client, HELLO).await;
+    timeout(LONG, dropped.notified()).await.expect("the body was kept");
+}
+
+#[tokio::test]
+async fn stopping_lets_running_requests_end_and_nobody_in() {
+    let wait = Arc::new(Notify::new());
+    let (waiting, begun) = (Arc::clone(&wait), Arc::new(Notify::new()));
+    let inside = Arc::clone(&begun);
+    let slow = move || async move {
+        inside.notify_one();
+        waiting.notified().await;
+        "done"
+    };
+    let running = run(Router::new().route("/", get(slow)), limits()).await;
+    let mut idle = connect(&running).await;
+    let mut client = connect(&running).await;
+    ask(&mut client, HELLO).await;
+    begun.notified().await;
+    running.stop.send(()).unwrap();
+    closed(&mut idle).await;
+    assert!(TcpStream::connect(running.address).await.is_err());
+    wait.notify_one();
+    assert!(read_until(&mut client, "done").await.contains("connection: close"));
+    timeout(LONG, running.server).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn after_the_grace_time_what_still_runs_is_dropped() {
+    let (router, dropped) = streaming(false);
+    let running = run(router, Limits { grace: SHORT, ..limits() }).await;
+    let mut client = connect(&running).await;
+    ask(&mut client, HELLO).await;
+    read_until(&mut client, "xxx").await;
+    running.stop.send(()).unwrap();
+    timeout(LONG, running.server).await.unwrap().unwrap();
+    timeout(LONG, dropped.notified()).await.unwrap();
+    closed(&mut client).await;
+}
