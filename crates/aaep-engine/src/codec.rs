@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record, Said};
 
 const HEAD: usize = 8;
+/// What a record usually has beside its longer texts.
+const USUAL: usize = 192;
 
 impl Record {
     /// The record as bytes, under its number.
@@ -70,7 +72,7 @@ impl Record {
         out.seal()
     }
 
-    /// About how long it is: its texts, and something for the rest.
+    /// About how long it will be, so that it is written in one piece.
     fn room(&self) -> usize {
         let (said, texts) = match self {
             Record::Opened(opened) => (None, opened.producer.len() + opened.event.len()),
@@ -84,7 +86,7 @@ impl Record {
             Record::Restarted { .. } | Record::Ignored { .. } => (None, 0),
         };
         let events = said.iter().flat_map(|said| &said.events).map(|event| event.len() + 4);
-        192 + texts + events.sum::<usize>()
+        USUAL + texts + events.sum::<usize>()
     }
 
     /// Reads one record from the start of `bytes`: its number, itself, and how long it is.

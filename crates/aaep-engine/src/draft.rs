@@ -2,6 +2,7 @@
 
 use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{EventId, EventKind, Timestamp, Urgency, rule};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::record::Outcome;
@@ -36,8 +37,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) payload: String,
     /// What one of our extensions adds.
     pub(crate) extension: Option<Extension>,
-    /// The state that it enters, if it is a state change of ours.
-    pub(crate) enters: Option<&'static str>,
+    /// The states that it leaves and enters, if it is a state change of ours.
+    pub(crate) moves: Option<(Cow<'static, str>, &'static str)>,
 }
 
 /// An event that only has to be let go.
@@ -50,7 +51,7 @@ pub(crate) struct Ready {
     /// The event that asked.
     pub(crate) resolves_event: Option<u128>,
     /// The state that it leaves, if it is a state change of ours.
-    pub(crate) leaves: Option<Arc<str>>,
+    pub(crate) leaves: Option<Cow<'static, str>>,
     pub(crate) json: Arc<str>,
 }
 
@@ -110,18 +111,22 @@ impl<'a> Draft<'a> {
             urgency: kind.usual_urgency(),
             payload,
             extension: None,
-            enters: None,
+            moves: None,
         }
     }
 
     /// A state change with a sentence that can be announced.
-    pub(crate) fn state(from: &str, to: &'static str, summary: &str) -> Draft<'static> {
+    pub(crate) fn state(
+        from: Cow<'static, str>,
+        to: &'static str,
+        summary: &str,
+    ) -> Draft<'static> {
         // enforces: T29
         let payload =
-            members(&[("from_state", from), ("to_state", to), ("summary_normal", summary)]);
+            members(&[("from_state", &from), ("to_state", to), ("summary_normal", summary)]);
         let mut draft = Draft::new(EventKind::StateChanged, payload);
         draft.urgency = Urgency::Normal;
-        draft.enters = Some(to);
+        draft.moves = Some((from, to));
         draft
     }
 
@@ -132,7 +137,8 @@ impl<'a> Draft<'a> {
             _ => (None, None),
         };
         let kind = EventKind::parse(self.type_name);
-        Ready { event, kind, urgency: self.urgency, about, resolves_event, leaves: None, json }
+        let leaves = self.moves.as_ref().map(|(from, _)| from.clone());
+        Ready { event, kind, urgency: self.urgency, about, resolves_event, leaves, json }
     }
 
     pub(crate) fn json(
@@ -162,11 +168,11 @@ impl<'a> Draft<'a> {
         for (before, value) in [
             (",\"event_id\":\"", EventId::from_bits(event).as_str()),
             ("\",\"session_id\":\"", session.id().as_str()),
-            ("\",\"sequence_number\":", ""),
         ] {
             out.json(before);
             out.json(value);
         }
+        out.json("\",\"sequence_number\":");
         out.display(number);
         out.json(",\"timestamp\":\"");
         out.display(stamp);

@@ -77,6 +77,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) return_until: Boot,
     /// Replies of each principal within the current second (decision D5).
     pub(crate) replies: BTreeMap<Arc<str>, (u64, u32)>,
+    /// Requests of each agent within the current window, over all its sessions.
+    pub(crate) prompts: BTreeMap<Arc<str>, (u64, u32)>,
     rules: PhantomData<R>,
 }
 
@@ -101,6 +103,7 @@ impl<R: Rules> Engine<R> {
             before: VecDeque::new(),
             return_until: Boot(0),
             replies: BTreeMap::new(),
+            prompts: BTreeMap::new(),
             rules: PhantomData,
         }
     }

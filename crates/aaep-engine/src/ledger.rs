@@ -18,6 +18,9 @@ use crate::request::{Request, Status};
 use crate::rules::Rules;
 use crate::session::state;
 
+/// How many sessions' worth of prompts one agent may make within the window, over all its sessions.
+const AGENT_BUDGET: u32 = 10;
+
 impl<R: Rules> Engine<R> {
     /// Asks, or returns the request that asks the same already.
     pub(crate) fn ask(&mut self, key: Key, ask: Ask<'_>, now: Now) -> Result<Answer, Refusal> {
@@ -60,7 +63,8 @@ impl<R: Rules> Engine<R> {
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
-        let user = session.agent.user.clone();
+        let (agent, user) = (session.agent.name.clone(), session.agent.user.clone());
+        self.admits_prompt_of(&agent, now)?;
         let event = self.ids.event();
         let token = self.ids.token_bits(if R::TOKENS_ARE_FRESH { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
@@ -72,21 +76,45 @@ impl<R: Rules> Engine<R> {
         let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
         // enforces: C5, C15, D7, D10, D17, D18
-        let object = ["{", &draft.payload, "}"].concat();
-        let short = json.len() <= aaep_types::Limits::default().max_bytes;
-        let numbers = (event, token, stamp);
         let home = self.sessions.place(key).unwrap_or_default();
-        let request = match Payload::read_ours(ask.kind, &object).filter(|_| short) {
-            Some(payload) => request_of(&payload, (key, home), &ask, digest, numbers, now)?,
-            // Something is wrong. Reading all of it says what.
-            None => {
-                let event = Event::parse_ours(json.as_bytes())?;
-                request_of(event.payload(), (key, home), &ask, digest, numbers, now)?
-            }
-        };
+        let request = read_asked(ask.kind, &draft.payload, &json, |payload| {
+            request_of(payload, (key, home), &ask, digest, (event, token, stamp), now)
+        })?;
         let without_token = with_token(&head, "").into();
         self.begin_waiting(request, without_token, &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
+    }
+
+    /// A new session is no new budget: the user is the same.
+    fn admits_prompt_of(&mut self, agent: &Arc<str>, now: Now) -> Result<(), Refusal> {
+        // enforces: C4
+        let most = self.limits.prompts_per_window.saturating_mul(AGENT_BUDGET);
+        let window = self.prompt_window(now);
+        let asked = self.prompts.get(agent).filter(|(at, _)| *at == window);
+        if asked.is_some_and(|(_, count)| *count >= most) {
+            let text = format!(
+                "At most {most} requests may be made in {} seconds by one agent, over all its sessions; a user who is asked too often answers on trust.",
+                self.limits.prompt_window_seconds
+            );
+            return Err(Refusal::new(Blame::Limit, rule::C4, text));
+        }
+        Ok(())
+    }
+
+    fn note_prompt_of(&mut self, agent: Arc<str>, now: Now) {
+        let window = self.prompt_window(now);
+        if self.prompts.len() >= self.limits.counted_principals {
+            self.prompts.retain(|_, (at, _)| *at == window);
+        }
+        let (at, count) = self.prompts.entry(agent).or_default();
+        if *at != window {
+            (*at, *count) = (window, 0);
+        }
+        *count = count.saturating_add(1);
+    }
+
+    fn prompt_window(&self, now: Now) -> u64 {
+        now.boot.0 / self.limits.prompt_window_seconds.saturating_mul(1_000_000).max(1)
     }
 
     /// The request exists from here on; nothing can fail any more.
@@ -131,6 +159,8 @@ impl<R: Rules> Engine<R> {
         if let Some(session) = self.sessions.get_mut(&key) {
             session.note_asked(event, &digest);
             session.note_prompt(now);
+            let agent = session.agent.name.clone();
+            self.note_prompt_of(agent, now);
         }
         self.waiting += 1;
         self.requests.insert(request);
@@ -206,11 +236,12 @@ impl<R: Rules> Engine<R> {
         };
         let mut summary = [what, ": ", action].concat();
         summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
-        let mut draft = Draft::state(state::AWAITING_INPUT, next, &summary);
+        let mut draft = Draft::state(state::AWAITING_INPUT.into(), next, &summary);
         draft.extension = Some(Extension::Outcome { request: number, event, outcome });
         self.send_ours(id, draft, needs, now);
         if more {
-            let back = Draft::state(next, state::AWAITING_INPUT, "The agent still waits for you.");
+            let back =
+                Draft::state(next.into(), state::AWAITING_INPUT, "The agent still waits for you.");
             self.send_ours(id, back, needs, now);
         }
     }
@@ -358,6 +389,22 @@ impl<R: Rules> Engine<R> {
             members(&[("summary_normal", &summary)])
         );
         self.send_ours(id, Draft::new(EventKind::ProgressUpdated, payload), 0, now);
+    }
+}
+
+/// Reads what an event of ours that asks says. Its envelope is ours as well and needs no reading,
+/// unless something is wrong: then the whole event is read, which says what.
+fn read_asked<T>(
+    kind: EventKind,
+    payload: &str,
+    json: &str,
+    take: impl FnOnce(&Payload<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let object = ["{", payload, "}"].concat();
+    let short = json.len() <= aaep_types::Limits::default().max_bytes;
+    match Payload::read_ours(kind, &object).filter(|_| short) {
+        Some(payload) => take(&payload),
+        None => take(Event::parse_ours(json.as_bytes())?.payload()),
     }
 }
 

@@ -269,7 +269,8 @@ impl<R: Rules> Engine<R> {
     /// D2: once nobody is there who could answer, what waits is not kept waiting for nothing. What
     /// never reached anybody who could answer waits for its full time.
     fn one_less(&mut self, gone: &Listener, back_until: Boot, now: Now) {
-        let here_until = gone.lost_at.unwrap_or(now.boot);
+        // Who lost the line before was counted then, and has heard nothing since.
+        let was_here = gone.lost_at.is_none();
         let back_until = back_until.max(self.return_until);
         let mut waiting = Vec::new();
         for session in self.sessions.iter() {
@@ -281,7 +282,7 @@ impl<R: Rules> Engine<R> {
         for (session, pending) in waiting {
             for number in pending.numbers() {
                 let Some(request) = self.requests.get_mut(&number) else { continue };
-                request.heard |= gone.supports(request.kind) && request.asked_at <= here_until;
+                request.heard |= was_here && gone.supports(request.kind);
             }
             if back_until <= now.boot {
                 self.grace_ran_out(session, now);

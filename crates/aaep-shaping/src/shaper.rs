@@ -1,5 +1,6 @@
 //! One subscription's shaper.
 
+mod again;
 mod texts;
 
 use aaep_types::{CoalesceBoundary, EventKind, Level, SessionId};
@@ -205,20 +206,6 @@ impl Shaper {
         self.terms = terms;
     }
 
-    /// Everything that was offered and is still held, but for what later events have replaced.
-    pub fn held(&self) -> impl Iterator<Item = &Arc<Prepared>> {
-        let urgent = self.urgent.iter().map(|delivery| &delivery.event);
-        urgent.chain(self.queue.events()).chain(self.texts.iter().flat_map(OpenText::parts))
-    }
-
-    /// Drops everything that is held, for somebody who will be offered it again. The rate goes on.
-    pub fn forget_held(&mut self) {
-        self.urgent.clear();
-        self.urgent_bytes = 0;
-        self.queue = Queue::default();
-        self.texts.clear();
-    }
-
     /// Bytes of everything that is held, as it was emitted.
     pub fn pending_bytes(&self) -> usize {
         let texts: usize = self.texts.iter().map(OpenText::weight).sum();
@@ -318,6 +305,7 @@ impl Shaper {
         let shape = &self.terms.shape;
         let (event, bytes) = match item {
             Item::Whole(event) => (Arc::clone(&event), event.bytes(shape)),
+            Item::Again(delivery) => return Some(delivery),
             Item::Progress(event) => {
                 self.shown.note(&event, self.terms.load);
                 let bytes = event.bytes(shape);

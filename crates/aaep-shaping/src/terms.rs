@@ -75,6 +75,12 @@ impl Terms {
         self.shape.0.verbosity.unwrap_or(Verbosity::Normal)
     }
 
+    /// Whether anything may be held back or merged. Otherwise what is offered goes out at once, in the
+    /// order in which it was offered.
+    pub fn holds(&self) -> bool {
+        self.rate.is_some() || self.load == Level::Low || self.cut() != CoalesceBoundary::None
+    }
+
     /// Where text is cut: the finest boundary of the set, since each of them is acceptable; under
     /// a low cognitive load the coarsest, since that makes fewer announcements (§5.3.1.10).
     /// Completion always releases the rest, so it only counts when it stands alone.

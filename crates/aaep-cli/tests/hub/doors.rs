@@ -179,6 +179,6 @@ fn loopback_can_be_made_to_demand_tokens() {
                 .to_string(),
         )
         .await;
-        assert_eq!(ear.to_end().await, Vec::<Value>::new());
+        assert_eq!(ear.until_end().await, Vec::<Value>::new());
     });
 }

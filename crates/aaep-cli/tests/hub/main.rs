@@ -6,8 +6,13 @@
 mod agents;
 mod conversations;
 mod doors;
+mod floods;
 mod flows;
+mod operations;
 mod patience;
+mod peers;
 mod replies;
 mod returning;
+mod secrets;
+mod storms;
 mod support;

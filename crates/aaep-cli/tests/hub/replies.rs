@@ -306,7 +306,7 @@ fn replies_from_loopback_without_a_token_count_only_under_the_development_option
                         .to_string(),
                 )
                 .await;
-                ear.to_end().await;
+                ear.until_end().await;
                 assert_eq!(agent.look(&request, 0).await["status"], outcome, "{way}");
                 agent.withdraw(&request).await;
             }

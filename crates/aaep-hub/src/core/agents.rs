@@ -102,7 +102,7 @@ impl Core {
         }
     }
 
-    // enforces: S4, S5
+    // enforces: S4, S5, E25
     /// A producer belongs to the agent that used it first; nobody else speaks in its name.
     fn bind_producer(&self, agent: &Principal, producer: &str) -> Result<Option<String>, Refusal> {
         let members = Members::whole(producer, 16).ok().flatten().unwrap_or_default();
@@ -138,7 +138,7 @@ impl Core {
         type_name: &str,
         payload: &str,
     ) -> Result<(u128, u64), Refusal> {
-        let ends = EventKind::parse(type_name).is_some_and(EventKind::is_terminal);
+        let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
         if ends {
             self.agents.ending.insert(session);
         }

@@ -69,6 +69,8 @@ pub(crate) struct Core {
     /// Whoever waits for the outcome of a request.
     waiting: BTreeMap<u128, Vec<(Principal, oneshot::Sender<View>)>>,
     granted: BTreeMap<u128, Grant>,
+    /// Streams have come to their end.
+    stopping: bool,
     /// Why the core cannot go on.
     broken: Option<JournalFault>,
 }
@@ -97,6 +99,7 @@ impl Core {
             agents: Agents::default(),
             waiting: BTreeMap::new(),
             granted: BTreeMap::new(),
+            stopping: false,
             broken: None,
         }
     }
@@ -241,10 +244,7 @@ impl Core {
                         self.send(subscription, place, &event, &bytes);
                     }
                     Outcomes::Deliver(Deliver::End { subscription, reason }) => {
-                        // enforces: I4
-                        info!(%subscription, reason, "a subscription was ended");
-                        self.hub.metrics().ended.add(1);
-                        self.streams.end(subscription, End::Closed);
+                        self.give_up(subscription, &reason);
                     }
                     _ => {}
                 }
@@ -258,6 +258,14 @@ impl Core {
         if self.delivered > 0 {
             self.hub.metrics().delivered.add(std::mem::take(&mut self.delivered));
         }
+    }
+
+    // enforces: I4
+    /// Ends a subscription that does not take what it is sent, and says why.
+    fn give_up(&mut self, subscription: SubscriptionId, reason: &str) {
+        info!(%subscription, reason, "a subscription was ended");
+        self.hub.metrics().ended.add(1);
+        self.streams.end(subscription, End::Closed);
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -320,8 +328,9 @@ impl Core {
         let _ = self.handle(Input::Drain);
     }
 
-    /// Every stream comes to its end.
+    /// Every stream comes to its end, and no other begins.
     pub(crate) fn end_streams(&mut self) {
+        self.stopping = true;
         self.streams.end_all(End::Stopping);
     }
 
@@ -346,6 +355,8 @@ impl Core {
         let Some(stream) = self.streams.at(place, subscription) else { return };
         let frame = self.frames.frame(stream.framing, event, bytes);
         self.delivered += 1;
+        // enforces: H21, I21
+        // A connection without room makes its own subscription wait, and no other.
         if !stream.outbox.push(frame) {
             self.producer.pause(subscription);
         }

@@ -131,6 +131,11 @@ impl Core {
         Ok(answer)
     }
 
+    /// Whether somebody who was let in before still would be.
+    pub(crate) fn still_lets_in(&self, known: &Known) -> bool {
+        self.hub.0.access.current().still_valid(known)
+    }
+
     fn is_theirs(&self, known: &Known, id: SubscriptionId) -> bool {
         let stream = self.streams.get(id);
         stream.is_some_and(|stream| stream.known.principal == known.principal)
@@ -147,6 +152,10 @@ impl Core {
         framing: Framing,
         first: Option<&str>,
     ) -> Option<Heard> {
+        // Whoever was let in a moment ago may not be any more.
+        if self.stopping || !self.still_lets_in(known) {
+            return None;
+        }
         let resumed = self.producer.attach(id, &known.principal, last_event, self.now)?;
         self.streams.serial += 1;
         let outbox = Arc::new(Outbox::new(self.hub.clone(), id, self.streams.serial));
@@ -198,10 +207,16 @@ impl Core {
         true
     }
 
+    // enforces: I22
     /// Sends an answer to the handshake on the stream of a subscription.
     pub(crate) fn answer_on(&mut self, id: SubscriptionId, answer: &str) {
-        if let Some(stream) = self.streams.get(id) {
-            stream.outbox.push(stream.framing.answer(answer));
+        let Some(stream) = self.streams.get(id) else { return };
+        if stream.outbox.is_full() {
+            let peer = stream.known.principal.clone();
+            self.producer.close(id, &peer, self.now);
+            self.give_up(id, "The subscriber asks and does not read the answers.");
+        } else if !stream.outbox.push(stream.framing.answer(answer)) {
+            self.producer.pause(id);
         }
     }
 

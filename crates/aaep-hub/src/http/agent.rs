@@ -254,6 +254,8 @@ fn raw_text(raw: Raw<'_>) -> String {
 async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> {
     let until = Instant::now() + Duration::from_secs(wait_seconds(call)?);
     loop {
+        // Looked at before the request is: what is decided before the hub stops is told.
+        let stopping = hub.is_stopping();
         let agent = call.known.principal.clone();
         let (view, decided) = hub
             .call(move |core| {
@@ -266,12 +268,12 @@ async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> 
         let view = view.ok_or_else(lost)?;
         let slice = until.min(Instant::now() + SIGN_OF_LIFE);
         let view = match decided {
-            Some(decided) if Instant::now() < until => tokio::select! {
+            Some(decided) if Instant::now() < until && !stopping => tokio::select! {
                 decided = timeout_at(slice, decided) => match decided {
                     Ok(Ok(view)) => view,
                     _ => continue,
                 },
-                () = hub.stopping() => view,
+                () = hub.stopping() => continue,
             },
             _ => view,
         };

@@ -62,6 +62,11 @@ macro_rules! core_events {
                 }
             }
 
+            /// Takes a name in any of the forms that mean the same (E4): compact, or an address.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::parse(&crate::type_name::core_name(name)?)
+            }
+
             /// The compact name, such as `aaep:agent.session.started`.
             pub fn as_str(self) -> &'static str {
                 match self { $(EventKind::$variant => concat!("aaep:", $name),)* }
