@@ -91,6 +91,11 @@ impl Outbox {
         self.state().full
     }
 
+    /// Bytes that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.state().bytes
+    }
+
     /// Nothing more comes; what is there is still sent.
     pub(crate) fn end(&self, end: End) {
         let mut state = self.state();
