@@ -93,11 +93,26 @@ impl<R: Rules> Delivery<R> {
         };
         for event in events {
             let ends = event.kind().is_some_and(EventKind::is_terminal);
-            self.give(id, &event, ends || event.is_resolution(), now);
+            match resumed {
+                Resumed::All => self.give(id, &event, ends || event.is_resolution(), now),
+                Resumed::Snapshot => self.retell(id, &event, now),
+            }
             self.let_go(id, now);
         }
         self.let_go(id, now);
         Some(resumed)
+    }
+
+    /// Tells an event of before as it was.
+    fn retell(&mut self, id: SubscriptionId, event: &Arc<Prepared>, now: Boot) {
+        let Some((_, known)) = self.subscriptions.find(id) else { return };
+        if event.is_critical() {
+            known.asked.insert(event.session_id());
+        }
+        if let Err(overflow) = known.shaper.offer_again(event, mono(now)) {
+            let ended = self.give_up(id, &overflow);
+            self.ended.push_back(ended);
+        }
     }
 
     /// Whatever may go now is ready.

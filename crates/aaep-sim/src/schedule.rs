@@ -95,7 +95,7 @@ impl<'c, R: Rules> World<'c, R> {
         if self.motley {
             // So that it makes no difference whether one of them has to be told the time.
             if self.sleeper.is_some() {
-                self.up_to_date();
+                self.tick();
             }
             self.connections_move();
             if let Some(hub) = &self.hub {
