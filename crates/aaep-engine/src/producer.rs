@@ -355,7 +355,8 @@ impl<R: Rules> Producer<R> {
 
     /// Subscriptions that nobody attached to in time are given up.
     fn expire(&mut self, now: Now) {
-        while let Some(&(_, id)) = self.expiries.first().filter(|(at, _)| *at <= now.boot) {
+        let due = |(at, _): &&(Boot, SubscriptionId)| *at <= now.boot && R::GIVES_UP;
+        while let Some(&(_, id)) = self.expiries.first().filter(due) {
             self.drop_subscription(id, now);
         }
     }
@@ -374,15 +375,25 @@ impl<R: Rules> Producer<R> {
     pub fn poll_output(&mut self, now: Now) -> Option<Outcomes> {
         // enforces: T11
         // What an event sets off comes after its deliveries: people hear of a call before it runs.
-        let Some(deliver) = self.delivery.poll_output(now.boot) else {
-            let event = match self.engine.poll_output()? {
-                Output::Event(event) => event,
-                other => return Some(Outcomes::Engine(other)),
-            };
-            // What the engine lets go has been checked; there is nothing to refuse.
-            let _ = self.delivery.offer(&event, now.boot);
-            return Some(Outcomes::Said(event));
+        if R::PEOPLE_HEAR_FIRST {
+            self.poll_delivery(now).or_else(|| self.poll_engine(now))
+        } else {
+            self.poll_engine(now).or_else(|| self.poll_delivery(now))
+        }
+    }
+
+    fn poll_engine(&mut self, now: Now) -> Option<Outcomes> {
+        let event = match self.engine.poll_output()? {
+            Output::Event(event) => event,
+            other => return Some(Outcomes::Engine(other)),
         };
+        // What the engine lets go has been checked; there is nothing to refuse.
+        let _ = self.delivery.offer(&event, now.boot);
+        Some(Outcomes::Said(event))
+    }
+
+    fn poll_delivery(&mut self, now: Now) -> Option<Outcomes> {
+        let deliver = self.delivery.poll_output(now.boot)?;
         if let Deliver::End { subscription, .. } = &deliver {
             self.drop_subscription(*subscription, now);
         }

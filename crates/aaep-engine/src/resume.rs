@@ -136,6 +136,7 @@ impl<R: Rules> Delivery<R> {
         // enforces: I19
         let (_, known) = self.subscriptions.find(id)?;
         if let Some(unheard) = known.left_off.let_go_after(last) {
+            let unheard = unheard.filter(|_| R::SENDS_AGAIN);
             let (resent, offered) =
                 (known.shaper.resend(unheard, mono(now)), known.left_off.offered);
             let missed = self.said_since(peer, offered)?;
@@ -195,6 +196,7 @@ impl<R: Rules> Delivery<R> {
             .flat_map(|live| {
                 let first = [Some(&live.started), live.state.as_ref()];
                 let open = live.open.values().map(|(_, event)| event);
+                let open = open.filter(|_| R::ASKS_WHO_COMES);
                 first.into_iter().flatten().chain(open).cloned()
             })
             .collect()
