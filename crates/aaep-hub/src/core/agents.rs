@@ -102,7 +102,7 @@ impl Core {
         }
     }
 
-    // enforces: S4, S5
+    // enforces: S4, S5, E25
     /// A producer belongs to the agent that used it first; nobody else speaks in its name.
     fn bind_producer(&self, agent: &Principal, producer: &str) -> Result<Option<String>, Refusal> {
         let members = Members::whole(producer, 16).ok().flatten().unwrap_or_default();
