@@ -400,8 +400,9 @@ impl<R: Rules> Delivery<R> {
     pub fn renegotiate(&mut self, id: SubscriptionId, mut terms: Terms, now: Boot) {
         self.settle();
         self.preparer.share(&mut terms);
+        let order = self.order;
         if let Some((place, known)) = self.subscriptions.find(id) {
-            known.left_off.renegotiate(&terms);
+            known.left_off.renegotiate(&terms, order);
             known.shaper.renegotiate(terms, mono(now));
             stir(&mut self.stirred, place, known);
         }

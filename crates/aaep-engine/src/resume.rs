@@ -24,8 +24,13 @@ pub enum Resumed {
 pub(crate) struct LeftOff {
     /// Whether anything is held or merged at all; if not, the order is the one it was said in.
     holds: bool,
-    /// What was sent last, oldest first.
+    /// What was sent last while that was so, oldest first.
     sent: VecDeque<Shaped>,
+    /// Whether that is all that was ever sent while it was so. Any other event was heard as it was
+    /// said, here or on another subscription.
+    sent_is_all: bool,
+    /// Where it was not so, since which place.
+    plain_after: u64,
     /// What it was told on coming back and may have now. It lies here and not in the shaper, where so
     /// much at once would be merged.
     pub(crate) ready: VecDeque<Shaped>,
@@ -36,13 +41,15 @@ pub(crate) struct LeftOff {
 impl LeftOff {
     pub(crate) fn new(terms: &Terms) -> Self {
         let (sent, ready) = (VecDeque::new(), VecDeque::new());
-        Self { holds: terms.holds(), sent, ready, offered: 0 }
+        let (holds, sent_is_all) = (terms.holds(), true);
+        Self { holds, sent, sent_is_all, plain_after: 0, ready, offered: 0 }
     }
 
-    pub(crate) fn renegotiate(&mut self, terms: &Terms) {
-        self.holds = terms.holds();
-        if !self.holds {
+    /// New terms, at this place; what was held goes out under the old ones.
+    pub(crate) fn renegotiate(&mut self, terms: &Terms, place: u64) {
+        if std::mem::replace(&mut self.holds, terms.holds()) && !self.holds {
             self.sent.clear();
+            (self.sent_is_all, self.plain_after) = (false, place);
         }
     }
 
@@ -52,8 +59,21 @@ impl LeftOff {
             self.sent.push_back(Shaped { event: event.clone(), bytes: bytes.clone() });
             if self.sent.len() > at_most {
                 self.sent.pop_front();
+                self.sent_is_all = false;
             }
         }
+    }
+
+    /// Whether who heard the event at this place heard what was said before it, and nothing else.
+    fn is_plain_at(&self, place: u64) -> bool {
+        self.sent_is_all || !self.holds && place > self.plain_after
+    }
+
+    /// Nothing that was sent or held until now is of use any more.
+    fn forget(&mut self) {
+        self.sent_is_all &= self.sent.is_empty();
+        self.sent.clear();
+        self.ready.clear();
     }
 
     /// What was let go after this event; `None` if it is not known any more.
@@ -148,13 +168,19 @@ impl<R: Rules> Delivery<R> {
         }
         // On another subscription, or with nothing held, the order is the one it was said in. What
         // waits for an answer is asked again in any case.
-        let recent = || self.visible(peer).flat_map(|live| &live.recent);
-        let (place, _) = recent().find(|(_, event)| event.event_id().as_str() == last)?;
+        let mut recent = self.visible(peer).flat_map(|live| &live.recent);
+        let (place, _) = recent.find(|(_, event)| event.event_id().as_str() == last)?;
+        let place = *place;
+        drop(recent);
+        let (_, known) = self.subscriptions.find(id)?;
+        if !known.left_off.is_plain_at(place) {
+            return None;
+        }
         let open = self.visible(peer).flat_map(|live| live.open.values());
-        let mut open: Vec<_> = open.filter(|(order, _)| order <= place).collect();
+        let mut open: Vec<_> = open.filter(|(order, _)| *order <= place).collect();
         open.sort_by_key(|(order, _)| *order);
         let open = open.into_iter().map(|(_, event)| event.clone());
-        let events = open.chain(self.said_since(peer, *place)?).collect();
+        let events = open.chain(self.said_since(peer, place)?).collect();
         self.begin_anew(id);
         Some(events)
     }
@@ -163,8 +189,7 @@ impl<R: Rules> Delivery<R> {
     fn begin_anew(&mut self, id: SubscriptionId) {
         if let Some((_, known)) = self.subscriptions.find(id) {
             known.shaper.forget_held();
-            known.left_off.sent.clear();
-            known.left_off.ready.clear();
+            known.left_off.forget();
         }
     }
 

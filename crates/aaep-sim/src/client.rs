@@ -104,6 +104,12 @@ impl Ear {
         self.texts.clear();
     }
 
+    /// Another subscription is another stream (I19). The id of merged text names its last whole part;
+    /// what was heard beyond that is said again there rather than lost.
+    pub(crate) fn listen_elsewhere(&mut self) {
+        self.witness = self.witness.take().map(Witness::of_another_stream);
+    }
+
     /// Numbers may be missing in sessions that began before this output.
     pub(crate) fn number_anew(&mut self, from: usize) {
         self.numbers_from = from;
