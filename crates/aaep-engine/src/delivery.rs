@@ -383,8 +383,11 @@ impl<R: Rules> Delivery<R> {
 
     /// Its connection takes nothing more for now (W14): nothing is lost, and nobody else waits.
     pub fn pause(&mut self, id: SubscriptionId) {
+        let before = self.order.saturating_sub(1);
         if let Some((_, known)) = self.subscriptions.find(id) {
             known.paused = true;
+            // What is critical goes before what waits now.
+            known.left_off.hold_after(before);
         }
     }
 

@@ -22,15 +22,14 @@ pub enum Resumed {
 /// Where a subscription left off, so that it can go on exactly there. What is held or merged goes out
 /// in another order than it was said in, so the place of one event says little about others.
 pub(crate) struct LeftOff {
-    /// Whether anything is held or merged at all; if not, the order is the one it was said in.
-    holds: bool,
-    /// What was sent last while that was so, oldest first.
+    /// After the first of these places and up to the second, everything was sent at once and in the
+    /// order in which it was said.
+    plain: (u64, u64),
+    /// What was sent last otherwise, oldest first.
     sent: VecDeque<Shaped>,
-    /// Whether that is all that was ever sent while it was so. Any other event was heard as it was
-    /// said, here or on another subscription.
+    /// Whether that is all that was ever sent otherwise. Any other event was heard as it was said, here
+    /// or on another subscription.
     sent_is_all: bool,
-    /// Where it was not so, since which place.
-    plain_after: u64,
     /// What it was told on coming back and may have now. It lies here and not in the shaper, where so
     /// much at once would be merged.
     pub(crate) ready: VecDeque<Shaped>,
@@ -41,21 +40,38 @@ pub(crate) struct LeftOff {
 impl LeftOff {
     pub(crate) fn new(terms: &Terms) -> Self {
         let (sent, ready) = (VecDeque::new(), VecDeque::new());
-        let (holds, sent_is_all) = (terms.holds(), true);
-        Self { holds, sent, sent_is_all, plain_after: 0, ready, offered: 0 }
+        let plain = (0, if terms.holds() { 0 } else { u64::MAX });
+        Self { plain, sent, sent_is_all: true, ready, offered: 0 }
     }
 
-    /// New terms, at this place; what was held goes out under the old ones.
+    /// Whether something is held or merged, so that the order is another one.
+    fn holds(&self) -> bool {
+        self.plain.1 != u64::MAX
+    }
+
+    /// New terms, after this place; what was held goes out under the old ones.
     pub(crate) fn renegotiate(&mut self, terms: &Terms, place: u64) {
-        if std::mem::replace(&mut self.holds, terms.holds()) && !self.holds {
+        if terms.holds() {
+            self.hold_after(place);
+        } else if self.holds() {
             self.sent.clear();
-            (self.sent_is_all, self.plain_after) = (false, place);
+            self.plain_only_after(place);
         }
+    }
+
+    /// From here on something may be held.
+    pub(crate) fn hold_after(&mut self, place: u64) {
+        self.plain.1 = self.plain.1.min(place);
+    }
+
+    /// What was sent up to here was sent in another order.
+    fn plain_only_after(&mut self, place: u64) {
+        (self.plain, self.sent_is_all) = ((place, u64::MAX), false);
     }
 
     /// Something was sent.
     pub(crate) fn note(&mut self, event: &Arc<Prepared>, bytes: &Arc<str>, at_most: usize) {
-        if self.holds {
+        if self.holds() {
             self.sent.push_back(Shaped { event: event.clone(), bytes: bytes.clone() });
             if self.sent.len() > at_most {
                 self.sent.pop_front();
@@ -66,7 +82,7 @@ impl LeftOff {
 
     /// Whether who heard the event at this place heard what was said before it, and nothing else.
     fn is_plain_at(&self, place: u64) -> bool {
-        self.sent_is_all || !self.holds && place > self.plain_after
+        self.sent_is_all || self.plain.0 < place && place <= self.plain.1
     }
 
     /// Nothing that was sent or held until now is of use any more.
@@ -108,7 +124,12 @@ impl<R: Rules> Delivery<R> {
             Some(missed) => (Resumed::All, missed),
             None => {
                 self.begin_anew(id);
-                (Resumed::Snapshot, self.snapshot(peer))
+                let (snapshot, order) = (self.snapshot(peer), self.order);
+                let (_, known) = self.subscriptions.find(id)?;
+                if !snapshot.is_empty() && !known.left_off.holds() {
+                    known.left_off.plain_only_after(order);
+                }
+                (Resumed::Snapshot, snapshot)
             }
         };
         for event in events {

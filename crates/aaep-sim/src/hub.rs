@@ -79,7 +79,7 @@ impl<R: Rules> World<'_, R> {
         // Told how things stand, nobody can say what was missed; and on another subscription than
         // the one it was heard on, nobody knows what was merged into the last event.
         let merged = afresh && !self.clients[client].wants.is_plain();
-        if merged {
+        if afresh {
             self.clients[client].ear.listen_elsewhere();
         }
         let anew = |resumed: Option<Resumed>| merged || resumed != Some(Resumed::All);

@@ -56,7 +56,7 @@ impl Shaper {
                 Push::Passing if only_complete && text.scalars() <= MAX_CHUNK_SCALARS / 2 => {
                     text.let_pass();
                 }
-                Push::Flush if text.is_overtaken() => {}
+                Push::Passing | Push::Flush if text.is_overtaken() => {}
                 _ => text.release_all(&mut spans),
             }
         }
