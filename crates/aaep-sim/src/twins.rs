@@ -70,18 +70,23 @@ impl<R: Rules> World<'_, R> {
     }
 }
 
-/// Plays the schedule of a seed both ways.
+/// Plays the schedule of a seed both ways, and compares.
 pub(crate) fn run<R: Rules>(cast: &Cast, random: &Random, trace: bool) -> Report {
-    let [awake, asleep] = [Reads::Briskly, Reads::Never].map(|reads| {
+    let [awake, asleep] = play_both::<R>(cast, random, trace);
+    let differ = || difference(&awake.1, &asleep.1);
+    let violation = awake.0.violation.or(asleep.0.violation).or_else(differ);
+    Report { steps: awake.0.steps, violation }
+}
+
+/// With one listener more, who takes everything or nothing: what became of it, and what others heard.
+fn play_both<R: Rules>(cast: &Cast, random: &Random, trace: bool) -> [(Report, Vec<Heard>); 2] {
+    [Reads::Briskly, Reads::Never].map(|reads| {
         let mut world = World::<R>::new(cast, random.clone(), true, trace);
         world.sleeper_comes(reads);
         play(&mut world);
         let heard = world.sleeper.map(|sleeper| sleeper.heard).unwrap_or_default();
         (Report { steps: world.steps, violation: world.oracle.violation }, heard)
-    });
-    let differ = || difference(&awake.1, &asleep.1);
-    let violation = awake.0.violation.or(asleep.0.violation).or_else(differ);
-    Report { steps: awake.0.steps, violation }
+    })
 }
 
 /// What somebody hears otherwise. Who hears the same event first does not matter.
@@ -98,4 +103,26 @@ fn difference(awake: &[Heard], asleep: &[Heard]) -> Option<Violation> {
         let text = format!("{client:?} hears {one:?}, and if another one stalls {other:?}");
         Some(Violation { invariant: "I21", text })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct HoldsUpAll;
+
+    impl Rules for HoldsUpAll {
+        const SLOW_ONES_WAIT_ALONE: bool = false;
+    }
+
+    // covers: I21
+    #[test]
+    fn comparing_shows_an_engine_that_waits_for_the_slowest() {
+        let cast = Cast::new();
+        let seen = (1..200).any(|seed| {
+            let [awake, asleep] = play_both::<HoldsUpAll>(&cast, &Random::new(seed), false);
+            awake.0.violation.is_none() && difference(&awake.1, &asleep.1).is_some()
+        });
+        assert!(seen);
+    }
 }
