@@ -184,12 +184,7 @@ fn outcome(heard: &Heard<'_>) -> Option<Outcome> {
 pub(super) fn identity(heard: &Heard<'_>) -> Digest {
     let text = |name| heard.text(name).unwrap_or_default();
     let number = heard.sequence_number().map(|number| number.to_string()).unwrap_or_default();
-    Digest::of(&[
-        heard.type_name(),
-        heard.session_id(),
-        &number,
-        &text("to_state"),
-    ])
+    Digest::of(&[heard.type_name(), heard.session_id(), &number, &text("to_state")])
 }
 
 /// Who emitted it.
