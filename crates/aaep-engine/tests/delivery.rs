@@ -243,6 +243,31 @@ fn what_was_held_is_neither_lost_nor_said_twice_when_somebody_comes_back() {
     assert_eq!(since(2, sent_before[1]), after(&first));
 }
 
+// covers: I20, W7
+#[test]
+fn what_is_sent_again_keeps_to_the_rate() {
+    let mut hall = Hall::new(Limits::default());
+    let ann = hall.world.ann.clone();
+    hall.listen(1, &ann, r#"{"max_events_per_second":1}"#);
+    let session = hall.world.open();
+    for _ in 0..3 {
+        hall.world.emit(session, ToolInvoked, r#"{"tool":"x","summary_normal":"X."}"#).unwrap();
+    }
+    for _ in 0..9 {
+        hall.drain();
+        hall.world.pass(1);
+    }
+    let (first, before) = (hall.heard[0].id.clone(), hall.heard.len());
+    hall.delivery.detach(id(1));
+    let now = hall.world.now.boot;
+    assert_eq!(hall.delivery.attach(id(1), &ann, Some(&first), now), Some(Resumed::All));
+    for sent in 1..before {
+        hall.drain();
+        assert_eq!(hall.heard.len(), before + sent);
+        hall.world.pass(1);
+    }
+}
+
 // covers: W7, I19
 #[test]
 fn what_waited_is_not_lost_though_something_urgent_went_before_it() {
