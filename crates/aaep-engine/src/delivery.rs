@@ -229,9 +229,19 @@ impl<R: Rules> Delivery<R> {
             while let Some(at) = self.subscriptions.at.get_mut(wave.next) {
                 let place = wave.next;
                 wave.next += 1;
-                let Some(known) = at.as_mut().filter(|known| known.hears(&wave.user)) else {
+                let Some(known) = at.as_mut().filter(|known| known.hears::<R>(&wave.user)) else {
                     continue;
                 };
+                if known.paused && !R::SLOW_ONES_WAIT_ALONE {
+                    wave.next = place;
+                    return None;
+                }
+                if wave.event.is_critical() && !R::CRITICAL_PASSES_FILTERS {
+                    let filter = &known.shaper.terms().filter;
+                    if !filter.admits(wave.event.type_name()) {
+                        continue;
+                    }
+                }
                 let glance =
                     if wave.left { Glance::Offer } else { known.glance(&wave.event, wave.now) };
                 match glance {
@@ -243,9 +253,14 @@ impl<R: Rules> Delivery<R> {
                         return Some(Deliver::Send { subscription, place, event, bytes });
                     }
                     Glance::Offer => {
-                        stir(&mut self.stirred, place, known);
-                        let id = known.id;
-                        if let Err(overflow) = known.take(&wave.event, wave.outcome, wave.now) {
+                        if R::CRITICAL_NEVER_WAITS || known.shaper.pending_events() == 0 {
+                            stir(&mut self.stirred, place, known);
+                        }
+                        let (id, outcome) = (known.id, wave.outcome && R::OUTCOMES_PASS_FILTERS);
+                        let taken = known.take(&wave.event, outcome, wave.now);
+                        if let Err(overflow) = taken
+                            && R::OVERFLOW_ENDS
+                        {
                             return Some(self.give_up(id, &overflow));
                         }
                     }
@@ -314,7 +329,7 @@ impl<R: Rules> Delivery<R> {
         }
         live.recent.push_back((order, prepared.clone()));
         self.recent_bytes += prepared.json().len();
-        if live.recent.len() > limit {
+        if live.recent.len() > limit && R::FORGETS {
             self.recent_bytes -= live.forget_oldest();
         }
         self.keep_recent_small();
@@ -324,6 +339,9 @@ impl<R: Rules> Delivery<R> {
     pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, mut terms: Terms, now: Boot) {
         self.settle();
         self.preparer.share(&mut terms);
+        if !R::KEEPS_TO_RATES {
+            terms.rate = None;
+        }
         let Limits { held_events: max_events, held_bytes: max_bytes, .. } = self.limits;
         let held = HeldLimits { max_events, max_bytes };
         let known = Subscription {
@@ -365,8 +383,11 @@ impl<R: Rules> Delivery<R> {
 
     /// Its connection takes nothing more for now (W14): nothing is lost, and nobody else waits.
     pub fn pause(&mut self, id: SubscriptionId) {
+        let before = self.order.saturating_sub(1);
         if let Some((_, known)) = self.subscriptions.find(id) {
             known.paused = true;
+            // What is critical goes before what waits now.
+            known.left_off.hold_after(before);
         }
     }
 
@@ -382,8 +403,9 @@ impl<R: Rules> Delivery<R> {
     pub fn renegotiate(&mut self, id: SubscriptionId, mut terms: Terms, now: Boot) {
         self.settle();
         self.preparer.share(&mut terms);
+        let order = self.order;
         if let Some((place, known)) = self.subscriptions.find(id) {
-            known.left_off.renegotiate(&terms);
+            known.left_off.renegotiate(&terms, order);
             known.shaper.renegotiate(terms, mono(now));
             stir(&mut self.stirred, place, known);
         }
@@ -473,8 +495,8 @@ impl Wave {
 }
 
 impl Subscription {
-    fn hears(&self, user: &str) -> bool {
-        self.attached && self.peer.may_hear(user)
+    fn hears<R: Rules>(&self, user: &str) -> bool {
+        self.attached && (self.peer.may_hear(user) || !R::HEARS_OWN_ONLY)
     }
 
     fn glance(&mut self, event: &Prepared, now: Boot) -> Glance {

@@ -278,7 +278,9 @@ impl<R: Rules> Engine<R> {
         let said = self.said(id);
         self.append(&Record::Extended { request: number, event, timeout_seconds: seconds, said });
         self.requests.stop_timer(number);
-        self.requests.change_token(number, token);
+        if R::OLD_TOKENS_DIE {
+            self.requests.change_token(number, token);
+        }
         if let Some(request) = self.requests.get_mut(&number) {
             request.event_number = event;
             request.event = Some(json);

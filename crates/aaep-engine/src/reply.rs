@@ -36,6 +36,7 @@ enum Ignored {
     WrongKind,
     Stamp,
     WrongAnswer,
+    TooShort,
 }
 
 /// A reply, whichever kind.
@@ -124,6 +125,7 @@ impl<R: Rules> Engine<R> {
         }
         match judge_answer(request, reply, now) {
             Err(Ignored::Stamp) if !R::CHECKS_STAMP => Ok(number),
+            Err(Ignored::TooShort) if !R::MORE_TIME_IS_MORE => Ok(number),
             judged => judged.map(|()| number),
         }
     }
@@ -372,7 +374,7 @@ fn judge_answer(request: &Request, reply: &Reply<'_>, now: Now) -> Result<(), Ig
         // More time is more: it never shortens a wait.
         Said::MoreTime { seconds } => {
             let longer = now.boot.after_seconds(*seconds) > request.deadline;
-            if longer { Ok(()) } else { Err(Ignored::WrongAnswer) }
+            if longer { Ok(()) } else { Err(Ignored::TooShort) }
         }
         Said::Decision { decision: Decision::Accept, .. } => {
             if stamp_is_plausible(request, reply.stamp) { Ok(()) } else { Err(Ignored::Stamp) }

@@ -22,10 +22,14 @@ pub enum Resumed {
 /// Where a subscription left off, so that it can go on exactly there. What is held or merged goes out
 /// in another order than it was said in, so the place of one event says little about others.
 pub(crate) struct LeftOff {
-    /// Whether anything is held or merged at all; if not, the order is the one it was said in.
-    holds: bool,
-    /// What was sent last, oldest first.
+    /// After the first of these places and up to the second, everything was sent at once and in the
+    /// order in which it was said.
+    plain: (u64, u64),
+    /// What was sent last otherwise, oldest first.
     sent: VecDeque<Shaped>,
+    /// Whether that is all that was ever sent otherwise. Any other event was heard as it was said, here
+    /// or on another subscription.
+    sent_is_all: bool,
     /// What it was told on coming back and may have now. It lies here and not in the shaper, where so
     /// much at once would be merged.
     pub(crate) ready: VecDeque<Shaped>,
@@ -36,24 +40,56 @@ pub(crate) struct LeftOff {
 impl LeftOff {
     pub(crate) fn new(terms: &Terms) -> Self {
         let (sent, ready) = (VecDeque::new(), VecDeque::new());
-        Self { holds: terms.holds(), sent, ready, offered: 0 }
+        let plain = (0, if terms.holds() { 0 } else { u64::MAX });
+        Self { plain, sent, sent_is_all: true, ready, offered: 0 }
     }
 
-    pub(crate) fn renegotiate(&mut self, terms: &Terms) {
-        self.holds = terms.holds();
-        if !self.holds {
+    /// Whether something is held or merged, so that the order is another one.
+    fn holds(&self) -> bool {
+        self.plain.1 != u64::MAX
+    }
+
+    /// New terms, after this place; what was held goes out under the old ones.
+    pub(crate) fn renegotiate(&mut self, terms: &Terms, place: u64) {
+        if terms.holds() {
+            self.hold_after(place);
+        } else if self.holds() {
             self.sent.clear();
+            self.plain_only_after(place);
         }
+    }
+
+    /// From here on something may be held.
+    pub(crate) fn hold_after(&mut self, place: u64) {
+        self.plain.1 = self.plain.1.min(place);
+    }
+
+    /// What was sent up to here was sent in another order.
+    fn plain_only_after(&mut self, place: u64) {
+        (self.plain, self.sent_is_all) = ((place, u64::MAX), false);
     }
 
     /// Something was sent.
     pub(crate) fn note(&mut self, event: &Arc<Prepared>, bytes: &Arc<str>, at_most: usize) {
-        if self.holds {
+        if self.holds() {
             self.sent.push_back(Shaped { event: event.clone(), bytes: bytes.clone() });
             if self.sent.len() > at_most {
                 self.sent.pop_front();
+                self.sent_is_all = false;
             }
         }
+    }
+
+    /// Whether who heard the event at this place heard what was said before it, and nothing else.
+    fn is_plain_at(&self, place: u64) -> bool {
+        self.sent_is_all || self.plain.0 < place && place <= self.plain.1
+    }
+
+    /// Nothing that was sent or held until now is of use any more.
+    fn forget(&mut self) {
+        self.sent_is_all &= self.sent.is_empty();
+        self.sent.clear();
+        self.ready.clear();
     }
 
     /// What was let go after this event; `None` if it is not known any more.
@@ -88,16 +124,36 @@ impl<R: Rules> Delivery<R> {
             Some(missed) => (Resumed::All, missed),
             None => {
                 self.begin_anew(id);
-                (Resumed::Snapshot, self.snapshot(peer))
+                let (snapshot, order) = (self.snapshot(peer), self.order);
+                let (_, known) = self.subscriptions.find(id)?;
+                if !snapshot.is_empty() && !known.left_off.holds() {
+                    known.left_off.plain_only_after(order);
+                }
+                (Resumed::Snapshot, snapshot)
             }
         };
         for event in events {
             let ends = event.kind().is_some_and(EventKind::is_terminal);
-            self.give(id, &event, ends || event.is_resolution(), now);
+            match resumed {
+                Resumed::All => self.give(id, &event, ends || event.is_resolution(), now),
+                Resumed::Snapshot => self.retell(id, &event, now),
+            }
             self.let_go(id, now);
         }
         self.let_go(id, now);
         Some(resumed)
+    }
+
+    /// Tells an event of before as it was.
+    fn retell(&mut self, id: SubscriptionId, event: &Arc<Prepared>, now: Boot) {
+        let Some((_, known)) = self.subscriptions.find(id) else { return };
+        if event.is_critical() {
+            known.asked.insert(event.session_id());
+        }
+        if let Err(overflow) = known.shaper.offer_again(event, mono(now)) {
+            let ended = self.give_up(id, &overflow);
+            self.ended.push_back(ended);
+        }
     }
 
     /// Whatever may go now is ready.
@@ -121,6 +177,7 @@ impl<R: Rules> Delivery<R> {
         // enforces: I19
         let (_, known) = self.subscriptions.find(id)?;
         if let Some(unheard) = known.left_off.let_go_after(last) {
+            let unheard = unheard.filter(|_| R::SENDS_AGAIN);
             let (resent, offered) =
                 (known.shaper.resend(unheard, mono(now)), known.left_off.offered);
             let missed = self.said_since(peer, offered)?;
@@ -132,13 +189,19 @@ impl<R: Rules> Delivery<R> {
         }
         // On another subscription, or with nothing held, the order is the one it was said in. What
         // waits for an answer is asked again in any case.
-        let recent = || self.visible(peer).flat_map(|live| &live.recent);
-        let (place, _) = recent().find(|(_, event)| event.event_id().as_str() == last)?;
+        let mut recent = self.visible(peer).flat_map(|live| &live.recent);
+        let (place, _) = recent.find(|(_, event)| event.event_id().as_str() == last)?;
+        let place = *place;
+        drop(recent);
+        let (_, known) = self.subscriptions.find(id)?;
+        if !known.left_off.is_plain_at(place) {
+            return None;
+        }
         let open = self.visible(peer).flat_map(|live| live.open.values());
-        let mut open: Vec<_> = open.filter(|(order, _)| order <= place).collect();
+        let mut open: Vec<_> = open.filter(|(order, _)| *order <= place).collect();
         open.sort_by_key(|(order, _)| *order);
         let open = open.into_iter().map(|(_, event)| event.clone());
-        let events = open.chain(self.said_since(peer, *place)?).collect();
+        let events = open.chain(self.said_since(peer, place)?).collect();
         self.begin_anew(id);
         Some(events)
     }
@@ -147,8 +210,7 @@ impl<R: Rules> Delivery<R> {
     fn begin_anew(&mut self, id: SubscriptionId) {
         if let Some((_, known)) = self.subscriptions.find(id) {
             known.shaper.forget_held();
-            known.left_off.sent.clear();
-            known.left_off.ready.clear();
+            known.left_off.forget();
         }
     }
 
@@ -180,6 +242,7 @@ impl<R: Rules> Delivery<R> {
             .flat_map(|live| {
                 let first = [Some(&live.started), live.state.as_ref()];
                 let open = live.open.values().map(|(_, event)| event);
+                let open = open.filter(|_| R::ASKS_WHO_COMES);
                 first.into_iter().flatten().chain(open).cloned()
             })
             .collect()

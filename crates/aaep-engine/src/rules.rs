@@ -63,6 +63,34 @@ pub trait Rules: 'static {
     const DRAINS: bool = true;
     /// I25: every request has a token of its own.
     const TOKENS_ARE_FRESH: bool = true;
+    /// I1, T11: people hear of a call before it runs.
+    const PEOPLE_HEAR_FIRST: bool = true;
+    /// I2, D32: a token that was superseded is dead.
+    const OLD_TOKENS_DIE: bool = true;
+    /// I8, D32: more time is never less.
+    const MORE_TIME_IS_MORE: bool = true;
+    /// I3, D28: whoever comes is asked what waits.
+    const ASKS_WHO_COMES: bool = true;
+    /// I4: no filter hides a critical event.
+    const CRITICAL_PASSES_FILTERS: bool = true;
+    /// I4, I22: a subscription that cannot take more is ended, not kept in the dark.
+    const OVERFLOW_ENDS: bool = true;
+    /// I18, D31: who was asked hears what became of it, whatever their filter.
+    const OUTCOMES_PASS_FILTERS: bool = true;
+    /// I19: what a broken connection swallowed is sent again.
+    const SENDS_AGAIN: bool = true;
+    /// I20: nobody is sent more than they agreed on.
+    const KEEPS_TO_RATES: bool = true;
+    /// I20: what is critical does not wait for its turn.
+    const CRITICAL_NEVER_WAITS: bool = true;
+    /// I21: who takes nothing holds up nobody else.
+    const SLOW_ONES_WAIT_ALONE: bool = true;
+    /// I22: only so much is remembered of a session.
+    const FORGETS: bool = true;
+    /// I22, H19: subscriptions that nobody comes back to are given up.
+    const GIVES_UP: bool = true;
+    /// S6: a session is heard by its user, and by those who may hear everything.
+    const HEARS_OWN_ONLY: bool = true;
     /// I27: every wait has an end.
     const WAITS_END: bool = true;
 }

@@ -243,6 +243,98 @@ fn what_was_held_is_neither_lost_nor_said_twice_when_somebody_comes_back() {
     assert_eq!(since(2, sent_before[1]), after(&first));
 }
 
+// covers: I20, W7
+#[test]
+fn what_is_sent_again_keeps_to_the_rate() {
+    let mut hall = Hall::new(Limits::default());
+    let ann = hall.world.ann.clone();
+    hall.listen(1, &ann, r#"{"max_events_per_second":1}"#);
+    let session = hall.world.open();
+    for _ in 0..3 {
+        hall.world.emit(session, ToolInvoked, r#"{"tool":"x","summary_normal":"X."}"#).unwrap();
+    }
+    for _ in 0..9 {
+        hall.drain();
+        hall.world.pass(1);
+    }
+    let (first, before) = (hall.heard[0].id.clone(), hall.heard.len());
+    hall.delivery.detach(id(1));
+    let now = hall.world.now.boot;
+    assert_eq!(hall.delivery.attach(id(1), &ann, Some(&first), now), Some(Resumed::All));
+    for sent in 1..before {
+        hall.drain();
+        assert_eq!(hall.heard.len(), before + sent);
+        hall.world.pass(1);
+    }
+}
+
+// covers: W7, I19
+#[test]
+fn what_waited_is_not_lost_though_something_urgent_went_before_it() {
+    let mut hall = Hall::new(Limits::default());
+    let (ann, now) = (hall.world.ann.clone(), hall.world.now.boot);
+    hall.listen(1, &ann, r#"{"coalesce_boundaries":["none"]}"#);
+    let (talks, asks) = (hall.world.open(), hall.world.open());
+    hall.drain();
+    hall.delivery.pause(id(1));
+    let progress = r#"{"progress":{"percent":1},"summary_normal":"On."}"#;
+    hall.world.emit(talks, ProgressUpdated, progress).unwrap();
+    hall.world.ask(asks, "{}");
+    hall.drain();
+    hall.delivery.go_on(id(1));
+    hall.drain();
+    let expected = [StateChanged, AwaitingConfirmation, ProgressUpdated];
+    assert_eq!(hall.kinds(1)[2..], expected);
+    // The line broke after the request.
+    let last = hall.heard[3].id.clone();
+    hall.delivery.detach(id(1));
+    assert_eq!(hall.delivery.attach(id(1), &ann, Some(&last), now), Some(Resumed::All));
+    hall.drain();
+    assert_eq!(hall.kinds(1)[5..], [ProgressUpdated]);
+}
+
+// covers: W7, I19, D28
+#[test]
+fn who_heard_only_a_part_of_how_things_stand_is_told_once_more() {
+    let mut hall = Hall::new(Limits::default());
+    let (ann, now) = (hall.world.ann.clone(), hall.world.now.boot);
+    hall.world.open();
+    hall.world.open();
+    hall.drain();
+    hall.listen(1, &ann, r#"{"coalesce_boundaries":["none"]}"#);
+    // Of two starts, the line broke after the first that was told, which may be the later one.
+    for told in [0, 1] {
+        let last = hall.heard[told].id.clone();
+        hall.delivery.detach(id(1));
+        assert_eq!(hall.delivery.attach(id(1), &ann, Some(&last), now), Some(Resumed::Snapshot));
+        hall.drain();
+    }
+    assert_eq!(hall.kinds(1), [SessionStarted; 6]);
+}
+
+// covers: W7, I19
+#[test]
+fn where_events_are_merged_an_id_of_long_ago_says_nothing_of_others() {
+    let mut hall = Hall::new(Limits { resent_deliveries: 2, ..Limits::default() });
+    let (ann, now) = (hall.world.ann.clone(), hall.world.now.boot);
+    hall.listen(1, &ann, "{}");
+    let session = hall.world.open();
+    for chunk in ["One. Two", ". Three"] {
+        let position = if chunk == "One. Two" { 0 } else { 8 };
+        let text = format!(r#"{{"chunk":"{chunk}","position":{position},"complete":false}}"#);
+        hall.world.emit(session, OutputStreaming, &text).unwrap();
+    }
+    hall.world.ask(session, "{}");
+    hall.drain();
+    let first = hall.heard[0].id.clone();
+    let last = hall.heard[hall.heard.len() - 2].id.clone();
+    for (last, resumed) in [(last, Resumed::All), (first, Resumed::Snapshot)] {
+        hall.delivery.detach(id(1));
+        assert_eq!(hall.delivery.attach(id(1), &ann, Some(&last), now), Some(resumed));
+        hall.drain();
+    }
+}
+
 // covers: W7
 #[test]
 fn who_was_away_for_too_long_is_told_how_things_stand() {

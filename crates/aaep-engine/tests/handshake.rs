@@ -189,6 +189,28 @@ fn a_renegotiation_changes_only_what_it_names_and_giving_up_replies_is_like_leav
     assert_eq!(room.say(unknown), None);
 }
 
+// covers: I14, I16, H18
+#[test]
+fn other_terms_while_away_do_not_end_the_time_for_coming_back() {
+    let mut room = Room::new();
+    let id = room.subscribe(REPLIES);
+    room.attach(id);
+    let request = room.ask();
+    room.producer.detach(id, room.now);
+    for answers in [false, true] {
+        let change = format!(
+            r#"{{"type":"subscription.renegotiate","subscription_id":"{id}","capabilities":{{"supports_confirmation_reply":{answers}}}}}"#
+        );
+        room.say(&change).unwrap();
+        room.pass(10);
+        assert_eq!(room.decided, [], "there are thirty seconds to come back");
+    }
+    room.attach(id);
+    room.pass(20);
+    room.reply(id, "accept");
+    assert_eq!(room.decided, [(request, Outcome::Accepted)]);
+}
+
 // covers: H11, H18
 #[test]
 fn a_renegotiation_that_cannot_be_met_ends_the_subscription() {

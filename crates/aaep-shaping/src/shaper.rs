@@ -193,9 +193,12 @@ impl Shaper {
         let mut sessions: Vec<SessionId> = texts.chain(self.queue.sessions()).collect();
         sessions.sort_unstable();
         sessions.dedup();
-        let wants_text = terms.filter.admits_kind(EventKind::OutputStreaming);
         for session in sessions {
-            self.flush(session, if wants_text { Push::Flush } else { Push::Ending }, now);
+            self.flush(session, Push::Flush, now);
+        }
+        if !terms.filter.admits_kind(EventKind::OutputStreaming) {
+            // Text that was wanted complete and let others pass: nothing that comes can name it.
+            self.texts.clear();
         }
         self.bucket = match (self.bucket, terms.rate) {
             (Some(bucket), Some(rate)) => Some(bucket.at_rate(rate, now)),

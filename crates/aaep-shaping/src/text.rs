@@ -26,8 +26,9 @@ pub(crate) struct OpenText {
     /// When the oldest part was held, and when the newest came.
     pub since: Mono,
     pub latest: Mono,
-    /// Another event of the session went ahead of it, so only a newer part can name it.
-    pub overtaken: bool,
+    /// How many of the parts other events of the session went ahead of. Their numbers would come too
+    /// late now, so only a newer part can name them.
+    overtaken: usize,
     weight: usize,
 }
 
@@ -40,7 +41,7 @@ impl OpenText {
             parts: Vec::new(),
             since: now,
             latest: now,
-            overtaken: false,
+            overtaken: 0,
             weight: 0,
         }
     }
@@ -63,7 +64,7 @@ impl OpenText {
         }
         self.parts.push(Arc::clone(event));
         self.weight += event.weight();
-        (self.latest, self.overtaken) = (now, false);
+        self.latest = now;
     }
 
     pub fn is_empty(&self) -> bool {
@@ -72,6 +73,16 @@ impl OpenText {
 
     pub fn weight(&self) -> usize {
         self.weight
+    }
+
+    /// Another event of the session goes ahead of what is held.
+    pub fn let_pass(&mut self) {
+        self.overtaken = self.parts.len();
+    }
+
+    /// Whether no part is left that could name it.
+    pub fn is_overtaken(&self) -> bool {
+        self.overtaken == self.parts.len()
     }
 
     /// How much text is held.
@@ -83,11 +94,13 @@ impl OpenText {
         self.parts.last().and_then(|event| event.part())
     }
 
-    /// The place where the text can be cut now, if it can, and whether a part ends before it.
+    /// The place where the text can be cut now, if it can, and whether a part that can name it ends
+    /// before that.
     fn cut(&self, boundary: CoalesceBoundary) -> Option<(u64, bool)> {
+        // enforces: I19
         let at = self.last()?.cuts.latest(boundary);
-        let first_end = self.parts.first()?.part()?.end;
-        (at > self.from).then_some((at, first_end <= at))
+        let named_end = self.parts.get(self.overtaken)?.part()?.end;
+        (at > self.from).then_some((at, named_end <= at))
     }
 
     /// Whether there is something to release at this boundary.
@@ -99,6 +112,7 @@ impl OpenText {
     /// not held forever just because nothing follows.
     pub fn seems_finished(&self, boundary: CoalesceBoundary) -> bool {
         boundary != CoalesceBoundary::Completion
+            && !self.is_overtaken()
             && (self.cut(boundary).is_some()
                 || self.last().is_some_and(|last| last.ends_at >= boundary))
     }
@@ -130,6 +144,7 @@ impl OpenText {
             let stop = if limit == to { to } else { last_end };
             let mut parts: SmallVec<[Arc<Prepared>; 2]> = self.parts.drain(..=count).collect();
             self.weight -= parts.iter().map(|part| part.weight()).sum::<usize>();
+            self.overtaken = self.overtaken.saturating_sub(parts.len());
             if stop > last_end {
                 parts.extend(self.parts.first().cloned());
             }

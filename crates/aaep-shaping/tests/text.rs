@@ -97,6 +97,21 @@ fn whoever_wants_only_complete_text_gets_other_events_meanwhile_and_in_order() {
     assert_eq!(listener.say(chunk(1, 4, ".", 11, true)), ["4 0:Let me look. completion"]);
 }
 
+// covers: I19, L4
+#[test]
+fn text_that_others_have_passed_waits_for_a_newer_part_under_new_terms_too() {
+    let mut listener = Listener::new(cutting_at(&[Completion]));
+    assert!(stream(&mut listener, &["All is well. "]).is_empty());
+    assert_eq!(listener.say(tool(1, 2)), ["2"]);
+    listener.shaper.renegotiate(Terms::default(), listener.now);
+    assert!(listener.heard().is_empty(), "part 1 can no longer come after 2");
+    assert_eq!(listener.shaper.next_deadline(), Option::None);
+    assert_eq!(listener.say(tool(1, 3)), ["3"]);
+    assert!(listener.say(chunk(1, 4, "And ", 13, false)).is_empty(), "nor can it name a cut");
+    let rest = listener.say(chunk(1, 5, "so on.", 17, true));
+    assert!(rest[0].starts_with("5 0:All is well. And so on."), "{rest:?}");
+}
+
 // covers: T17, L9
 #[test]
 fn text_in_another_language_is_not_joined() {

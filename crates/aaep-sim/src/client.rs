@@ -93,6 +93,8 @@ pub(crate) struct Ear {
     numbers: BTreeMap<SessionId, u64>,
     /// Where each output has to go on.
     texts: BTreeMap<(SessionId, u32), u64>,
+    /// The text that was heard, for when it comes again.
+    pieces: BTreeMap<EventId, Arc<str>>,
 }
 
 impl Ear {
@@ -102,6 +104,13 @@ impl Ear {
         self.whole.clear();
         self.numbers.clear();
         self.texts.clear();
+        self.pieces.clear();
+    }
+
+    /// Another subscription is another stream (I19). There an id stands for its place in what was said,
+    /// whatever was merged into that event where it was heard.
+    pub(crate) fn listen_elsewhere(&mut self) {
+        self.witness = self.witness.take().map(Witness::of_another_stream);
     }
 
     /// Numbers may be missing in sessions that began before this output.
@@ -131,7 +140,11 @@ impl Ear {
             *next = (*next).max(number + 1);
         }
         if self.whole.contains(&session) && event.kind() == Some(EventKind::OutputStreaming) {
-            self.hear_text(session, &parcel.bytes, oracle);
+            let before = self.pieces.insert(event.event_id(), parcel.bytes.clone());
+            // What comes again has the same id and says the same (H24).
+            if before.is_none_or(|before| before != parcel.bytes) {
+                self.hear_text(session, &parcel.bytes, oracle);
+            }
         }
         if event.kind().is_some_and(EventKind::is_terminal) && self.whole.remove(&session) {
             self.numbers.remove(&session);

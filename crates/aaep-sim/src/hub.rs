@@ -79,6 +79,9 @@ impl<R: Rules> World<'_, R> {
         // Told how things stand, nobody can say what was missed; and on another subscription than
         // the one it was heard on, nobody knows what was merged into the last event.
         let merged = afresh && !self.clients[client].wants.is_plain();
+        if afresh {
+            self.clients[client].ear.listen_elsewhere();
+        }
         let anew = |resumed: Option<Resumed>| merged || resumed != Some(Resumed::All);
         let resumed = self.call(
             Cause::Other,
@@ -193,6 +196,8 @@ impl<R: Rules> World<'_, R> {
             Some(listener) => listener.change(wants),
             None => {}
         }
+        // D2: who gets the right to answer is somebody who could.
+        self.oracle.note_repliers();
     }
 
     /// Something to send. A connection without room for it is closed, and that is recorded.

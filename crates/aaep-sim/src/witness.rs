@@ -40,6 +40,12 @@ impl Witness {
         }
     }
 
+    /// The same one, who listens to another stream from now on.
+    pub(crate) fn of_another_stream(self) -> Self {
+        let Self { lossy, clock_may_step_back, clock_was_set, .. } = self;
+        Self { clock_may_step_back, clock_was_set, ..Self::new(lossy) }
+    }
+
     pub(crate) fn hear(&mut self, event: &Emitted, random: &mut Random, oracle: &mut Oracle) {
         let copies = match random.below(16) {
             // What was lost stays lost: transports keep the order, so it cannot come later.

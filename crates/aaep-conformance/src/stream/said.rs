@@ -178,17 +178,13 @@ fn outcome(heard: &Heard<'_>) -> Option<Outcome> {
     Some(Outcome { request: Digest::of(&[&request]), fate })
 }
 
-/// What two deliveries of one event have in common (decision D28): all but its texts.
+/// What two deliveries of one event have in common: all but its texts (decision D28), and but for the
+/// state that a change leaves. One that was merged with those before it leaves the state that the
+/// first of them left (T7, §5.6.1), and may be told once more as it was said.
 pub(super) fn identity(heard: &Heard<'_>) -> Digest {
     let text = |name| heard.text(name).unwrap_or_default();
     let number = heard.sequence_number().map(|number| number.to_string()).unwrap_or_default();
-    Digest::of(&[
-        heard.type_name(),
-        heard.session_id(),
-        &number,
-        &text("from_state"),
-        &text("to_state"),
-    ])
+    Digest::of(&[heard.type_name(), heard.session_id(), &number, &text("to_state")])
 }
 
 /// Who emitted it.

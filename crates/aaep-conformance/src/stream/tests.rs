@@ -199,6 +199,18 @@ fn two_agents_in_one_session_are_warned_of_once() {
     assert_eq!(brief(&script.check(true)), [("E8", Weight::Warning)]);
 }
 
+// covers: E7, W2, D28
+#[test]
+fn a_state_change_that_was_merged_may_come_again_as_it_was_said() {
+    let mut script = Script::new("sess_a");
+    script.start().state("idle", "awaiting_input");
+    let merged = script.lines[1].clone();
+    script.lines.push(merged.replace(r#""from_state":"idle""#, r#""from_state":"thinking""#));
+    assert_eq!(brief(&script.check(false)), [("T1", Weight::Note)], "it only has no end yet");
+    script.lines.push(merged.replace("awaiting_input", "thinking"));
+    assert_eq!(brief(&script.check(false))[0], ("E7", Weight::Error));
+}
+
 // covers: E7, W2
 #[test]
 fn a_start_delivered_again_is_known_even_after_its_id_was_forgotten() {

@@ -1,9 +1,11 @@
 //! Somebody comes back: what was sent and perhaps not heard is sent again, and then it goes on.
 
 use std::mem;
+use std::sync::Arc;
 
 use super::{Delivery, Shaper};
 use crate::bounds::Overflow;
+use crate::prepared::Prepared;
 use crate::queue::{Item, Queue};
 use crate::time::Mono;
 
@@ -25,6 +27,18 @@ impl Shaper {
         self.check(self.pending_events(), self.pending_bytes())
     }
 
+    /// Offers an event that this subscription may have heard before, to tell it how things stand: it
+    /// is told as it was, so it is not merged with what came after it (D28). Otherwise it is like any
+    /// other.
+    pub fn offer_again(&mut self, event: &Arc<Prepared>, now: Mono) -> Result<(), Overflow> {
+        if event.is_critical() || !self.admits(event) {
+            return self.offer(event, now);
+        }
+        let (session, bytes) = (event.session_id(), event.bytes(&self.terms.shape));
+        self.queue.push(session, Item::Again(Delivery { event: event.clone(), bytes }), now);
+        self.relieve(session, now)
+    }
+
     fn again(&mut self, delivery: Delivery, now: Mono) {
         let session = delivery.event.session_id();
         if !delivery.event.is_critical() && !delivery.event.is_resolution() {
@@ -36,6 +50,9 @@ impl Shaper {
             if let Some(before) = self.deliver(item) {
                 self.push_urgent(before);
             }
+        }
+        if !delivery.event.is_critical() {
+            self.borrow(now);
         }
         self.push_urgent(delivery);
     }

@@ -54,9 +54,9 @@ impl Shaper {
         for text in self.texts.iter_mut().filter(|text| text.session == session) {
             match push {
                 Push::Passing if only_complete && text.scalars() <= MAX_CHUNK_SCALARS / 2 => {
-                    text.overtaken = true;
+                    text.let_pass();
                 }
-                Push::Flush if text.overtaken => {}
+                Push::Passing | Push::Flush if text.is_overtaken() => {}
                 _ => text.release_all(&mut spans),
             }
         }
