@@ -10,7 +10,7 @@ use crate::ids::{Key, event_number};
 use crate::io::{Emitted, Output};
 use crate::record::Said;
 use crate::request::Status;
-use crate::rules::Rules;
+use crate::rules::{Check, Rules};
 
 /// An event of the time before.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn say_again(&mut self) {
         let before = std::mem::take(&mut self.before);
         for (before, emitted) in before.iter().filter_map(|b| Some((b, b.emitted()?))) {
-            if R::SAYS_AGAIN && !self.is_settled(before, &emitted) {
+            if R::keeps(Check::SaysAgain) && !self.is_settled(before, &emitted) {
                 self.lanes.push(before.key, before.record, Output::Event(emitted));
             }
         }

@@ -19,7 +19,7 @@ use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::resume::LeftOff;
-use crate::rules::{Rules, Sound};
+use crate::rules::{Check, Rules, Sound};
 
 /// Something to do for a subscription.
 #[derive(Clone, Debug)]
@@ -232,11 +232,11 @@ impl<R: Rules> Delivery<R> {
                 let Some(known) = at.as_mut().filter(|known| known.hears::<R>(&wave.user)) else {
                     continue;
                 };
-                if known.paused && !R::SLOW_ONES_WAIT_ALONE {
+                if known.paused && !R::keeps(Check::SlowOnesWaitAlone) {
                     wave.next = place;
                     return None;
                 }
-                if wave.event.is_critical() && !R::CRITICAL_PASSES_FILTERS {
+                if wave.event.is_critical() && !R::keeps(Check::CriticalPassesFilters) {
                     let filter = &known.shaper.terms().filter;
                     if !filter.admits(wave.event.type_name()) {
                         continue;
@@ -253,13 +253,15 @@ impl<R: Rules> Delivery<R> {
                         return Some(Deliver::Send { subscription, place, event, bytes });
                     }
                     Glance::Offer => {
-                        if R::CRITICAL_NEVER_WAITS || known.shaper.pending_events() == 0 {
+                        if R::keeps(Check::CriticalNeverWaits) || known.shaper.pending_events() == 0
+                        {
                             stir(&mut self.stirred, place, known);
                         }
-                        let (id, outcome) = (known.id, wave.outcome && R::OUTCOMES_PASS_FILTERS);
+                        let (id, outcome) =
+                            (known.id, wave.outcome && R::keeps(Check::OutcomesPassFilters));
                         let taken = known.take(&wave.event, outcome, wave.now);
                         if let Err(overflow) = taken
-                            && R::OVERFLOW_ENDS
+                            && R::keeps(Check::OverflowEnds)
                         {
                             return Some(self.give_up(id, &overflow));
                         }
@@ -329,7 +331,7 @@ impl<R: Rules> Delivery<R> {
         }
         live.recent.push_back((order, prepared.clone()));
         self.recent_bytes += prepared.json().len();
-        if live.recent.len() > limit && R::FORGETS {
+        if live.recent.len() > limit && R::keeps(Check::Forgets) {
             self.recent_bytes -= live.forget_oldest();
         }
         self.keep_recent_small();
@@ -339,7 +341,7 @@ impl<R: Rules> Delivery<R> {
     pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, mut terms: Terms, now: Boot) {
         self.settle();
         self.preparer.share(&mut terms);
-        if !R::KEEPS_TO_RATES {
+        if !R::keeps(Check::KeepsToRates) {
             terms.rate = None;
         }
         let Limits { held_events: max_events, held_bytes: max_bytes, .. } = self.limits;
@@ -496,7 +498,7 @@ impl Wave {
 
 impl Subscription {
     fn hears<R: Rules>(&self, user: &str) -> bool {
-        self.attached && (self.peer.may_hear(user) || !R::HEARS_OWN_ONLY)
+        self.attached && (self.peer.may_hear(user) || !R::keeps(Check::HearsOwnOnly))
     }
 
     fn glance(&mut self, event: &Prepared, now: Boot) -> Glance {

@@ -12,7 +12,7 @@ use crate::principal::Role;
 use crate::record::{Opened, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::Status;
-use crate::rules::Rules;
+use crate::rules::{Check, Rules};
 use crate::session::{Session, state};
 
 /// How long the requests of a session are known after its end (§6.2.2).
@@ -68,7 +68,7 @@ impl<R: Rules> Engine<R> {
     // enforces: I23
     /// Whether something new may begin.
     pub(crate) fn may_begin(&self) -> Result<(), Refusal> {
-        if self.draining && R::DRAINS {
+        if self.draining && R::keeps(Check::Drains) {
             let text = "The hub is about to stop; try again when it is back.";
             return Err(Refusal::new(Blame::Unavailable, rule::C13, text));
         }
@@ -195,7 +195,8 @@ impl<R: Rules> Engine<R> {
         now: Now,
     ) -> Arc<str> {
         let Some(session) = self.sessions.get(&id) else { return "".into() };
-        let stamp = if R::STAMPS_NEVER_DECREASE { session.stamp(now) } else { now.wall };
+        let stamp =
+            if R::keeps(Check::StampsNeverDecrease) { session.stamp(now) } else { now.wall };
         let json: Arc<str> = draft.json(event, session.next_number, stamp, session).into();
         let ready = draft.ready(event, json.clone());
         let Some(session) = self.sessions.get_mut(&id) else { return json };
@@ -253,7 +254,7 @@ impl<R: Rules> Engine<R> {
         let event = self.ids.event();
         Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
         // enforces: I5, I13
-        if R::ENDS_REQUESTS_WITH_SESSION {
+        if R::keeps(Check::EndsRequestsWithSession) {
             self.cancel_all(id, now);
         }
         self.complete_tools(id, now);
@@ -264,7 +265,7 @@ impl<R: Rules> Engine<R> {
         self.lanes.push(id, needs, Output::Stopped { session: public });
         let said = self.said(id);
         self.append(&Record::Ended { session: public.as_str().into(), said });
-        if R::NOTHING_AFTER_THE_END {
+        if R::keeps(Check::NothingAfterTheEnd) {
             self.forget_session(id, now);
         }
         Ok(Answer::Emitted { number, event })

@@ -17,7 +17,7 @@ use crate::record::{Outcome, Record, Said};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Status, View};
 use crate::requests::Requests;
-use crate::rules::{Rules, Sound};
+use crate::rules::{Check, Rules, Sound};
 use crate::session::Session;
 
 /// Something that is due for a session at some time; what is due for requests, they know themselves.
@@ -112,11 +112,11 @@ impl<R: Rules> Engine<R> {
     pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
         // enforces: C14, I7, I27
         // What is due is due before whatever came later.
-        if R::DUE_COMES_FIRST {
+        if R::keeps(Check::DueComesFirst) {
             self.fire_due(now);
         }
         let answer = self.take_input(input, now);
-        if !R::DUE_COMES_FIRST {
+        if !R::keeps(Check::DueComesFirst) {
             self.fire_due(now);
         }
         answer
@@ -235,7 +235,7 @@ impl<R: Rules> Engine<R> {
 
     /// What an output waits for that relies on the record to come.
     pub(crate) fn coming(&self) -> u64 {
-        if R::HOLDS_UNTIL_DURABLE { self.next_record } else { 0 }
+        if R::keeps(Check::HoldsUntilDurable) { self.next_record } else { 0 }
     }
 
     // enforces: I10
@@ -349,7 +349,7 @@ impl<R: Rules> Engine<R> {
     fn time_is_up(&mut self, number: u128, now: Now) {
         let Some(request) = self.requests.get(&number) else { return };
         // enforces: I9, D11
-        let runs = request.default_accept && !request.irreversible || !R::SILENCE_IS_NO;
+        let runs = request.default_accept && !request.irreversible || !R::keeps(Check::SilenceIsNo);
         self.resolve(number, Outcome::TimedOut, runs, "timeout", now);
     }
 }

@@ -15,7 +15,7 @@ use crate::places::Place;
 use crate::record::{Asked, Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
-use crate::rules::Rules;
+use crate::rules::{Check, Rules};
 use crate::session::state;
 
 /// How many sessions' worth of prompts one agent may make within the window, over all its sessions.
@@ -51,7 +51,7 @@ impl<R: Rules> Engine<R> {
         let asks = |number: &u128| self.requests.get(number).is_some_and(|r| r.digest == digest);
         let asking =
             self.sessions.get(&key).and_then(|session| session.pending.like(&digest).find(asks));
-        if let Some(request) = asking.filter(|_| R::ONE_PENDING_PER_ACTION) {
+        if let Some(request) = asking.filter(|_| R::keeps(Check::OnePendingPerAction)) {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
         self.may_begin()?;
@@ -66,7 +66,7 @@ impl<R: Rules> Engine<R> {
         let (agent, user) = (session.agent.name.clone(), session.agent.user.clone());
         self.admits_prompt_of(&agent, now)?;
         let event = self.ids.event();
-        let token = self.ids.token_bits(if R::TOKENS_ARE_FRESH { event } else { 0 });
+        let token = self.ids.token_bits(if R::keeps(Check::TokensAreFresh) { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
         let head = stretched(agent_members(ask.payload, &[])?, self.time_factor(&user));
         let mut draft = Draft::new(ask.kind, with_token(&head, spelled.as_str()));
@@ -164,7 +164,7 @@ impl<R: Rules> Engine<R> {
         }
         self.waiting += 1;
         self.requests.insert(request);
-        if R::WAITS_END {
+        if R::keeps(Check::WaitsEnd) {
             self.requests.set_timer(event);
         }
     }
@@ -196,7 +196,7 @@ impl<R: Rules> Engine<R> {
         session.pending.remove(number);
         let more = !session.pending.is_empty();
         let needs = self.coming();
-        if R::SHOWS_RESOLUTIONS {
+        if R::keeps(Check::ShowsResolutions) {
             self.show_resolution(id, (number, event), (outcome, runs), &action, more, needs, now);
         }
         let decided = Output::Decided {
@@ -278,7 +278,7 @@ impl<R: Rules> Engine<R> {
         let said = self.said(id);
         self.append(&Record::Extended { request: number, event, timeout_seconds: seconds, said });
         self.requests.stop_timer(number);
-        if R::OLD_TOKENS_DIE {
+        if R::keeps(Check::OldTokensDie) {
             self.requests.change_token(number, token);
         }
         if let Some(request) = self.requests.get_mut(&number) {
@@ -327,17 +327,17 @@ impl<R: Rules> Engine<R> {
         self.needs_journal()?;
         let Some(request) = self.requests.get(&number) else { return Ok(Answer::Done) };
         let spent = matches!(request.status, Status::Invoked | Status::Completed | Status::Unknown);
-        let approved =
-            matches!(request.status, Status::Resolved { runs: true, .. }) || !R::NEEDS_APPROVAL;
+        let approved = matches!(request.status, Status::Resolved { runs: true, .. })
+            || !R::keeps(Check::NeedsApproval);
         // enforces: T12, C1, I1
-        if !(approved || spent && !R::SPENDS_ONCE) {
+        if !(approved || spent && !R::keeps(Check::SpendsOnce)) {
             return Err(Refusal::order(
                 rule::T12,
                 "There is no approval to spend: ask, and wait for a yes; each is good for one run.",
             ));
         }
         let changed = |arguments: &str| Digest::of(&request.tool, arguments) != request.digest;
-        if R::CHECKS_DIGEST && arguments.is_some_and(changed) {
+        if R::keeps(Check::ChecksDigest) && arguments.is_some_and(changed) {
             return Err(Refusal::order(
                 rule::T12,
                 "These are not the arguments that were confirmed; ask again for these.",
@@ -346,7 +346,7 @@ impl<R: Rules> Engine<R> {
         let (id, tool, irreversible) =
             (request.session, request.tool.clone(), request.irreversible);
         let run = arguments
-            .filter(|_| !R::CHECKS_DIGEST)
+            .filter(|_| !R::keeps(Check::ChecksDigest))
             .map_or_else(|| request.arguments.clone(), Into::into);
         let action = request.action.clone();
         let Some(session) = self.sessions.get(&id) else {

@@ -122,4 +122,4 @@ pub use recover::ClockTrust;
 pub use refusal::{Blame, Refusal};
 pub use request::{Status, View};
 pub use resume::Resumed;
-pub use rules::{Rules, Sound};
+pub use rules::{Check, Rules, Sound};

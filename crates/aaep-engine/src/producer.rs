@@ -15,7 +15,7 @@ use crate::negotiate::{Offer, accepted, agree, negotiate, too_much};
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
 use crate::resume::Resumed;
-use crate::rules::{Rules, Sound};
+use crate::rules::{Check, Rules, Sound};
 use crate::{Limits, Secrets};
 
 /// How long a subscription waits for somebody to attach.
@@ -355,7 +355,7 @@ impl<R: Rules> Producer<R> {
 
     /// Subscriptions that nobody attached to in time are given up.
     fn expire(&mut self, now: Now) {
-        let due = |(at, _): &&(Boot, SubscriptionId)| *at <= now.boot && R::GIVES_UP;
+        let due = |(at, _): &&(Boot, SubscriptionId)| *at <= now.boot && R::keeps(Check::GivesUp);
         while let Some(&(_, id)) = self.expiries.first().filter(due) {
             self.drop_subscription(id, now);
         }
@@ -375,7 +375,7 @@ impl<R: Rules> Producer<R> {
     pub fn poll_output(&mut self, now: Now) -> Option<Outcomes> {
         // enforces: T11
         // What an event sets off comes after its deliveries: people hear of a call before it runs.
-        if R::PEOPLE_HEAR_FIRST {
+        if R::keeps(Check::PeopleHearFirst) {
             self.poll_delivery(now).or_else(|| self.poll_engine(now))
         } else {
             self.poll_engine(now).or_else(|| self.poll_delivery(now))

@@ -15,7 +15,7 @@ use crate::principal::{Principal, Role};
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record};
 use crate::reply::GRACE_SECONDS;
 use crate::request::{Request, Status};
-use crate::rules::Rules;
+use crate::rules::{Check, Rules};
 use crate::session::{Session, state};
 
 /// Numbers that are skipped after a restart. Events between two records are not durable, so nobody
@@ -70,7 +70,7 @@ impl<R: Rules> Engine<R> {
             }
             Record::Asked(asked) => self.replay_asked(record, asked, now),
             Record::Resolved { request, outcome, runs, by, response, said } => {
-                if R::RECOVERS_RESOLUTIONS {
+                if R::keeps(Check::RecoversResolutions) {
                     self.replay_resolved(request, (outcome, runs), by, response);
                 }
                 self.replay_said(self.session_of(request), record, Some(request), said);
@@ -161,7 +161,7 @@ impl<R: Rules> Engine<R> {
         };
         let json = draft.json(asked.request, number, stamp, session);
         let (action, answer) = words_of(&json);
-        let left = if R::KEEPS_DEADLINES {
+        let left = if R::keeps(Check::KeepsDeadlines) {
             left_micros(asked.stamp, asked.timeout_seconds, now)
         } else {
             asked.timeout_seconds * 1_000_000
@@ -259,7 +259,8 @@ impl<R: Rules> Engine<R> {
 
     fn replay_called(&mut self, id: Key, call: &str, tool: Arc<str>) {
         let Ok(call) = ToolCallId::parse(call) else { return };
-        if let Some(session) = self.sessions.get_mut(&id).filter(|_| R::RECOVERS_CALLS) {
+        if let Some(session) = self.sessions.get_mut(&id).filter(|_| R::keeps(Check::RecoversCalls))
+        {
             session.used_calls.insert(call);
             session.tools.insert(call, tool);
             if session.pending.is_empty() {
@@ -284,7 +285,7 @@ impl<R: Rules> Engine<R> {
     fn go_on_after(&mut self, stamp: i64) {
         let stamp = Timestamp::from_millis(stamp.div_euclid(1000));
         for session in self.sessions.iter_mut() {
-            session.next_number += if R::SKIPS_NUMBERS { SKIPPED_NUMBERS } else { 0 };
+            session.next_number += if R::keeps(Check::SkipsNumbers) { SKIPPED_NUMBERS } else { 0 };
             session.last_stamp = stamp.unwrap_or(session.last_stamp).max(session.last_stamp);
         }
     }
@@ -314,8 +315,8 @@ impl<R: Rules> Engine<R> {
             .collect();
         pending.sort_unstable();
         for (number, open) in pending {
-            let doubt = trust == ClockTrust::Doubtful && R::DOUBT_WITHDRAWS;
-            if !open || doubt || !R::RECOVERS_PENDING {
+            let doubt = trust == ClockTrust::Doubtful && R::keeps(Check::DoubtWithdraws);
+            if !open || doubt || !R::keeps(Check::RecoversPending) {
                 self.resolve(number, Outcome::Cancelled, false, "restart", now);
             } else {
                 self.requests.set_timer(number);

@@ -14,7 +14,7 @@ use crate::principal::{Principal, Role};
 use crate::record::{Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
-use crate::rules::Rules;
+use crate::rules::{Check, Rules};
 
 /// How long the last one who could answer may stay away (decision D2).
 pub(crate) const GRACE_SECONDS: u64 = 30;
@@ -84,7 +84,7 @@ impl<R: Rules> Engine<R> {
         };
         let needs = match self.admit(peer, &reply, now) {
             Ok(number) => self.take(number, peer, &reply, now),
-            Err(reason) if R::RECORDS_IGNORED => {
+            Err(reason) if R::keeps(Check::RecordsIgnored) => {
                 self.append(&Record::Ignored { by: peer.name.clone(), reason: reason as u8 })
             }
             Err(_) => 0,
@@ -99,33 +99,35 @@ impl<R: Rules> Engine<R> {
         if !self.within_rate(peer, now) || !self.journal_works {
             return Err(Ignored::TooMany);
         }
-        let listener =
-            self.listeners.get(&reply.subscription).filter(|l| l.peer == *peer || !R::CHECKS_OWNER);
+        let listener = self
+            .listeners
+            .get(&reply.subscription)
+            .filter(|l| l.peer == *peer || !R::keeps(Check::ChecksOwner));
         let listener = listener.ok_or(Ignored::NoSubscription)?;
         let request = token_number(&reply.token).and_then(|token| self.requests.by_token(token));
         let request = request.ok_or(Ignored::UnknownToken)?;
         let number = request.number;
-        if request.status != Status::Pending && R::FIRST_REPLY_WINS {
+        if request.status != Status::Pending && R::keeps(Check::FirstReplyWins) {
             return Err(Ignored::NotPending);
         }
-        if now.boot >= request.deadline && R::CHECKS_DEADLINE {
+        if now.boot >= request.deadline && R::keeps(Check::ChecksDeadline) {
             return Err(Ignored::Expired);
         }
         self.sessions.expect(request.home);
         let session = self.sessions.get(&request.session);
         let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
-        if !entitled && R::CHECKS_ENTITLEMENT {
+        if !entitled && R::keeps(Check::ChecksEntitlement) {
             return Err(Ignored::NotEntitled);
         }
-        if !reply.said.fits(request.kind) && R::CHECKS_KIND {
+        if !reply.said.fits(request.kind) && R::keeps(Check::ChecksKind) {
             return Err(Ignored::WrongKind);
         }
-        if !listener.supports(request.kind) && R::CHECKS_REPLY_SUPPORT {
+        if !listener.supports(request.kind) && R::keeps(Check::ChecksReplySupport) {
             return Err(Ignored::NoReplySupport);
         }
         match judge_answer(request, reply, now) {
-            Err(Ignored::Stamp) if !R::CHECKS_STAMP => Ok(number),
-            Err(Ignored::TooShort) if !R::MORE_TIME_IS_MORE => Ok(number),
+            Err(Ignored::Stamp) if !R::keeps(Check::ChecksStamp) => Ok(number),
+            Err(Ignored::TooShort) if !R::keeps(Check::MoreTimeIsMore) => Ok(number),
             judged => judged.map(|()| number),
         }
     }
@@ -156,7 +158,7 @@ impl<R: Rules> Engine<R> {
             }
             Said::Decision { decision: Decision::Accept, modified } => {
                 // enforces: C10, D8, I17
-                let runs = !modified || !R::MODIFIED_IS_NO;
+                let runs = !modified || !R::keeps(Check::ModifiedIsNo);
                 (if runs { Outcome::Accepted } else { Outcome::Rejected }, runs)
             }
             // D9: a no with a wrong stamp is no reply, but the question is withdrawn.
@@ -172,7 +174,7 @@ impl<R: Rules> Engine<R> {
     }
 
     fn last_record(&self) -> u64 {
-        if R::HOLDS_UNTIL_DURABLE { self.next_record - 1 } else { 0 }
+        if R::keeps(Check::HoldsUntilDurable) { self.next_record - 1 } else { 0 }
     }
 
     /// A person stops the agent: what waits dies, the session is cancelled by the user.
@@ -251,7 +253,7 @@ impl<R: Rules> Engine<R> {
         if let Some(listener) = known.filter(|listener| listener.lost_at.is_none()) {
             let gone = listener.clone();
             listener.lost_at = Some(now.boot);
-            let grace = if R::GRANTS_GRACE { GRACE_SECONDS } else { 0 };
+            let grace = if R::keeps(Check::GrantsGrace) { GRACE_SECONDS } else { 0 };
             self.one_less(&gone, now.boot.after_seconds(grace), now);
         }
         Ok(Answer::Done)
@@ -299,7 +301,9 @@ impl<R: Rules> Engine<R> {
         let able = |listener: &&Listener| listener.peer.may_answer(user) && listener.supports(kind);
         let until = |listener: &Listener| match listener.lost_at {
             None => Boot(u64::MAX),
-            Some(at) => at.after_seconds(if R::GRANTS_GRACE { GRACE_SECONDS } else { 0 }),
+            Some(at) => {
+                at.after_seconds(if R::keeps(Check::GrantsGrace) { GRACE_SECONDS } else { 0 })
+            }
         };
         self.listeners.values().filter(able).map(until).max().unwrap_or_default()
     }

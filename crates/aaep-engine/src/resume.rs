@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::clock::Boot;
 use crate::delivery::{Delivery, Live, mono, stir};
 use crate::principal::Principal;
-use crate::rules::Rules;
+use crate::rules::{Check, Rules};
 
 /// How a subscription that comes back was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl<R: Rules> Delivery<R> {
         // enforces: I19
         let (_, known) = self.subscriptions.find(id)?;
         if let Some(unheard) = known.left_off.let_go_after(last) {
-            let unheard = unheard.filter(|_| R::SENDS_AGAIN);
+            let unheard = unheard.filter(|_| R::keeps(Check::SendsAgain));
             let (resent, offered) =
                 (known.shaper.resend(unheard, mono(now)), known.left_off.offered);
             let missed = self.said_since(peer, offered)?;
@@ -242,7 +242,7 @@ impl<R: Rules> Delivery<R> {
             .flat_map(|live| {
                 let first = [Some(&live.started), live.state.as_ref()];
                 let open = live.open.values().map(|(_, event)| event);
-                let open = open.filter(|_| R::ASKS_WHO_COMES);
+                let open = open.filter(|_| R::keeps(Check::AsksWhoComes));
                 first.into_iter().flatten().chain(open).cloned()
             })
             .collect()

@@ -107,12 +107,16 @@ fn difference(awake: &[Heard], asleep: &[Heard]) -> Option<Violation> {
 
 #[cfg(test)]
 mod tests {
+    use aaep_engine::Check;
+
     use super::*;
 
     struct HoldsUpAll;
 
     impl Rules for HoldsUpAll {
-        const SLOW_ONES_WAIT_ALONE: bool = false;
+        fn keeps(check: Check) -> bool {
+            check != Check::SlowOnesWaitAlone
+        }
     }
 
     // covers: I21
