@@ -104,6 +104,7 @@ mod reply;
 mod request;
 mod rules;
 mod session;
+mod standing;
 
 pub use clock::{Boot, Now};
 pub use delivery::{Deliver, Delivery, Resumed};
@@ -119,3 +120,4 @@ pub use recover::ClockTrust;
 pub use refusal::{Blame, Refusal};
 pub use request::{Status, View};
 pub use rules::{Rules, Sound};
+pub use standing::Standing;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use aaep_engine::{Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, View};
+use aaep_engine::{Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, Standing, View};
 use aaep_types::json::Members;
 use aaep_types::{EventKind, SessionId, ToolCallId, rule};
 use tokio::sync::oneshot;
@@ -69,6 +69,8 @@ pub(super) struct Agents {
     /// Which agent a producer belongs to, by its `agent_id`.
     producers: BTreeMap<String, Principal>,
     mailboxes: BTreeMap<Principal, Mailbox>,
+    /// Whoever waits for the end of a session.
+    watchers: BTreeMap<SessionId, Vec<oneshot::Sender<()>>>,
     /// Sessions that their own agents end.
     ending: BTreeSet<SessionId>,
     calls: BTreeMap<CallKey, (SessionId, Kept)>,
@@ -168,6 +170,22 @@ impl Core {
         Some(view)
     }
 
+    /// Where an open session stands; looking is a sign of life.
+    pub(crate) fn standing(&mut self, agent: &Principal, session: SessionId) -> Option<Standing> {
+        let standing = self.producer.engine().session(agent, session)?;
+        self.handle(Input::Touch { agent, session }).ok()?;
+        Some(standing)
+    }
+
+    /// Tells when a session is over.
+    pub(crate) fn when_ended(&mut self, session: SessionId) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        let watchers = self.agents.watchers.entry(session).or_default();
+        watchers.retain(|other| !other.is_closed());
+        watchers.push(sender);
+        receiver
+    }
+
     /// Tells when a request has an outcome.
     pub(crate) fn when_decided(&mut self, request: u128) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
@@ -199,6 +217,9 @@ impl Core {
     pub(super) fn agent_stopped(&mut self, session: SessionId) {
         let own = self.agents.ending.remove(&session);
         tracing::info!(%session, "a session ended");
+        for watcher in self.agents.watchers.remove(&session).unwrap_or_default() {
+            let _ = watcher.send(());
+        }
         let engine = self.producer.engine();
         self.granted
             .retain(|request, _| engine.status(*request) == Some(aaep_engine::Status::Invoked));

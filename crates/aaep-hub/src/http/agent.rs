@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 
 use super::route::{Route, request_id};
-use super::{Answer, Call, Problem, empty, json, query};
+use super::{Answer, Call, Problem, empty, json, query, standing};
 use crate::core::{Core, Inputs, Kept, KeyUse};
 use crate::hub::Hub;
 
@@ -20,7 +20,7 @@ use crate::hub::Hub;
 const LONGEST_WAIT: u64 = 60;
 
 /// How often a call that waits shows that its agent is there, so that no lease runs out.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
 /// How long an agent may stay silent, in seconds: usual, least, most.
 const LEASE_SECONDS: (u64, u64, u64) = (120, 15, 24 * 60 * 60);
@@ -42,6 +42,7 @@ pub(crate) async fn answer(
 ) -> Result<Answer, Problem> {
     match route {
         Route::OpenSession | Route::Emit(_) | Route::Ask(_) => once(hub, call, route, bytes).await,
+        Route::Session(session) => standing::answer(hub, call, session).await,
         Route::Request(number) => wait(hub, call, number).await,
         Route::Withdraw(request) => {
             let agent = call.known.principal.clone();
@@ -195,7 +196,13 @@ fn emit(
     object: &Object<'_>,
 ) -> Result<Said, Problem> {
     let type_name = object.needed("type")?;
-    let payload = object.without(&["type"]);
+    let mut payload = object.without(&["type"]);
+    // An agent says where it goes; where it comes from, the hub knows better.
+    let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
+    if moves && object.0.find("from_state").is_none() {
+        let standing = core.standing(agent, session).ok_or_else(standing::over)?;
+        payload = with_member(&payload, "from_state", &standing.state);
+    }
     let (event, number) = core.emit(agent, session, &type_name, &payload)?;
     let event = EventId::from_bits(event);
     Ok((StatusCode::CREATED, format!(r#"{{"event_id":"{event}","sequence_number":{number}}}"#)))
@@ -222,6 +229,19 @@ fn ask(
     let view = core.request(agent, request).ok_or_else(lost)?;
     let status = if again { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, view_json(request, &view)))
+}
+
+/// An object with one text more.
+fn with_member(object: &str, name: &str, value: &str) -> String {
+    let mut out = Writer::with_capacity(object.len() + name.len() + value.len() + 8);
+    out.json(object.strip_suffix('}').unwrap_or(object));
+    if object != "{}" {
+        out.comma();
+    }
+    out.name(name);
+    out.string(value);
+    out.close('}');
+    out.finish()
 }
 
 fn lost() -> Problem {
@@ -271,7 +291,7 @@ async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> 
     }
 }
 
-fn wait_seconds(call: &Call) -> Result<u64, Problem> {
+pub(super) fn wait_seconds(call: &Call) -> Result<u64, Problem> {
     let Some(wait) = query(&call.parts, "wait") else { return Ok(0) };
     let seconds = wait.parse().ok().filter(|seconds| *seconds <= LONGEST_WAIT);
     let text = format!("`wait` is a number of seconds from 0 to {LONGEST_WAIT}.");
@@ -314,6 +334,7 @@ fn status_word(view: &View) -> &'static str {
             "unanswered"
         }
         // D11: silence that means yes is a yes to the agent.
+        Status::Resolved { outcome: Outcome::TimedOut, runs: true } => Outcome::Accepted.as_str(),
         Status::Resolved { outcome, .. } => outcome.as_str(),
         Status::Invoked => "invoked",
         Status::Completed => "completed",
