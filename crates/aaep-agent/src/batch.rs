@@ -1,0 +1,276 @@
+//! Tokens of a model, gathered into chunks that are worth sending. Pure: given its time.
+
+use std::time::Duration;
+
+use aaep_types::CoalesceBoundary;
+use icu_segmenter::{GraphemeClusterSegmenter, GraphemeClusterSegmenterBorrowed};
+use tokio::time::Instant;
+
+/// How long text waits for more.
+const PATIENT: Duration = Duration::from_millis(100);
+
+/// So many bytes are sent without waiting for more.
+const ENOUGH: usize = 512;
+
+/// The longest chunk, in bytes; below what the protocol allows (16384 characters).
+const LONGEST: usize = 8 * 1024;
+
+/// A word, or a grapheme cluster, that is longer than this is cut all the same.
+const LONGEST_WORD: usize = 512;
+
+/// A piece of an output, ready to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    pub(crate) text: String,
+    /// Where it begins, in Unicode scalar values (D19).
+    pub(crate) position: u64,
+    pub(crate) complete: bool,
+    pub(crate) hint: CoalesceBoundary,
+}
+
+/// Text of one output that has not been sent yet.
+pub(crate) struct Batch {
+    text: String,
+    position: u64,
+    since: Option<Instant>,
+    begun: bool,
+    graphemes: GraphemeClusterSegmenterBorrowed<'static>,
+}
+
+impl Batch {
+    /// An output that goes on at this position; at 0 if it is new.
+    pub(crate) fn at(position: u64) -> Self {
+        let graphemes = GraphemeClusterSegmenter::new();
+        Self { text: String::new(), position, since: None, begun: position > 0, graphemes }
+    }
+
+    pub(crate) fn push(&mut self, text: &str, now: Instant) {
+        if !text.is_empty() {
+            self.text.push_str(text);
+            self.since.get_or_insert(now);
+        }
+    }
+
+    /// When what is here should go out, even if nothing more comes.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let since = self.since?;
+        if self.text.len() >= ENOUGH { Some(since) } else { Some(since + PATIENT) }
+    }
+
+    /// The next chunk, if there is one that can go out now; the last one stays for the completion
+    /// (D20).
+    pub(crate) fn take(&mut self, now: Instant) -> Option<Chunk> {
+        if self.due()? > now {
+            return None;
+        }
+        let cut = self.cut();
+        if cut == 0 {
+            // Nothing can go before more comes; look again then.
+            self.since = Some(now);
+            return None;
+        }
+        self.since = Some(now).filter(|_| cut < self.text.len());
+        Some(self.split(cut, false))
+    }
+
+    // enforces: T18, D20
+    /// What is left, in chunks; the last one completes the output. Nothing if nothing was ever
+    /// written.
+    pub(crate) fn finish(mut self) -> Vec<Chunk> {
+        let mut chunks = Vec::new();
+        while self.text.len() > LONGEST {
+            let cut = self.longest_cut();
+            chunks.push(self.split(cut, false));
+        }
+        if self.begun || !self.text.is_empty() {
+            let whole = self.text.len();
+            chunks.push(self.split(whole, true));
+        }
+        chunks
+    }
+
+    fn split(&mut self, cut: usize, complete: bool) -> Chunk {
+        let rest = self.text.split_off(cut);
+        let text = std::mem::replace(&mut self.text, rest);
+        let position = self.position;
+        // enforces: T17, D19
+        self.position += text.chars().count() as u64;
+        self.begun = true;
+        Chunk { hint: hint(&text), text, position, complete }
+    }
+
+    // enforces: L6, D19
+    /// Where to cut: the last grapheme cluster stays, since it may go on; and so does the last word
+    /// that could be part of a secret, or of a number, so that it is looked at as a whole (T14).
+    fn cut(&self) -> usize {
+        if self.text.len() > LONGEST {
+            return self.longest_cut();
+        }
+        let certain = self.last_boundary(self.text.len());
+        let word = self.text[..certain].trim_end_matches(is_word).len();
+        if certain - word > LONGEST_WORD { certain } else { word }
+    }
+
+    fn longest_cut(&self) -> usize {
+        let most = self.text.floor_char_boundary(LONGEST);
+        let certain = self.last_boundary(most);
+        let word = self.text[..certain].trim_end_matches(is_word).len();
+        match (word, certain) {
+            (0, 0) => most,
+            (0, certain) => certain,
+            (word, certain) if certain - word > LONGEST_WORD => certain,
+            (word, _) => word,
+        }
+    }
+
+    /// The last place before `end` where a grapheme cluster surely ends; 0 if there is none.
+    fn last_boundary(&self, end: usize) -> usize {
+        // A cluster is short: the beginning need not be looked at again. Boundaries found from the
+        // middle may be wrong at first, so the look begins well before.
+        let from = self.text.floor_char_boundary(end.saturating_sub(4 * LONGEST_WORD));
+        let text = &self.text[from..end];
+        let last = self.graphemes.segment_str(text).filter(|at| *at < text.len()).last();
+        match last {
+            Some(0) | None if end - from > LONGEST_WORD => end,
+            Some(at) => from + at,
+            None => 0,
+        }
+    }
+}
+
+/// Characters of words that are looked at as a whole: keys, numbers with their separators.
+fn is_word(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '+' | '/' | '=' | '_' | '-' | '.')
+}
+
+/// Where a chunk ends, as far as its own text says.
+fn hint(text: &str) -> CoalesceBoundary {
+    let ended = text.trim_end();
+    let space = &text[ended.len()..];
+    if space.contains("\n\n") {
+        return CoalesceBoundary::Paragraph;
+    }
+    let closes = ended.trim_end_matches(['"', '\'', ')', ']', '”', '’', '»']);
+    let wide = closes.ends_with(['。', '！', '？', '؟', '।']);
+    if wide || !space.is_empty() && closes.ends_with(['.', '!', '?', '…']) {
+        CoalesceBoundary::Sentence
+    } else if space.is_empty() {
+        CoalesceBoundary::None
+    } else {
+        CoalesceBoundary::Word
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn later(now: Instant) -> Instant {
+        now + PATIENT
+    }
+
+    fn whole(tokens: &[&str]) -> Vec<Chunk> {
+        let mut now = Instant::now();
+        let mut batch = Batch::at(0);
+        let mut chunks = Vec::new();
+        for token in tokens {
+            batch.push(token, now);
+            now = later(now);
+            chunks.extend(batch.take(now));
+        }
+        chunks.extend(batch.finish());
+        chunks
+    }
+
+    // covers: T17, D19
+    #[test]
+    fn positions_count_scalar_values_and_the_last_chunk_completes() {
+        let chunks = whole(&["Grüße, ", "Welt! ", "👨‍👩‍👧 ", "Ende"]);
+        let texts: String = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+        assert_eq!(texts, "Grüße, Welt! 👨‍👩‍👧 Ende");
+        let mut position = 0;
+        for chunk in &chunks {
+            assert_eq!(chunk.position, position);
+            position += chunk.text.chars().count() as u64;
+        }
+        assert_eq!(chunks.iter().filter(|chunk| chunk.complete).count(), 1);
+        assert!(chunks.last().unwrap().complete && !chunks.last().unwrap().text.is_empty());
+        assert!(chunks.len() > 2, "{chunks:?}");
+    }
+
+    // covers: L6
+    #[test]
+    fn a_family_that_comes_in_parts_is_not_torn_apart() {
+        let chunks = whole(&["a ", "👨", "\u{200d}", "👩", "\u{200d}👧", " b", "e\u{301} ", "c"]);
+        assert!(chunks.iter().all(|chunk| !chunk.text.starts_with('\u{200d}')), "{chunks:?}");
+        assert!(chunks.iter().all(|chunk| !chunk.text.starts_with('\u{301}')), "{chunks:?}");
+    }
+
+    #[test]
+    fn a_word_in_the_making_waits_for_its_end() {
+        let chunks = whole(&["My key is sk", "-abc", "def and", " more"]);
+        let word = chunks.iter().find(|chunk| chunk.text.contains("sk")).unwrap();
+        assert!(word.text.contains("sk-abcdef"), "{chunks:?}");
+    }
+
+    #[test]
+    fn text_without_spaces_flows_and_endless_words_do_not_stay() {
+        assert!(whole(&["你好", "世界", "再见", "了"]).len() > 2);
+        let long = "x".repeat(3 * LONGEST);
+        let chunks = whole(&[&long, &long]);
+        assert!(chunks.iter().all(|chunk| chunk.text.len() <= LONGEST), "too long");
+        let marks = "\u{301}".repeat(LONGEST);
+        assert!(whole(&["a", &marks]).iter().all(|chunk| chunk.text.len() <= LONGEST));
+    }
+
+    #[test]
+    fn nothing_written_is_no_output_and_a_resumed_one_is_completed() {
+        assert!(Batch::at(0).finish().is_empty());
+        let chunks = Batch::at(7).finish();
+        assert_eq!((chunks[0].position, chunks[0].complete), (7, true));
+    }
+
+    #[test]
+    fn hints_say_where_a_chunk_ends() {
+        use CoalesceBoundary::*;
+        for (text, wanted) in [
+            ("One. ", Sentence),
+            ("He said \"no!\" ", Sentence),
+            ("One, ", Word),
+            ("On", None),
+            ("One.\n\n", Paragraph),
+            ("你好。", Sentence),
+        ] {
+            assert_eq!(hint(text), wanted, "{text:?}");
+        }
+    }
+
+    proptest! {
+        // covers: T17, T18
+        #[test]
+        fn no_text_is_lost_or_changed_however_it_comes(
+            tokens in prop::collection::vec("\\PC{0,12}|[a-z .]{0,600}|(e\u{301}){1,9}", 0..30),
+            waits in prop::collection::vec(any::<bool>(), 30),
+        ) {
+            let mut now = Instant::now();
+            let mut batch = Batch::at(0);
+            let mut chunks = Vec::new();
+            for (token, wait) in tokens.iter().zip(waits) {
+                batch.push(token, now);
+                if wait { now = later(now); }
+                while let Some(chunk) = batch.take(now) { chunks.push(chunk); }
+            }
+            chunks.extend(batch.finish());
+            let mut position = 0;
+            for (index, chunk) in chunks.iter().enumerate() {
+                prop_assert_eq!(chunk.position, position);
+                prop_assert_eq!(chunk.complete, index + 1 == chunks.len());
+                prop_assert!(chunk.text.len() <= LONGEST);
+                position += chunk.text.chars().count() as u64;
+            }
+            let sent: String = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+            prop_assert_eq!(sent, tokens.concat());
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The line of one session: its calls go out one after the other, and what dropped things had to say
+//! comes before whatever is said next.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aaep_types::SessionId;
+use bytes::Bytes;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::agent::{Inner, LONGEST_WAIT};
+use crate::error::Error;
+
+/// Things that were dropped and have not been said yet, in one session; further ones are left to the
+/// hub, which completes what is open when the session ends.
+const UNSAID: usize = 1024;
+
+/// A wait that ends so much too early means that the hub is about to stop.
+const EARLY: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// An event with its key: said once, however often it is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub(crate) body: Bytes,
+    key: String,
+}
+
+pub(crate) struct Line {
+    pub(crate) agent: Arc<Inner>,
+    pub(crate) session: SessionId,
+    events: String,
+    turn: tokio::sync::Mutex<()>,
+    unsaid: Mutex<VecDeque<Said>>,
+    over: Arc<watch::Sender<bool>>,
+    /// Whether outputs are to come to their end.
+    pub(crate) closing: watch::Sender<bool>,
+    /// Outputs that are being written.
+    pub(crate) writers: watch::Sender<usize>,
+    watcher: AbortHandle,
+    pub(crate) opened: Option<Instant>,
+    pub(crate) tools: AtomicU64,
+    /// The percentage that was said last, and one more; 0 if none was.
+    pub(crate) percent: AtomicU64,
+    /// Requests that somebody in this process waits for.
+    held: Mutex<Vec<String>>,
+}
+
+impl Line {
+    pub(crate) fn new(agent: Arc<Inner>, session: SessionId, opened: Option<Instant>) -> Arc<Self> {
+        let over = Arc::new(watch::Sender::new(false));
+        let watcher = agent.runtime.spawn(watch_end(agent.clone(), session, over.clone()));
+        Arc::new(Self {
+            events: format!("agent/sessions/{session}/events"),
+            agent,
+            session,
+            turn: tokio::sync::Mutex::new(()),
+            unsaid: Mutex::new(VecDeque::new()),
+            over,
+            closing: watch::Sender::new(false),
+            writers: watch::Sender::new(0),
+            watcher: watcher.abort_handle(),
+            opened,
+            tools: AtomicU64::new(0),
+            percent: AtomicU64::new(0),
+            held: Mutex::new(Vec::new()),
+        })
+    }
+
+    pub(crate) fn said(&self, body: Bytes) -> Said {
+        Said { body, key: self.agent.new_key() }
+    }
+
+    /// Emits an event, after whatever was to be said before it.
+    pub(crate) async fn emit(&self, body: Bytes) -> Result<Bytes, Error> {
+        self.say(self.said(body)).await
+    }
+
+    pub(crate) async fn say(&self, said: Said) -> Result<Bytes, Error> {
+        let _turn = self.turn.lock().await;
+        self.catch_up().await;
+        self.send(said).await
+    }
+
+    async fn send(&self, said: Said) -> Result<Bytes, Error> {
+        if self.is_over() {
+            return Err(Error::SessionOver);
+        }
+        let answer = self.agent.post(&self.events, &said.key, said.body).await;
+        answer.map_err(|error| self.noticed(error))
+    }
+
+    /// A call about something of this session: it takes its turn like an event.
+    pub(crate) async fn take_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        let turn = self.turn.lock().await;
+        self.catch_up().await;
+        turn
+    }
+
+    /// Says what was left unsaid. Whoever calls this has the turn; whoever goes away meanwhile leaves
+    /// the rest to the next.
+    async fn catch_up(&self) {
+        while let Some(said) = self.next_unsaid() {
+            if let Err(error) = self.send(said).await {
+                // Nobody is left to be told; the hub completes what stays open.
+                tracing::debug!(session = %self.session, %error, "last words were not said");
+            }
+            self.unsaid().pop_front();
+        }
+    }
+
+    fn next_unsaid(&self) -> Option<Said> {
+        self.unsaid().front().cloned()
+    }
+
+    /// Says something that nobody waits for.
+    pub(crate) fn say_later(self: &Arc<Self>, said: Said) {
+        {
+            let mut unsaid = self.unsaid();
+            if unsaid.len() >= UNSAID || self.is_over() {
+                return;
+            }
+            unsaid.push_back(said);
+        }
+        let line = self.clone();
+        self.agent.behind(async move { drop(line.take_turn().await) });
+    }
+
+    fn unsaid(&self) -> std::sync::MutexGuard<'_, VecDeque<Said>> {
+        self.unsaid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // enforces: T1, T18
+    /// Ends the session with these words, once its outputs are complete.
+    pub(crate) async fn end(&self, said: Said) -> Result<(), Error> {
+        self.closing.send_replace(true);
+        let mut writers = self.writers.subscribe();
+        let _ = timeout(self.agent.patience(), writers.wait_for(|open| *open == 0)).await;
+        self.say(said).await?;
+        self.over.send_replace(true);
+        Ok(())
+    }
+
+    /// Learns from a refusal whether the session is over.
+    pub(crate) fn noticed(&self, error: Error) -> Error {
+        match error {
+            Error::Refused(refused) if refused.status == 404 => {
+                self.over.send_replace(true);
+                Error::SessionOver
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        *self.over.borrow()
+    }
+
+    /// Waits until the session is over.
+    pub(crate) async fn ended(&self) {
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
+    }
+
+    /// Takes a request for this process; false if somebody here has it already.
+    pub(crate) fn hold(&self, request: &str) -> bool {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = !held.iter().any(|known| known == request);
+        if new {
+            held.push(request.to_owned());
+        }
+        new
+    }
+
+    pub(crate) fn let_go(&self, request: &str) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|known| known != request);
+    }
+
+    pub(crate) fn count_tool(&self) {
+        self.tools.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.watcher.abort();
+    }
+}
+
+/// Keeps the lease of a session, and hears of its end.
+async fn watch_end(agent: Arc<Inner>, session: SessionId, over: Arc<watch::Sender<bool>>) {
+    let path = format!("agent/sessions/{session}?wait={}", LONGEST_WAIT.as_secs());
+    loop {
+        let asked = Instant::now();
+        match agent.get(&path).await {
+            Err(Error::Refused(refused)) if refused.status == 404 => {
+                over.send_replace(true);
+                return;
+            }
+            _ if asked.elapsed() < EARLY => sleep(EARLY).await,
+            _ => {}
+        }
+    }
+}
+
+/// Waits before the hub is asked again, if it answered sooner than it was asked to.
+pub(crate) async fn not_too_soon(asked: Instant) {
+    if asked.elapsed() < EARLY {
+        sleep(EARLY).await;
+    }
+}
