@@ -13,10 +13,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::agent::{Inner, LONGEST_WAIT};
 use crate::error::Error;
+use crate::wire::Method;
 
-/// Things that were dropped and have not been said yet, in one session; further ones are left to the
-/// hub, which completes what is open when the session ends.
-const UNSAID: usize = 1024;
+/// Things that were dropped and have not been dealt with yet, in one session; further ones are left
+/// to the hub, which brings what is open to its end with the session.
+const ERRANDS: usize = 1024;
 
 /// A wait that ends so much too early means that the hub is about to stop.
 const EARLY: std::time::Duration = std::time::Duration::from_millis(500);
@@ -28,12 +29,26 @@ pub(crate) struct Said {
     key: String,
 }
 
+/// Something that was left to be done by what was dropped.
+#[derive(Clone, Debug)]
+enum Errand {
+    Say(Said),
+    Withdraw(Arc<str>),
+}
+
+/// A request that somebody in this process waits for.
+struct Held {
+    request: Arc<str>,
+    /// What is asked, as long as it waits.
+    words: Option<String>,
+}
+
 pub(crate) struct Line {
     pub(crate) agent: Arc<Inner>,
     pub(crate) session: SessionId,
     events: String,
     turn: tokio::sync::Mutex<()>,
-    unsaid: Mutex<VecDeque<Said>>,
+    errands: Mutex<VecDeque<Errand>>,
     over: Arc<watch::Sender<bool>>,
     /// Whether outputs are to come to their end.
     pub(crate) closing: watch::Sender<bool>,
@@ -44,8 +59,7 @@ pub(crate) struct Line {
     pub(crate) tools: AtomicU64,
     /// The percentage that was said last, and one more; 0 if none was.
     pub(crate) percent: AtomicU64,
-    /// Requests that somebody in this process waits for.
-    held: Mutex<Vec<String>>,
+    held: Mutex<Vec<Held>>,
 }
 
 impl Line {
@@ -57,7 +71,7 @@ impl Line {
             agent,
             session,
             turn: tokio::sync::Mutex::new(()),
-            unsaid: Mutex::new(VecDeque::new()),
+            errands: Mutex::new(VecDeque::new()),
             over,
             closing: watch::Sender::new(false),
             writers: watch::Sender::new(0),
@@ -99,37 +113,58 @@ impl Line {
         turn
     }
 
-    /// Says what was left unsaid. Whoever calls this has the turn; whoever goes away meanwhile leaves
-    /// the rest to the next.
+    /// Does what was left to be done. Whoever calls this has the turn; whoever goes away meanwhile
+    /// leaves the rest to the next.
     async fn catch_up(&self) {
-        while let Some(said) = self.next_unsaid() {
-            if let Err(error) = self.send(said).await {
-                // Nobody is left to be told; the hub completes what stays open.
+        while let Some(errand) = self.next_errand() {
+            let done = match errand {
+                Errand::Say(said) => self.send(said).await.map(drop),
+                Errand::Withdraw(request) => self.withdraw(&request).await,
+            };
+            if let Err(error) = done {
+                // Nobody is left to be told; the hub brings what stays open to its end.
                 tracing::debug!(session = %self.session, %error, "last words were not said");
             }
-            self.unsaid().pop_front();
+            self.errands().pop_front();
         }
     }
 
-    fn next_unsaid(&self) -> Option<Said> {
-        self.unsaid().front().cloned()
+    async fn withdraw(&self, request: &str) -> Result<(), Error> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let path = format!("agent/requests/{request}");
+        self.agent.answered(Method::Delete, &path, None, Bytes::new()).await.map(drop)
+    }
+
+    fn next_errand(&self) -> Option<Errand> {
+        self.errands().front().cloned()
     }
 
     /// Says something that nobody waits for.
     pub(crate) fn say_later(self: &Arc<Self>, said: Said) {
+        self.do_later(Errand::Say(said));
+    }
+
+    /// Withdraws a request that nobody waits for any longer, before anything else is said.
+    pub(crate) fn withdraw_later(self: &Arc<Self>, request: Arc<str>) {
+        self.do_later(Errand::Withdraw(request));
+    }
+
+    fn do_later(self: &Arc<Self>, errand: Errand) {
         {
-            let mut unsaid = self.unsaid();
-            if unsaid.len() >= UNSAID || self.is_over() {
+            let mut errands = self.errands();
+            if errands.len() >= ERRANDS || self.is_over() {
                 return;
             }
-            unsaid.push_back(said);
+            errands.push_back(errand);
         }
         let line = self.clone();
         self.agent.behind(async move { drop(line.take_turn().await) });
     }
 
-    fn unsaid(&self) -> std::sync::MutexGuard<'_, VecDeque<Said>> {
-        self.unsaid.lock().unwrap_or_else(PoisonError::into_inner)
+    fn errands(&self) -> std::sync::MutexGuard<'_, VecDeque<Errand>> {
+        self.errands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // enforces: T1, T18
@@ -163,19 +198,35 @@ impl Line {
         let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
+    // enforces: C4
+    /// Whether something with the same words waits for an answer here: nobody could tell them apart.
+    pub(crate) fn is_asking(&self, words: &str) -> bool {
+        self.held().iter().any(|held| held.words.as_deref() == Some(words))
+    }
+
     /// Takes a request for this process; false if somebody here has it already.
-    pub(crate) fn hold(&self, request: &str) -> bool {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = !held.iter().any(|known| known == request);
+    pub(crate) fn hold(&self, request: &Arc<str>, words: &str) -> bool {
+        let mut held = self.held();
+        let new = !held.iter().any(|known| known.request == *request);
         if new {
-            held.push(request.to_owned());
+            held.push(Held { request: request.clone(), words: Some(words.to_owned()) });
         }
         new
     }
 
-    pub(crate) fn let_go(&self, request: &str) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|known| known != request);
+    /// A request that is held has its outcome.
+    pub(crate) fn no_longer_asks(&self, request: &Arc<str>) {
+        if let Some(held) = self.held().iter_mut().find(|held| held.request == *request) {
+            held.words = None;
+        }
+    }
+
+    pub(crate) fn let_go(&self, request: &Arc<str>) {
+        self.held().retain(|known| known.request != *request);
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, Vec<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn count_tool(&self) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use aaep_types::{EventKind, rule};
+use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::agent::{LONGEST_WAIT, OnDrop};
@@ -15,7 +16,6 @@ use crate::error::{Error, NotApproved};
 use crate::line::{Line, not_too_soon};
 use crate::session::Session;
 use crate::ticket::Ticket;
-use crate::wire::Method;
 
 /// An action that waits for consent. Nobody can reach it: only
 /// [`Session::invoke`](crate::Session::invoke) gives it back, for an [`Approval`] of its own.
@@ -76,7 +76,7 @@ impl Session {
         request: Confirmation<K>,
     ) -> Result<Parked<A>, Error> {
         let wanted = request.wanted()?;
-        let request = ask(&self.line, wanted.body.clone()).await?;
+        let request = ask(&self.line, &wanted.action, wanted.body.clone()).await?;
         let claim = Claim::new(self.line.clone(), wanted, request, self.line.agent.new_key());
         Ok(Parked { action, claim })
     }
@@ -95,10 +95,10 @@ impl Session {
             return Err(Error::misuse(rule::C26, text));
         }
         let wanted = request.wanted()?;
-        if !self.line.hold(&ticket.request) {
+        let request: Arc<str> = ticket.request.as_str().into();
+        if !self.line.hold(&request, &wanted.action) {
             return Err(asked_twice());
         }
-        let request = ticket.request.as_str().into();
         let claim = Claim::new(self.line.clone(), wanted, request, ticket.key.clone());
         // Learns now whether there is such a request; not knowing is no reason to withdraw it.
         if let Err(error) = look(&claim.line, &claim.request, 0).await {
@@ -111,7 +111,10 @@ impl Session {
 
 // enforces: C1, C4
 /// Asks, and names the request that now waits. Whoever goes away meanwhile withdraws it.
-pub(crate) async fn ask(line: &Arc<Line>, body: bytes::Bytes) -> Result<Arc<str>, Error> {
+pub(crate) async fn ask(line: &Arc<Line>, words: &str, body: Bytes) -> Result<Arc<str>, Error> {
+    if line.is_asking(words) {
+        return Err(asked_twice());
+    }
     let (path, key) = (format!("agent/sessions/{}/requests", line.session), line.agent.new_key());
     let abandoned = OnDrop::new({
         let (line, path, key, body) = (line.clone(), path.clone(), key.clone(), body.clone());
@@ -120,7 +123,7 @@ pub(crate) async fn ask(line: &Arc<Line>, body: bytes::Bytes) -> Result<Arc<str>
             agent.behind(async move {
                 let answer = line.agent.post(&path, &key, body).await;
                 if let Some(request) = answer.ok().and_then(|it| text_of(&it, "request_id")) {
-                    withdraw(&line, &request).await;
+                    line.withdraw_later(request.into());
                 }
             });
         }
@@ -131,33 +134,16 @@ pub(crate) async fn ask(line: &Arc<Line>, body: bytes::Bytes) -> Result<Arc<str>
     };
     abandoned.disarm();
     let answer = answer.map_err(|error| line.noticed(error))?;
-    let request = text_of(&answer, "request_id").ok_or_else(Error::odd_answer)?;
-    if !line.hold(&request) {
+    let request: Arc<str> = text_of(&answer, "request_id").ok_or_else(Error::odd_answer)?.into();
+    if !line.hold(&request, words) {
         return Err(asked_twice());
     }
-    Ok(request.into())
+    Ok(request)
 }
 
 fn asked_twice() -> Error {
-    let text = "The same is asked already; wait for that answer, or drop it first.";
+    let text = "The same is asked already, or something else in the same words; wait for that answer, drop it, or say how they differ.";
     Error::misuse(rule::C4, text)
-}
-
-async fn withdraw(line: &Line, request: &str) {
-    let path = format!("agent/requests/{request}");
-    // Whatever the answer: it no longer waits, or cannot be reached.
-    let _ = line.agent.answered(Method::Delete, &path, None, bytes::Bytes::new()).await;
-}
-
-/// Withdraws a request that nobody waits for any longer.
-pub(crate) fn withdraw_later(line: &Arc<Line>, request: &str) {
-    line.let_go(request);
-    if line.is_over() {
-        return;
-    }
-    let (line, request) = (line.clone(), request.to_owned());
-    let agent = line.agent.clone();
-    agent.behind(async move { withdraw(&line, &request).await });
 }
 
 /// What the hub says of a request.
@@ -205,6 +191,7 @@ impl Claim {
             Error::Refused(refused) if refused.status == 404 => NotApproved::Cancelled,
             other => NotApproved::Unavailable(other),
         })?;
+        self.line.no_longer_asks(&self.request);
         let refusal = match look.status.as_str() {
             "accepted" => return Ok(look.by),
             "invoked" if self.reruns => return Ok(look.by),
@@ -266,9 +253,8 @@ impl<A> Approval<A> {
 impl Drop for Claim {
     fn drop(&mut self) {
         match *self.phase.get_mut() {
-            phase::WAITS => withdraw_later(&self.line, &self.request),
+            phase::WAITS => self.line.withdraw_later(self.request.clone()),
             phase::APPROVED => {
-                self.line.let_go(&self.request);
                 // enforces: T24
                 let words = format!("No longer done: {}", self.wanted.action).into();
                 let body = Body::event(EventKind::StateChanged)
@@ -277,8 +263,9 @@ impl Drop for Claim {
                     .finish();
                 self.line.say_later(self.line.said(body));
             }
-            _ => self.line.let_go(&self.request),
+            _ => {}
         }
+        self.line.let_go(&self.request);
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::body::Body;
 use crate::error::{Error, Unanswered};
 use crate::line::Line;
-use crate::parked::{ask, outcome, withdraw_later};
+use crate::parked::{ask, outcome};
 use crate::session::Session;
 use crate::words::without_secrets;
 
@@ -183,18 +183,19 @@ impl Session {
     // enforces: C5
     /// Asks; the answer is waited for later.
     pub async fn pose<T>(&self, question: Question<T>) -> Result<Asked<T>, Error> {
-        let request = ask(&self.line, question.body()).await?;
+        let request = ask(&self.line, &question.question, question.body()).await?;
         Ok(Asked { question: Some(question), line: self.line.clone(), request })
     }
 
     /// Waits again for the answer to a question that an earlier run of this process asked, by the
     /// [name of its request](Asked::request).
     pub fn pose_again<T>(&self, request: &str, question: Question<T>) -> Result<Asked<T>, Error> {
-        if !self.line.hold(request) {
+        let request: Arc<str> = request.into();
+        if !self.line.hold(&request, &question.question) {
             let text = "This question is waited for already.";
             return Err(Error::misuse(rule::C4, text));
         }
-        Ok(Asked { question: Some(question), line: self.line.clone(), request: request.into() })
+        Ok(Asked { question: Some(question), line: self.line.clone(), request })
     }
 }
 
@@ -228,10 +229,9 @@ impl<T> Asked<T> {
 impl<T> Drop for Asked<T> {
     fn drop(&mut self) {
         if self.question.is_some() {
-            withdraw_later(&self.line, &self.request);
-        } else {
-            self.line.let_go(&self.request);
+            self.line.withdraw_later(self.request.clone());
         }
+        self.line.let_go(&self.request);
     }
 }
 

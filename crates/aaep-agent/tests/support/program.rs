@@ -1,0 +1,81 @@
+//! The real program, `aaep hub`.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::OnceLock;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// A running `aaep hub`; it is killed when this is dropped.
+pub struct Program {
+    pub url: String,
+    child: Child,
+}
+
+impl Program {
+    /// Starts it on a port of its own choice. Without further arguments nothing is kept.
+    pub async fn start(arguments: &[&str]) -> Self {
+        let arguments = if arguments.is_empty() {
+            &["--ephemeral", "--listen", "127.0.0.1:0"]
+        } else {
+            arguments
+        };
+        let mut child = Command::new(built())
+            .arg("hub")
+            .args(arguments)
+            .env("AAEP_DEVELOPMENT__LOCAL_REPLIES", "true")
+            .env("AAEP_UNIX_SOCKET__ENABLED", "false")
+            .env("AAEP_LOG", "warn")
+            .env_remove("AAEP_CONFIG")
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut url = None;
+        while let Some(line) = lines.next_line().await.unwrap() {
+            if let Some(found) = line.strip_prefix("Listening: ") {
+                url = Some(found.to_owned());
+            }
+            if line.starts_with("Ready.") {
+                break;
+            }
+        }
+        // Whoever writes to a closed pipe ends; so somebody reads on.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        Self { url: url.expect("the hub says where it listens"), child }
+    }
+
+    /// Ends it as a crash would.
+    pub async fn kill(&mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    pub fn port(&self) -> u16 {
+        let rest = self.url.strip_prefix("http://127.0.0.1:").unwrap();
+        rest.split('/').next().unwrap().parse().unwrap()
+    }
+}
+
+/// The program, built once if it is not there or not new; `AAEP_BIN` names another one.
+pub fn built() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let find = || {
+        if let Some(path) = std::env::var_os("AAEP_BIN") {
+            return path.into();
+        }
+        // This test lies in TARGET/PROFILE/deps.
+        let test = std::env::current_exe().unwrap();
+        let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
+        let mut cargo = std::process::Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--package", "aaep-cli", "--bin", "aaep"]);
+        cargo.arg("--target-dir").arg(profile.parent().unwrap());
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().unwrap().success(), "the program cannot be built");
+        profile.join(format!("aaep{}", std::env::consts::EXE_SUFFIX))
+    };
+    BUILT.get_or_init(find).clone()
+}
