@@ -73,15 +73,32 @@ impl Batch {
         Some(self.split(cut, false))
     }
 
-    // enforces: T18, D20
-    /// What is left, in chunks; the last one completes the output. Nothing if nothing was ever
-    /// written.
-    pub(crate) fn finish(mut self) -> Vec<Chunk> {
+    /// Everything that is here, in chunks, whatever may follow.
+    pub(crate) fn take_all(&mut self) -> Vec<Chunk> {
+        let mut chunks = self.take_long();
+        if !self.text.is_empty() {
+            let whole = self.text.len();
+            chunks.push(self.split(whole, false));
+        }
+        self.since = None;
+        chunks
+    }
+
+    /// Makes what is left short enough for one chunk.
+    fn take_long(&mut self) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         while self.text.len() > LONGEST {
             let cut = self.longest_cut();
             chunks.push(self.split(cut, false));
         }
+        chunks
+    }
+
+    // enforces: T18, D20
+    /// What is left, in chunks; the last one completes the output. Nothing if nothing was ever
+    /// written.
+    pub(crate) fn finish(mut self) -> Vec<Chunk> {
+        let mut chunks = self.take_long();
         if self.begun || !self.text.is_empty() {
             let whole = self.text.len();
             chunks.push(self.split(whole, true));

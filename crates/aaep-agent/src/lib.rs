@@ -37,7 +37,7 @@ pub use parked::{Approval, Parked};
 pub use producer::Producer;
 pub use question::{Asked, Question};
 pub use remote::Remote;
-pub use resume::Resumed;
+pub use resume::{OpenCall, Resumed};
 pub use session::{Opening, Session};
 pub use ticket::{NoTicket, Ticket};
 pub use tool::Tool;

@@ -27,7 +27,7 @@ const TOKEN_BYTES: usize = 4096;
 pub struct Output {
     id: OutputId,
     settings: Option<Settings>,
-    tokens: Option<mpsc::Sender<String>>,
+    pieces: Option<mpsc::Sender<Piece>>,
     done: Option<oneshot::Receiver<Result<u64, Error>>>,
     fault: Arc<Mutex<Option<Error>>>,
     line: Arc<Line>,
@@ -54,7 +54,7 @@ impl Session {
         Output {
             id,
             settings: Some(Settings::default()),
-            tokens: None,
+            pieces: None,
             done: None,
             fault: Arc::default(),
             line: self.line.clone(),
@@ -89,11 +89,11 @@ impl Output {
     /// Takes the next token. It waits only if far more was written than could be sent; an error is
     /// that of an earlier token.
     pub async fn write(&mut self, token: &str) -> Result<(), Error> {
-        let tokens = self.tokens();
+        let pieces = self.pieces();
         let mut rest = token;
         while !rest.is_empty() {
             let (piece, more) = rest.split_at(rest.floor_char_boundary(TOKEN_BYTES));
-            if tokens.send(piece.to_owned()).await.is_err() {
+            if pieces.send(Piece::Token(piece.to_owned())).await.is_err() {
                 return Err(self.fault());
             }
             rest = more;
@@ -101,12 +101,23 @@ impl Output {
         Ok(())
     }
 
+    /// Sends everything that was written, to the last character, and waits until the hub has it:
+    /// before a question, or a long silence.
+    pub async fn flush(&mut self) -> Result<(), Error> {
+        if self.pieces.is_none() {
+            return Ok(());
+        }
+        let (sent, wait) = oneshot::channel();
+        let flushed = self.pieces().send(Piece::Flush(sent)).await.is_ok() && wait.await.is_ok();
+        if flushed { Ok(()) } else { Err(self.fault()) }
+    }
+
     /// Completes it, and says how many characters it had, in Unicode scalar values.
     pub async fn finish(mut self) -> Result<u64, Error> {
         if self.position > 0 {
-            self.tokens();
+            self.pieces();
         }
-        drop(self.tokens.take());
+        drop(self.pieces.take());
         match self.done.take() {
             // Nothing was written, so there is no output.
             None => Ok(0),
@@ -114,11 +125,11 @@ impl Output {
         }
     }
 
-    fn tokens(&mut self) -> mpsc::Sender<String> {
-        if let Some(tokens) = &self.tokens {
-            return tokens.clone();
+    fn pieces(&mut self) -> mpsc::Sender<Piece> {
+        if let Some(pieces) = &self.pieces {
+            return pieces.clone();
         }
-        let (sender, tokens) = mpsc::channel(WAITING_TOKENS);
+        let (sender, pieces) = mpsc::channel(WAITING_TOKENS);
         let (done, end) = oneshot::channel();
         let writer = Writer {
             open: Open::new(self.line.clone()),
@@ -127,9 +138,9 @@ impl Output {
             batch: Batch::at(self.position),
             fault: self.fault.clone(),
         };
-        self.line.agent.runtime.spawn(async move { drop(done.send(writer.work(tokens).await)) });
+        self.line.agent.runtime.spawn(async move { drop(done.send(writer.work(pieces).await)) });
         self.done = Some(end);
-        self.tokens = Some(sender.clone());
+        self.pieces = Some(sender.clone());
         sender
     }
 
@@ -164,9 +175,15 @@ impl Drop for Open {
     }
 }
 
+/// What an author gives.
+enum Piece {
+    Token(String),
+    Flush(oneshot::Sender<()>),
+}
+
 /// What a writer waits for.
 enum Come {
-    Token(String),
+    Piece(Piece),
     Time,
     End,
     SessionEnds,
@@ -181,8 +198,8 @@ struct Writer {
 }
 
 impl Writer {
-    async fn work(mut self, mut tokens: mpsc::Receiver<String>) -> Result<u64, Error> {
-        let written = self.write(&mut tokens).await;
+    async fn work(mut self, mut pieces: mpsc::Receiver<Piece>) -> Result<u64, Error> {
+        let written = self.write(&mut pieces).await;
         if let Err(error) = &written {
             let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
             *fault = Some(error.clone());
@@ -190,24 +207,24 @@ impl Writer {
         written
     }
 
-    async fn write(&mut self, tokens: &mut mpsc::Receiver<String>) -> Result<u64, Error> {
+    async fn write(&mut self, pieces: &mut mpsc::Receiver<Piece>) -> Result<u64, Error> {
         loop {
             let due = self.batch.due();
             let come = tokio::select! {
                 biased;
-                token = tokens.recv() => token.map_or(Come::End, Come::Token),
+                piece = pieces.recv() => piece.map_or(Come::End, Come::Piece),
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => Come::Time,
                 _ = self.open.closing.wait_for(|closing| *closing) => Come::SessionEnds,
             };
             match come {
-                Come::Token(token) => self.batch.push(&token, Instant::now()),
+                Come::Piece(piece) => self.take(piece).await?,
                 Come::Time => {}
                 Come::End => break,
                 Come::SessionEnds => {
                     // What is here goes out, and nothing more is taken.
-                    tokens.close();
-                    while let Some(token) = tokens.recv().await {
-                        self.batch.push(&token, Instant::now());
+                    pieces.close();
+                    while let Some(piece) = pieces.recv().await {
+                        self.take(piece).await?;
                     }
                     break;
                 }
@@ -222,6 +239,19 @@ impl Writer {
             self.send(chunk).await?;
         }
         Ok(end)
+    }
+
+    async fn take(&mut self, piece: Piece) -> Result<(), Error> {
+        match piece {
+            Piece::Token(token) => self.batch.push(&token, Instant::now()),
+            Piece::Flush(sent) => {
+                for chunk in self.batch.take_all() {
+                    self.send(chunk).await?;
+                }
+                let _ = sent.send(());
+            }
+        }
+        Ok(())
     }
 
     // enforces: T17, T31

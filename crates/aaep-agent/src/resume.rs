@@ -14,12 +14,22 @@ use crate::session::Session;
 pub struct Resumed {
     /// The session.
     pub session: Session,
-    /// Calls that were begun and not completed. Nobody here knows how they ended: complete each with
-    /// what you found out, or drop them, which says that it is unknown (I11).
-    pub calls: Vec<Call>,
-    /// Outputs that are not complete, and where each goes on: see
-    /// [`Session::output_at`](crate::Session::output_at).
+    /// Calls that were begun and not completed.
+    pub calls: Vec<OpenCall>,
+    /// Outputs that are not complete, and where each goes on, in Unicode scalar values: see
+    /// [`Session::output_at`].
     pub outputs: Vec<(OutputId, u64)>,
+}
+
+/// A call that an earlier run of this process began. Nobody here knows how it ended, or whether it
+/// did. [Take it up](Session::take_up) and complete it with what you found out; otherwise the hub
+/// says at the session's end that its outcome is unknown (I11).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// The tool.
+    pub tool: String,
+    /// The call's id.
+    pub id: String,
 }
 
 impl Agent {
@@ -28,7 +38,7 @@ impl Agent {
     /// up with their tickets ([`Session::park_again`]), questions with the names of their requests
     /// ([`Session::pose_again`]).
     ///
-    /// An error says that the session is over if its lease ran out meanwhile.
+    /// If its lease ran out meanwhile, the session is over, and the error says so.
     pub async fn resume(&self, session: SessionId) -> Result<Resumed, Error> {
         let answer = self.0.get(&format!("agent/sessions/{session}")).await;
         let answer = answer.map_err(|error| match error {
@@ -36,12 +46,9 @@ impl Agent {
             other => other,
         })?;
         let answer: Value = serde_json::from_slice(&answer).map_err(|_| Error::odd_answer())?;
-        let line = Line::new(self.0.clone(), session, None);
         let list = |name: &str| answer.get(name).and_then(Value::as_array).into_iter().flatten();
-        let text =
-            |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let calls = list("calls").filter_map(|call| {
-            Some(Call::new(line.clone(), text(call, "tool")?, text(call, "tool_call_id")?))
+            Some(OpenCall { tool: text(call, "tool")?, id: text(call, "tool_call_id")? })
         });
         let outputs = list("outputs").filter_map(|output| {
             let id = OutputId::parse(&text(output, "output_id")?).ok()?;
@@ -50,7 +57,18 @@ impl Agent {
         Ok(Resumed {
             calls: calls.collect(),
             outputs: outputs.collect(),
-            session: Session::new(line.clone()),
+            session: Session::new(Line::new(self.0.clone(), session, None)),
         })
     }
+}
+
+impl Session {
+    /// Takes up a call of an earlier run of this process, to complete it.
+    pub fn take_up(&self, call: OpenCall) -> Call {
+        Call::new(self.line.clone(), call.tool, call.id)
+    }
+}
+
+fn text(value: &Value, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).map(str::to_owned)
 }

@@ -1,6 +1,7 @@
 //! A hub to test against, in this process or as the real program, and a person who listens to it.
 #![allow(dead_code)] // each test file uses its part
 
+mod flaky;
 mod person;
 mod program;
 
@@ -10,6 +11,7 @@ use aaep_agent::{Agent, Producer};
 use aaep_hub::config::{Config, Development, UnixSocket};
 use aaep_hub::{Running, start};
 
+pub use flaky::Flaky;
 pub use person::{Answer, Person};
 pub use program::Program;
 
@@ -61,7 +63,10 @@ pub fn config() -> Config {
 
 impl Hub {
     pub async fn embedded() -> Self {
-        let config = config();
+        Self::embedded_with(config()).await
+    }
+
+    pub async fn embedded_with(config: Config) -> Self {
         let prepared = start::prepare(&config).unwrap();
         Self::Embedded(Running::start(config, prepared).await.unwrap())
     }

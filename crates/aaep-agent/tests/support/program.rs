@@ -29,6 +29,7 @@ impl Program {
             .env("AAEP_LOG", "warn")
             .env_remove("AAEP_CONFIG")
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .unwrap();
