@@ -35,7 +35,7 @@ impl Agent {
     /// inside a Tokio runtime.
     pub fn connect(hub: impl Into<Remote>, producer: impl Into<Producer>) -> Result<Self, Error> {
         let client = hub.into().client()?;
-        Self::over(Wire::Remote(client), &producer.into())
+        Self::over(Wire::Remote(Box::new(client)), &producer.into())
     }
 
     /// An agent of a hub in this process, on behalf of the user `local`: whoever listens on this

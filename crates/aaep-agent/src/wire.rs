@@ -17,7 +17,7 @@ pub(crate) enum Method {
 /// Where the hub is.
 pub(crate) enum Wire {
     /// Somewhere else.
-    Remote(HttpClient),
+    Remote(Box<HttpClient>),
     /// In this process.
     #[cfg(feature = "embedded")]
     Embedded(aaep_hub::Hub, aaep_engine::Principal),

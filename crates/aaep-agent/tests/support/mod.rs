@@ -1,5 +1,5 @@
 //! A hub to test against, in this process or as the real program, and a person who listens to it.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, unused_imports)] // each test file uses its part
 
 mod flaky;
 mod person;
@@ -13,7 +13,7 @@ use aaep_hub::{Running, start};
 
 pub use flaky::Flaky;
 pub use person::{Answer, Person};
-pub use program::Program;
+pub use program::{Program, built, built_example};
 
 /// Longer than anything takes, also on a busy machine.
 pub const LONG: std::time::Duration = std::time::Duration::from_secs(120);

@@ -62,21 +62,32 @@ impl Program {
 /// The program, built once if it is not there or not new; `AAEP_BIN` names another one.
 pub fn built() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let find = || {
-        if let Some(path) = std::env::var_os("AAEP_BIN") {
-            return path.into();
-        }
-        // This test lies in TARGET/PROFILE/deps.
-        let test = std::env::current_exe().unwrap();
-        let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
-        let mut cargo = std::process::Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "aaep-cli", "--bin", "aaep"]);
-        cargo.arg("--target-dir").arg(profile.parent().unwrap());
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().unwrap().success(), "the program cannot be built");
-        profile.join(format!("aaep{}", std::env::consts::EXE_SUFFIX))
+    let find = || match std::env::var_os("AAEP_BIN") {
+        Some(path) => path.into(),
+        None => build(&["--package", "aaep-cli", "--bin", "aaep"]).join(named("aaep")),
     };
     BUILT.get_or_init(find).clone()
+}
+
+/// An example of this crate, as a program.
+pub fn built_example(name: &str) -> PathBuf {
+    build(&["--package", "aaep-agent", "--example", name]).join("examples").join(named(name))
+}
+
+fn named(program: &str) -> String {
+    format!("{program}{}", std::env::consts::EXE_SUFFIX)
+}
+
+/// Builds something beside this test, which lies in TARGET/PROFILE/deps, and says where it then is.
+fn build(what: &[&str]) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet"]).args(what);
+    cargo.arg("--target-dir").arg(profile.parent().unwrap());
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().unwrap().success(), "it cannot be built: {what:?}");
+    profile.to_owned()
 }
