@@ -142,31 +142,33 @@ impl Inner {
         tasks.spawn_on(task, &self.runtime);
     }
 
+    /// When a call that is made now counts as failed.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.patience()
+    }
+
     /// Changes something at the hub, once: it is sent again with the same key until there is an
-    /// answer, or patience is at its end.
+    /// answer, or the deadline has come.
     // enforces: I11
-    pub(crate) async fn post(&self, path: &str, key: &str, body: Bytes) -> Result<Bytes, Error> {
-        self.answered(Method::Post, path, Some(key), body).await.map(|(_, answer)| answer)
-    }
-
-    /// Asks the hub for something.
-    pub(crate) async fn get(&self, path: &str) -> Result<Bytes, Error> {
-        self.answered(Method::Get, path, None, Bytes::new()).await.map(|(_, answer)| answer)
-    }
-
-    /// Like [`Self::post`], with the status.
-    pub(crate) async fn answered(
+    pub(crate) async fn post(
         &self,
-        method: Method,
         path: &str,
-        key: Option<&str>,
+        key: &str,
         body: Bytes,
-    ) -> Result<(u16, Bytes), Error> {
-        let (status, answer) = self.reach(method, path, key, body).await?;
-        if (200..300).contains(&status) {
-            return Ok((status, answer));
-        }
-        Err(Error::Refused(Refused::read(status, &answer)))
+        deadline: Instant,
+    ) -> Result<Bytes, Error> {
+        good(self.reach(Method::Post, path, Some(key), body, Some(deadline)).await?)
+    }
+
+    /// Asks the hub for something. A wait that it grants is not its silence: time runs from the
+    /// first failure on.
+    pub(crate) async fn get(&self, path: &str) -> Result<Bytes, Error> {
+        good(self.reach(Method::Get, path, None, Bytes::new(), None).await?)
+    }
+
+    /// Takes something back at the hub.
+    pub(crate) async fn delete(&self, path: &str, deadline: Instant) -> Result<Bytes, Error> {
+        good(self.reach(Method::Delete, path, None, Bytes::new(), Some(deadline)).await?)
     }
 
     /// The hub's answer, whatever it is, once it gives one.
@@ -176,13 +178,11 @@ impl Inner {
         path: &str,
         key: Option<&str>,
         body: Bytes,
+        mut deadline: Option<Instant>,
     ) -> Result<(u16, Bytes), Error> {
-        // A wait that the hub grants is not the hub's silence: only failures count.
-        let granted = if method == Method::Get { LONGEST_WAIT } else { Duration::ZERO };
-        let mut deadline = (method != Method::Get).then(|| Instant::now() + self.patience());
         let mut pause = PAUSES.0;
         loop {
-            let until = deadline.unwrap_or_else(|| Instant::now() + self.patience()) + granted;
+            let until = deadline.unwrap_or_else(|| self.deadline() + LONGEST_WAIT);
             let call = self.wire.call(method, path, key, body.clone());
             let why = match timeout_at(until, call).await {
                 Ok(Ok((status, answer))) if !is_passing(status) => return Ok((status, answer)),
@@ -191,8 +191,7 @@ impl Inner {
                 Ok(Err(Lost::Never(why))) => return Err(Error::Unavailable(why)),
                 Err(_) => "no answer in time".into(),
             };
-            let now = Instant::now();
-            if now + pause >= *deadline.get_or_insert(now + self.patience()) {
+            if Instant::now() + pause >= *deadline.get_or_insert_with(|| self.deadline()) {
                 return Err(Error::Unavailable(why));
             }
             tracing::debug!(path, why, "the hub is tried again");
@@ -200,6 +199,13 @@ impl Inner {
             pause = (pause * 2).min(PAUSES.1);
         }
     }
+}
+
+fn good((status, answer): (u16, Bytes)) -> Result<Bytes, Error> {
+    if (200..300).contains(&status) {
+        return Ok(answer);
+    }
+    Err(Error::Refused(Refused::read(status, &answer)))
 }
 
 /// The longest wait that is asked of the hub.

@@ -6,6 +6,8 @@ use aaep_types::CoalesceBoundary;
 use icu_segmenter::{GraphemeClusterSegmenter, GraphemeClusterSegmenterBorrowed};
 use tokio::time::Instant;
 
+use crate::words::without_secrets;
+
 /// How long text waits for more.
 const PATIENT: Duration = Duration::from_millis(100);
 
@@ -109,6 +111,8 @@ impl Batch {
     fn split(&mut self, cut: usize, complete: bool) -> Chunk {
         let rest = self.text.split_off(cut);
         let text = std::mem::replace(&mut self.text, rest);
+        // Before the text is counted: positions are those of what is sent.
+        let text = without_secrets(&text).into_owned();
         let position = self.position;
         // enforces: T17, D19
         self.position += text.chars().count() as u64;
@@ -117,26 +121,26 @@ impl Batch {
     }
 
     // enforces: L6, D19
-    /// Where to cut: the last grapheme cluster stays, since it may go on; and so does the last word
-    /// that could be part of a secret, or of a number, so that it is looked at as a whole (T14).
+    /// Where to cut: the last grapheme cluster stays, since it may go on; and so does the end that
+    /// could be the beginning of a secret, so that it is looked at as a whole (T14).
     fn cut(&self) -> usize {
         if self.text.len() > LONGEST {
             return self.longest_cut();
         }
         let certain = self.last_boundary(self.text.len());
-        let word = self.text[..certain].trim_end_matches(is_word).len();
-        if certain - word > LONGEST_WORD { certain } else { word }
+        let harmless = harmless_end(&self.text[..certain]);
+        if certain - harmless > LONGEST_WORD { certain } else { harmless }
     }
 
     fn longest_cut(&self) -> usize {
         let most = self.text.floor_char_boundary(LONGEST);
         let certain = self.last_boundary(most);
-        let word = self.text[..certain].trim_end_matches(is_word).len();
-        match (word, certain) {
+        let harmless = harmless_end(&self.text[..certain]);
+        match (harmless, certain) {
             (0, 0) => most,
             (0, certain) => certain,
-            (word, certain) if certain - word > LONGEST_WORD => certain,
-            (word, _) => word,
+            (harmless, certain) if certain - harmless > LONGEST_WORD => certain,
+            (harmless, _) => harmless,
         }
     }
 
@@ -152,6 +156,21 @@ impl Batch {
             Some(at) => from + at,
             None => 0,
         }
+    }
+}
+
+/// What is left of a text without an end that may go on as a secret: a word in the making, a number
+/// in groups, a name with a colon or an equals sign.
+fn harmless_end(text: &str) -> usize {
+    let mut end = text.trim_end_matches(is_word).len();
+    loop {
+        let before = text[..end].trim_end_matches([' ', '"', '\'']);
+        let goes_on = before.ends_with(|last: char| last.is_ascii_digit() || matches!(last, ':' | '='));
+        if !goes_on || text.len() - end > LONGEST_WORD {
+            return end;
+        }
+        let before = before.trim_end_matches([' ', ':', '=']);
+        end = before.trim_end_matches(is_word).len();
     }
 }
 
@@ -229,6 +248,11 @@ mod tests {
         let chunks = whole(&["My key is sk", "-abc", "def and", " more"]);
         let word = chunks.iter().find(|chunk| chunk.text.contains("sk")).unwrap();
         assert!(word.text.contains("sk-abcdef"), "{chunks:?}");
+        let chunks = whole(&["Pay with 4111 ", "1111 1111", " 1111 ", "now. The password: ", "hunter2", " is mine."]);
+        for whole in ["4111 1111 1111 1111", "password: hunter2"] {
+            assert!(chunks.iter().any(|chunk| chunk.text.contains(whole)), "{chunks:?}");
+        }
+        assert!(chunks.len() > 2, "{chunks:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aaep_types::{ToolStatus, rule};
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use crate::agent::OnDrop;
 use crate::body::{Body, raw_json, with_members};
@@ -53,9 +54,10 @@ impl Session {
             let (key, body) = (claim.key.clone(), body.clone());
             move || not_run(line, tool, path, key, body)
         });
-        let granted = {
-            let _turn = line.take_turn().await;
-            grant(line, &path, &claim.key, body).await
+        let deadline = line.agent.deadline();
+        let granted = match line.take_turn(deadline).await {
+            Ok(_turn) => grant(line, &path, &claim.key, body, deadline).await,
+            Err(error) => Err(error),
         };
         match granted {
             Ok(grant) => {
@@ -86,8 +88,15 @@ fn body(arguments: Option<&str>) -> Bytes {
     }
 }
 
-async fn grant(line: &Line, path: &str, key: &str, body: Bytes) -> Result<Grant, Error> {
-    let answer = line.agent.post(path, key, body).await.map_err(|error| line.noticed(error))?;
+async fn grant(
+    line: &Line,
+    path: &str,
+    key: &str,
+    body: Bytes,
+    deadline: Instant,
+) -> Result<Grant, Error> {
+    let answer = line.agent.post(path, key, body, deadline).await;
+    let answer = answer.map_err(|error| line.noticed(error))?;
     let read = with_members(&answer, |members| {
         let arguments = members.find("arguments").map(raw_json);
         let arguments = arguments.filter(|json| json != "null");
@@ -101,7 +110,8 @@ async fn grant(line: &Line, path: &str, key: &str, body: Bytes) -> Result<Grant,
 fn not_run(line: Arc<Line>, tool: String, path: String, key: String, body: Bytes) {
     let agent = line.agent.clone();
     agent.behind(async move {
-        if let Ok(grant) = grant(&line, &path, &key, body).await {
+        let deadline = line.agent.deadline();
+        if let Ok(grant) = grant(&line, &path, &key, body, deadline).await {
             let words = "This was not run: the agent gave it up before it began.".into();
             let body = completed(&tool, &grant.call, ToolStatus::Error, &words, None);
             let _ = line.emit(body).await;

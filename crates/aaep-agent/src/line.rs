@@ -5,15 +5,16 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aaep_types::SessionId;
+use aaep_types::{EventKind, SessionId};
 use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::agent::{Inner, LONGEST_WAIT};
+use crate::body::Body;
 use crate::error::Error;
-use crate::wire::Method;
+use crate::words::Words;
 
 /// Things that were dropped and have not been dealt with yet, in one session; further ones are left
 /// to the hub, which brings what is open to its end with the session.
@@ -33,6 +34,8 @@ pub(crate) struct Said {
 #[derive(Clone, Debug)]
 enum Errand {
     Say(Said),
+    /// Says it as a change of state, or if the state has to stay (D30), as progress.
+    GiveUp(Said, Said),
     Withdraw(Arc<str>),
 }
 
@@ -93,48 +96,61 @@ impl Line {
     }
 
     pub(crate) async fn say(&self, said: Said) -> Result<Bytes, Error> {
-        let _turn = self.turn.lock().await;
-        self.catch_up().await;
-        self.send(said).await
+        let deadline = self.agent.deadline();
+        let _turn = self.take_turn(deadline).await?;
+        self.send(&said, deadline).await
     }
 
-    async fn send(&self, said: Said) -> Result<Bytes, Error> {
+    async fn send(&self, said: &Said, deadline: Instant) -> Result<Bytes, Error> {
         if self.is_over() {
             return Err(Error::SessionOver);
         }
-        let answer = self.agent.post(&self.events, &said.key, said.body).await;
+        let answer = self.agent.post(&self.events, &said.key, said.body.clone(), deadline).await;
         answer.map_err(|error| self.noticed(error))
     }
 
-    /// A call about something of this session: it takes its turn like an event.
-    pub(crate) async fn take_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        let turn = self.turn.lock().await;
-        self.catch_up().await;
-        turn
+    /// A call about something of this session: it takes its turn like an event. Whatever was to be
+    /// done before is done then.
+    pub(crate) async fn take_turn(
+        &self,
+        deadline: Instant,
+    ) -> Result<tokio::sync::MutexGuard<'_, ()>, Error> {
+        let late = |_| Error::Unavailable("earlier calls still wait for the hub".into());
+        let turn = timeout_at(deadline, self.turn.lock()).await.map_err(late)?;
+        self.catch_up(deadline).await?;
+        Ok(turn)
     }
 
-    /// Does what was left to be done. Whoever calls this has the turn; whoever goes away meanwhile
-    /// leaves the rest to the next.
-    async fn catch_up(&self) {
+    /// Does what was left to be done. Whoever calls this has the turn; whoever goes away meanwhile, or
+    /// cannot reach the hub, leaves the rest to the next.
+    async fn catch_up(&self, deadline: Instant) -> Result<(), Error> {
         while let Some(errand) = self.next_errand() {
-            let done = match errand {
-                Errand::Say(said) => self.send(said).await.map(drop),
-                Errand::Withdraw(request) => self.withdraw(&request).await,
-            };
-            if let Err(error) = done {
-                // Nobody is left to be told; the hub brings what stays open to its end.
-                tracing::debug!(session = %self.session, %error, "last words were not said");
+            match self.run(&errand, deadline).await {
+                Err(error @ Error::Unavailable(_)) => return Err(error),
+                Err(error) => {
+                    // Nobody is left to be told; the hub brings what stays open to its end.
+                    tracing::debug!(session = %self.session, %error, "last words were refused");
+                }
+                Ok(()) => {}
             }
             self.errands().pop_front();
         }
+        Ok(())
     }
 
-    async fn withdraw(&self, request: &str) -> Result<(), Error> {
-        if self.is_over() {
-            return Ok(());
+    async fn run(&self, errand: &Errand, deadline: Instant) -> Result<(), Error> {
+        match errand {
+            _ if self.is_over() => Ok(()),
+            Errand::Say(said) => self.send(said, deadline).await.map(drop),
+            Errand::GiveUp(state, progress) => match self.send(state, deadline).await {
+                Err(Error::Refused(_)) => self.send(progress, deadline).await.map(drop),
+                other => other.map(drop),
+            },
+            Errand::Withdraw(request) => {
+                let path = format!("agent/requests/{request}");
+                self.agent.delete(&path, deadline).await.map(drop)
+            }
         }
-        let path = format!("agent/requests/{request}");
-        self.agent.answered(Method::Delete, &path, None, Bytes::new()).await.map(drop)
     }
 
     fn next_errand(&self) -> Option<Errand> {
@@ -144,6 +160,16 @@ impl Line {
     /// Says something that nobody waits for.
     pub(crate) fn say_later(self: &Arc<Self>, said: Said) {
         self.do_later(Errand::Say(said));
+    }
+
+    // enforces: T24
+    /// Says that something that was approved is no longer done.
+    pub(crate) fn give_up_later(self: &Arc<Self>, action: &str) {
+        let words: Words = format!("No longer done: {action}").into();
+        let state = Body::event(EventKind::StateChanged).text("to_state", "thinking").words(&words);
+        let far = Body::new().human("description", &words.normal).text_only();
+        let progress = Body::event(EventKind::ProgressUpdated).json("progress", &far).words(&words);
+        self.do_later(Errand::GiveUp(self.said(state.finish()), self.said(progress.finish())));
     }
 
     /// Withdraws a request that nobody waits for any longer, before anything else is said.
@@ -160,7 +186,7 @@ impl Line {
             errands.push_back(errand);
         }
         let line = self.clone();
-        self.agent.behind(async move { drop(line.take_turn().await) });
+        self.agent.behind(async move { drop(line.take_turn(line.agent.deadline()).await) });
     }
 
     fn errands(&self) -> std::sync::MutexGuard<'_, VecDeque<Errand>> {

@@ -11,7 +11,6 @@ use crate::body::Body;
 use crate::error::Error;
 use crate::line::Line;
 use crate::session::Session;
-use crate::words::without_secrets;
 
 /// Tokens that wait to be sent; whoever writes more waits.
 const WAITING_TOKENS: usize = 256;
@@ -257,7 +256,7 @@ impl Writer {
     // enforces: T17, T31
     async fn send(&self, chunk: Chunk) -> Result<(), Error> {
         let mut body = Body::event(EventKind::OutputStreaming)
-            .text("chunk", &without_secrets(&chunk.text))
+            .text("chunk", &chunk.text)
             .number("position", chunk.position)
             .json("complete", if chunk.complete { "true" } else { "false" })
             .text("output_id", self.id.as_str());

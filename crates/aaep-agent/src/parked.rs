@@ -5,12 +5,12 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use aaep_types::{EventKind, rule};
+use aaep_types::rule;
 use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::agent::{LONGEST_WAIT, OnDrop};
-use crate::body::{Body, raw_json, text_of, with_members};
+use crate::body::{raw_json, text_of, with_members};
 use crate::confirmation::{Confirmation, Kind, Wanted};
 use crate::error::{Error, NotApproved};
 use crate::line::{Line, not_too_soon};
@@ -121,18 +121,25 @@ pub(crate) async fn ask(line: &Arc<Line>, words: &str, body: Bytes) -> Result<Ar
         move || {
             let agent = line.agent.clone();
             agent.behind(async move {
-                let answer = line.agent.post(&path, &key, body).await;
+                let answer = line.agent.post(&path, &key, body, line.agent.deadline()).await;
                 if let Some(request) = answer.ok().and_then(|it| text_of(&it, "request_id")) {
                     line.withdraw_later(request.into());
                 }
             });
         }
     });
-    let answer = {
-        let _turn = line.take_turn().await;
-        line.agent.post(&path, &key, body).await
+    let deadline = line.agent.deadline();
+    let answer = match line.take_turn(deadline).await {
+        Ok(_turn) => line.agent.post(&path, &key, body, deadline).await,
+        Err(error) => {
+            abandoned.disarm();
+            return Err(error);
+        }
     };
-    abandoned.disarm();
+    // If nobody knows whether it is asked, it is made sure that it is not.
+    if answer.as_ref().err().is_none_or(Error::is_certain) {
+        abandoned.disarm();
+    }
     let answer = answer.map_err(|error| line.noticed(error))?;
     let request: Arc<str> = text_of(&answer, "request_id").ok_or_else(Error::odd_answer)?.into();
     if !line.hold(&request, words) {
@@ -254,15 +261,7 @@ impl Drop for Claim {
     fn drop(&mut self) {
         match *self.phase.get_mut() {
             phase::WAITS => self.line.withdraw_later(self.request.clone()),
-            phase::APPROVED => {
-                // enforces: T24
-                let words = format!("No longer done: {}", self.wanted.action).into();
-                let body = Body::event(EventKind::StateChanged)
-                    .text("to_state", "thinking")
-                    .words(&words)
-                    .finish();
-                self.line.say_later(self.line.said(body));
-            }
+            phase::APPROVED => self.line.give_up_later(&self.wanted.action),
             _ => {}
         }
         self.line.let_go(&self.request);

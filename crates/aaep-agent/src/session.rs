@@ -77,7 +77,7 @@ impl Opening {
 }
 
 async fn open(agent: &Inner, key: &str, body: Bytes) -> Result<SessionId, Error> {
-    let answer = agent.post("agent/sessions", key, body).await?;
+    let answer = agent.post("agent/sessions", key, body, agent.deadline()).await?;
     let id = text_of(&answer, "session_id").and_then(|id| SessionId::parse(&id).ok());
     id.ok_or_else(Error::odd_answer)
 }

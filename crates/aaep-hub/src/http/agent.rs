@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::route::{Route, request_id};
 use super::{Answer, Call, Problem, empty, json, query, standing};
-use crate::core::{Core, Inputs, Kept, KeyUse};
+use crate::core::{Core, Grant, Inputs, Kept, KeyUse};
 use crate::hub::Hub;
 
 /// The longest that one call waits, in seconds.
@@ -347,12 +347,12 @@ fn status_word(view: &View) -> &'static str {
 async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<Answer, Problem> {
     let key = idempotency_key(call)?;
     let (known, path) = (call.known.clone(), call.parts.uri.path().to_owned());
-    hub.call(move |core| -> Result<(), Problem> {
+    let granted = hub.call(move |core| -> Result<Option<Grant>, Problem> {
         let agent = &known.principal;
         let key = key.map(|key| (agent.name.clone(), path, key));
         let body: [u8; 32] = Sha256::digest(&bytes).into();
         match key.as_ref().map_or(KeyUse::New, |key| core.key_use(key, &body)) {
-            KeyUse::Same(_) => return Ok(()),
+            KeyUse::Same(_) => return Ok(core.grant(request)),
             KeyUse::Other => return Err(key_reused()),
             KeyUse::New => {}
         }
@@ -368,11 +368,14 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
             let kept = Kept { body, status: 200, answer: String::new() };
             core.keep_call(key, session, kept);
         }
-        Ok(())
-    })
-    .await??;
-    // It is durable now that the approval was spent; only now the action may run.
-    let grant = hub.call(move |core| core.grant(request)).await?;
+        Ok(core.grant(request))
+    });
+    // The grant is there once it is durable that the approval was spent; only then the action may
+    // run. By the time that the call is answered it is.
+    let grant = match granted.await?? {
+        Some(grant) => Some(grant),
+        None => hub.call(move |core| core.grant(request)).await?,
+    };
     let Some(grant) = grant else {
         let text = "This action was begun before, and is over or unknown; ask again.";
         let refusal = Refusal { blame: Blame::OutOfOrder, rule: rule::T12, text: text.into() };
