@@ -1,6 +1,7 @@
 //! Where a session stands, as its own agent may see it: what it takes up again after a restart.
 
 use aaep_types::{OutputId, SessionId, ToolCallId};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::engine::Engine;
@@ -12,7 +13,7 @@ use crate::rules::Rules;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The state it is in.
-    pub state: Arc<str>,
+    pub state: Cow<'static, str>,
     /// Calls that have not come back, with the names of their tools.
     pub calls: Vec<(ToolCallId, Arc<str>)>,
     /// Outputs that are not complete, and where each goes on, in Unicode scalar values.
