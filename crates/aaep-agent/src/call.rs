@@ -117,33 +117,30 @@ impl Call {
         T: Send + 'static,
         E: Display + Send + 'static,
     {
-        let mut work = Work(tokio::spawn(work));
-        let line = self.line.clone();
-        let ended = tokio::select! {
-            ended = timeout(self.timeout, &mut work.0) => ended,
-            () = line.ended() => {
-                self.open = false;
-                return Err(ToolError::SessionOver);
+        let result = run(&self.line, self.timeout, work).await;
+        let tool = &self.tool;
+        let (status, words): (_, Words) = match &result {
+            Ok(value) => (ToolStatus::Success, summary(value)),
+            Err(ToolError::Failed(error)) => {
+                let text = format!("{tool} failed: {}", foreign(&error.to_string()));
+                (ToolStatus::Error, text.into())
             }
-        };
-        drop(work);
-        let (status, words, result) = match ended {
-            Ok(Ok(Ok(value))) => (ToolStatus::Success, summary(&value), Ok(value)),
-            Ok(Ok(Err(error))) => {
-                let text = format!("{} failed: {}", self.tool, foreign(&error.to_string()));
-                (ToolStatus::Error, text.into(), Err(ToolError::Failed(error)))
-            }
-            Ok(Err(panic)) => {
-                let text = format!("{} broke off: there is a fault in its program.", self.tool);
-                (ToolStatus::Error, text.into(), Err(ToolError::Panicked(message(panic))))
-            }
-            Err(_) => {
+            Err(ToolError::TimedOut) => {
                 let seconds = self.timeout.as_secs();
                 let text = format!(
-                    "{} did not come back within {seconds} seconds; nobody knows how it ended.",
-                    self.tool
+                    "{tool} did not come back within {seconds} seconds; nobody knows how it ended."
                 );
-                (ToolStatus::Timeout, text.into(), Err(ToolError::TimedOut))
+                (ToolStatus::Timeout, text.into())
+            }
+            Err(ToolError::SessionOver) => {
+                // The hub said so, when it ended the session.
+                self.open = false;
+                return result;
+            }
+            // What a panic says is for programmers, and may hold anything.
+            Err(_) => {
+                let text = format!("{tool} broke off: there is a fault in its program.");
+                (ToolStatus::Error, text.into())
             }
         };
         // What the tool did is done, whether or not it could be told.
@@ -169,6 +166,29 @@ impl Call {
             Err(_) => {}
         }
         told.map(drop)
+    }
+}
+
+/// Runs the work of a tool as a task of its own, so that a panic in it stays there; gives it up when
+/// time is over, when the session is, and when nobody waits for it any more.
+pub(crate) async fn run<T, E>(
+    line: &Line,
+    limit: Duration,
+    work: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, ToolError<E>>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+{
+    let mut work = Work(tokio::spawn(work));
+    let ended = tokio::select! {
+        ended = timeout(limit, &mut work.0) => ended,
+        () = line.ended() => return Err(ToolError::SessionOver),
+    };
+    match ended {
+        Ok(Ok(result)) => result.map_err(ToolError::Failed),
+        Ok(Err(panic)) => Err(ToolError::Panicked(message(panic))),
+        Err(_) => Err(ToolError::TimedOut),
     }
 }
 
