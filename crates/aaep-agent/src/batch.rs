@@ -165,7 +165,8 @@ fn harmless_end(text: &str) -> usize {
     let mut end = text.trim_end_matches(is_word).len();
     loop {
         let before = text[..end].trim_end_matches([' ', '"', '\'']);
-        let goes_on = before.ends_with(|last: char| last.is_ascii_digit() || matches!(last, ':' | '='));
+        let goes_on =
+            before.ends_with(|last: char| last.is_ascii_digit() || matches!(last, ':' | '='));
         if !goes_on || text.len() - end > LONGEST_WORD {
             return end;
         }
@@ -248,7 +249,14 @@ mod tests {
         let chunks = whole(&["My key is sk", "-abc", "def and", " more"]);
         let word = chunks.iter().find(|chunk| chunk.text.contains("sk")).unwrap();
         assert!(word.text.contains("sk-abcdef"), "{chunks:?}");
-        let chunks = whole(&["Pay with 4111 ", "1111 1111", " 1111 ", "now. The password: ", "hunter2", " is mine."]);
+        let chunks = whole(&[
+            "Pay with 4111 ",
+            "1111 1111",
+            " 1111 ",
+            "now. The password: ",
+            "hunter2",
+            " is mine.",
+        ]);
         for whole in ["4111 1111 1111 1111", "password: hunter2"] {
             assert!(chunks.iter().any(|chunk| chunk.text.contains(whole)), "{chunks:?}");
         }

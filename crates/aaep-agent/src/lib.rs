@@ -144,7 +144,9 @@ mod tool;
 mod wire;
 mod words;
 
-pub use aaep_types::{ErrorCategory, Level, OutputId, RiskLevel, SessionId, TargetKind, ToolStatus};
+pub use aaep_types::{
+    ErrorCategory, Level, OutputId, RiskLevel, SessionId, TargetKind, ToolStatus,
+};
 pub use agent::{Agent, PATIENCE};
 pub use call::{Call, TOOL_TIMEOUT};
 pub use confirmation::{Confirmation, Irreversible, Kind, Reversible, WithEffort};

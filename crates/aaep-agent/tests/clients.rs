@@ -37,7 +37,10 @@ async fn transfers(command: impl Fn(&str) -> Command) {
     let hub = Hub::program().await;
     let person = hub.person(|_| Answer::Reject).await;
     let output = run(command(&hub.url())).await;
-    assert!(String::from_utf8_lossy(&output.stdout).ends_with("Not done: rejected.\n"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).ends_with("Not done: rejected.\n"),
+        "{output:?}"
+    );
     assert_eq!(of_type(&person.judges(1).await, "tool.invoked"), 1);
 }
 
@@ -84,8 +87,17 @@ fn runnable(made: &Path) -> Option<PathBuf> {
     }
     std::fs::write(made.join("package.json"), r#"{"type":"module"}"#).ok()?;
     let options = [
-        "--target", "es2022", "--module", "nodenext", "--strict", "--skipLibCheck",
-        "--rewriteRelativeImportExtensions", "--lib", "es2022,dom", "--types", "",
+        "--target",
+        "es2022",
+        "--module",
+        "nodenext",
+        "--strict",
+        "--skipLibCheck",
+        "--rewriteRelativeImportExtensions",
+        "--lib",
+        "es2022,dom",
+        "--types",
+        "",
     ];
     let compile = |program: &str, before: &[&str]| {
         let mut command = Command::new(program);
@@ -105,4 +117,5 @@ fn runnable(made: &Path) -> Option<PathBuf> {
 }
 
 /// What the script uses of Node, so that its packages of types need not be there.
-const GLOBALS: &str = "declare const process: { argv: string[]; env: Record<string, string | undefined> };";
+const GLOBALS: &str =
+    "declare const process: { argv: string[]; env: Record<string, string | undefined> };";

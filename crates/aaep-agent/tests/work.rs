@@ -83,8 +83,10 @@ in_both_worlds! {
         assert_eq!(of_type(&events, "session.completed").len(), 1);
         assert_eq!(of_type(&events, "session.cancelled").len(), 1);
         let completed = of_type(&events, "tool.completed");
-        assert_eq!(completed[0]["status"], "error", "{completed:?}");
-        assert!(completed[0]["summary_normal"].as_str().unwrap().contains("not run"));
+        // It depends on how far it came whether it was begun.
+        let status = completed[0]["status"].as_str().unwrap();
+        assert!(matches!(status, "error" | "timeout"), "{completed:?}");
+        assert_eq!(completed.len(), of_type(&events, "tool.invoked").len());
     }
 
     async fn words_that_the_hub_refuses_end_the_session_all_the_same(hub: &Hub) {
