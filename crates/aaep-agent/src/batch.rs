@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use aaep_types::CoalesceBoundary;
+use aaep_types::secret::Kind;
 use icu_segmenter::{GraphemeClusterSegmenter, GraphemeClusterSegmenterBorrowed};
 use tokio::time::Instant;
 
-use crate::words::without_secrets;
+use crate::discreet::{Discreet, open_secret};
 
 /// How long text waits for more.
 const PATIENT: Duration = Duration::from_millis(100);
@@ -14,8 +15,9 @@ const PATIENT: Duration = Duration::from_millis(100);
 /// So many bytes are sent without waiting for more.
 const ENOUGH: usize = 512;
 
-/// The longest chunk, in bytes; below what the protocol allows (16384 characters).
-const LONGEST: usize = 8 * 1024;
+/// The longest piece, in bytes. What the protocol allows (16384 characters) is five times as much,
+/// since what is put in the place of a short secret is longer.
+const LONGEST: usize = 3 * 1024;
 
 /// A word, or a grapheme cluster, that is longer than this is cut all the same.
 const LONGEST_WORD: usize = 512;
@@ -36,6 +38,7 @@ pub(crate) struct Batch {
     position: u64,
     since: Option<Instant>,
     begun: bool,
+    discreet: Discreet,
     graphemes: GraphemeClusterSegmenterBorrowed<'static>,
 }
 
@@ -43,7 +46,14 @@ impl Batch {
     /// An output that goes on at this position; at 0 if it is new.
     pub(crate) fn at(position: u64) -> Self {
         let graphemes = GraphemeClusterSegmenter::new();
-        Self { text: String::new(), position, since: None, begun: position > 0, graphemes }
+        Self {
+            text: String::new(),
+            position,
+            since: None,
+            begun: position > 0,
+            discreet: Discreet::default(),
+            graphemes,
+        }
     }
 
     pub(crate) fn push(&mut self, text: &str, now: Instant) {
@@ -68,20 +78,17 @@ impl Batch {
         let cut = self.cut();
         if cut == 0 {
             // Nothing can go before more comes; look again then.
-            self.since = Some(now);
+            self.since = None;
             return None;
         }
         self.since = Some(now).filter(|_| cut < self.text.len());
-        Some(self.split(cut, false))
+        self.split_off(cut)
     }
 
     /// Everything that is here, in chunks, whatever may follow.
     pub(crate) fn take_all(&mut self) -> Vec<Chunk> {
         let mut chunks = self.take_long();
-        if !self.text.is_empty() {
-            let whole = self.text.len();
-            chunks.push(self.split(whole, false));
-        }
+        chunks.extend(self.split_off(self.text.len()));
         self.since = None;
         chunks
     }
@@ -90,8 +97,7 @@ impl Batch {
     fn take_long(&mut self) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         while self.text.len() > LONGEST {
-            let cut = self.longest_cut();
-            chunks.push(self.split(cut, false));
+            chunks.extend(self.split_off(self.longest_cut()));
         }
         chunks
     }
@@ -108,15 +114,20 @@ impl Batch {
         chunks
     }
 
+    /// The first piece, unless nothing is left of it.
+    fn split_off(&mut self, cut: usize) -> Option<Chunk> {
+        Some(self.split(cut, false)).filter(|chunk| !chunk.text.is_empty())
+    }
+
     fn split(&mut self, cut: usize, complete: bool) -> Chunk {
         let rest = self.text.split_off(cut);
         let text = std::mem::replace(&mut self.text, rest);
         // Before the text is counted: positions are those of what is sent.
-        let text = without_secrets(&text).into_owned();
+        let text = self.discreet.pass(&text);
         let position = self.position;
         // enforces: T17, D19
         self.position += text.chars().count() as u64;
-        self.begun = true;
+        self.begun |= !text.is_empty();
         Chunk { hint: hint(&text), text, position, complete }
     }
 
@@ -128,18 +139,15 @@ impl Batch {
             return self.longest_cut();
         }
         let certain = self.last_boundary(self.text.len());
-        let harmless = harmless_end(&self.text[..certain]);
-        if certain - harmless > LONGEST_WORD { certain } else { harmless }
+        before_secret(&self.text[..certain])
     }
 
     fn longest_cut(&self) -> usize {
         let most = self.text.floor_char_boundary(LONGEST);
         let certain = self.last_boundary(most);
-        let harmless = harmless_end(&self.text[..certain]);
-        match (harmless, certain) {
+        match (before_secret(&self.text[..certain]), certain) {
             (0, 0) => most,
             (0, certain) => certain,
-            (harmless, certain) if certain - harmless > LONGEST_WORD => certain,
             (harmless, _) => harmless,
         }
     }
@@ -156,6 +164,22 @@ impl Batch {
             Some(at) => from + at,
             None => 0,
         }
+    }
+}
+
+// enforces: T14
+/// How much of a text can go, since nothing that follows can make a secret of its end. What is held
+/// back for that is bounded.
+fn before_secret(text: &str) -> usize {
+    let harmless = match text.len() - harmless_end(text) {
+        held if held > LONGEST_WORD => text.len(),
+        held => text.len() - held,
+    };
+    match open_secret(text) {
+        // A private key is long, and goes as a whole if it can.
+        Some((start, Kind::PrivateKey)) => start.min(harmless),
+        Some((start, _)) if text.len() - start <= LONGEST_WORD => start.min(harmless),
+        _ => harmless,
     }
 }
 
@@ -244,11 +268,15 @@ mod tests {
         assert!(chunks.iter().all(|chunk| !chunk.text.starts_with('\u{301}')), "{chunks:?}");
     }
 
+    // covers: T14
     #[test]
     fn a_word_in_the_making_waits_for_its_end() {
         let chunks = whole(&["My key is sk", "-abc", "def and", " more"]);
         let word = chunks.iter().find(|chunk| chunk.text.contains("sk")).unwrap();
         assert!(word.text.contains("sk-abcdef"), "{chunks:?}");
+        let key = ["My key is sk", "-abcd1234", "efgh5678", "ijkl and", " more"];
+        let said: String = whole(&key).iter().map(|chunk| chunk.text.as_str()).collect();
+        assert_eq!(said, "My key is [key removed] and more");
         let chunks = whole(&[
             "Pay with 4111 ",
             "1111 1111",
@@ -257,15 +285,21 @@ mod tests {
             "hunter2",
             " is mine.",
         ]);
-        for whole in ["4111 1111 1111 1111", "password: hunter2"] {
-            assert!(chunks.iter().any(|chunk| chunk.text.contains(whole)), "{chunks:?}");
-        }
+        let said: String = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+        assert_eq!(
+            said,
+            "Pay with [card number removed] now. The password: [password removed] is mine."
+        );
         assert!(chunks.len() > 2, "{chunks:?}");
     }
 
     #[test]
     fn text_without_spaces_flows_and_endless_words_do_not_stay() {
         assert!(whole(&["你好", "世界", "再见", "了"]).len() > 2);
+        // However much was taken out of it, a chunk stays below what the protocol allows.
+        let secrets = "pw=a ".repeat(LONGEST);
+        let chunks = whole(&[&secrets]);
+        assert!(chunks.iter().all(|chunk| chunk.text.chars().count() <= 16_384), "too long");
         let long = "x".repeat(3 * LONGEST);
         let chunks = whole(&[&long, &long]);
         assert!(chunks.iter().all(|chunk| chunk.text.len() <= LONGEST), "too long");
@@ -295,6 +329,14 @@ mod tests {
         }
     }
 
+    const SECRETS: [&str; 5] = [
+        "4111 1111 1111 1111",
+        "sk-abcd1234efgh5678ijkl",
+        "password=hunter2",
+        "password=\"a long one\"",
+        "ghp_abcdefghij0123456789abcdefghij012345",
+    ];
+
     proptest! {
         // covers: T17, T18
         #[test]
@@ -311,6 +353,8 @@ mod tests {
                 while let Some(chunk) = batch.take(now) { chunks.push(chunk); }
             }
             chunks.extend(batch.finish());
+            let text = tokens.concat();
+            prop_assume!(aaep_types::secret::find(&text).is_empty());
             let mut position = 0;
             for (index, chunk) in chunks.iter().enumerate() {
                 prop_assert_eq!(chunk.position, position);
@@ -319,7 +363,30 @@ mod tests {
                 position += chunk.text.chars().count() as u64;
             }
             let sent: String = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
-            prop_assert_eq!(sent, tokens.concat());
+            prop_assert_eq!(sent, text);
+        }
+
+        // covers: T14
+        #[test]
+        fn no_secret_gets_out_however_it_is_torn(
+            before in "[a-z ]{0,30} ",
+            secret in prop::sample::select(SECRETS.to_vec()),
+            after in " [a-z ]{0,30}",
+            cuts in prop::collection::vec(1usize..9, 1..40),
+        ) {
+            let text: Vec<char> = format!("{before}{secret}{after}").chars().collect();
+            let (mut tokens, mut at) = (Vec::new(), 0);
+            for size in cuts.iter().cycle() {
+                if at >= text.len() { break; }
+                let end = (at + size).min(text.len());
+                tokens.push(text[at..end].iter().collect::<String>());
+                at = end;
+            }
+            let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+            let said: String = whole(&tokens).iter().map(|chunk| chunk.text.as_str()).collect();
+            let secret = secret.rsplit(['=', '"']).find(|part| !part.is_empty()).unwrap();
+            prop_assert!(!said.contains(secret), "{}", said);
+            prop_assert!(said.contains(" removed]"), "{}", said);
         }
     }
 }

@@ -127,6 +127,7 @@ mod batch;
 mod body;
 mod call;
 mod confirmation;
+mod discreet;
 mod error;
 mod inputs;
 mod invoke;

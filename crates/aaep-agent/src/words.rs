@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use aaep_types::deception;
+use aaep_types::{deception, secret};
 
 /// How much of a text that came from outside is passed on, in characters.
 const FOREIGN_CHARS: usize = 1000;
@@ -51,7 +51,7 @@ impl From<String> for Words {
 // enforces: T14
 /// A text without secrets, as it is sent.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
-    Cow::Borrowed(text)
+    secret::redact(text)
 }
 
 /// A text that came from outside, such as a tool's error: shortened, and without characters that the

@@ -36,6 +36,7 @@ fn has(events: &[Value], name: &str) -> bool {
 
 in_both_worlds! {
     // covers: C1, C27, T11, T12
+    #[test]
     async fn an_accepted_action_is_announced_then_given_back_once(hub: &Hub) {
         let person = hub.person(|_| Answer::Accept).await;
         let agent = hub.agent();
@@ -62,6 +63,7 @@ in_both_worlds! {
     }
 
     // covers: C2, T24
+    #[test]
     async fn a_rejected_action_never_runs(hub: &Hub) {
         let person = hub.person(|_| Answer::Reject).await;
         let agent = hub.agent();
@@ -75,6 +77,7 @@ in_both_worlds! {
     }
 
     // covers: C14, D11
+    #[test]
     async fn silence_means_no_unless_the_action_is_easily_taken_back(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -96,6 +99,7 @@ in_both_worlds! {
     }
 
     // covers: T12, C26
+    #[test]
     async fn an_approval_fits_no_other_action(hub: &Hub) {
         let person = hub.person(|_| Answer::Accept).await;
         let agent = hub.agent();
@@ -124,6 +128,7 @@ in_both_worlds! {
     }
 
     // covers: C4
+    #[test]
     async fn the_same_is_not_asked_twice(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -146,6 +151,7 @@ in_both_worlds! {
     }
 
     // covers: C24, T24
+    #[test]
     async fn what_is_dropped_is_withdrawn_or_said_to_be_given_up(hub: &Hub) {
         let person = hub.person(|event| match event["action"].as_str() {
             Some("Transfer $500.") => Answer::Accept,
@@ -168,6 +174,7 @@ in_both_worlds! {
         assert!(!has(&person.judges(1).await, "tool.invoked"));
     }
 
+    #[test]
     async fn asking_too_often_is_refused_with_a_reason(hub: &Hub) {
         let person = hub.person(|_| Answer::Reject).await;
         let agent = hub.agent();
@@ -190,6 +197,7 @@ in_both_worlds! {
     }
 
     // covers: C24, I13
+    #[test]
     async fn a_user_who_stops_the_session_ends_everything_in_it(hub: &Hub) {
         let person = hub.person(|_| Answer::Stop).await;
         let agent = hub.agent();

@@ -24,6 +24,7 @@ fn of_type<'e>(events: &'e [Value], name: &str) -> Vec<&'e Value> {
 
 in_both_worlds! {
     // covers: C27
+    #[test]
     async fn the_bank_transfer_follows_the_worked_sequence(hub: &Hub) {
         let person = hub.person(|_| Answer::Accept).await;
         assert!(bank_transfer::run(&hub.agent()).await.unwrap());
@@ -48,12 +49,14 @@ in_both_worlds! {
         assert_eq!(after, wanted);
     }
 
+    #[test]
     async fn a_bank_transfer_that_nobody_wants_does_not_happen(hub: &Hub) {
         let person = hub.person(|_| Answer::Reject).await;
         assert!(!bank_transfer::run(&hub.agent()).await.unwrap());
         assert!(of_type(&person.judges(1).await, "tool.invoked").is_empty());
     }
 
+    #[test]
     async fn the_cleaner_deletes_what_was_confirmed_and_nothing_else(hub: &Hub) {
         let person = hub.person(|_| Answer::Accept).await;
         let directory = tempfile::tempdir().unwrap();
@@ -72,6 +75,7 @@ in_both_worlds! {
         assert_eq!(of_type(&person.judges(2).await, "awaiting.confirmation").len(), 1);
     }
 
+    #[test]
     async fn the_cleaner_deletes_nothing_without_a_yes(hub: &Hub) {
         let person = hub.person(|_| Answer::Reject).await;
         let directory = tempfile::tempdir().unwrap();
@@ -81,6 +85,7 @@ in_both_worlds! {
         person.judges(1).await;
     }
 
+    #[test]
     async fn the_chat_streams_its_answers(hub: &Hub) {
         let person = hub.person(|_| Answer::Say(json!("Folake"))).await;
         let agent = hub.agent();

@@ -49,6 +49,7 @@ async fn until_it_crashes<T: Send + 'static>(
 
 in_both_worlds! {
     // covers: I3
+    #[test]
     async fn a_parked_action_is_taken_up_by_the_next_run(hub: &Hub) {
         let person = hub.person(|event| match event["question"].as_str() {
             Some("Your name?") => Answer::Say(json!("Folake")),
@@ -91,6 +92,7 @@ in_both_worlds! {
     }
 
     // covers: I11
+    #[test]
     async fn what_was_begun_runs_again_only_under_its_key(hub: &Hub) {
         let person = hub.person(|_| Answer::Accept).await;
         let (ticket, first) = until_it_crashes(hub, async |agent: Agent| {
@@ -134,6 +136,7 @@ in_both_worlds! {
         assert_eq!(of_type(&person.judges(1).await, "tool.invoked").len(), 1);
     }
 
+    #[test]
     async fn a_call_of_the_run_before_is_completed_with_what_was_found_out(hub: &Hub) {
         let person = hub.person(|_| Answer::Accept).await;
         let session = until_it_crashes(hub, async |agent: Agent| {
@@ -154,6 +157,7 @@ in_both_worlds! {
         assert!(matches!(agent.resume(unknown).await, Err(Error::SessionOver)));
     }
 
+    #[test]
     async fn a_ticket_of_nobody_is_refused(hub: &Hub) {
         let _person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();

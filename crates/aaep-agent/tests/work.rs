@@ -20,6 +20,7 @@ fn of_type<'e>(events: &'e [Value], name: &str) -> Vec<&'e Value> {
 
 in_both_worlds! {
     // covers: T1, T3, T4, T6
+    #[test]
     async fn a_session_ends_as_its_author_says(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -40,6 +41,7 @@ in_both_worlds! {
     }
 
     // covers: T1
+    #[test]
     async fn a_dropped_session_is_cancelled_and_a_panicking_one_fails(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -57,6 +59,7 @@ in_both_worlds! {
     }
 
     // covers: T1
+    #[test]
     async fn whoever_goes_away_while_waiting_leaves_nothing_open(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -89,6 +92,7 @@ in_both_worlds! {
         assert_eq!(completed.len(), of_type(&events, "tool.invoked").len());
     }
 
+    #[test]
     async fn words_that_the_hub_refuses_end_the_session_all_the_same(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -102,6 +106,7 @@ in_both_worlds! {
     }
 
     // covers: T11, T13, T15, T33
+    #[test]
     async fn every_tool_comes_back_once_however_it_ends(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -139,6 +144,7 @@ in_both_worlds! {
         assert_eq!(completed["tool_invocations_count"], 6);
     }
 
+    #[test]
     async fn a_tool_is_given_up_when_the_session_is_stopped(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -160,6 +166,7 @@ in_both_worlds! {
         person.judges(1).await;
     }
 
+    #[test]
     async fn a_tool_name_that_is_none_is_refused_and_nothing_stays_open(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -173,6 +180,7 @@ in_both_worlds! {
     }
 
     // covers: T17, T18, D19
+    #[test]
     async fn an_output_arrives_whole_and_complete(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -208,6 +216,7 @@ in_both_worlds! {
     }
 
     // covers: C20, T22, D17
+    #[test]
     async fn questions_have_answers_of_their_type(hub: &Hub) {
         let person = hub.person(|event| match event["question"].as_str().unwrap() {
             "Name?" => Answer::Say(json!("Folake")),
@@ -241,6 +250,7 @@ in_both_worlds! {
     }
 
     // covers: T9, T10, T23, T25
+    #[test]
     async fn progress_states_and_handing_over_are_heard(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
@@ -272,6 +282,7 @@ in_both_worlds! {
         assert_eq!(states, ["thinking", "deciding", "calling_tool", "handing_off"]);
     }
 
+    #[test]
     async fn what_people_say_reaches_the_agent(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();

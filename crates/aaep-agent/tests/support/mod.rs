@@ -27,20 +27,18 @@ pub enum Hub {
 /// The same test, with the hub in this process and with the real program.
 #[macro_export]
 macro_rules! in_both_worlds {
-    ($($(#[$meta:meta])* async fn $name:ident($hub:ident: &Hub) $body:block)*) => {$(
+    ($(#[test] async fn $name:ident($hub:ident: &Hub) $body:block)*) => {$(
         mod $name {
             use super::*;
 
             async fn scene($hub: &Hub) $body
 
-            $(#[$meta])*
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn embedded() {
                 let hub = Hub::embedded().await;
                 tokio::time::timeout(LONG, scene(&hub)).await.expect("it takes too long");
             }
 
-            $(#[$meta])*
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn program() {
                 let hub = Hub::program().await;
