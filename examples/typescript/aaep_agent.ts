@@ -1,6 +1,6 @@
 /**
  * A short client of the agent API of an AAEP hub. No packages: `fetch` is all it needs.
- * Node 22.18 and newer run it as it is; for others, `tsc` makes JavaScript of it.
+ * Node 22.18 and newer run it as it is; for others, the TypeScript compiler makes JavaScript of it.
  *
  *     const agent = new Agent("http://127.0.0.1:8707", "my-agent");
  *     await agent.session("Moving $500 to savings.", async (session) => {

@@ -1,6 +1,9 @@
-// The bank transfer of §6.10: node bank_transfer.ts http://127.0.0.1:8707
+// The bank transfer of §6.10: node bank_transfer.ts http://127.0.0.1:8707 (see the README for older Nodes)
 
 import { Agent, NotApproved } from "./aaep_agent.ts";
+
+// What is used of Node, so that no packages are needed.
+declare const process: { argv: string[]; env: Record<string, string | undefined> };
 
 const url = process.argv[2] ?? process.env.AAEP_URL ?? "http://127.0.0.1:8707";
 const agent = new Agent(url, "typescript-bank-assistant", process.env.AAEP_TOKEN);

@@ -77,45 +77,30 @@ async fn the_typescript_client_asks_and_obeys() {
     .await;
 }
 
-/// The script as Node can run it: as it is, or made into JavaScript by `tsc`.
+/// The script as Node can run it: as it is, or made into JavaScript by the compiler.
 fn runnable(made: &Path) -> Option<PathBuf> {
-    let source = examples("typescript/bank_transfer.ts");
-    let node = |arguments: &[&str]| Command::new("node").args(arguments).output().ok();
-    let strips = node(&["-p", "process.features.typescript ?? false"])?;
-    if String::from_utf8_lossy(&strips.stdout).trim() == "strip" {
-        return Some(source);
+    let folder = examples("typescript");
+    let node = Command::new("node").args(["-p", "process.features.typescript ?? false"]).output();
+    if String::from_utf8_lossy(&node.ok()?.stdout).trim() == "strip" {
+        return Some(folder.join("bank_transfer.ts"));
     }
-    std::fs::write(made.join("package.json"), r#"{"type":"module"}"#).ok()?;
-    let options = [
-        "--target",
-        "es2022",
-        "--module",
-        "nodenext",
-        "--strict",
-        "--skipLibCheck",
-        "--rewriteRelativeImportExtensions",
-        "--lib",
-        "es2022,dom",
-        "--types",
-        "",
-    ];
-    let compile = |program: &str, before: &[&str]| {
-        let mut command = Command::new(program);
-        command.args(before).args(options).arg("--outDir").arg(made).current_dir(made);
-        let globals = made.join("globals.d.ts");
-        std::fs::write(&globals, GLOBALS).ok()?;
-        let done = command.arg(&source).arg(globals).output().ok()?;
-        let script = made.join("bank_transfer.js");
-        if !done.status.success() {
-            eprintln!("{}", String::from_utf8_lossy(&done.stdout));
-        }
-        (done.status.success() && script.exists()).then_some(script)
-    };
-    compile("tsc", &[]).or_else(|| {
-        compile("npx", &["--yes", "--prefer-offline", "--package", "typescript@5.9", "tsc"])
-    })
+    let mut compiler = compiler()?;
+    let done = compiler.arg("--project").arg(&folder).arg("--outDir").arg(made).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    std::fs::copy(folder.join("package.json"), made.join("package.json")).unwrap();
+    Some(made.join("bank_transfer.js"))
 }
 
-/// What the script uses of Node, so that its packages of types need not be there.
-const GLOBALS: &str =
-    "declare const process: { argv: string[]; env: Record<string, string | undefined> };";
+/// The compiler, if it is here or can be fetched.
+fn compiler() -> Option<Command> {
+    let fetched = ["--yes", "--prefer-offline", "--package", "typescript@5.9", "tsc"];
+    [("tsc", &[][..]), ("npx", &fetched)].into_iter().find_map(|(program, arguments)| {
+        let command = || {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            command
+        };
+        let version = command().arg("--version").output().ok()?;
+        version.status.success().then(command)
+    })
+}

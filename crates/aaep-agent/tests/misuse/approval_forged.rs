@@ -4,11 +4,7 @@ use std::marker::PhantomData;
 use aaep_agent::Approval;
 
 fn forge() -> Approval<u32> {
-    Approval { request: "req_1".into(), by: "me".into(), action: PhantomData }
-}
-
-fn forge_by_default() -> Approval<u32> {
-    Approval::default()
+    Approval { request: "req_1".into(), by: "me".into(), action: PhantomData } //~ E0451
 }
 
 fn main() {}

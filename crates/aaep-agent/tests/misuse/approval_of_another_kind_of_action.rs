@@ -2,7 +2,7 @@
 use aaep_agent::{Approval, Parked, Session};
 
 async fn swap(session: &Session, parked: Parked<u32>, approval: Approval<&'static str>) {
-    let _ = session.invoke(parked, approval).await;
+    let _ = session.invoke(parked, approval).await; //~ E0308
 }
 
 fn main() {}

@@ -3,10 +3,10 @@ use aaep_agent::{Confirmation, Kind};
 
 enum Whatever {}
 
-impl Kind for Whatever {}
+impl Kind for Whatever {} //~ E0277
 
 fn risky(request: Confirmation<Whatever>) {
-    let _ = request.accept_on_silence();
+    let _ = request.accept_on_silence(); //~ E0599
 }
 
 fn main() {}

@@ -2,12 +2,7 @@
 use aaep_agent::Parked;
 
 fn peek(parked: &Parked<String>) -> &str {
-    &parked.action
-}
-
-fn take(parked: Parked<String>) -> String {
-    let Parked { action, .. } = parked;
-    action
+    &parked.action //~ E0616
 }
 
 fn main() {}

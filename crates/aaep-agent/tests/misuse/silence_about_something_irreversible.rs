@@ -2,5 +2,5 @@
 use aaep_agent::Confirmation;
 
 fn main() {
-    let _ = Confirmation::irreversible("send", "Send it.", "It is sent.").accept_on_silence();
+    let _ = Confirmation::irreversible("send", "Send it.", "It is sent.").accept_on_silence(); //~ E0599
 }

@@ -2,5 +2,5 @@
 use aaep_agent::Confirmation;
 
 fn main() {
-    let _ = Confirmation::with_effort("move", "Move it.", "It is moved.").accept_on_silence();
+    let _ = Confirmation::with_effort("move", "Move it.", "It is moved.").accept_on_silence(); //~ E0599
 }

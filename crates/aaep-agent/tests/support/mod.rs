@@ -13,7 +13,7 @@ use aaep_hub::{Running, start};
 
 pub use flaky::Flaky;
 pub use person::{Answer, Person};
-pub use program::{Program, built, built_example};
+pub use program::{Program, built, built_example, built_library};
 
 /// Longer than anything takes, also on a busy machine.
 pub const LONG: std::time::Duration = std::time::Duration::from_secs(120);

@@ -74,12 +74,38 @@ pub fn built_example(name: &str) -> PathBuf {
     build(&["--package", "aaep-agent", "--example", name]).join("examples").join(named(name))
 }
 
+/// The library of this crate, as the tests use it: the examples are built with the same one.
+pub fn built_library() -> PathBuf {
+    let (mut cargo, _) = cargo(&["--package", "aaep-agent", "--example", "bank_transfer"]);
+    let output = cargo.args(["--message-format", "json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let messages = String::from_utf8(output.stdout).unwrap();
+    let library = messages.lines().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let ours = message["target"]["name"] == "aaep_agent"
+            && message["target"]["kind"].as_array()?.iter().any(|kind| kind == "lib");
+        let files = message["filenames"].as_array().filter(|_| ours)?;
+        files
+            .iter()
+            .filter_map(|file| file.as_str())
+            .find(|file| file.ends_with(".rlib"))
+            .map(PathBuf::from)
+    });
+    library.expect("the examples use this library")
+}
+
 fn named(program: &str) -> String {
     format!("{program}{}", std::env::consts::EXE_SUFFIX)
 }
 
 /// Builds something beside this test, which lies in TARGET/PROFILE/deps, and says where it then is.
 fn build(what: &[&str]) -> PathBuf {
+    let (mut cargo, profile) = cargo(what);
+    assert!(cargo.status().unwrap().success(), "it cannot be built: {what:?}");
+    profile
+}
+
+fn cargo(what: &[&str]) -> (std::process::Command, PathBuf) {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
     let mut cargo = std::process::Command::new(env!("CARGO"));
@@ -88,6 +114,5 @@ fn build(what: &[&str]) -> PathBuf {
     if profile.ends_with("release") {
         cargo.arg("--release");
     }
-    assert!(cargo.status().unwrap().success(), "it cannot be built: {what:?}");
-    profile.to_owned()
+    (cargo, profile.to_owned())
 }
