@@ -9,6 +9,7 @@ mod links;
 mod messages;
 mod operations;
 pub(crate) mod route;
+mod standing;
 
 use std::convert::Infallible;
 use std::pin::Pin;
