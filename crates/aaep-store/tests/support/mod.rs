@@ -174,9 +174,19 @@ pub struct Place {
     pub directory: tempfile::TempDir,
 }
 
+/// Memory, where the system has such a place: for tests that are not about the disk.
+pub fn workplace() -> tempfile::TempDir {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
 impl Place {
     pub fn new() -> Self {
         Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn in_memory() -> Self {
+        Self { directory: workplace() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
