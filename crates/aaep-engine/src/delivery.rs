@@ -14,6 +14,7 @@ use crate::clock::Boot;
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
+use crate::recent::{Recent, to_offer};
 
 /// Something to do for a subscription.
 #[derive(Clone, Debug)]
@@ -61,25 +62,11 @@ struct Subscription {
     asked: BTreeSet<SessionId>,
 }
 
-/// What is known of a live session.
-struct Live {
-    user: Arc<str>,
-    started: Arc<Prepared>,
-    state: Option<Arc<Prepared>>,
-    /// Requests that wait, by the number of the event that asks.
-    open: BTreeMap<u128, Arc<Prepared>>,
-    recent: VecDeque<(u64, Arc<Prepared>)>,
-}
-
 /// Decides who hears what.
 pub struct Delivery {
-    limits: Limits,
     preparer: Preparer,
     subscriptions: BTreeMap<SubscriptionId, Subscription>,
-    live: BTreeMap<SessionId, Live>,
-    order: u64,
-    /// Everything up to this place may have been forgotten by some session's ring.
-    forgotten: u64,
+    recent: Recent,
     /// Subscriptions that may have something to say.
     stirred: VecDeque<SubscriptionId>,
     /// Those that will have something to say by themselves, by the time of it.
@@ -95,12 +82,9 @@ impl Delivery {
     /// Nobody listens yet.
     pub fn new(limits: Limits) -> Self {
         Self {
-            limits,
             preparer: Preparer::new(),
             subscriptions: BTreeMap::new(),
-            live: BTreeMap::new(),
-            order: 0,
-            forgotten: 0,
+            recent: Recent::new(limits.recent_events),
             stirred: VecDeque::new(),
             due: BTreeSet::new(),
             ended: VecDeque::new(),
@@ -116,7 +100,7 @@ impl Delivery {
         } else {
             self.preparer.prepare(event.json.clone())?
         };
-        self.remember(event, &prepared);
+        self.recent.remember(event, &prepared, now);
         let terminal = event.kind.is_some_and(EventKind::is_terminal);
         let outcome = resolves || terminal;
         let mut full = Vec::new();
@@ -150,39 +134,6 @@ impl Delivery {
         self.ended.push_back(Deliver::End { subscription: id, reason: overflow.to_string() });
     }
 
-    /// Keeps what newcomers and those who come back will need.
-    fn remember(&mut self, event: &Emitted, prepared: &Arc<Prepared>) {
-        self.order += 1;
-        let (order, limit) = (self.order, self.limits.recent_events);
-        if event.kind.is_some_and(EventKind::is_terminal) {
-            self.live.remove(&event.session);
-            self.forgotten = order;
-            return;
-        }
-        let live = self.live.entry(event.session).or_insert_with(|| Live {
-            user: event.user.clone(),
-            started: prepared.clone(),
-            state: None,
-            open: BTreeMap::new(),
-            recent: VecDeque::new(),
-        });
-        match event.kind {
-            Some(EventKind::StateChanged) => live.state = Some(prepared.clone()),
-            Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
-                live.open.insert(event.event, prepared.clone());
-            }
-            _ => {}
-        }
-        if let Some(resolved) = event.resolves_event {
-            live.open.remove(&resolved);
-        }
-        live.recent.push_back((order, prepared.clone()));
-        let over = live.recent.len() > limit;
-        if let Some((dropped, _)) = over.then(|| live.recent.pop_front()).flatten() {
-            self.forgotten = self.forgotten.max(dropped);
-        }
-    }
-
     /// A subscription was agreed on, or an implicit one came to be; it hears nothing until it attaches.
     pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, terms: Terms, now: Boot) {
         let shaper = Shaper::new(terms, mono(now));
@@ -212,40 +163,23 @@ impl Delivery {
         // enforces: S4, W7, D28
         let known = self.subscriptions.get_mut(&id).filter(|known| known.peer == *peer)?;
         (known.attached, known.paused) = (true, false);
-        let missed = last_event.and_then(|last| self.missed_since(peer, last));
-        let (resumed, events) = match missed {
-            Some(missed) => (Resumed::All, missed),
-            None => (Resumed::Snapshot, self.snapshot(peer)),
+        stir(&mut self.stirred, id, known);
+        let missed = last_event.and_then(|last| self.recent.since(peer, last));
+        let (resumed, (again, events)) = match missed {
+            Some(missed) => {
+                let held = known.shaper.held().cloned().collect();
+                (Resumed::All, to_offer(missed, held))
+            }
+            // How things stand is said in full, so what was held is said already.
+            None => (Resumed::Snapshot, (true, self.recent.snapshot(peer))),
         };
+        if again {
+            known.shaper.forget_held();
+        }
         for event in events {
             self.give(id, &event, event.is_resolution(), now);
         }
         Some(resumed)
-    }
-
-    /// Every event after that one which this principal may hear; `None` when that cannot be told.
-    fn missed_since(&self, peer: &Principal, last: &str) -> Option<Vec<Arc<Prepared>>> {
-        let visible = || self.live.values().filter(|live| peer.may_hear(&live.user));
-        let mut recent = visible().flat_map(|live| &live.recent);
-        let (place, _) = recent.find(|(_, event)| event.event_id().as_str() == last)?;
-        if *place < self.forgotten {
-            return None;
-        }
-        let mut missed: Vec<_> =
-            visible().flat_map(|live| &live.recent).filter(|(order, _)| order > place).collect();
-        missed.sort_by_key(|(order, _)| *order);
-        Some(missed.into_iter().map(|(_, event)| event.clone()).collect())
-    }
-
-    /// D28: of each live session its start, its last state, and everything that waits for an answer.
-    fn snapshot(&self, peer: &Principal) -> Vec<Arc<Prepared>> {
-        let visible = self.live.values().filter(|live| peer.may_hear(&live.user));
-        visible
-            .flat_map(|live| {
-                let first = [Some(&live.started), live.state.as_ref()];
-                first.into_iter().flatten().chain(live.open.values()).cloned()
-            })
-            .collect()
     }
 
     /// A connection was lost; what is said from now on is missed.

@@ -97,6 +97,7 @@ mod limits;
 mod negotiate;
 mod principal;
 mod producer;
+mod recent;
 mod record;
 mod recover;
 mod refusal;

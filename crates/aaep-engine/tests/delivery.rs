@@ -194,6 +194,55 @@ fn who_comes_back_hears_what_was_missed_in_order_and_nothing_twice() {
     assert!(numbers.is_sorted() && numbers.len() == 4);
 }
 
+// covers: W7, I19, H3
+#[test]
+fn what_was_held_is_neither_lost_nor_said_twice_when_somebody_comes_back() {
+    let mut hall = Hall::new(Limits::default());
+    let ann = hall.world.ann.clone();
+    // One event a second: the rest is held.
+    hall.listen(1, &ann, r#"{"max_events_per_second":1}"#);
+    hall.listen(2, &ann, r#"{"max_events_per_second":1}"#);
+    let session = hall.world.open();
+    let call = |hall: &mut Hall| {
+        hall.world.emit(session, ToolInvoked, r#"{"tool":"x","summary_normal":"X."}"#).unwrap();
+    };
+    (0..3).for_each(|_| call(&mut hall));
+    hall.drain();
+    assert_eq!(hall.kinds(1), [SessionStarted]);
+    let first = hall.heard[0].id.clone();
+    hall.world.pass(1);
+    hall.drain();
+    for number in [1, 2] {
+        hall.delivery.detach(id(number));
+    }
+    call(&mut hall);
+    hall.drain();
+    // The one heard everything that was sent, the other lost some of it on the way.
+    let last = hall.heard.iter().rfind(|heard| heard.subscription == id(1)).unwrap().id.clone();
+    let now = hall.world.now.boot;
+    assert_ne!(first, last);
+    assert_eq!(hall.delivery.attach(id(1), &ann, Some(&last), now), Some(Resumed::All));
+    assert_eq!(hall.delivery.attach(id(2), &ann, Some(&first), now), Some(Resumed::All));
+    let sent_before: Vec<usize> = [1, 2].map(|n| hall.kinds(n).len()).into();
+    for _ in 0..10 {
+        hall.world.pass(1);
+        hall.drain();
+    }
+    let since = |number: u128, skip: usize| -> Vec<String> {
+        let mine = hall.heard.iter().filter(|heard| heard.subscription == id(number));
+        mine.skip(skip).map(|heard| heard.id.clone()).collect()
+    };
+    let all: Vec<String> = hall
+        .world
+        .events
+        .iter()
+        .map(|e| aaep_types::EventId::from_bits(e.event).to_string())
+        .collect();
+    let after = |id: &str| all[all.iter().position(|known| known == id).unwrap() + 1..].to_vec();
+    assert_eq!(since(1, sent_before[0]), after(&last));
+    assert_eq!(since(2, sent_before[1]), after(&first));
+}
+
 // covers: W7
 #[test]
 fn who_was_away_for_too_long_is_told_how_things_stand() {

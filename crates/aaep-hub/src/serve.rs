@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use aaep_engine::{Engine, Offer, Producer, Secrets};
 use aaep_transport::server::{Limits as DoorLimits, Server};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::access::{Access, SharedAccess};
@@ -53,6 +53,7 @@ impl Running {
             )?;
         let shared = Shared {
             inbox: Inbox::new(config.limits.messages),
+            core: Mutex::new(None),
             access: SharedAccess::new(access),
             guard: Guard::new(&config, &addresses),
             metrics: Metrics::default(),
@@ -60,7 +61,8 @@ impl Running {
             config,
         };
         let hub = Hub(Arc::new(shared));
-        let core = new_core(&hub, token_key.bytes(), &addresses)?;
+        let mut core = new_core(&hub, token_key.bytes(), &addresses)?;
+        core.drain();
         let mut doors = JoinSet::new();
         let socket = open_socket(&hub, &mut doors)?;
         for server in servers {
@@ -73,7 +75,8 @@ impl Running {
                 server.serve(doors_of, async move { stop.stopping().await }).await
             });
         }
-        let core = tokio::spawn(core.run());
+        *hub.0.core.lock().await = Some(core);
+        let core = tokio::spawn(Core::run(hub.clone()));
         Ok(Self { hub, addresses, socket, tls, doors, core, _data: data })
     }
 

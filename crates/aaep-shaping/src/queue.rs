@@ -120,6 +120,16 @@ impl Queue {
         self.entries.iter().map(|entry| entry.session)
     }
 
+    /// Every event in it.
+    pub fn events(&self) -> impl Iterator<Item = &Arc<Prepared>> {
+        self.entries.iter().flat_map(|entry| match &entry.item {
+            Item::Whole(event) | Item::Progress(event) | Item::State { last: event, .. } => {
+                std::slice::from_ref(event)
+            }
+            Item::Text(span) => span.parts(),
+        })
+    }
+
     /// Merges what waits for a session: the latest progress, the latest state, and text that
     /// follows text. Starts, ends and tools stay, and nothing is moved across them but that later
     /// progress replaces earlier.

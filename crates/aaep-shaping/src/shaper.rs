@@ -176,6 +176,20 @@ impl Shaper {
         self.terms = terms;
     }
 
+    /// Everything that was offered and is still held, but for what later events have replaced.
+    pub fn held(&self) -> impl Iterator<Item = &Arc<Prepared>> {
+        let urgent = self.urgent.iter().map(|delivery| &delivery.event);
+        urgent.chain(self.queue.events()).chain(self.texts.iter().flat_map(OpenText::parts))
+    }
+
+    /// Drops everything that is held, for somebody who will be offered it again. The rate goes on.
+    pub fn forget_held(&mut self) {
+        self.urgent.clear();
+        self.urgent_bytes = 0;
+        self.queue = Queue::default();
+        self.texts.clear();
+    }
+
     /// Bytes of everything that is held, as it was emitted.
     pub fn pending_bytes(&self) -> usize {
         let texts: usize = self.texts.iter().map(OpenText::weight).sum();

@@ -48,6 +48,8 @@ pub(crate) enum KeyUse {
     Same(Kept),
     /// Another call used it.
     Other,
+    /// It is new, and no further one can be remembered: it would promise too much.
+    Full,
 }
 
 /// What people said to an agent, as JSON objects.
@@ -60,7 +62,10 @@ pub(crate) enum Inputs {
 #[derive(Default)]
 struct Mailbox {
     waiting: VecDeque<String>,
-    reader: Option<oneshot::Sender<()>>,
+    /// Calls that wait for something to come; several programs may share a principal.
+    readers: Vec<oneshot::Sender<()>>,
+    /// Whether the agent has ever looked.
+    is_read: bool,
 }
 
 #[derive(Default)]
@@ -71,7 +76,7 @@ pub(super) struct Agents {
     mailboxes: BTreeMap<Principal, Mailbox>,
     /// Sessions that their own agents end.
     ending: BTreeSet<SessionId>,
-    calls: BTreeMap<CallKey, (SessionId, Kept)>,
+    calls: BTreeMap<CallKey, Kept>,
     calls_of: BTreeMap<SessionId, Vec<CallKey>>,
     forgotten_at: VecDeque<(Boot, SessionId)>,
 }
@@ -215,8 +220,7 @@ impl Core {
 
     /// Somebody says something to the agents of their user.
     pub(crate) fn say(&mut self, user: &str, input: &str) -> Result<(), Refusal> {
-        let agents: Vec<Principal> =
-            self.agents.mailboxes.keys().filter(|agent| &*agent.user == user).cloned().collect();
+        let agents: Vec<Principal> = self.agents.readers_of(user).cloned().collect();
         if agents.is_empty() {
             let text = "No agent of yours takes input now; start one, then say it again.";
             let (blame, rule) = (Blame::OutOfOrder, rule::T1);
@@ -228,13 +232,14 @@ impl Core {
         Ok(())
     }
 
-    /// What was said to an agent. From the first time on, things are kept for it.
+    /// What was said to an agent. From the first time on, what people say is kept for it.
     pub(crate) fn inputs(&mut self, agent: &Principal) -> Inputs {
         let mailbox = self.agents.mailboxes.entry(agent.clone()).or_default();
+        mailbox.is_read = true;
         if mailbox.waiting.is_empty() {
             let (sender, receiver) = oneshot::channel();
-            // Whoever waited before looks again, and finds that there is nothing.
-            mailbox.reader = Some(sender);
+            mailbox.readers.retain(|other| !other.is_closed());
+            mailbox.readers.push(sender);
             return Inputs::Later(receiver);
         }
         Inputs::Here(mailbox.waiting.drain(..).collect())
@@ -244,24 +249,36 @@ impl Core {
     pub(crate) fn key_use(&mut self, key: &CallKey, body: &[u8; 32]) -> KeyUse {
         self.agents.forget_calls(self.now.boot);
         match self.agents.calls.get(key) {
+            None if self.agents.calls.len() >= REMEMBERED_CALLS => KeyUse::Full,
             None => KeyUse::New,
-            Some((_, kept)) if kept.body == *body => KeyUse::Same(kept.clone()),
+            Some(kept) if kept.body == *body => KeyUse::Same(kept.clone()),
             Some(_) => KeyUse::Other,
         }
     }
 
     /// Remembers what a call led to, until a day after its session.
     pub(crate) fn keep_call(&mut self, key: CallKey, session: SessionId, kept: Kept) {
-        if self.agents.calls.len() < REMEMBERED_CALLS {
-            self.agents.calls_of.entry(session).or_default().push(key.clone());
-            self.agents.calls.insert(key, (session, kept));
+        let first = !self.agents.calls_of.contains_key(&session);
+        if first && !self.agents.sessions.contains_key(&session) {
+            // The call that ended its session.
+            let until = self.now.boot.after_seconds(REMEMBERED_SECONDS);
+            self.agents.forgotten_at.push_back((until, session));
         }
+        self.agents.calls_of.entry(session).or_default().push(key.clone());
+        self.agents.calls.insert(key, kept);
     }
 }
 
 impl Agents {
+    /// Agents of this user that take input.
+    fn readers_of(&self, user: &str) -> impl Iterator<Item = &Principal> {
+        let read = self.mailboxes.iter().filter(|(_, mailbox)| mailbox.is_read);
+        read.map(|(agent, _)| agent).filter(move |agent| &*agent.user == user)
+    }
+
+    /// Puts something into an agent's mailbox; there is one for each agent at most.
     fn put(&mut self, agent: &Principal, input: String) -> Result<(), Refusal> {
-        let Some(mailbox) = self.mailboxes.get_mut(agent) else { return Ok(()) };
+        let mailbox = self.mailboxes.entry(agent.clone()).or_default();
         if mailbox.waiting.len() >= WAITING_INPUTS {
             return Err(Refusal {
                 blame: Blame::Limit,
@@ -270,7 +287,7 @@ impl Agents {
             });
         }
         mailbox.waiting.push_back(input);
-        if let Some(reader) = mailbox.reader.take() {
+        for reader in mailbox.readers.drain(..) {
             let _ = reader.send(());
         }
         Ok(())

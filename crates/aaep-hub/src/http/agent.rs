@@ -74,6 +74,7 @@ async fn once(hub: &Hub, call: &Call, route: Route, bytes: Bytes) -> Result<Answ
                     return Ok((status, kept.answer));
                 }
                 KeyUse::Other => return Err(key_reused()),
+                KeyUse::Full => return Err(too_many_keys()),
                 KeyUse::New => {}
             }
             let object = Object::read(&bytes)?;
@@ -98,11 +99,16 @@ fn key_reused() -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", text)
 }
 
+fn too_many_keys() -> Problem {
+    let text = "No further Idempotency-Key can be remembered now; end sessions, or send none.";
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text)
+}
+
 fn idempotency_key(call: &Call) -> Result<Option<String>, Problem> {
     let Some(key) = call.parts.headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_BYTES);
     let text = format!("An Idempotency-Key has 1 to {KEY_BYTES} visible characters.");
-    key.map(|key| Some(key.to_owned())).ok_or_else(|| Problem::malformed(text))
+    key.map(|key| Some(key.to_owned())).ok_or_else(|| Problem::malformed(text).under(rule::W8))
 }
 
 /// The members of a body.
@@ -225,7 +231,7 @@ fn ask(
 }
 
 fn lost() -> Problem {
-    Problem::not_found("There is no such request of yours.")
+    Problem::not_found("There is no such request of yours.").under(rule::C1)
 }
 
 /// A value as it stands in the text.
@@ -275,7 +281,7 @@ fn wait_seconds(call: &Call) -> Result<u64, Problem> {
     let Some(wait) = query(&call.parts, "wait") else { return Ok(0) };
     let seconds = wait.parse().ok().filter(|seconds| *seconds <= LONGEST_WAIT);
     let text = format!("`wait` is a number of seconds from 0 to {LONGEST_WAIT}.");
-    seconds.ok_or_else(|| Problem::malformed(text))
+    seconds.ok_or_else(|| Problem::malformed(text).under(rule::W8))
 }
 
 /// A request as its agent sees it; never with the reply token.
@@ -333,6 +339,7 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
         match key.as_ref().map_or(KeyUse::New, |key| core.key_use(key, &body)) {
             KeyUse::Same(_) => return Ok(()),
             KeyUse::Other => return Err(key_reused()),
+            KeyUse::Full => return Err(too_many_keys()),
             KeyUse::New => {}
         }
         let object = Object::read(if bytes.is_empty() { b"{}" } else { &bytes })?;

@@ -30,7 +30,7 @@ pub(crate) fn web_socket(hub: &Hub, parts: Parts, known: Known) -> Answer {
     };
     let (hub, options) = (hub.clone(), options(hub));
     tokio::spawn(async move {
-        match upgrade.pending.link(&options).await {
+        match upgrade.pending.link(options).await {
             Ok(link) => serve_link(&hub, known, link, upgrade.negotiated).await,
             Err(error) => debug!(%error, "a WebSocket was not opened"),
         }
