@@ -3,6 +3,7 @@
 use aaep_types::{
     Event, EventKind, LanguageTag, Payload, ReplyToken, SessionId, Timestamp, ToolCallId, Urgency,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::clock::{Boot, Now};
@@ -39,30 +40,68 @@ pub enum ClockTrust {
 pub struct Recovery<R: Rules = Sound> {
     engine: Engine<R>,
     now: Now,
+    forgotten: Forgotten,
+}
+
+/// Sessions that ended so long ago that nobody needs to know them, and their requests.
+#[derive(Default)]
+struct Forgotten {
+    sessions: BTreeSet<String>,
+    requests: BTreeSet<u128>,
+}
+
+impl Forgotten {
+    fn contains(&mut self, record: &Record) -> bool {
+        match record {
+            Record::Opened(opened) => self.sessions.contains(&*opened.session),
+            Record::Ended { session, .. }
+            | Record::Called { session, .. }
+            | Record::Completed { session, .. } => self.sessions.contains(&**session),
+            Record::Asked(asked) => {
+                let old = self.sessions.contains(&*asked.session);
+                if old {
+                    self.requests.insert(asked.request);
+                }
+                old
+            }
+            Record::Resolved { request, .. }
+            | Record::Invoked { request, .. }
+            | Record::Extended { request, .. } => self.requests.contains(request),
+            Record::Restarted { .. } | Record::Ignored { .. } => false,
+        }
+    }
 }
 
 impl<R: Rules> Recovery<R> {
     /// Nothing is known yet.
     pub fn new(secrets: Secrets, limits: Limits, now: Now) -> Self {
-        Self { engine: Engine::new(secrets, limits), now }
+        Self { engine: Engine::new(secrets, limits), now, forgotten: Forgotten::default() }
     }
 
-    /// Replays the next record and returns its number; `look` sees it first. After an error nothing
-    /// may be started from these records.
+    /// Leaves these sessions out: each of them has ended, more than a day ago (C6). Their records are
+    /// still looked at, each at its place.
+    pub fn forget(&mut self, sessions: impl IntoIterator<Item = String>) {
+        self.forgotten.sessions.extend(sessions);
+    }
+
+    /// Replays the next record and returns its number; `look` sees it first, also if it is left out.
+    /// After an error nothing may be started from these records.
     pub fn replay(&mut self, bytes: &[u8], look: impl FnOnce(&Record)) -> Result<u64, Corrupt> {
         let (number, record, length) = Record::decode(bytes)?;
         if length != bytes.len() || number != self.engine.next_record {
             return Err(Corrupt::Unknown);
         }
-        look(&record);
         self.engine.next_record += 1;
-        self.engine.replay(number, record, self.now);
+        look(&record);
+        if !self.forgotten.contains(&record) {
+            self.engine.replay(number, record, self.now);
+        }
         Ok(number)
     }
 
     /// The state after these records, and what the restart itself changes.
     pub fn finish(self, trust: ClockTrust) -> Engine<R> {
-        let Self { mut engine, now } = self;
+        let Self { mut engine, now, .. } = self;
         let durable = engine.next_record - 1;
         engine.ids.skip_past(durable);
         engine.lanes.persisted(durable);

@@ -270,6 +270,16 @@ fn a_start_is_noted_with_its_clocks_and_so_is_a_jump() {
 }
 
 #[test]
+fn sessions_that_ended_before_some_time_are_found() {
+    let place = Place::new();
+    let journal = journal_with(&place.journal(), Options::default(), &day().entries);
+    assert!(journal.ended_before(support::START).unwrap().is_empty());
+    let ended = journal.ended_before(i64::MAX).unwrap();
+    assert_eq!(ended.len(), 1);
+    assert!(ended[0].starts_with("sess_"));
+}
+
+#[test]
 fn a_copy_is_made_while_the_hub_works_and_is_one_whole_file() {
     let place = Place::new();
     let day = day();

@@ -4,6 +4,8 @@
 
 mod agents;
 mod frames;
+mod keep;
+mod recover;
 mod streams;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -11,17 +13,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_engine::{Answer, Boot, Deliver, Input, Now, Outcomes, Output, Producer, Refusal};
-use aaep_store::{Entry, Fault as JournalFault, Journal};
+use aaep_store::{Entry, Fault as JournalFault, Keeper, Unit};
 use aaep_types::SubscriptionId;
 use tokio::sync::oneshot;
-use tracing::{error, info, warn};
+use tracing::info;
 
 use crate::hub::{Hub, Phase, Ran};
 use crate::inbox::{After, Job};
 use crate::outbox::End;
+use crate::start::journal::clock_difference;
 
 pub(crate) use agents::{Inputs, Kept, KeyUse};
 pub(crate) use frames::Framing;
+pub(crate) use recover::{Known as Recalled, Recovered, recover};
 
 use agents::{Agents, Grant};
 use frames::Frames;
@@ -30,9 +34,6 @@ use streams::Streams;
 /// The longest sleep while something is due: the sleep's own clock stands still while the machine
 /// sleeps, the boot clock does not.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-
-/// How long a journal without room is left alone before it is tried again, in seconds.
-const RETRY_SECONDS: u64 = 1;
 
 /// What the core's task does next.
 enum Next {
@@ -47,14 +48,17 @@ pub(crate) struct Core {
     pub(crate) hub: Hub,
     producer: Producer,
     /// `None`: nothing is kept, and everything counts as durable at once.
-    journal: Option<Box<dyn Journal + Send>>,
+    keeper: Option<Keeper>,
     now: Now,
-    /// Records that the journal has not taken yet.
-    batch: Vec<Entry>,
+    /// The clock on the wall minus the boot clock at the start, in microseconds; `None` once it
+    /// jumped.
+    clock: Option<i64>,
+    /// What this step wants to be durable together.
+    unit: Unit,
     appended: u64,
     persisted: u64,
-    /// When the journal is tried again.
-    retry_at: Option<Boot>,
+    /// Why nothing can be made durable now.
+    stuck: Option<JournalFault>,
     /// When its task looks by itself at the latest; `None` if only when it is called.
     alarm: Option<Boot>,
     /// What is to be done when a record is durable.
@@ -73,25 +77,28 @@ impl Core {
     pub(crate) fn new(
         hub: Hub,
         producer: Producer,
-        journal: Option<Box<dyn Journal + Send>>,
+        keeper: Option<Keeper>,
+        recalled: Recalled,
         now: Now,
     ) -> Self {
+        let Recalled { agents, granted, durable } = recalled;
         Self {
             hub,
             producer,
-            journal,
+            keeper,
             now,
-            batch: Vec::new(),
-            appended: 0,
-            persisted: 0,
-            retry_at: None,
+            clock: Some(clock_difference(now)),
+            unit: Unit::default(),
+            appended: durable,
+            persisted: durable,
+            stuck: None,
             alarm: None,
             afters: VecDeque::new(),
             frames: Frames::default(),
             streams: Streams::default(),
-            agents: Agents::default(),
+            agents,
             waiting: BTreeMap::new(),
-            granted: BTreeMap::new(),
+            granted,
             broken: None,
         }
     }
@@ -139,7 +146,7 @@ impl Core {
         if !idle {
             return Next::More;
         }
-        if self.broken.is_some() || over && self.batch.is_empty() {
+        if self.broken.is_some() || over && self.has_kept() {
             return Next::End;
         }
         let sleep = self.due().map(|due| {
@@ -163,17 +170,18 @@ impl Core {
         self.set_time(now);
         let answer = job(self);
         self.drain();
+        self.hand_over();
         if self.appended <= self.persisted {
             return Ran::Done(answer);
         }
         let (sender, receiver) = oneshot::channel();
-        self.afters.push_back((self.appended, Box::new(move || drop(sender.send(answer)))));
+        self.when_durable(Box::new(move || drop(sender.send(answer))));
         Ran::Waits(receiver)
     }
 
     /// When there is something to do by itself.
     fn due(&self) -> Option<Boot> {
-        let due = [self.producer.next_deadline(), self.retry_at, self.streams.next_deadline()];
+        let due = [self.producer.next_deadline(), self.streams.next_deadline()];
         due.into_iter().flatten().min()
     }
 
@@ -193,11 +201,9 @@ impl Core {
         self.set_time(now);
         let after: After = job(self);
         self.drain();
-        let Some(after) = after else { return };
-        if self.appended <= self.persisted {
-            after();
-        } else {
-            self.afters.push_back((self.appended, after));
+        self.hand_over();
+        if let Some(after) = after {
+            self.when_durable(after);
         }
     }
 
@@ -205,15 +211,14 @@ impl Core {
         self.set_time(now);
         let _ = self.producer.handle(Input::Tick, self.now);
         self.forget_held();
-        if self.retry_at.is_some_and(|at| at <= self.now.boot) {
-            self.keep();
-        }
         self.drain();
+        self.hand_over();
     }
 
     /// The boot clock never goes back.
     fn set_time(&mut self, now: Now) {
         self.now = Now { boot: now.boot.max(self.now.boot), wall: now.wall };
+        self.watch_the_clock();
     }
 
     /// Gives the producer one input.
@@ -225,26 +230,20 @@ impl Core {
 
     /// Carries out everything that the producer wants, until it wants nothing more.
     pub(crate) fn drain(&mut self) {
-        loop {
-            while let Some(outcome) = self.producer.poll_output(self.now) {
-                match outcome {
-                    Outcomes::Engine(output) => self.carry_out(output),
-                    Outcomes::Deliver(Deliver::Send { subscription, event, bytes }) => {
-                        self.send(subscription, &event, &bytes);
-                    }
-                    Outcomes::Deliver(Deliver::End { subscription, reason }) => {
-                        // enforces: I4
-                        info!(%subscription, reason, "a subscription was ended");
-                        self.hub.metrics().ended.add(1);
-                        self.streams.end(subscription, End::Closed);
-                    }
-                    _ => {}
+        while let Some(outcome) = self.producer.poll_output(self.now) {
+            match outcome {
+                Outcomes::Engine(output) => self.carry_out(output),
+                Outcomes::Deliver(Deliver::Send { subscription, event, bytes }) => {
+                    self.send(subscription, &event, &bytes);
                 }
+                Outcomes::Deliver(Deliver::End { subscription, reason }) => {
+                    // enforces: I4
+                    info!(%subscription, reason, "a subscription was ended");
+                    self.hub.metrics().ended.add(1);
+                    self.streams.end(subscription, End::Closed);
+                }
+                _ => {}
             }
-            if self.batch.is_empty() || self.retry_at.is_some() || self.broken.is_some() {
-                break;
-            }
-            self.keep();
         }
         self.frames.clear();
     }
@@ -253,7 +252,7 @@ impl Core {
         match output {
             Output::Append { number, bytes } => {
                 self.appended = number;
-                self.batch.push(Entry { number, bytes });
+                self.unit.entries.push(Entry { number, bytes });
             }
             Output::Decided { request, outcome, runs, .. } => {
                 self.hub.metrics().resolved(outcome).add(1);
@@ -271,41 +270,6 @@ impl Core {
         }
     }
 
-    // enforces: I10
-    /// Makes what waits durable, and tells the producer.
-    fn keep(&mut self) {
-        let Some(last) = self.batch.last().map(|entry| entry.number) else { return };
-        let kept = match &mut self.journal {
-            Some(journal) => journal.append(&self.batch),
-            None => Ok(()),
-        };
-        match kept {
-            Ok(()) => {
-                self.batch.clear();
-                self.persisted = last;
-                if self.retry_at.take().is_some() {
-                    info!("the journal takes records again");
-                    let _ = self.producer.handle(Input::JournalWorks, self.now);
-                }
-                let _ = self.producer.handle(Input::Persisted { number: last }, self.now);
-                while let Some((_, after)) = self.afters.pop_front_if(|(at, _)| *at <= last) {
-                    after();
-                }
-            }
-            Err(JournalFault::Full) => {
-                if self.retry_at.is_none() {
-                    warn!("{}", JournalFault::Full);
-                    let _ = self.producer.handle(Input::JournalFailed, self.now);
-                }
-                self.retry_at = Some(self.now.boot.after_seconds(RETRY_SECONDS));
-            }
-            Err(fault) => {
-                error!("{fault}");
-                self.broken = Some(fault);
-            }
-        }
-    }
-
     /// Nothing new begins any more (I23).
     pub(crate) fn begin_to_stop(&mut self) {
         let _ = self.handle(Input::Drain);
@@ -318,7 +282,7 @@ impl Core {
 
     /// Whether new things can be taken.
     pub(crate) fn is_ready(&self) -> bool {
-        self.retry_at.is_none() && self.broken.is_none()
+        self.stuck.is_none() && self.broken.is_none()
     }
 
     /// Open sessions, pending requests, and connections that hear.

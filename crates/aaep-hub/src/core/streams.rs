@@ -235,6 +235,14 @@ impl Core {
     pub(crate) fn message(&mut self, known: &Known, bytes: &[u8]) -> Result<(), Refusal> {
         let input = Input::Message { peer: &known.principal, bytes, call: 0 };
         self.hub.metrics().replies.add(1);
+        // Better no answer than one that may be forgotten: its sender can send it again.
+        if !self.is_ready() {
+            return Err(Refusal {
+                blame: aaep_engine::Blame::Unavailable,
+                rule: aaep_types::rule::C13,
+                text: "Nothing can be made durable now; try again later.".into(),
+            });
+        }
         self.handle(input).map(drop)
     }
 }

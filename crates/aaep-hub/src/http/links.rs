@@ -51,7 +51,7 @@ pub(crate) async fn serve_link(hub: &Hub, known: Known, link: Link, negotiated: 
         begin(hub, &known, &mut sender, &mut receiver).await
     } else {
         let known = known.clone();
-        match hub.call(move |core| core.listen(&known, Framing::Message)).await {
+        match hub.look(move |core| core.listen(&known, Framing::Message)).await {
             Ok(Ok(heard)) => Some(heard.hearing),
             _ => None,
         }
@@ -81,7 +81,7 @@ async fn begin(
             () = hub.stopping() => return None,
         };
         let known = known.clone();
-        match hub.call(move |core| subscribe(core, &known, &message)).await.ok()? {
+        match hub.look(move |core| subscribe(core, &known, &message)).await.ok()? {
             Begun::Hearing(hearing) => return Some(hearing),
             // D5: a message that is none does not end the connection.
             Begun::Nothing => {}

@@ -25,7 +25,8 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
         | Message::MoreTime(_)
         | Message::StopSession(_) => {
             // One answer for all, after the same record, whatever became of it.
-            let _ = hub.call(move |core| core.message(&known, &bytes)).await?;
+            // An error is the hub's own: nothing can be kept now, whatever the reply says.
+            hub.call(move |core| core.message(&known, &bytes)).await??;
             Ok(empty(StatusCode::NO_CONTENT))
         }
         Message::Renegotiate(_) | Message::Close(_) => {

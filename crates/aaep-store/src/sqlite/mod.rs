@@ -270,6 +270,14 @@ impl Sqlite {
         Ok(number)
     }
 
+    /// Sessions whose end was written before this time, in microseconds since 1970.
+    pub fn ended_before(&self, at: i64) -> Result<Vec<String>, Damage> {
+        let old = "SELECT session FROM records WHERE kind = 'ended' AND at < ?1";
+        let mut statement = self.connection.prepare(old)?;
+        let sessions = statement.query_map([at], |row| row.get(0))?;
+        Ok(sessions.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// When something was written last, in microseconds since 1970; 0 if nothing ever was.
     pub fn last_written(&self) -> Result<i64, Damage> {
         let last = "SELECT max((SELECT coalesce(max(at), 0) FROM starts),

@@ -47,6 +47,7 @@ CREATE TABLE records (
     bytes           BLOB NOT NULL,  -- the record, with its own number and checksum
     hash            BLOB NOT NULL   -- SHA-256(hash before, at, bytes)
 ) STRICT;
+CREATE INDEX ends ON records (at) WHERE kind = 'ended';
 
 -- Calls of agents with an Idempotency-Key, and what they led to.
 CREATE TABLE calls (
