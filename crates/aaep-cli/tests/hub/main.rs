@@ -5,7 +5,10 @@
 
 mod agents;
 mod conversations;
+mod durable;
+mod full;
 mod flows;
+mod kills;
 mod patience;
 mod returning;
 mod support;
