@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aaep_transport::client::EventStream;
 use tempfile::TempDir;
 
 use crate::support::*;
@@ -24,43 +25,73 @@ const UNANSWERED: usize = 25;
 const SHORT: u64 = 5;
 
 /// What somebody outside was told of one request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Account {
-    /// The whole answer when it was asked.
-    asked: Value,
-    /// The body that was sent to ask it.
+    /// What was sent to ask it, and under which key.
     sent: Value,
     key: String,
-    agent: usize,
+    /// The whole answer when it was asked.
+    asked: Value,
     /// The reply that was acknowledged.
     replied: Option<&'static str>,
     /// Under which call it ran.
     call: Option<String>,
-    /// Nobody answers it.
-    unanswered: bool,
+    /// It was compared after it came to its end.
+    settled: bool,
 }
 
-/// Everything that was acknowledged, by request.
+impl Account {
+    fn is_unanswered(&self) -> bool {
+        self.sent["timeout_seconds"] == SHORT
+    }
+}
+
+/// Everything that was acknowledged.
 #[derive(Default)]
 struct Book {
-    accounts: Mutex<BTreeMap<String, Account>>,
-    /// Calls that were begun and not acknowledged: what was sent, by key.
-    asked: Mutex<usize>,
+    /// By request.
+    accounts: BTreeMap<String, Account>,
+    /// What was asked, by key, and not acknowledged: it is asked again.
+    begun: BTreeMap<String, Value>,
+    /// Replies that were acknowledged, also to requests whose agent has not been told yet.
+    replies: BTreeMap<String, &'static str>,
+    count: usize,
 }
 
+type Shared = Arc<Mutex<Book>>;
+
 impl Book {
-    fn change(&self, request: &str, change: impl FnOnce(&mut Account)) {
-        change(self.accounts.lock().unwrap().entry(request.to_owned()).or_default());
+    /// The next thing to ask, in this session.
+    fn next(&mut self, session: &str) -> (String, Value) {
+        self.count += 1;
+        let mut sent = deletion(&format!("{}.txt", self.count));
+        if self.count.is_multiple_of(UNANSWERED) {
+            sent["timeout_seconds"] = json!(SHORT);
+        }
+        let key = format!("{session} {}", self.count);
+        self.begun.insert(key.clone(), sent.clone());
+        (key, sent)
     }
 
-    fn all(&self) -> BTreeMap<String, Account> {
-        self.accounts.lock().unwrap().clone()
+    fn asked(&mut self, key: &str, asked: Value) -> String {
+        let request = text(&asked, "request_id").to_owned();
+        let sent = self.begun.remove(key).unwrap();
+        let (key, replied) = (key.to_owned(), self.replies.get(&request).copied());
+        let account = Account { sent, key, asked, replied, call: None, settled: false };
+        assert!(self.accounts.insert(request.clone(), account).is_none(), "one key, one request");
+        request
     }
 
-    fn next(&self) -> usize {
-        let mut asked = self.asked.lock().unwrap();
-        *asked += 1;
-        *asked
+    fn replied(&mut self, request: &str, decided: &'static str) {
+        self.replies.insert(request.to_owned(), decided);
+        if let Some(account) = self.accounts.get_mut(request) {
+            account.replied = Some(decided);
+        }
+    }
+
+    fn ran(&mut self, request: &str, call: &str) {
+        let known = &mut self.accounts.get_mut(request).unwrap().call;
+        assert_eq!(known.get_or_insert_with(|| call.to_owned()), call, "{request} ran twice");
     }
 }
 
@@ -69,102 +100,98 @@ fn setup() -> Setup {
         .set("AAEP_LOG", "warn")
         .limit("prompts_per_window", 10_000_000)
         .limit("replies_per_second", 10_000_000)
-        .limit("pending_per_session", 10_000)
+        .limit("pending_per_session", 100_000)
+        .limit("open_tools", 100_000)
 }
 
-/// An agent at work: asks, waits, runs what was accepted; until the hub is gone.
-async fn work(agent: Agent, number: usize, session: String, book: Arc<Book>) -> Option<()> {
-    loop {
-        let count = book.next();
-        let unanswered = count.is_multiple_of(UNANSWERED);
-        let mut sent = deletion(&format!("{count}.txt"));
-        if unanswered {
-            sent["timeout_seconds"] = json!(SHORT);
-        }
-        let key = format!("ask-{count}");
-        let path = format!("agent/sessions/{session}/requests");
-        let answer = try_post(&agent, &path, &key, &sent).await?;
-        let asked = accepted(&answer, 201)?;
-        let request = text(&asked, "request_id").to_owned();
-        book.change(&request, |account| {
-            account.asked = asked.clone();
-            account.sent = sent;
-            account.key = key;
-            account.agent = number;
-            account.unanswered = unanswered;
-        });
-        if unanswered {
-            continue;
-        }
-        let view = agent.client.get(&format!("agent/requests/{request}?wait=30")).await.ok()?;
-        if accepted(&view, 200)?["status"] == "accepted" {
-            run_it(&agent, &request, &book).await?;
-        }
-    }
+/// The body of an answer that is what it should be; `None` if the hub is gone, or about to go.
+fn accepted(answer: Result<Answer, impl Sized>, status: u16) -> Option<Value> {
+    let answer = answer.ok().filter(|answer| answer.status.as_u16() != 503)?;
+    assert_eq!(answer.status.as_u16(), status, "{answer:?}");
+    Some(body(&answer))
 }
 
-async fn try_post(agent: &Agent, path: &str, key: &str, sent: &Value) -> Option<Answer> {
+async fn post(client: &HttpClient, path: &str, key: &str, sent: &Value) -> Option<Answer> {
     let mut headers = http::HeaderMap::new();
     headers.insert("content-type", http::HeaderValue::from_static("application/json"));
-    headers.insert("idempotency-key", http::HeaderValue::from_str(key).ok()?);
-    agent.client.request(http::Method::POST, path, headers, sent.to_string()).await.ok()
+    headers.insert("idempotency-key", http::HeaderValue::from_str(key).unwrap());
+    client.request(http::Method::POST, path, headers, sent.to_string()).await.ok()
 }
 
-/// The body of an answer that is what it should be; the end of work if the hub is about to go.
-fn accepted(answer: &Answer, status: u16) -> Option<Value> {
-    if answer.status.as_u16() == 503 {
-        return None;
-    }
-    assert_eq!(answer.status.as_u16(), status, "{answer:?}");
-    Some(body(answer))
+async fn ask(client: &HttpClient, key: &str, sent: &Value, book: &Shared) -> Option<String> {
+    let session = key.split(' ').next().unwrap();
+    let path = format!("agent/sessions/{session}/requests");
+    let asked = accepted(post(client, &path, key, sent).await.ok_or(()), 201)?;
+    Some(book.lock().unwrap().asked(key, asked))
 }
 
 /// Invokes with a key of its own; the same key always gives the same call.
-async fn run_it(agent: &Agent, request: &str, book: &Book) -> Option<()> {
+async fn run_it(client: &HttpClient, request: &str, book: &Shared) -> Option<()> {
     let path = format!("agent/requests/{request}/invoke");
-    let answer = try_post(agent, &path, &format!("run-{request}"), &json!({})).await?;
-    let call = text(&accepted(&answer, 200)?, "tool_call_id").to_owned();
-    book.change(request, |account| match &account.call {
-        Some(before) => assert_eq!(*before, call, "it ran twice"),
-        None => account.call = Some(call),
-    });
+    let answer = post(client, &path, &format!("run {request}"), &json!({})).await;
+    let granted = accepted(answer.ok_or(()), 200)?;
+    book.lock().unwrap().ran(request, text(&granted, "tool_call_id"));
     Some(())
 }
 
-/// A person who answers everything at once, yes and no in turn.
-async fn answer_all(mut ear: Ear, client: HttpClient, book: Arc<Book>) -> Option<()> {
+/// An agent at work: asks, waits, runs what was accepted; until the hub is gone.
+async fn work(client: HttpClient, session: String, book: Shared) -> Option<()> {
     loop {
-        let message = ear.try_next().await?;
-        if message["type"] != "aaep:agent.awaiting.confirmation"
-            || message["timeout_seconds"] == SHORT
-        {
+        let (key, sent) = book.lock().unwrap().next(&session);
+        let request = ask(&client, &key, &sent, &book).await?;
+        if sent["timeout_seconds"] == SHORT {
             continue;
         }
-        let event = text(&message, "event_id");
-        let request = event.replace("evt_", "req_");
-        let decided = if event.ends_with(['0', '2', '4', '6', '8', 'a', 'c', 'e']) {
-            "accept"
-        } else {
-            "reject"
-        };
-        let reply = decision(text(&message, "reply_token"), &ear.subscription, decided);
-        let answer = client.post("replies", reply).await.ok()?;
-        if answer.status.as_u16() == 204 {
-            // A reply that came a second time, after a restart, says the same.
-            book.change(&request, |account| account.replied = Some(decided));
+        let view = client.get(&format!("agent/requests/{request}?wait=30")).await;
+        if accepted(view, 200)?["status"] == "accepted" {
+            run_it(&client, &request, &book).await?;
         }
     }
 }
 
-/// What was acknowledged before is so now.
-async fn check(agents: &[Agent], before: &BTreeMap<String, Account>, book: &Book) {
-    for (request, account) in before {
-        if account.asked.is_null() {
-            // Heard and answered, but the agent was not told that it was asked: it asks again.
+/// A stream that answers, and its subscription.
+async fn hear(client: &HttpClient) -> (EventStream, String) {
+    let wanted = request(json!({ "supports_confirmation_reply": true }));
+    let accepted = client.post("subscriptions", wanted).await.unwrap();
+    let id = text(&body(&accepted), "subscription_id").to_owned();
+    (client.events(&format!("events?subscription_id={id}"), None).await.unwrap(), id)
+}
+
+/// A person who answers everything at once, yes or no by the number in its name.
+async fn answer_all(client: HttpClient, hears: (EventStream, String), book: Shared) -> Option<()> {
+    let (mut stream, subscription) = hears;
+    loop {
+        let frame = stream.next().await.ok()??;
+        let message: Value = serde_json::from_str(&frame.data).unwrap();
+        let asks = message["type"] == "aaep:agent.awaiting.confirmation";
+        if !asks || message["timeout_seconds"] == SHORT {
             continue;
         }
-        let agent = &agents[account.agent];
-        let view = agent.look(&account.asked, 0).await;
+        let event = text(&message, "event_id");
+        let odd = event.ends_with(['1', '3', '5', '7', '9', 'b', 'd', 'f']);
+        let decided = if odd { "reject" } else { "accept" };
+        let reply = decision(text(&message, "reply_token"), &subscription, decided);
+        let answer = client.post("replies", reply).await.ok()?;
+        if answer.status.as_u16() == 204 {
+            book.lock().unwrap().replied(&event.replace("evt_", "req_"), decided);
+        }
+    }
+}
+
+/// What was acknowledged before is so now; what was not is asked again, under its key.
+async fn check(client: &HttpClient, book: &Shared) {
+    let begun: Vec<_> = book.lock().unwrap().begun.clone().into_iter().collect();
+    for (key, sent) in begun {
+        ask(client, &key, &sent, book).await.expect("the hub is there");
+    }
+    let open: Vec<_> = {
+        let book = book.lock().unwrap();
+        let open = book.accounts.iter().filter(|(_, account)| !account.settled);
+        open.map(|(request, account)| (request.clone(), account.clone())).collect()
+    };
+    for (request, account) in open {
+        let view = client.get(&format!("agent/requests/{request}")).await;
+        let view = accepted(view, 200).expect("the hub is there");
         for same in ["deadline", "digest", "event_id", "session_id"] {
             assert_eq!(view[same], account.asked[same], "{same} of {request}");
         }
@@ -173,19 +200,21 @@ async fn check(agents: &[Agent], before: &BTreeMap<String, Account>, book: &Book
             (_, Some(_)) => status == "invoked",
             (Some("accept"), None) => matches!(status, "accepted" | "invoked"),
             (Some(_), None) => status == "rejected",
-            (None, None) if account.unanswered => matches!(status, "pending" | "timed_out"),
+            (None, None) if account.is_unanswered() => matches!(status, "pending" | "timed_out"),
             (None, None) => matches!(status, "pending" | "accepted" | "rejected" | "invoked"),
         };
         assert!(fits, "{request} is {status}, and was told: {account:?}");
-        // Asked again with its key, it is the same request.
         let session = text(&account.asked, "session_id");
         let path = format!("agent/sessions/{session}/requests");
-        let again = agent.post_once(&path, &account.key, &account.sent).await;
-        assert_eq!(body(&again)["request_id"], **request);
+        let again = post(client, &path, &account.key, &account.sent).await;
+        assert_eq!(accepted(again.ok_or(()), 201).unwrap(), account.asked);
         if matches!(status, "accepted" | "invoked") {
-            run_it(agent, request, book).await.expect("the hub is there");
-            let twice = agent.invoke(&account.asked, "{}").await;
-            assert_eq!(twice.status.as_u16(), 409, "{twice:?}");
+            run_it(client, &request, book).await.expect("the hub is there");
+            let twice = client.post(&format!("agent/requests/{request}/invoke"), "{}").await;
+            assert_eq!(twice.unwrap().status.as_u16(), 409, "{request}");
+        }
+        if status != "pending" {
+            book.lock().unwrap().accounts.get_mut(&request).unwrap().settled = true;
         }
     }
 }
@@ -197,75 +226,48 @@ fn whatever_was_acknowledged_survives_every_kill() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let directory = Arc::new(tempfile::tempdir().unwrap());
-        let book = Arc::new(Book::default());
+        let book = Shared::default();
         let mut sessions: Vec<String> = Vec::new();
         let mut person: Option<Person> = None;
-        let mut last = BTreeMap::new();
         for round in 0..=kills {
             let hub = Hub::start_in(setup(), directory.clone());
             let here = person.as_ref().map_or_else(|| hub.person(), |person| person.at(&hub));
             person = Some(here.clone());
-            let agents: Vec<Agent> = (0..AGENTS).map(|_| here.agent()).collect();
-            check(&agents, &last, &book).await;
+            check(&here.client("agent"), &book).await;
             if round == kills {
-                finish(&directory, &agents, &book).await;
+                finish(&directory, &here.agent(), &book).await;
                 break;
             }
-            if sessions.is_empty() {
-                for agent in &agents {
-                    sessions.push(agent.open().await);
-                }
+            while sessions.len() < AGENTS {
+                sessions.push(here.agent().open().await);
             }
-            let known: Vec<String> = book.all().into_keys().collect();
-            load(&hub, &here, agents, &sessions, &book, round).await;
-            // What happened in this round is looked at in the next.
-            last = book.all();
-            last.retain(|request, account| account.call.is_none() || !known.contains(request));
-            last.retain(|_, account| account.replied != Some("reject") || round % 10 == 0);
+            load(&here, &sessions, &book, round).await;
         }
     });
 }
 
 /// Works for a moment that is a little different each time, and is cut off in the middle.
-async fn load(
-    hub: &Arc<Hub>,
-    person: &Person,
-    agents: Vec<Agent>,
-    sessions: &[String],
-    book: &Arc<Book>,
-    round: usize,
-) {
-    let ear = person.reader().await;
-    let listener = tokio::spawn(quietly(answer_all(ear, person.client("reader"), book.clone())));
-    let workers: Vec<_> = agents
-        .into_iter()
-        .zip(sessions)
-        .enumerate()
-        .map(|(number, (agent, session))| {
-            tokio::spawn(work(agent, number, session.clone(), book.clone()))
-        })
-        .collect();
+async fn load(person: &Person, sessions: &[String], book: &Shared, round: usize) {
+    let client = person.client("reader");
+    let hears = hear(&client).await;
+    let listener = tokio::spawn(answer_all(client, hears, book.clone()));
+    let work = |session: &String| work(person.client("agent"), session.clone(), book.clone());
+    let workers: Vec<_> = sessions.iter().map(|session| tokio::spawn(work(session))).collect();
     // Not to wait for something, but to cut it off at another place each time.
     tokio::time::sleep(Duration::from_micros(20_000 + (round as u64 * 7_919) % 40_000)).await;
-    hub.kill();
+    person.hub.kill();
     for worker in workers {
         worker.await.unwrap();
     }
     listener.await.unwrap();
 }
 
-/// A stream that is cut off in the middle is no reason to fail.
-async fn quietly(listener: impl Future<Output = Option<()>>) {
-    listener.await;
-}
-
 /// Everything has an end, and the record tells it once.
-async fn finish(directory: &TempDir, agents: &[Agent], book: &Book) {
-    let all = book.all();
+async fn finish(directory: &TempDir, agent: &Agent, book: &Shared) {
+    let all = book.lock().unwrap().accounts.clone();
     assert!(all.len() > 100, "only {} requests", all.len());
-    for (request, account) in all.iter().filter(|(_, account)| account.unanswered) {
-        let status = agents[account.agent].outcome(&account.asked).await;
-        assert_eq!(status, "timed_out", "{request}");
+    for (request, account) in all.iter().filter(|(_, account)| account.is_unanswered()) {
+        assert_eq!(agent.outcome(&account.asked).await, "timed_out", "{request}");
     }
     let aaep = |arguments: &[&str]| {
         let ended = std::process::Command::new(env!("CARGO_BIN_EXE_aaep"))
@@ -296,14 +298,12 @@ async fn finish(directory: &TempDir, agents: &[Agent], book: &Book) {
             let outcome = if replied == "accept" { "accepted" } else { "rejected" };
             assert_eq!(resolved[request][0]["outcome"], outcome, "{request}");
         }
-        if account.unanswered {
+        if account.is_unanswered() {
             // Not before its time, whatever happened in between (I8).
             let deadline = text(&account.asked, "deadline");
             let decided = text(&resolved[request][0], "at");
             assert!(decided >= deadline, "{request}: {decided} before {deadline}");
         }
-        if account.call.is_some() {
-            assert_eq!(invoked.get(request), Some(&1), "{request}");
-        }
+        assert_eq!(account.call.is_some(), invoked.contains_key(request), "{request}");
     }
 }
