@@ -191,6 +191,37 @@ fn people_can_ask_what_is_open_and_who_decided_what() {
     assert_eq!(rows("SELECT ended_at IS NULL FROM sessions"), ["1", "0"]);
 }
 
+#[test]
+fn the_layout_is_documented_and_every_query_in_the_document_runs() {
+    let place = Place::new();
+    let _journal = journal_with(&place.journal(), Options::default(), &day().entries);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/durability.md");
+    let document = fs::read_to_string(path).unwrap();
+    let mut queries = 0;
+    for block in document.split("```sql\n").skip(1) {
+        for query in block.split("```").next().unwrap().split(';') {
+            if !query.trim().is_empty() {
+                rows(&place, query);
+                queries += 1;
+            }
+        }
+    }
+    assert!(queries >= 5);
+    let tables = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')";
+    for table in rows(&place, tables) {
+        let row = document.lines().position(|line| line.starts_with(&format!("| `{table}` |")));
+        let row = row.unwrap_or_else(|| panic!("{table} is not documented"));
+        // A table's columns may take several lines, whose first cell is empty.
+        let lines: Vec<&str> = document.lines().skip(row).collect();
+        let end = lines[1..].iter().position(|line| !line.starts_with("| | ")).unwrap() + 1;
+        let text = lines[..end].join("\n");
+        for column in rows(&place, &format!("SELECT name FROM pragma_table_info('{table}')")) {
+            assert!(text.contains(&format!("`{column}`")), "{table}.{column} is not documented");
+        }
+    }
+    assert!(document.contains(&format!("Version {VERSION},")));
+}
+
 // covers: S8
 #[test]
 fn no_reply_token_is_in_the_file_or_its_log() {

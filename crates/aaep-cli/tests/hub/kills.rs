@@ -68,7 +68,7 @@ impl Book {
         if self.count.is_multiple_of(UNANSWERED) {
             sent["timeout_seconds"] = json!(SHORT);
         }
-        let key = format!("{session} {}", self.count);
+        let key = format!("{session}:{}", self.count);
         self.begun.insert(key.clone(), sent.clone());
         (key, sent)
     }
@@ -119,7 +119,7 @@ async fn post(client: &HttpClient, path: &str, key: &str, sent: &Value) -> Optio
 }
 
 async fn ask(client: &HttpClient, key: &str, sent: &Value, book: &Shared) -> Option<String> {
-    let session = key.split(' ').next().unwrap();
+    let session = key.split(':').next().unwrap();
     let path = format!("agent/sessions/{session}/requests");
     let asked = accepted(post(client, &path, key, sent).await.ok_or(()), 201)?;
     Some(book.lock().unwrap().asked(key, asked))
@@ -128,7 +128,7 @@ async fn ask(client: &HttpClient, key: &str, sent: &Value, book: &Shared) -> Opt
 /// Invokes with a key of its own; the same key always gives the same call.
 async fn run_it(client: &HttpClient, request: &str, book: &Shared) -> Option<()> {
     let path = format!("agent/requests/{request}/invoke");
-    let answer = post(client, &path, &format!("run {request}"), &json!({})).await;
+    let answer = post(client, &path, &format!("run:{request}"), &json!({})).await;
     let granted = accepted(answer.ok_or(()), 200)?;
     book.lock().unwrap().ran(request, text(&granted, "tool_call_id"));
     Some(())
