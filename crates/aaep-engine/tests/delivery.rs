@@ -72,7 +72,7 @@ impl Hall {
         self.delivery.tick(now);
         while let Some(output) = self.delivery.poll_output(now) {
             match output {
-                Deliver::Send { subscription, event, bytes } => self.heard.push(Heard {
+                Deliver::Send { subscription, event, bytes, .. } => self.heard.push(Heard {
                     subscription,
                     kind: event.kind(),
                     id: event.event_id().to_string(),
@@ -312,4 +312,49 @@ fn new_terms_bind_what_comes_after_them() {
     hall.world.emit(session, ProgressUpdated, progress).unwrap();
     hall.drain();
     assert!(!hall.heard.last().unwrap().json.contains("at length"));
+}
+
+// covers: I22, W7
+#[test]
+fn what_is_kept_for_those_who_come_back_is_bounded_and_the_newest_stays() {
+    let mut hall = Hall::new(Limits { recent_bytes: 20_000, ..Limits::default() });
+    let ann = hall.world.ann.clone();
+    hall.listen(1, &ann, r#"{"coalesce_boundaries":["none"]}"#);
+    let quiet = hall.world.open();
+    let progress =
+        |text: &str| format!(r#"{{"progress":{{"percent":1}},"summary_normal":"{text}"}}"#);
+    let long = progress(&"x".repeat(500));
+    let come_back = |hall: &mut Hall, last: &str| {
+        let (ann, now) = (hall.world.ann.clone(), hall.world.now.boot);
+        let resumed = hall.delivery.attach(id(1), &ann, Some(last), now);
+        hall.drain();
+        resumed
+    };
+    for ends in [true, false] {
+        hall.world.emit(quiet, ProgressUpdated, &progress("Going on.")).unwrap();
+        hall.drain();
+        let last = hall.heard.last().unwrap().id.clone();
+        hall.delivery.detach(id(1));
+        // Many sessions, or one that says much.
+        let mut loud = hall.world.open();
+        for _ in 0..100 {
+            hall.world.emit(loud, ProgressUpdated, &long).unwrap();
+            if ends {
+                hall.world.emit(loud, SessionCompleted, r#"{"summary_normal":"Over."}"#).unwrap();
+                loud = hall.world.open();
+            }
+        }
+        hall.drain();
+        assert_eq!(come_back(&mut hall, &last), Some(Resumed::Snapshot));
+        // What was said since is there.
+        hall.world.emit(quiet, ProgressUpdated, &progress("Still here.")).unwrap();
+        hall.drain();
+        let last = hall.heard.last().unwrap().id.clone();
+        hall.delivery.detach(id(1));
+        hall.world.emit(quiet, ProgressUpdated, &progress("Here too.")).unwrap();
+        hall.drain();
+        let place = hall.heard.len();
+        assert_eq!(come_back(&mut hall, &last), Some(Resumed::All));
+        assert!(hall.heard[place..].iter().any(|heard| heard.json.contains("Here too.")));
+    }
 }

@@ -82,6 +82,11 @@ impl Outbox {
         room
     }
 
+    /// Whether there is no room for another frame.
+    pub(crate) fn is_full(&self) -> bool {
+        self.state().full
+    }
+
     /// Nothing more comes; what is there is still sent.
     pub(crate) fn end(&self, end: End) {
         let mut state = self.state();

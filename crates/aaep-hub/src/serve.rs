@@ -20,7 +20,7 @@ use crate::http::Doors;
 use crate::hub::{Hub, Phase, Shared};
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
-use crate::start::{DataDirectory, Kept, Prepared, TokenKey};
+use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
 use crate::{Fault, Tls, clock, manifest};
 
 /// How long requests that run have when the hub stops.
@@ -110,17 +110,25 @@ impl Running {
     }
 
     /// Takes over who may come in, and certificate and key, from a configuration that was read
-    /// again; whoever is no longer let in hears nothing more. The rest needs a new start. On an error
-    /// everything stays as it was.
-    pub fn reload(&self, config: &Config) -> Result<(), Fault> {
-        let access = Access::new(config)?;
+    /// again; whoever is no longer let in hears nothing more. The rest needs a new start. Gives
+    /// sentences for whoever runs the hub; on an error everything stays as it was.
+    pub fn reload(&self, config: &Config) -> Result<Vec<String>, Fault> {
+        // What is not taken over stays in force, and both together have to be safe.
+        let mixed = Config {
+            loopback_without_credentials: config.loopback_without_credentials,
+            development: config.development,
+            principals: config.principals.clone(),
+            ..self.hub.config().clone()
+        };
+        let warnings = start::check(&mixed)?;
+        let access = Access::new(&mixed)?;
         if let (Some(tls), Some((certificate, key))) = (&self.tls, config.tls.files()) {
             tls.reload(certificate, key)?;
         }
         self.hub.0.access.replace(access);
         let access = self.hub.0.access.current();
         self.hub.tell(move |core| core.recheck(&access));
-        Ok(())
+        Ok(warnings)
     }
 
     // enforces: I23

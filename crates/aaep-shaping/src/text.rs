@@ -70,10 +70,6 @@ impl OpenText {
         self.parts.is_empty()
     }
 
-    pub fn parts(&self) -> &[Arc<Prepared>] {
-        &self.parts
-    }
-
     pub fn weight(&self) -> usize {
         self.weight
     }
@@ -178,10 +174,6 @@ impl Span {
             ends_at: part.ends_at,
             as_is: true,
         }
-    }
-
-    pub fn parts(&self) -> &[Arc<Prepared>] {
-        &self.parts
     }
 
     /// The event that it is named after.

@@ -259,6 +259,58 @@ fn a_request_shows_every_status_to_its_agent() {
     });
 }
 
+// covers: E4, D23, I5, T1
+#[test]
+fn an_agent_that_lies_about_order_is_refused_and_open_questions_stay_right() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let request = agent.ask(&session).await;
+        let path = format!("agent/sessions/{session}/events");
+        let try_emit = |kind: &str, members: Value| {
+            let mut event = members;
+            event["type"] = json!(kind);
+            agent.client.post(&path, event.to_string())
+        };
+        let address = "https://aaep-protocol.org/types/agent.";
+        for (kind, members, rule) in [
+            ("awaiting.confirmation", deletion("x"), "C1"),
+            ("session.started", json!({ "summary_normal": "Again." }), "T1"),
+            ("state.changed", json!({ "from_state": "idle", "to_state": "thinking" }), "T7"),
+            (
+                "state.changed",
+                json!({ "from_state": "awaiting_input", "to_state": "thinking" }),
+                "D30",
+            ),
+            (
+                "tool.completed",
+                json!({ "tool": "x", "status": "success", "summary_normal": "x" }),
+                "T15",
+            ),
+            ("progress.updated", json!({ "sequence_number": 99 }), "E19"),
+            ("progress.updated", json!({ "session_id": "sess_1" }), "E19"),
+        ] {
+            for name in [format!("aaep:agent.{kind}"), format!("{address}{kind}")] {
+                let answer = try_emit(&name, members.clone()).await.unwrap();
+                assert_eq!(body(&answer)["rule"], rule, "{name} {}", body(&answer));
+            }
+        }
+        let question = ear.event("awaiting.confirmation").await;
+        assert_eq!(agent.look(&request, 0).await["status"], "pending");
+        // However its type is written, an end is an end: nothing waits any more.
+        let ended =
+            try_emit(&format!("{address}session.completed"), json!({ "summary_normal": "x" }));
+        assert_eq!(ended.await.unwrap().status, 201);
+        assert_eq!(agent.look(&request, 0).await["status"], "cancelled");
+        ear.decide(&question, "accept").await;
+        let after = try_emit("aaep:agent.progress.updated", json!({})).await.unwrap();
+        assert_eq!(refusal(&after, 404, "not_found"), "E8");
+        assert_eq!(ear.event("session.completed").await["session_id"], session);
+        ear.is_lawful();
+    });
+}
+
 // covers: W8
 #[test]
 fn the_api_describes_itself_and_every_path_in_it_is_there() {

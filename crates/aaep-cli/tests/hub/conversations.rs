@@ -137,7 +137,7 @@ fn a_renegotiation_is_answered_in_the_body_and_binds_what_follows() {
         let rejected = renegotiate(&ear.subscription, signed).await.unwrap();
         assert_eq!(rejected.status, 200, "{rejected:?}");
         assert_eq!(body(&rejected)["reason_code"], "manifest_signature_required");
-        assert_eq!(ear.to_end().await, Vec::<Value>::new());
+        assert_eq!(ear.until_end().await, Vec::<Value>::new());
     });
 }
 
@@ -155,10 +155,10 @@ fn a_close_ends_the_stream_and_the_last_one_to_leave_leaves_a_no() {
         };
         phone.send(&close(&ear)).await; // somebody else's: nothing happens
         phone.send(&close(&phone)).await;
-        phone.to_end().await;
+        phone.until_end().await;
         assert_eq!(agent.look(&request, 0).await["status"], "pending");
         ear.send(&close(&ear)).await;
-        ear.to_end().await;
+        ear.until_end().await;
         assert_eq!(agent.outcome(&request).await, "timed_out");
         let path = format!("events?subscription_id={}", ear.subscription);
         assert_eq!(person.client("reader").get(&path).await.unwrap().status, 404);
@@ -229,7 +229,7 @@ fn what_a_person_types_reaches_their_agents_and_nobody_elses() {
             assert_eq!(agent.inputs(0).await, Vec::<Value>::new());
         }
         assert_eq!(client.post("messages", said.to_string()).await.unwrap().status, 202);
-        assert_eq!(agent.inputs(30).await, [said.clone()]);
+        assert_eq!(agent.inputs(30).await, std::slice::from_ref(&said));
         assert_eq!(helper.inputs(30).await, [said]);
         assert_eq!(other.inputs(0).await, Vec::<Value>::new());
     });

@@ -5,10 +5,17 @@
 
 mod agents;
 mod conversations;
+mod doors;
 mod durable;
-mod full;
+mod floods;
 mod flows;
+mod full;
 mod kills;
+mod operations;
 mod patience;
+mod peers;
+mod replies;
 mod returning;
+mod secrets;
+mod storms;
 mod support;

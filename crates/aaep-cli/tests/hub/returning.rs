@@ -132,7 +132,7 @@ fn a_second_attach_takes_the_stream_over() {
         let last = first.last_event_id();
         let id = first.subscription.clone();
         let mut second = Ear::attach(person.client("reader"), &id, last.as_deref()).await;
-        assert_eq!(first.to_end().await, Vec::<Value>::new());
+        assert_eq!(first.until_end().await, Vec::<Value>::new());
         agent.progress(&session, 10).await;
         assert_eq!(second.next().await["type"], "aaep:agent.progress.updated");
         let request = agent.ask(&session).await;

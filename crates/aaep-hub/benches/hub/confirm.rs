@@ -12,13 +12,12 @@ use mio::{Events, Interest, Poll, Token};
 use crate::events::{
     ask_request, listen_request, open_session, reply_request, subscribe, wait_request,
 };
-use crate::numbers::{best, median, percentile, rate, time};
+use crate::numbers::{best, median, percentile, rate, rounds, time};
 use crate::server::{Server, Side};
 use crate::wire::{connect, member, open, request, take_answer};
 
 /// Confirmations at once, in the second half.
 const AT_ONCE: usize = 64;
-const ROUNDS: usize = 7;
 const ALONE: u64 = 1000;
 const TOGETHER: u64 = 100;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -101,7 +100,15 @@ impl Dance {
             let agent = Line::new(&poll, agent, 1 + 2 * number);
             let replier = Line::new(&poll, connect(server.address), 2 + 2 * number);
             let asked_at = Instant::now();
-            askers.push(Asker { agent, replier, session, number: 0, asked_at, missing: 0, left: 0 });
+            askers.push(Asker {
+                agent,
+                replier,
+                session,
+                number: 0,
+                asked_at,
+                missing: 0,
+                left: 0,
+            });
         }
         let sessions = askers.iter().map(|asker| asker.session.clone());
         let by_session = sessions.zip(0..).collect();
@@ -209,7 +216,7 @@ pub fn run() -> String {
     let mut alone = [Vec::new(), Vec::new()];
     let mut rates = [Vec::new(), Vec::new()];
     let mut costs = [Vec::new(), Vec::new()];
-    for round in 0..=ROUNDS {
+    for round in 0..=rounds() {
         for (at, dance) in dances.iter_mut().enumerate() {
             let (_, mut took) = dance.round(1, ALONE);
             let used = dance.server.processor_time();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::audience::Audience;
-use crate::numbers::{best, median, percentile, rate, time};
+use crate::numbers::{best, median, percentile, rate, rounds, time};
 use crate::server::{Server, Side};
 
 const EARS: usize = 1000;
@@ -12,7 +12,6 @@ const AGENTS: usize = 16;
 /// Events that may be on their way.
 const AHEAD: u64 = 64;
 const CYCLES: u64 = 8;
-const ROUNDS: usize = 7;
 const PER_SECOND: u32 = 20;
 
 struct Contender {
@@ -55,7 +54,7 @@ pub fn run() -> String {
     println!("  bytes of a message on the wire: hub {}, bare axum {}", sizes[0], sizes[1]);
     hub.audience.rush(1, AHEAD);
     bare.audience.rush(1, AHEAD);
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds() {
         hub.round();
         bare.round();
     }
@@ -76,7 +75,7 @@ pub fn run() -> String {
         );
     }
     let pairs: Vec<f64> = hub.rates.iter().zip(&bare.rates).map(|(hub, bare)| hub / bare).collect();
-    println!("  ratio, median of {ROUNDS} rounds: {:.2}", median(&pairs));
+    println!("  ratio, median of the rounds: {:.2}", median(&pairs));
     let (ours, theirs) = (best(&hub.rates), best(&bare.rates));
     format!(
         "fan-out: hub {}, bare axum {}, ratio {:.2} (wanted 0.8)",

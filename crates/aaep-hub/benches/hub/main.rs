@@ -7,6 +7,8 @@
 //! the servers is shown beside, since it suffers less from neighbours than time on the wall.
 //!
 //! One part alone: `cargo bench -p aaep-hub --bench hub -- fan-out` (or held, confirm, stalled).
+//! `AAEP_BENCH_ROUNDS=3` makes it shorter; `AAEP_BENCH_WITH="valgrind --tool=callgrind"` starts the
+//! servers under a profiler.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, missing_docs)] // a benchmark
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // it stops at the first surprise
 

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// How many rounds each contender has.
+pub fn rounds() -> usize {
+    std::env::var("AAEP_BENCH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(7)
+}
+
 /// The value below which this share of the values lies.
 pub fn percentile(values: &mut [Duration], share: f64) -> Duration {
     values.sort_unstable();
@@ -32,9 +37,5 @@ pub fn rate(value: f64) -> String {
 
 pub fn time(value: Duration) -> String {
     let micros = value.as_secs_f64() * 1e6;
-    if micros >= 10_000.0 {
-        format!("{:.1} ms", micros / 1e3)
-    } else {
-        format!("{micros:.0} µs")
-    }
+    if micros >= 10_000.0 { format!("{:.1} ms", micros / 1e3) } else { format!("{micros:.0} µs") }
 }

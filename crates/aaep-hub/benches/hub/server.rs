@@ -24,8 +24,12 @@ impl Side {
     }
 }
 
-/// What the child process does: serve until it is ended.
+/// What the child process does: serve until its input ends, so that it never outlives the load.
 pub fn serve(side: Side) {
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read_line(&mut String::new());
+        std::process::exit(0);
+    });
     // As `aaep hub` does, and as axum's own examples do.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -45,9 +49,20 @@ pub struct Server {
 
 impl Server {
     pub fn start(side: Side) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("a program"));
+        let program = std::env::current_exe().expect("a program");
+        // A profiler, say.
+        let with = std::env::var("AAEP_BENCH_WITH").unwrap_or_default();
+        let mut words = with.split_whitespace();
+        let mut command = match words.next() {
+            Some(first) => Command::new(first),
+            None => Command::new(&program),
+        };
+        if !with.is_empty() {
+            command.args(words).arg(&program);
+        }
         command.args(["serve", if side == Side::Hub { "hub" } else { "bare" }]);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("a process");
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
         let mut line = String::new();
         let out = child.stdout.take().expect("its words");
         BufReader::new(out).read_line(&mut line).expect("its address");
@@ -59,8 +74,12 @@ impl Server {
         let stat = self.read("stat");
         // After the name in brackets: user and system time are the 12th and 13th, in ticks.
         let after = stat.rsplit_once(')').expect("a name").1;
-        let ticks: u64 =
-            after.split_whitespace().skip(11).take(2).map(|t| t.parse::<u64>().expect("ticks")).sum();
+        let ticks: u64 = after
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(|t| t.parse::<u64>().expect("ticks"))
+            .sum();
         Duration::from_millis(ticks * 10)
     }
 
@@ -78,7 +97,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
 }

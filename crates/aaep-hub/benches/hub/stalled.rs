@@ -7,7 +7,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::audience::Audience;
 use crate::events::{listen_request, subscribe};
-use crate::numbers::{best, median, percentile, rate, time};
+use crate::numbers::{best, median, percentile, rate, rounds, time};
 use crate::server::{Server, Side};
 use crate::wire::{call, connect, open, request};
 
@@ -15,7 +15,6 @@ const EARS: usize = 100;
 const AGENTS: usize = 16;
 const AHEAD: u64 = 64;
 const CYCLES: u64 = 40;
-const ROUNDS: usize = 7;
 const PER_SECOND: u32 = 100;
 
 struct Hall {
@@ -64,7 +63,7 @@ pub fn run() -> String {
     let mut stalled = Vec::new();
     without.audience.rush(2, AHEAD);
     with.audience.rush(2, AHEAD);
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds() {
         without.round();
         stalled.push(stall(&with.server));
         with.round();

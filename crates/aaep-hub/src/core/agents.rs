@@ -138,7 +138,7 @@ impl Core {
         type_name: &str,
         payload: &str,
     ) -> Result<(u128, u64), Refusal> {
-        let ends = EventKind::parse(type_name).is_some_and(EventKind::is_terminal);
+        let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
         if ends {
             self.agents.ending.insert(session);
         }
@@ -173,13 +173,27 @@ impl Core {
         Some(view)
     }
 
-    /// Tells when a request has an outcome.
-    pub(crate) fn when_decided(&mut self, request: u128) -> oneshot::Receiver<()> {
+    /// Tells what became of a request, when something has.
+    pub(crate) fn when_decided(
+        &mut self,
+        agent: &Principal,
+        request: u128,
+    ) -> oneshot::Receiver<View> {
         let (sender, receiver) = oneshot::channel();
         let waiting = self.waiting.entry(request).or_default();
-        waiting.retain(|other| !other.is_closed());
-        waiting.push(sender);
+        waiting.retain(|(_, other)| !other.is_closed());
+        waiting.push((agent.clone(), sender));
         receiver
+    }
+
+    /// Whoever waits for what became of a request learns it.
+    pub(super) fn tell_decided(&mut self, request: u128) {
+        for (agent, waiting) in self.waiting.remove(&request).unwrap_or_default() {
+            // Without a view the sender is dropped, and whoever waits looks again.
+            if let Some(view) = self.producer.engine().request(&agent, request) {
+                let _ = waiting.send(view);
+            }
+        }
     }
 
     pub(crate) fn withdraw(&mut self, agent: &Principal, request: u128) -> Result<(), Refusal> {

@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aaep_engine::{Answer, Boot, Deliver, Input, Now, Outcomes, Output, Producer, Refusal};
+use aaep_engine::{
+    Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View,
+};
 use aaep_store::{Entry, Fault as JournalFault, Keeper, Unit};
 use aaep_types::SubscriptionId;
 use tokio::sync::oneshot;
@@ -64,11 +66,15 @@ pub(crate) struct Core {
     /// What is to be done when a record is durable.
     afters: VecDeque<(u64, Box<dyn FnOnce() + Send>)>,
     frames: Frames,
+    /// Events handed to connections that are not counted yet.
+    delivered: u64,
     streams: Streams,
     agents: Agents,
     /// Whoever waits for the outcome of a request.
-    waiting: BTreeMap<u128, Vec<oneshot::Sender<()>>>,
+    waiting: BTreeMap<u128, Vec<(Principal, oneshot::Sender<View>)>>,
     granted: BTreeMap<u128, Grant>,
+    /// Streams have come to their end.
+    stopping: bool,
     /// Why the core cannot go on.
     broken: Option<JournalFault>,
 }
@@ -95,10 +101,12 @@ impl Core {
             alarm: None,
             afters: VecDeque::new(),
             frames: Frames::default(),
+            delivered: 0,
             streams: Streams::default(),
             agents,
             waiting: BTreeMap::new(),
             granted,
+            stopping: false,
             broken: None,
         }
     }
@@ -164,7 +172,10 @@ impl Core {
     }
 
     /// Does what waits, and then this.
-    pub(crate) fn run_now<T: Send + 'static>(&mut self, job: impl FnOnce(&mut Core) -> T) -> Ran<T> {
+    pub(crate) fn run_now<T: Send + 'static>(
+        &mut self,
+        job: impl FnOnce(&mut Core) -> T,
+    ) -> Ran<T> {
         let (jobs, now) = self.hub.0.inbox.take();
         self.steps(jobs);
         self.set_time(now);
@@ -233,19 +244,27 @@ impl Core {
         while let Some(outcome) = self.producer.poll_output(self.now) {
             match outcome {
                 Outcomes::Engine(output) => self.carry_out(output),
-                Outcomes::Deliver(Deliver::Send { subscription, event, bytes }) => {
-                    self.send(subscription, &event, &bytes);
+                Outcomes::Deliver(Deliver::Send { subscription, place, event, bytes }) => {
+                    self.send(subscription, place, &event, &bytes);
                 }
                 Outcomes::Deliver(Deliver::End { subscription, reason }) => {
-                    // enforces: I4
-                    info!(%subscription, reason, "a subscription was ended");
-                    self.hub.metrics().ended.add(1);
-                    self.streams.end(subscription, End::Closed);
+                    self.give_up(subscription, &reason);
                 }
                 _ => {}
             }
         }
         self.frames.clear();
+        if self.delivered > 0 {
+            self.hub.metrics().delivered.add(std::mem::take(&mut self.delivered));
+        }
+    }
+
+    // enforces: I4
+    /// Ends a subscription that does not take what it is sent, and says why.
+    fn give_up(&mut self, subscription: SubscriptionId, reason: &str) {
+        info!(%subscription, reason, "a subscription was ended");
+        self.hub.metrics().ended.add(1);
+        self.streams.end(subscription, End::Closed);
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -257,9 +276,7 @@ impl Core {
             Output::Decided { request, outcome, runs, .. } => {
                 self.hub.metrics().resolved(outcome).add(1);
                 info!(request = %aaep_types::EventId::from_bits(request), outcome = outcome.as_str(), runs, "a request was resolved");
-                for waiting in self.waiting.remove(&request).unwrap_or_default() {
-                    let _ = waiting.send(());
-                }
+                self.tell_decided(request);
             }
             Output::Granted { request, call, arguments } => {
                 self.granted.insert(request, Grant { call, arguments });
@@ -275,8 +292,9 @@ impl Core {
         let _ = self.handle(Input::Drain);
     }
 
-    /// Every stream comes to its end.
+    /// Every stream comes to its end, and no other begins.
     pub(crate) fn end_streams(&mut self) {
+        self.stopping = true;
         self.streams.end_all(End::Stopping);
     }
 
@@ -294,12 +312,13 @@ impl Core {
     fn send(
         &mut self,
         subscription: SubscriptionId,
+        place: usize,
         event: &aaep_shaping::Prepared,
         bytes: &Arc<str>,
     ) {
-        let Some(stream) = self.streams.get(subscription) else { return };
+        let Some(stream) = self.streams.at(place, subscription) else { return };
         let frame = self.frames.frame(stream.framing, event, bytes);
-        self.hub.metrics().delivered.add(1);
+        self.delivered += 1;
         if !stream.outbox.push(frame) {
             self.producer.pause(subscription);
         }

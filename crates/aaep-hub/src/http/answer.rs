@@ -125,7 +125,7 @@ impl From<Denied> for Problem {
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
         let rule = match refused {
-            Refused::NotJson => rule::W1,
+            Refused::NotJson | Refused::UnclearLength => rule::W1,
             Refused::UnclearAuthorization => rule::S5,
             _ => rule::W5,
         };

@@ -1,6 +1,7 @@
 //! What subscribers send: replies, our extension messages, new terms, goodbye; and what published
 //! clients send without a handshake.
 
+use aaep_engine::Blame;
 use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{Message, SubscriptionId};
 use bytes::Bytes;
@@ -17,18 +18,22 @@ const DEPTH: usize = 64;
 /// `POST replies`.
 // enforces: D5, D26, I6
 pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+    let (known, message) = (call.known.clone(), bytes.clone());
+    // Nearly everything is a reply, and the engine reads those itself.
+    match hub.call(move |core| core.message(&known, &message)).await? {
+        // One answer for all, after the same record, whatever became of it.
+        Ok(()) => return Ok(empty(StatusCode::NO_CONTENT)),
+        // Nothing can be kept now, whatever the message says.
+        Err(refusal) if refusal.blame == Blame::Unavailable => return Err(refusal.into()),
+        Err(_) => {}
+    }
     let message = Message::parse(&bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
     let known = call.known.clone();
     match message {
         Message::ConfirmationReply(_)
         | Message::ClarificationReply(_)
         | Message::MoreTime(_)
-        | Message::StopSession(_) => {
-            // One answer for all, after the same record, whatever became of it.
-            // An error is the hub's own: nothing can be kept now, whatever the reply says.
-            hub.call(move |core| core.message(&known, &bytes)).await??;
-            Ok(empty(StatusCode::NO_CONTENT))
-        }
+        | Message::StopSession(_) => Ok(empty(StatusCode::NO_CONTENT)),
         Message::Renegotiate(_) | Message::Close(_) => {
             let answer = hub.call(move |core| core.handshake(&known, &bytes)).await??;
             Ok(answer.map_or_else(|| empty(StatusCode::NO_CONTENT), |a| json(StatusCode::OK, a)))

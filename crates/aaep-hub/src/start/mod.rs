@@ -3,6 +3,7 @@
 
 mod check;
 mod data;
+mod files;
 pub(crate) mod journal;
 mod keys;
 
@@ -12,6 +13,7 @@ use crate::{Fault, Tls};
 
 pub use check::check;
 pub use data::DataDirectory;
+pub use files::allow_connections;
 pub use journal::{HEADS_NAME, JOURNAL_NAME, Kept};
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};
 

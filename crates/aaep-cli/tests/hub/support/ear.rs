@@ -20,7 +20,7 @@ fn everything() -> Value {
 
 enum Way {
     /// Server-sent events, and where messages are posted.
-    Events(Box<EventStream>, HttpClient, &'static str),
+    Events(Box<EventStream>, Box<HttpClient>, &'static str),
     Link(Box<Link>),
 }
 
@@ -52,7 +52,7 @@ impl Ear {
     pub async fn attach(client: HttpClient, subscription: &str, last: Option<&str>) -> Self {
         let path = format!("events?subscription_id={subscription}");
         let stream = client.events(&path, last).await.unwrap();
-        let way = Way::Events(Box::new(stream), client, "replies");
+        let way = Way::Events(Box::new(stream), Box::new(client), "replies");
         Self { way, subscription: subscription.into(), heard: Vec::new() }
     }
 
@@ -60,7 +60,7 @@ impl Ear {
     pub async fn listen(client: HttpClient) -> Self {
         let stream = client.events("events", None).await.unwrap();
         Self {
-            way: Way::Events(Box::new(stream), client, "messages"),
+            way: Way::Events(Box::new(stream), Box::new(client), "messages"),
             subscription: "sub_whatever".into(),
             heard: Vec::new(),
         }
@@ -70,13 +70,13 @@ impl Ear {
     pub async fn web_socket(hub: &Hub, token: Option<&str>, negotiated: bool) -> Self {
         let url = format!("{}/ws", hub.base().replace("http", "ws"));
         let client = options(token);
-        let link = ws::connect(&url, negotiated, &client, &LinkOptions::default()).await.unwrap();
+        let link = ws::connect(&url, negotiated, &client, LinkOptions::default()).await.unwrap();
         Self::over(link, negotiated).await
     }
 
     /// Connects to the Unix socket and subscribes.
     pub async fn unix(hub: &Hub) -> Self {
-        let link = unix::connect(&hub.socket(), &LinkOptions::default()).await.unwrap();
+        let link = unix::connect(&hub.socket(), LinkOptions::default()).await.unwrap();
         Self::over(link, true).await
     }
 
@@ -135,7 +135,7 @@ impl Ear {
     }
 
     /// Everything up to the end of the stream.
-    pub async fn to_end(&mut self) -> Vec<Value> {
+    pub async fn until_end(&mut self) -> Vec<Value> {
         let mut rest = Vec::new();
         while let Some(message) = self.try_next().await {
             rest.push(message);
@@ -162,6 +162,12 @@ impl Ear {
             }
             Way::Link(link) => link.send(message.to_owned()).await.unwrap(),
         }
+    }
+
+    /// Sends a message over a link, if the other end takes it.
+    pub async fn try_send(&mut self, message: &str) -> bool {
+        let Way::Link(link) = &mut self.way else { return false };
+        link.send(message.to_owned()).await.is_ok()
     }
 
     /// Answers a confirmation.

@@ -128,12 +128,16 @@ impl Lines {
         lines
     }
 
-    /// Waits for a line; `None` if it did not come.
     fn find(&self, wanted: impl Fn(&str) -> bool) -> Option<String> {
+        self.find_after(0, wanted)
+    }
+
+    /// Waits for a line after so many; `None` if it did not come.
+    fn find_after(&self, skip: usize, wanted: impl Fn(&str) -> bool) -> Option<String> {
         let until = Instant::now() + PATIENCE;
         let mut lines = self.lines.lock().unwrap();
         loop {
-            if let Some(line) = lines.0.iter().find(|line| wanted(line)) {
+            if let Some(line) = lines.0.iter().skip(skip).find(|line| wanted(line)) {
                 return Some(line.clone());
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -188,7 +192,14 @@ impl Hub {
         Self::start_with(setup.command(directory.path()), directory)
     }
 
-    /// The same by another command.
+    /// The same by another command, which is made of the usual one.
+    pub fn start_by(directory: TempDir, by: impl Fn(&Command) -> Command) -> Arc<Self> {
+        let mut command = by(&Setup::default().command(directory.path()));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::start_with(command, directory.into())
+    }
+
+    /// The same by this command.
     pub fn start_with(mut command: Command, directory: Arc<TempDir>) -> Arc<Self> {
         let mut child = command.spawn().unwrap();
         let out = Lines::of(child.stdout.take().unwrap());
@@ -291,7 +302,12 @@ impl Hub {
 
     /// Waits until it logs a line with all of these.
     pub fn logs(&self, words: &[&str]) -> String {
-        let found = self.log.find(|line| words.iter().all(|word| line.contains(word)));
+        self.logs_after(0, words)
+    }
+
+    /// The same, after so many lines.
+    pub fn logs_after(&self, skip: usize, words: &[&str]) -> String {
+        let found = self.log.find_after(skip, |line| words.iter().all(|word| line.contains(word)));
         found.unwrap_or_else(|| panic!("no line with {words:?} in {:#?}", self.log.all()))
     }
 

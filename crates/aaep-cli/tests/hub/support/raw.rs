@@ -106,6 +106,21 @@ impl Raw {
         Some(Reply { status, head, body: self.unread.drain(..length).collect() })
     }
 
+    /// Lines of a stream, up to the event that holds this; what HTTP puts between is left out.
+    pub fn lines_until(&mut self, end: &str) -> Vec<String> {
+        loop {
+            let heard = String::from_utf8_lossy(&self.unread).replace("\r\n", "\n");
+            if let Some(at) = heard.find(end)
+                && heard[at..].contains("\n\n")
+            {
+                self.unread.clear();
+                let is_size = |line: &&str| line.chars().all(|c| c.is_ascii_hexdigit());
+                return heard.lines().filter(|line| !is_size(line)).map(String::from).collect();
+            }
+            self.more().unwrap_or_else(|| panic!("{end:?} does not come after {heard:?}"));
+        }
+    }
+
     fn more(&mut self) -> Option<()> {
         let mut buffer = [0; 4096];
         let count = match self.stream.read(&mut buffer) {
