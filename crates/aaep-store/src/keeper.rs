@@ -19,9 +19,11 @@ const RETRY: Duration = Duration::from_secs(1);
 /// What became of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// Everything up to this record is durable, and so are the notes that came with it.
+    /// These units are durable, and all before them.
     Durable {
-        /// The number of the last record; the same as before if there were only notes.
+        /// How many units are, since the keeper was started.
+        units: u64,
+        /// The number of the last record.
         number: u64,
     },
     /// Nothing can be kept now. It is tried again every second, without being told to.
@@ -50,7 +52,7 @@ impl Keeper {
         report: impl FnMut(Report) + Send + 'static,
     ) -> io::Result<Self> {
         let (sender, receiver) = channel();
-        let mut work = Work { journal, head, waiting: Vec::new(), stuck: false, report };
+        let mut work = Work { journal, head, waiting: Vec::new(), units: 0, stuck: false, report };
         let thread = thread::Builder::new()
             .name("aaep-journal".into())
             .spawn(move || work.until_over(&receiver))?;
@@ -88,6 +90,8 @@ struct Work<F> {
     journal: Sqlite,
     head: Option<Head>,
     waiting: Vec<Unit>,
+    /// How many are durable.
+    units: u64,
     stuck: bool,
     report: F,
 }
@@ -130,11 +134,12 @@ impl<F: FnMut(Report)> Work<F> {
         }
         match self.try_keep() {
             Ok(number) => {
+                self.units += self.waiting.len() as u64;
                 self.waiting.clear();
                 if std::mem::take(&mut self.stuck) {
                     (self.report)(Report::Works);
                 }
-                (self.report)(Report::Durable { number });
+                (self.report)(Report::Durable { units: self.units, number });
             }
             Err(fault) if fault.may_pass() => {
                 if !std::mem::replace(&mut self.stuck, true) {

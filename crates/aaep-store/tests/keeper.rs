@@ -42,7 +42,8 @@ fn everything_is_kept_in_order_and_reported_once_it_is_durable() {
     let mut transactions = 0;
     while last < 1000 {
         match reports.recv_timeout(PATIENCE).unwrap() {
-            Report::Durable { number } => {
+            Report::Durable { number, units } => {
+                assert_eq!(units, number, "one record in each");
                 assert!(number > last);
                 // Nobody is told earlier than it is there for everybody to see.
                 let reader = rusqlite::Connection::open(place.journal()).unwrap();
@@ -88,7 +89,7 @@ fn how_far_it_is_is_noted_outside_before_anybody_is_told() {
     for number in 1..=20 {
         keeper.keep(unit([number]));
         let (report, noted) = reports.recv_timeout(PATIENCE).unwrap();
-        assert_eq!((report, noted), (Report::Durable { number }, Some(number)));
+        assert_eq!((report, noted), (Report::Durable { units: number, number }, Some(number)));
     }
 }
 
@@ -104,10 +105,10 @@ fn while_another_program_holds_the_file_it_says_so_and_then_goes_on_by_itself() 
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Works);
     let mut last = reports.recv_timeout(PATIENCE).unwrap();
-    if last == (Report::Durable { number: 1 }) {
+    if last == (Report::Durable { units: 1, number: 1 }) {
         last = reports.recv_timeout(PATIENCE).unwrap();
     }
-    assert_eq!(last, Report::Durable { number: 2 });
+    assert_eq!(last, Report::Durable { units: 2, number: 2 });
 }
 
 #[test]

@@ -24,9 +24,10 @@ impl Core {
     pub(crate) fn hand_over(&mut self) {
         while !self.unit.entries.is_empty() || !self.unit.notes.is_empty() {
             let unit = std::mem::take(&mut self.unit);
+            self.handed += 1;
             match &self.keeper {
                 Some(keeper) => keeper.keep(unit),
-                None => self.durable_up_to(self.appended),
+                None => self.durable_up_to(self.handed, self.last_record),
             }
         }
     }
@@ -34,23 +35,23 @@ impl Core {
     /// Does this once everything that was recorded so far is durable. While nothing can be made
     /// durable, it is not done: whoever waits for it learns that it could not be kept.
     pub(super) fn when_durable(&mut self, after: Box<dyn FnOnce() + Send>) {
-        if self.appended <= self.persisted {
+        if self.handed <= self.kept {
             after();
         } else if self.stuck.is_none() && self.broken.is_none() {
-            self.afters.push_back((self.appended, after));
+            self.afters.push_back((self.handed, after));
         }
     }
 
     /// Whether there is nothing left to wait for: all is durable, or will not be. What is not was
     /// told to nobody.
     pub(super) fn has_kept(&self) -> bool {
-        self.appended <= self.persisted || self.stuck.is_some()
+        self.handed <= self.kept || self.stuck.is_some()
     }
 
     /// What the journal's thread says.
     pub(crate) fn reported(&mut self, report: Report) {
         match report {
-            Report::Durable { number } => self.durable_up_to(number),
+            Report::Durable { units, number } => self.durable_up_to(units, number),
             Report::Stuck(fault) => {
                 warn!("{fault} Until then nothing new is asked, and no answer counts.");
                 self.stuck = Some(fault);
@@ -70,11 +71,11 @@ impl Core {
         }
     }
 
-    fn durable_up_to(&mut self, number: u64) {
-        self.persisted = self.persisted.max(number);
+    fn durable_up_to(&mut self, units: u64, number: u64) {
+        self.kept = units;
         let _ = self.producer.handle(Input::Persisted { number }, self.now);
         self.drain();
-        while let Some((_, after)) = self.afters.pop_front_if(|(at, _)| *at <= number) {
+        while let Some((_, after)) = self.afters.pop_front_if(|(at, _)| *at <= units) {
             after();
         }
     }

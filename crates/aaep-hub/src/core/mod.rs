@@ -57,13 +57,16 @@ pub(crate) struct Core {
     clock: Option<i64>,
     /// What this step wants to be durable together.
     unit: Unit,
-    appended: u64,
-    persisted: u64,
+    /// How many units were handed over, and how many of them are durable.
+    handed: u64,
+    kept: u64,
+    /// The last record that there is.
+    last_record: u64,
     /// Why nothing can be made durable now.
     stuck: Option<JournalFault>,
     /// When its task looks by itself at the latest; `None` if only when it is called.
     alarm: Option<Boot>,
-    /// What is to be done when a record is durable.
+    /// What is to be done when a unit is durable.
     afters: VecDeque<(u64, Box<dyn FnOnce() + Send>)>,
     frames: Frames,
     /// Events handed to connections that are not counted yet.
@@ -95,8 +98,9 @@ impl Core {
             now,
             clock: Some(clock_difference(now)),
             unit: Unit::default(),
-            appended: durable,
-            persisted: durable,
+            handed: 0,
+            kept: 0,
+            last_record: durable,
             stuck: None,
             alarm: None,
             afters: VecDeque::new(),
@@ -182,7 +186,7 @@ impl Core {
         let answer = job(self);
         self.drain();
         self.hand_over();
-        if self.appended <= self.persisted {
+        if self.handed <= self.kept {
             return Ran::Done(answer);
         }
         let (sender, receiver) = oneshot::channel();
@@ -270,7 +274,7 @@ impl Core {
     fn carry_out(&mut self, output: Output) {
         match output {
             Output::Append { number, bytes } => {
-                self.appended = number;
+                self.last_record = number;
                 self.unit.entries.push(Entry { number, bytes });
             }
             Output::Decided { request, outcome, runs, .. } => {
