@@ -108,7 +108,7 @@ impl Prepared {
             && self.number == read.number
             && self.kind == read.kind
             && self.critical == read.critical
-            && self.from_state() == read.from_state()
+            && self.leaving() == read.leaving()
             && !read.shapable.is_any()
     }
 
@@ -191,7 +191,7 @@ impl Prepared {
     }
 
     /// The state that it leaves, if it is a state change.
-    pub(crate) fn from_state(&self) -> Option<&str> {
+    pub(crate) fn leaving(&self) -> Option<&str> {
         match &self.role {
             Role::State { from } => Some(from),
             _ => None,

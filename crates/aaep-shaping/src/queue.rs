@@ -51,7 +51,7 @@ impl Entry {
         {
             // T7: the chain goes on from where the older one began. Where text came in between it
             // implied a state of its own (D35), which this one leaves.
-            *chain = from.or_else(|| last.from_state().map(Into::into));
+            *chain = from.or_else(|| last.leaving().map(Into::into));
         }
     }
 }

@@ -24,11 +24,12 @@ impl<R: Rules> World<'_, R> {
                 };
             }
         }
-        if !self.motley && self.random.one_in(2) {
-            self.witness = Some(Witness::new(self.random.one_in(2)));
-        } else {
-            let client = self.random.below(LISTENERS.len());
-            self.clients[client].ear.witness = Some(Witness::new(false));
+        let client = self.random.below(LISTENERS.len());
+        match self.random.below(4) {
+            _ if self.motley => self.clients[client].ear.witness = Some(Witness::new(false)),
+            0 => self.clients[client].ear.witness = Some(Witness::new(false)),
+            1 => self.witness = Some(Witness::new(self.random.one_in(2))),
+            _ => {}
         }
     }
 

@@ -61,7 +61,7 @@ impl<'c, R: Rules> World<'c, R> {
     fn begin(&mut self) {
         self.devices_are_made();
         for index in 0..LISTENERS.len() {
-            if !self.random.one_in(4) {
+            if !self.random.one_in(if self.motley { 4 } else { 2 }) {
                 self.join(index);
             }
         }

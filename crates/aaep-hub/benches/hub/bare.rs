@@ -19,11 +19,14 @@ use crate::wire::member;
 /// More than what is ever on its way, so that nobody misses anything.
 const WAITING: usize = 4096;
 
+/// Both ends of what waits for a reply, until they are taken.
+type Ends = (Option<oneshot::Sender<()>>, Option<oneshot::Receiver<()>>);
+
 struct Shared {
     events: broadcast::Sender<Bytes>,
     asked: AtomicU64,
     /// Whoever waits for an answer, and the answers that nobody waits for yet.
-    open: Mutex<HashMap<u64, (Option<oneshot::Sender<()>>, Option<oneshot::Receiver<()>>)>>,
+    open: Mutex<HashMap<u64, Ends>>,
 }
 
 type Bare = State<Arc<Shared>>;

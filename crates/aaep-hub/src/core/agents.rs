@@ -103,7 +103,7 @@ impl Core {
         }
     }
 
-    // enforces: S4, S5
+    // enforces: S4, S5, E25
     /// A producer belongs to the agent that used it first; nobody else speaks in its name.
     fn bind_producer(&self, agent: &Principal, producer: &str) -> Result<Option<String>, Refusal> {
         let Some(id) = producer_id(producer) else { return Ok(None) };

@@ -323,6 +323,8 @@ impl Core {
         let Some(stream) = self.streams.at(place, subscription) else { return };
         let frame = self.frames.frame(stream.framing, event, bytes);
         self.delivered += 1;
+        // enforces: H21, I21
+        // A connection without room makes its own subscription wait, and no other.
         if !stream.outbox.push(frame) {
             self.producer.pause(subscription);
         }

@@ -16,7 +16,7 @@ use crate::hub::Hub;
 const DEPTH: usize = 64;
 
 /// `POST replies`.
-// enforces: D5, D26, I6
+// enforces: D5, D26, I6, C12
 pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let (known, message) = (call.known.clone(), bytes.clone());
     // Nearly everything is a reply, and the engine reads those itself.

@@ -2,19 +2,20 @@
 
 use aaep_engine::{Emitted, Outcome};
 use aaep_types::{EventId, EventKind, Timestamp, ToolCallId};
+use memchr::memmem;
 
 use super::Oracle;
 use crate::prose::Piece;
 
 /// The text value of the first member with this name; our own events have no tricks in them.
 pub(crate) fn text<'e>(json: &'e str, name: &str) -> Option<&'e str> {
-    let at = json.find(name)? + name.len();
+    let at = memmem::find(json.as_bytes(), name.as_bytes())? + name.len();
     json.get(at..)?.split('"').next()
 }
 
 /// The number after the first member with this name.
 pub(crate) fn number(json: &str, name: &str) -> Option<u64> {
-    let at = json.find(name)? + name.len();
+    let at = memmem::find(json.as_bytes(), name.as_bytes())? + name.len();
     json.get(at..)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
