@@ -119,6 +119,7 @@ pub enum Standing {
 }
 
 impl Sqlite {
+    // enforces: I2, I25
     /// How this journal stands to what was noted of it.
     pub fn standing(&self, noted: Option<Noted>) -> Result<Standing, Damage> {
         let (last, _) = self.head();

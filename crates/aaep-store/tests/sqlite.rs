@@ -330,7 +330,7 @@ fn a_copy_is_made_while_the_hub_works_and_is_one_whole_file() {
     assert_eq!(copy.store(), journal.store());
 }
 
-// covers: I2, I26
+// covers: I2, I25, I26
 #[test]
 fn an_old_copy_is_recognised_by_what_was_noted_outside() {
     let place = Place::new();

@@ -238,7 +238,8 @@ impl Sqlite {
         }
     }
 
-    /// Hands every record to `each`, in order.
+    // enforces: I3
+    /// Hands every record to `each`, in order. A gap or an end too early is damage.
     pub fn replay(
         &mut self,
         mut each: impl FnMut(&[u8]) -> Result<(), Corrupt>,
