@@ -49,13 +49,13 @@ pub struct Head {
 }
 
 impl Head {
-    fn path(directory: &Path, store: &str) -> PathBuf {
+    fn path_of(directory: &Path, store: &str) -> PathBuf {
         directory.join(format!("{store}.head"))
     }
 
     /// What was noted of a store; `None` if nothing was, or nothing that can be read.
     pub fn look(directory: &Path, store: &str) -> Option<Noted> {
-        let file = File::open(Self::path(directory, store)).ok()?;
+        let file = File::open(Self::path_of(directory, store)).ok()?;
         let mut text = String::new();
         file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
         Noted::parse(&text, store)
@@ -70,7 +70,7 @@ impl Head {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(directory)?;
-        let path = Self::path(directory, store);
+        let path = Self::path_of(directory, store);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         private(&mut options);
@@ -80,6 +80,11 @@ impl Head {
             Err(TryLockError::WouldBlock) => Err(CannotOpen::InUse),
             Err(TryLockError::Error(error)) => Err(error.into()),
         }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Notes that everything up to here is durable.
@@ -151,7 +156,7 @@ mod tests {
         head.note(Noted { number: 12_345, hash: [1; 32] }).unwrap();
         assert_eq!(Head::look(&place, store), Some(Noted { number: 12_345, hash: [1; 32] }));
         assert_eq!(Head::look(&place, "another"), None);
-        let path = Head::path(&place, store);
+        let path = Head::path_of(&place, store);
         let text = fs::read(&path).unwrap();
         for at in 0..text.len() {
             let mut changed = text.clone();

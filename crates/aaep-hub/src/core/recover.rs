@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use aaep_engine::{Engine, Now, Principal, Record, Recovery, Role, Secrets};
+use aaep_engine::{ClockTrust, Engine, Now, Principal, Record, Recovery, Role, Secrets};
 use aaep_store::{Fault as JournalFault, KeptCall, Note, Unit};
 use aaep_types::json::Members;
 use aaep_types::{SessionId, ToolCallId};
@@ -65,6 +65,10 @@ pub(crate) fn recover(
         kept.journal.keep(&[Unit { entries: Vec::new(), notes: forget.collect() }])
     });
     noted.map_err(|fault| cannot_write(&path, fault))?;
+    // What an old copy means has to be durable first; the journal's thread notes it then.
+    if trust.clock != ClockTrust::OldCopy {
+        kept.note_head()?;
+    }
     let known = learned.known(&engine, calls, durable, now);
     Ok(Recovered { engine, known, trust })
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use aaep_engine::{ClockTrust, Now};
-use aaep_store::{CannotOpen, Damage, Head, Options, Sqlite, Standing, Start};
+use aaep_store::{CannotOpen, Damage, Head, Noted, Options, Sqlite, Standing, Start};
 
 use super::DataDirectory;
 use crate::Fault;
@@ -46,6 +46,14 @@ impl Kept {
         let head =
             Head::open(&heads, journal.store()).map_err(|fault| cannot_open(&heads, &fault))?;
         Ok(Self { journal, head: Some(head), standing })
+    }
+
+    /// Notes outside how far the journal is.
+    pub(crate) fn note_head(&mut self) -> Result<(), Fault> {
+        let (number, hash) = self.journal.head();
+        let Some(head) = &mut self.head else { return Ok(()) };
+        let noted = head.note(Noted { number, hash });
+        noted.map_err(|error| crate::files::cannot_write(head.path(), &error))
     }
 
     // enforces: I8
