@@ -37,8 +37,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) payload: String,
     /// What one of our extensions adds.
     pub(crate) extension: Option<Extension>,
-    /// The state that it enters, if it is a state change of ours.
-    pub(crate) enters: Option<&'static str>,
+    /// The states that it leaves and enters, if it is a state change of ours.
+    pub(crate) moves: Option<(Cow<'static, str>, &'static str)>,
 }
 
 /// An event that only has to be let go.
@@ -111,18 +111,22 @@ impl<'a> Draft<'a> {
             urgency: kind.usual_urgency(),
             payload,
             extension: None,
-            enters: None,
+            moves: None,
         }
     }
 
     /// A state change with a sentence that can be announced.
-    pub(crate) fn state(from: &str, to: &'static str, summary: &str) -> Draft<'static> {
+    pub(crate) fn state(
+        from: Cow<'static, str>,
+        to: &'static str,
+        summary: &str,
+    ) -> Draft<'static> {
         // enforces: T29
         let payload =
-            members(&[("from_state", from), ("to_state", to), ("summary_normal", summary)]);
+            members(&[("from_state", &from), ("to_state", to), ("summary_normal", summary)]);
         let mut draft = Draft::new(EventKind::StateChanged, payload);
         draft.urgency = Urgency::Normal;
-        draft.enters = Some(to);
+        draft.moves = Some((from, to));
         draft
     }
 
@@ -133,7 +137,8 @@ impl<'a> Draft<'a> {
             _ => (None, None),
         };
         let kind = EventKind::parse(self.type_name);
-        Ready { event, kind, urgency: self.urgency, about, resolves_event, leaves: None, json }
+        let leaves = self.moves.as_ref().map(|(from, _)| from.clone());
+        Ready { event, kind, urgency: self.urgency, about, resolves_event, leaves, json }
     }
 
     pub(crate) fn json(

@@ -109,7 +109,7 @@ impl<R: Rules> Engine<R> {
         let more: &[_] = if needs_call { &[("tool_call_id", call.as_str())] } else { &[] };
         let payload = agent_members(payload, more)?;
         let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft = Draft { type_name, urgency, payload, extension: None, enters: None };
+        let draft = Draft { type_name, urgency, payload, extension: None, moves: None };
         let event = self.ids.event();
         let inserted = kind.is_some_and(|kind| session.state_before(kind).is_some());
         let number = session.next_number + u64::from(inserted);
@@ -174,7 +174,7 @@ impl<R: Rules> Engine<R> {
                 state::AWAITING_INPUT => "The agent waits for you.",
                 _ => "The agent hands over.",
             };
-            let draft = Draft::state(&session.state, wanted, summary);
+            let draft = Draft::state(session.state.clone(), wanted, summary);
             self.send_ours(id, draft, needs, now);
         }
     }
@@ -197,12 +197,11 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get(&id) else { return "".into() };
         let stamp = if R::STAMPS_NEVER_DECREASE { session.stamp(now) } else { now.wall };
         let json: Arc<str> = draft.json(event, session.next_number, stamp, session).into();
-        let mut ready = draft.ready(event, json.clone());
-        ready.leaves = draft.enters.is_some().then(|| session.state.clone());
+        let ready = draft.ready(event, json.clone());
         let Some(session) = self.sessions.get_mut(&id) else { return json };
         // Our own state changes, which are most of what we say, need no second reading.
-        match draft.enters {
-            Some(to) => session.state = to.into(),
+        match draft.moves {
+            Some((_, to)) => session.state = to.into(),
             None => {
                 let parsed = Event::parse(json.as_bytes()).ok();
                 parsed.iter().for_each(|parsed| session.apply(parsed.payload()));
@@ -250,7 +249,7 @@ impl<R: Rules> Engine<R> {
         let kind = EventKind::parse(type_name);
         let payload = agent_members(payload, &[])?;
         let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft = Draft { type_name, urgency, payload, extension: None, enters: None };
+        let draft = Draft { type_name, urgency, payload, extension: None, moves: None };
         let event = self.ids.event();
         Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
         // enforces: I5, I13

@@ -236,11 +236,12 @@ impl<R: Rules> Engine<R> {
         };
         let mut summary = [what, ": ", action].concat();
         summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
-        let mut draft = Draft::state(state::AWAITING_INPUT, next, &summary);
+        let mut draft = Draft::state(state::AWAITING_INPUT.into(), next, &summary);
         draft.extension = Some(Extension::Outcome { request: number, event, outcome });
         self.send_ours(id, draft, needs, now);
         if more {
-            let back = Draft::state(next, state::AWAITING_INPUT, "The agent still waits for you.");
+            let back =
+                Draft::state(next.into(), state::AWAITING_INPUT, "The agent still waits for you.");
             self.send_ours(id, back, needs, now);
         }
     }

@@ -226,7 +226,7 @@ impl<R: Rules> Engine<R> {
             urgency: Urgency::Critical,
             payload,
             extension: None,
-            enters: None,
+            moves: None,
         };
         let json = draft.json(asked.request, number, stamp, session);
         let (action, answer) = words_of(&json);
