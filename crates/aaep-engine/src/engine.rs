@@ -227,7 +227,7 @@ impl<R: Rules> Engine<R> {
     pub fn spent(&self, request: u128) -> Option<Arc<str>> {
         let request = self.requests.get(&request)?;
         let spent = matches!(request.status, Status::Invoked | Status::Completed);
-        let open = self.sessions.contains_key(&request.session);
+        let open = self.sessions.get(&request.session).is_some();
         (spent && open).then(|| request.arguments.clone())
     }
 

@@ -401,7 +401,7 @@ impl<R: Rules> Engine<R> {
     /// What was accepted and not used may have been used after the copy was made: no session goes on.
     fn end_all(&mut self, now: Now) {
         let payload = r#"{"error_category":"unknown","summary_normal":"The hub was started from an old copy of its records. Nothing of this session goes on; ask again."}"#;
-        let open: Vec<Key> = self.sessions.keys().copied().collect();
+        let open: Vec<Key> = self.sessions.iter().map(|session| session.key).collect();
         for key in open {
             // Our own words are valid; there is nobody to tell if they were not.
             let _ = self.end(key, "aaep:agent.session.errored", payload, now);

@@ -169,11 +169,10 @@ fn whoever_comes_back_after_a_restart_hears_what_was_missed() {
 
         let hub = house.hub();
         let person = person.at(&hub);
-        let client = person.client("reader");
-        let subscribed = Ear::subscribe(client.clone()).await;
+        let subscribed = person.reader().await;
         let id = subscribed.subscription.clone();
         drop(subscribed);
-        let mut ear = Ear::attach(client, &id, last.as_deref()).await;
+        let mut ear = Ear::attach(person.client("reader"), &id, last.as_deref()).await;
         person.agent().complete(&session).await;
         ear.event("session.completed").await;
         let ids = |heard: &[String]| -> Vec<String> {
