@@ -68,24 +68,27 @@ fn open(path: &Path, tries: &mut u32) -> Sqlite {
     }
 }
 
-/// Runs the child with a fault from its `nth` such call on, `times` times; gives its words.
-fn child_with(place: &Place, calls: &str, error: &str, nth: u32, times: u32) -> Option<String> {
-    let inject = format!("inject={calls}:error={error}:when={nth}..{}", nth + times - 1);
+/// Runs the child with a fault in its `nth` such call; gives its words, or nothing if there were
+/// fewer calls.
+fn child_with(place: &Place, calls: &str, error: &str, nth: u32) -> Option<String> {
+    let (inject, trace) = (format!("inject={calls}:error={error}:when={nth}"), place.path("trace"));
     let output = Command::new("strace")
-        .args(["-f", "-q", "-o", "/dev/null", "-e", &format!("trace={calls}"), "-e", &inject])
+        .args(["-f", "-q", "-e", &format!("trace={calls}"), "-e", &inject, "-o"])
+        .arg(&trace)
         .arg(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", CHILD, "--nocapture", "--test-threads=1"])
         .env(VARIABLE, place.journal())
         .stdin(Stdio::null())
         .output()
-        .ok()?;
+        .unwrap();
     let words = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success() && words.contains("done"),
         "{calls} {error} {nth}: {words}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    Some(words)
+    let happened = std::fs::read_to_string(trace).unwrap().contains("(INJECTED)");
+    happened.then_some(words)
 }
 
 fn strace_works() -> bool {
@@ -97,24 +100,18 @@ fn strace_works() -> bool {
     works
 }
 
-/// Lets the first, second, third ... call fail until none is left; returns how often a fault was seen.
-fn every_call(calls: &str, error: &str, times: u32) -> Vec<String> {
+/// Lets the first, second, third ... call fail until there are no more; returns the faults that were
+/// seen. Some calls fail without a word, such as those when the file is closed: the log stays.
+fn every_call(calls: &str, error: &str) -> Vec<String> {
     let mut seen = Vec::new();
     for nth in 1.. {
         let place = Place::in_memory();
-        let words = child_with(&place, calls, error, nth, times).unwrap();
+        let Some(words) = child_with(&place, calls, error, nth) else { break };
         let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
         assert_eq!(journal.read().unwrap(), records(&batch(1..=BATCHES * 3)), "{calls} {nth}");
-        let faults = words.lines().filter(|line| {
-            ["fault", "not opened"].iter().any(|what| line.contains(what))
-        });
-        let before = seen.len();
-        seen.extend(faults.map(str::to_owned));
-        // Syncs and writes when the file is closed fail without a word: the log stays, that is all.
-        if seen.len() == before && nth > 40 {
-            break;
-        }
-        assert!(nth < 400, "there is an end to it");
+        let is_fault = |line: &&str| line.contains("fault") || line.contains("not opened");
+        seen.extend(words.lines().filter(is_fault).map(str::to_owned));
+        assert!(nth < 1000, "there is an end to it");
     }
     seen
 }
@@ -125,7 +122,7 @@ fn without_room_nothing_is_kept_and_the_same_records_are_taken_later() {
     if !strace_works() {
         return;
     }
-    let seen = every_call("pwrite64", "ENOSPC", 1);
+    let seen = every_call("pwrite64", "ENOSPC");
     assert!(seen.iter().any(|line| line.contains("fault Full")), "{seen:?}");
     assert!(!seen.iter().any(|line| line.contains("fault Failed")), "{seen:?}");
 }
@@ -136,7 +133,7 @@ fn after_a_write_that_failed_everything_promised_is_there() {
     if !strace_works() {
         return;
     }
-    let seen = every_call("pwrite64", "EIO", 1);
+    let seen = every_call("pwrite64", "EIO");
     assert!(seen.iter().any(|line| line.contains("fault Failed")), "{seen:?}");
     assert!(!seen.iter().any(|line| line.contains("fault Full")), "{seen:?}");
 }
@@ -147,6 +144,6 @@ fn after_a_sync_that_failed_everything_promised_is_there() {
     if !strace_works() {
         return;
     }
-    let seen = every_call("fsync,fdatasync", "EIO", 1);
+    let seen = every_call("fsync,fdatasync", "EIO");
     assert!(seen.iter().any(|line| line.contains("fault Failed")), "{seen:?}");
 }

@@ -1,4 +1,5 @@
-//! A disk that is full: no new consent, what runs stays safe, and it recovers by itself.
+//! A disk that is full: no new consent, what runs stays safe, and it recovers by itself. A disk that
+//! fails: the hub ends rather than guess.
 #![cfg(target_os = "linux")]
 
 use std::path::PathBuf;
@@ -108,5 +109,57 @@ fn on_a_full_disk_nothing_new_is_asked_and_it_goes_on_by_itself_when_there_is_ro
         assert_eq!(answer.status, 204);
         assert_eq!(agent.outcome(&waiting).await, "accepted");
         assert_eq!(agent.invoke(&waiting, "{}").await.status, 200);
+    });
+}
+
+/// Lets every sync of a running hub fail from now on; `None` where that cannot be done.
+fn let_syncs_fail(hub: &Hub) -> Option<std::process::Child> {
+    use std::io::BufRead;
+    let mut strace = Command::new("strace")
+        .args(["-f", "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"])
+        .args(["-o", "/dev/null", "-p", &hub.process().to_string()])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .ok()?;
+    let said = std::io::BufReader::new(strace.stderr.take().unwrap());
+    let attached = said.lines().map_while(Result::ok).any(|line| line.contains("attached"));
+    if !attached {
+        println!("skipped: strace may not be used here");
+        let _ = strace.wait();
+        return None;
+    }
+    Some(strace)
+}
+
+// covers: I2, I3, I10
+#[test]
+fn when_a_sync_fails_nobody_is_told_yes_and_the_next_start_reads_what_is_there() {
+    run(async {
+        let directory = Arc::new(tempfile::tempdir().unwrap());
+        let hub = Hub::start_in(Setup::durable(), directory.clone());
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let waiting = agent.ask_for(&session, &deletion("a.txt")).await;
+        let question = ear.event("awaiting.confirmation").await;
+        let Some(mut strace) = let_syncs_fail(&hub) else { return };
+        let reply = decision(text(&question, "reply_token"), &ear.subscription, "accept");
+        let answer = person.client("reader").post("replies", reply).await;
+        assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status == 503));
+        assert_eq!(hub.ended().code(), Some(2));
+        hub.logs(&["ERROR", "Writing the journal failed"]);
+        let _ = strace.wait();
+
+        let hub = Hub::start_in(Setup::durable(), directory);
+        let person = person.at(&hub);
+        let agent = person.agent();
+        // Nobody was told, so both are right; what counts is that it stays so.
+        let status = agent.look(&waiting, 0).await["status"].clone();
+        if status == "pending" {
+            person.reader().await.decide(&question, "accept").await;
+        }
+        assert_eq!(agent.outcome(&waiting).await, "accepted");
+        assert_eq!(agent.invoke(&waiting, "{}").await.status, 200);
+        assert_eq!(agent.invoke(&waiting, "{}").await.status, 409);
     });
 }

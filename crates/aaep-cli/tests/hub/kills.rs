@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use aaep_transport::client::EventStream;
 use tempfile::TempDir;
+use tokio::sync::Notify;
 
 use crate::support::*;
 
@@ -56,11 +57,19 @@ struct Book {
     /// Replies that were acknowledged, also to requests whose agent has not been told yet.
     replies: BTreeMap<String, &'static str>,
     count: usize,
+    /// How often something was acknowledged.
+    entries: usize,
+    written: Arc<Notify>,
 }
 
 type Shared = Arc<Mutex<Book>>;
 
 impl Book {
+    fn wrote(&mut self) {
+        self.entries += 1;
+        self.written.notify_one();
+    }
+
     /// The next thing to ask, in this session.
     fn next(&mut self, session: &str) -> (String, Value) {
         self.count += 1;
@@ -74,6 +83,7 @@ impl Book {
     }
 
     fn asked(&mut self, key: &str, asked: Value) -> String {
+        self.wrote();
         let request = text(&asked, "request_id").to_owned();
         let sent = self.begun.remove(key).unwrap();
         let (key, replied) = (key.to_owned(), self.replies.get(&request).copied());
@@ -83,6 +93,7 @@ impl Book {
     }
 
     fn replied(&mut self, request: &str, decided: &'static str) {
+        self.wrote();
         self.replies.insert(request.to_owned(), decided);
         if let Some(account) = self.accounts.get_mut(request) {
             account.replied = Some(decided);
@@ -90,6 +101,7 @@ impl Book {
     }
 
     fn ran(&mut self, request: &str, call: &str) {
+        self.wrote();
         let known = &mut self.accounts.get_mut(request).unwrap().call;
         assert_eq!(known.get_or_insert_with(|| call.to_owned()), call, "{request} ran twice");
     }
@@ -235,7 +247,7 @@ fn whatever_was_acknowledged_survives_every_kill() {
             person = Some(here.clone());
             check(&here.client("agent"), &book).await;
             if round == kills {
-                finish(&directory, &here.agent(), &book).await;
+                finish(&directory, &here.agent(), &book, kills).await;
                 break;
             }
             while sessions.len() < AGENTS {
@@ -246,6 +258,17 @@ fn whatever_was_acknowledged_survives_every_kill() {
     });
 }
 
+/// Waits until so much more was acknowledged.
+async fn more(book: &Shared, entries: usize) {
+    let (until, written) = {
+        let book = book.lock().unwrap();
+        (book.entries + entries, book.written.clone())
+    };
+    while book.lock().unwrap().entries < until {
+        written.notified().await;
+    }
+}
+
 /// Works for a moment that is a little different each time, and is cut off in the middle.
 async fn load(person: &Person, sessions: &[String], book: &Shared, round: usize) {
     let client = person.client("reader");
@@ -253,8 +276,9 @@ async fn load(person: &Person, sessions: &[String], book: &Shared, round: usize)
     let listener = tokio::spawn(answer_all(client, hears, book.clone()));
     let work = |session: &String| work(person.client("agent"), session.clone(), book.clone());
     let workers: Vec<_> = sessions.iter().map(|session| tokio::spawn(work(session))).collect();
+    more(book, round % 17).await;
     // Not to wait for something, but to cut it off at another place each time.
-    tokio::time::sleep(Duration::from_micros(20_000 + (round as u64 * 7_919) % 40_000)).await;
+    tokio::time::sleep(Duration::from_micros(round as u64 * 791 % 5_000)).await;
     person.hub.kill();
     for worker in workers {
         worker.await.unwrap();
@@ -263,9 +287,9 @@ async fn load(person: &Person, sessions: &[String], book: &Shared, round: usize)
 }
 
 /// Everything has an end, and the record tells it once.
-async fn finish(directory: &TempDir, agent: &Agent, book: &Shared) {
+async fn finish(directory: &TempDir, agent: &Agent, book: &Shared, kills: usize) {
     let all = book.lock().unwrap().accounts.clone();
-    assert!(all.len() > 100, "only {} requests", all.len());
+    assert!(all.len() >= kills, "only {} requests", all.len());
     for (request, account) in all.iter().filter(|(_, account)| account.is_unanswered()) {
         assert_eq!(agent.outcome(&account.asked).await, "timed_out", "{request}");
     }
