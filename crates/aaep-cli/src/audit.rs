@@ -32,8 +32,7 @@ pub(crate) fn open(place: &Place) -> Result<(Reader, Option<Noted>), String> {
     let path = data.join(JOURNAL_NAME);
     let reader = Reader::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
     // Before anything is read: a hub that works goes on meanwhile, and never back.
-    let noted =
-        config.state.and_then(|state| Head::look(&state.join(HEADS_NAME), reader.store()));
+    let noted = config.state.and_then(|state| Head::look(&state.join(HEADS_NAME), reader.store()));
     Ok((reader, noted))
 }
 
@@ -76,7 +75,10 @@ fn run_verify(options: &VerifyOptions, out: &mut impl Write) -> io::Result<Exit>
             Ok(whole) => {
                 writeln!(out, "{} records, each as it was written.", whole.records)?;
                 if !whole.end_is_known {
-                    writeln!(out, "Nothing is noted outside of the journal, so nobody can tell whether records are missing at its end.")?;
+                    writeln!(
+                        out,
+                        "Nothing is noted outside of the journal, so nobody can tell whether records are missing at its end."
+                    )?;
                 }
             }
             Err(bad) => {

@@ -201,7 +201,9 @@ fn news_of(recovered: &Recovered, kept: &Kept) -> Vec<String> {
     }
     if let Some(why) = recovered.trust.why {
         let what = match recovered.trust.clock {
-            ClockTrust::OldCopy => "Every request that waited was rejected, and every session was ended.",
+            ClockTrust::OldCopy => {
+                "Every request that waited was rejected, and every session was ended."
+            }
             _ => "Every request that waited was withdrawn.",
         };
         tracing::warn!("{why} {what}");

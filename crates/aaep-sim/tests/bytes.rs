@@ -39,7 +39,8 @@ impl Day {
                 }
                 Output::Event(event) => {
                     let at = event.json.find("\"rpl_");
-                    let token = |at: usize| ReplyToken::parse(&event.json[at + 1..at + 37]).unwrap();
+                    let token =
+                        |at: usize| ReplyToken::parse(&event.json[at + 1..at + 37]).unwrap();
                     self.tokens.extend(at.map(token));
                 }
                 _ => {}

@@ -64,9 +64,11 @@ mod tests {
         let start = first("a");
         let link = next(&start, 1, b"record");
         assert_ne!(start, first("b"));
-        for other in
-            [next(&first("b"), 1, b"record"), next(&start, 2, b"record"), next(&start, 1, b"Record")]
-        {
+        for other in [
+            next(&first("b"), 1, b"record"),
+            next(&start, 2, b"record"),
+            next(&start, 1, b"Record"),
+        ] {
             assert_ne!(link, other);
         }
         assert_eq!(from_hex(&hex(&link)), Some(link));

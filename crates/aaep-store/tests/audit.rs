@@ -198,7 +198,8 @@ fn a_column_that_says_something_else_than_its_record_is_named() {
 #[test]
 fn a_record_that_was_added_is_found() {
     let tampered = Tampered::new();
-    let copy = "INSERT INTO records SELECT number + 1, at, kind, session, request, agent, user, tool,
+    let copy =
+        "INSERT INTO records SELECT number + 1, at, kind, session, request, agent, user, tool,
         call, text, irreversible, deadline, outcome, runs, decided_by, reason, bytes, hash
         FROM records ORDER BY number DESC LIMIT 1";
     tampered.run(copy);
@@ -210,8 +211,7 @@ fn lines(tampered: &Tampered, filter: &Filter) -> Vec<serde_json::Value> {
     let mut out = Vec::new();
     let count = export(&reader, filter, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
-    let lines: Vec<_> =
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<_> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len() as u64, count);
     lines
 }
@@ -231,7 +231,10 @@ fn everything_is_exported_as_json_lines_with_whose_it_was() {
     let asked = find("asked");
     assert_eq!(asked["arguments"], r#"{"euros":"800"}"#);
     assert_eq!(asked["asks"]["action"], "Send 800 euros.");
-    assert_eq!((asked["user"].as_str(), asked["irreversible"].as_bool()), (Some("ann"), Some(true)));
+    assert_eq!(
+        (asked["user"].as_str(), asked["irreversible"].as_bool()),
+        (Some("ann"), Some(true))
+    );
     assert!(asked["digest"].as_str().unwrap().starts_with("sha256:"));
     let resolved = find("resolved");
     assert_eq!(resolved["decided_by"], "ann's phone");

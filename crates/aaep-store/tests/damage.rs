@@ -92,7 +92,11 @@ fn start(reference: &Reference, directory: &Path, file: &[u8], log: &[u8]) -> Fa
 }
 
 /// Runs every case on two threads, each with a directory of its own; counts the fates.
-fn all(reference: &Reference, cases: &[(usize, bool)], change: fn(&mut Vec<u8>, usize)) -> [usize; 3] {
+fn all(
+    reference: &Reference,
+    cases: &[(usize, bool)],
+    change: fn(&mut Vec<u8>, usize),
+) -> [usize; 3] {
     let counts = std::thread::scope(|scope| {
         let halves = cases.chunks(cases.len().div_ceil(2).max(1));
         let threads: Vec<_> = halves
@@ -167,12 +171,13 @@ fn a_journal_of_which_nothing_is_known_outside_is_no_reason_to_go_on() {
         reference.day.now,
     );
     let engine = engine.unwrap_or_else(|_| panic!("the records are whole"));
-    let pending = reference.day.entries.iter().filter_map(|entry| {
-        match aaep_engine::Record::decode(&entry.bytes) {
-            Ok((_, aaep_engine::Record::Asked(asked), _)) => Some(asked.request),
-            _ => None,
-        }
-    });
+    let pending =
+        reference.day.entries.iter().filter_map(|entry| {
+            match aaep_engine::Record::decode(&entry.bytes) {
+                Ok((_, aaep_engine::Record::Asked(asked), _)) => Some(asked.request),
+                _ => None,
+            }
+        });
     for request in pending {
         assert_ne!(engine.status(request), Some(Status::Pending));
     }

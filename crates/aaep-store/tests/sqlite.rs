@@ -167,7 +167,9 @@ fn people_can_ask_what_is_open_and_who_decided_what() {
         ["2026-05-24T14:27:11Z", "2026-05-24T14:37:11Z"]
     );
     assert_eq!(
-        rows("SELECT decided_by, outcome, runs, agent, text FROM decisions ORDER BY decided_at, text"),
+        rows(
+            "SELECT decided_by, outcome, runs, agent, text FROM decisions ORDER BY decided_at, text"
+        ),
         [
             "ann's phone|rejected|0|bank-agent|Send 20 euros.",
             "session|cancelled|0|bank-agent|Send 3 euros.",
@@ -185,9 +187,10 @@ fn people_can_ask_what_is_open_and_who_decided_what() {
         rows("SELECT sent_by, reason FROM ignored_replies"),
         ["ann's phone|was decided already", "ann's phone|no such token"]
     );
-    assert_eq!(rows("SELECT tool, text, completed_at FROM invocations"), [
-        "transfer|Send 800 euros.|-"
-    ]);
+    assert_eq!(
+        rows("SELECT tool, text, completed_at FROM invocations"),
+        ["transfer|Send 800 euros.|-"]
+    );
     assert_eq!(rows("SELECT ended_at IS NULL FROM sessions"), ["1", "0"]);
 }
 
@@ -255,7 +258,8 @@ fn call(key: &str, session: &str) -> KeptCall {
 fn calls_are_kept_with_their_records_or_not_at_all() {
     let place = Place::new();
     let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
-    let unit = |number, key| Unit { entries: batch([number]), notes: vec![Note::Call(call(key, "s1"))] };
+    let unit =
+        |number, key| Unit { entries: batch([number]), notes: vec![Note::Call(call(key, "s1"))] };
     journal.keep(&[unit(1, "a"), unit(2, "b")]).unwrap();
     assert!(journal.keep(&[unit(4, "c")]).is_err());
     journal.set_room(0).unwrap();

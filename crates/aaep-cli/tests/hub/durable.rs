@@ -287,7 +287,8 @@ fn a_producer_still_belongs_to_its_agent_after_a_restart() {
         let hub = house.hub();
         let person = person.at(&hub);
         let thief = person.helper();
-        let stolen = json!({ "producer": { "agent_id": person.agent().id }, "summary_normal": "Me." });
+        let stolen =
+            json!({ "producer": { "agent_id": person.agent().id }, "summary_normal": "Me." });
         assert_eq!(thief.post("agent/sessions", &stolen).await.status, 404);
         person.agent().open().await;
     });
@@ -311,7 +312,8 @@ fn a_changed_record_stops_the_start_and_says_what_was_kept_and_how_to_go_on() {
         std::fs::write(&path, bytes).unwrap();
         let (code, said) = Setup::durable().fails_in(house.0.path());
         assert_eq!(code, 2, "{said}");
-        for words in ["Record 2 cannot be believed", "The 1 records before it are whole", "backup"] {
+        for words in ["Record 2 cannot be believed", "The 1 records before it are whole", "backup"]
+        {
             assert!(said.contains(words), "{said}");
         }
         let (code, said) = house.aaep(&["audit", "verify"]);
@@ -337,7 +339,10 @@ fn the_audit_is_verified_and_exported_and_a_backup_made_while_the_hub_works() {
         assert_eq!((code, &*said), (0, "4 records, each as it was written.\n"));
         let (code, said) = house.aaep(&["audit", "verify", "--json"]);
         let whole: Value = serde_json::from_str(&said).unwrap();
-        assert_eq!((code, whole), (0, json!({ "whole": true, "records": 4, "end_is_known": true })));
+        assert_eq!(
+            (code, whole),
+            (0, json!({ "whole": true, "records": 4, "end_is_known": true }))
+        );
         let (code, lines) =
             house.aaep(&["audit", "export", "--kind", "resolved", "--kind", "ignored"]);
         let lines: Vec<Value> =

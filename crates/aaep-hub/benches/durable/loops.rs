@@ -41,7 +41,8 @@ pub async fn start_hub(directory: Option<&std::path::Path>) -> Running {
 }
 
 async fn open(hub: &Hub) -> String {
-    let body = r#"{"producer":{"agent_id":"worker"},"summary_normal":"Working.","lease_seconds":86400}"#;
+    let body =
+        r#"{"producer":{"agent_id":"worker"},"summary_normal":"Working.","lease_seconds":86400}"#;
     let (status, answer) = hub.agent_call(&agent(), "POST", "agent/sessions", None, body).await;
     assert_eq!(status, 201);
     member(&answer, "session_id")

@@ -63,7 +63,9 @@ fn many_at_a_time(runtime: &tokio::runtime::Runtime) {
     for _ in 0..ROUNDS {
         let times = bare::appends(300, AT_ONCE);
         // A resolution is two records.
-        bare.push((times.len() * AT_ONCE) as f64 / 2.0 / times.iter().sum::<Duration>().as_secs_f64());
+        bare.push(
+            (times.len() * AT_ONCE) as f64 / 2.0 / times.iter().sum::<Duration>().as_secs_f64(),
+        );
         durable.push(runtime.block_on(loops::many_at_a_time(AT_ONCE, 20_000)));
     }
     let middle = |rates: &mut Vec<f64>| {

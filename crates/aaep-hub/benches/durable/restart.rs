@@ -70,7 +70,8 @@ fn fill(place: &Path) {
     // A hub that begins, so that everything a hub notes is there.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { start_hub(Some(place)).await.stop().await }).expect("a good end");
-    let mut journal = Sqlite::open(&data.join(JOURNAL_NAME), Options::default()).expect("a journal");
+    let mut journal =
+        Sqlite::open(&data.join(JOURNAL_NAME), Options::default()).expect("a journal");
     let mut units = vec![Unit::default()];
     ask_all(|entry| {
         units[0].entries.push(entry);

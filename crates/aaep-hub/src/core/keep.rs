@@ -86,7 +86,9 @@ impl Core {
     pub(super) fn watch_the_clock(&mut self) {
         let difference = clock_difference(self.now);
         if self.clock.is_some_and(|clock| (clock - difference).abs() > JUMP) {
-            warn!("The clock jumped. If the hub is started again before it is ended, what waits is withdrawn.");
+            warn!(
+                "The clock jumped. If the hub is started again before it is ended, what waits is withdrawn."
+            );
             self.clock = None;
             self.note(Note::ClockJumped);
         }

@@ -124,7 +124,9 @@ fn judge(
         return Trust { clock: ClockTrust::Trusted, why: None };
     }
     if key_is_new {
-        return Trust::in_doubt("The key of reply tokens is new, so tokens that were given out are worth nothing.");
+        return Trust::in_doubt(
+            "The key of reply tokens is new, so tokens that were given out are worth nothing.",
+        );
     }
     let Some(last) = last else {
         return Trust::in_doubt("Nobody noted how the clocks stood when the hub ran last.");
@@ -242,11 +244,9 @@ mod tests {
         let judge = |standing, key_is_new, last| {
             judge(standing, false, key_is_new, last, WALL * 1000, &start("a", 500), now()).clock
         };
-        for standing in [
-            Standing::Unknown,
-            Standing::Behind { noted: 9 },
-            Standing::Different { noted: 9 },
-        ] {
+        for standing in
+            [Standing::Unknown, Standing::Behind { noted: 9 }, Standing::Different { noted: 9 }]
+        {
             assert_eq!(judge(standing, false, Some(&last)), ClockTrust::OldCopy);
         }
         assert_eq!(judge(Standing::Same, true, Some(&last)), ClockTrust::Doubtful);

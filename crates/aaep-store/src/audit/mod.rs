@@ -62,7 +62,8 @@ struct Kept {
     columns: Columns,
 }
 
-const COLUMNS: &str = "number, at, bytes, hash, kind, session, request, agent, user, tool, call, text,
+const COLUMNS: &str =
+    "number, at, bytes, hash, kind, session, request, agent, user, tool, call, text,
     irreversible, deadline, outcome, runs, decided_by, reason";
 
 impl Kept {

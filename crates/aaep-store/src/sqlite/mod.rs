@@ -251,7 +251,8 @@ impl Sqlite {
         loop {
             let next = number + 1;
             let damaged = |why: String| Damage { number: next, why };
-            let row = rows.next().map_err(|error| damaged(format!("it cannot be read: {error}")))?;
+            let row =
+                rows.next().map_err(|error| damaged(format!("it cannot be read: {error}")))?;
             let Some(row) = row else { break };
             let found = row.get_ref(0).ok().and_then(|value| value.as_i64().ok());
             let bytes = row.get_ref(1).ok().and_then(|value| value.as_blob().ok());
@@ -287,7 +288,8 @@ impl Sqlite {
     }
 }
 
-const INSERT: &str = "INSERT INTO records (number, at, bytes, hash, kind, session, request, agent, user,
+const INSERT: &str =
+    "INSERT INTO records (number, at, bytes, hash, kind, session, request, agent, user,
     tool, call, text, irreversible, deadline, outcome, runs, decided_by, reason)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 
@@ -309,9 +311,7 @@ impl Journal for Sqlite {
         };
         match self.replay(each) {
             Ok(_) => Ok(records),
-            Err(damage) => {
-                Err(Fault::Damaged { index: damage.number.saturating_sub(1) as usize })
-            }
+            Err(damage) => Err(Fault::Damaged { index: damage.number.saturating_sub(1) as usize }),
         }
     }
 }

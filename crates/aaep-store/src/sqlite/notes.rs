@@ -109,9 +109,7 @@ impl Start {
 }
 
 /// The last start with its number; one that was changed afterwards is an error.
-fn last_start(
-    connection: &rusqlite::Connection,
-) -> rusqlite::Result<Option<(i64, Start)>> {
+fn last_start(connection: &rusqlite::Connection) -> rusqlite::Result<Option<(i64, Start)>> {
     let last = "SELECT start, version, boot, clock, jumped, trust, checksum FROM starts
                 ORDER BY start DESC LIMIT 1";
     let found = connection
@@ -138,7 +136,8 @@ impl Sqlite {
     /// The start before this one, if there was one.
     pub fn last_start(&self) -> Result<Option<Start>, Damage> {
         let found = last_start(&self.connection);
-        let changed = |_| Damage { number: 0, why: "the note of the last start was changed".into() };
+        let changed =
+            |_| Damage { number: 0, why: "the note of the last start was changed".into() };
         Ok(found.map_err(changed)?.map(|(_, start)| start))
     }
 
@@ -147,8 +146,7 @@ impl Sqlite {
         let Start { version, boot, clock, jumped, trust } = start;
         let insert = "INSERT INTO starts (at, version, boot, clock, jumped, trust, checksum)
                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        let values =
-            params![wall_micros(), version, boot, clock, jumped, trust, start.checksum()];
+        let values = params![wall_micros(), version, boot, clock, jumped, trust, start.checksum()];
         let done = self.connection.execute(insert, values).map(drop);
         done.map_err(|error| fault_of(&error))
     }

@@ -50,7 +50,9 @@ impl CannotOpen {
             ),
             Self::NotOurs => "This is a file of another program.".into(),
             Self::Missing => "There is no journal here.".into(),
-            Self::Damaged { what } => format!("The journal is damaged: {what}. Nothing was changed."),
+            Self::Damaged { what } => {
+                format!("The journal is damaged: {what}. Nothing was changed.")
+            }
             Self::System { what } => format!("The journal cannot be opened: {what}."),
         }
     }
