@@ -83,7 +83,8 @@ fn run_verify(options: &VerifyOptions, out: &mut impl Write) -> io::Result<Exit>
             }
             Err(bad) => {
                 writeln!(out, "{bad}")?;
-                writeln!(out, "{} records before it are as they were written.", bad.number - 1)?;
+                let before = bad.number.saturating_sub(1);
+                writeln!(out, "{before} records before it are as they were written.")?;
             }
         }
     }

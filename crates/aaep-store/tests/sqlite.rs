@@ -66,6 +66,7 @@ fn what_was_kept_is_there_after_it_was_closed_and_numbers_go_on() {
     assert_eq!(journal.read().unwrap(), records(&day.entries));
 }
 
+// covers: C13, I2
 #[test]
 fn two_hubs_never_share_a_journal_but_people_can_read_it() {
     let place = Place::new();

@@ -164,8 +164,9 @@ impl Sqlite {
         set_room(&self.connection, max_bytes).map_err(|error| fault_of(&error))
     }
 
-    // enforces: I10
-    /// Makes units durable, all of them or nothing.
+    // enforces: I10, C13
+    /// Makes units durable, all of them or nothing. Every record has its turn: whoever decided from an
+    /// older state is refused.
     pub fn keep(&mut self, units: &[Unit]) -> Result<(), Fault> {
         if self.failed {
             return Err(Fault::Failed);

@@ -105,6 +105,7 @@ pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
+// enforces: C13, I2
 /// Holds the journal against other hubs, until this is dropped or the process ends.
 ///
 /// The lock is on a file of its own: SQLite has locks on the journal that the system would take away
