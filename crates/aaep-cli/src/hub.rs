@@ -96,8 +96,13 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
             Ok(running) => running,
             Err(fault) => return Ok(unable(&fault)),
         };
+        // Before anybody is told that it is there: a signal that comes then must not find it deaf.
+        let signals = match Signals::new() {
+            Ok(signals) => signals,
+            Err(fault) => return Ok(unable(&fault)),
+        };
         greet(&running, file, out)?;
-        Ok(match until_stopped(running, &flags).await {
+        Ok(match until_stopped(running, signals, &flags).await {
             Ok(()) => Exit::Good,
             Err(fault) => unable(&fault),
         })
@@ -123,8 +128,11 @@ fn greet(running: &Running, file: Option<PathBuf>, out: &mut impl Write) -> io::
 }
 
 /// Works until somebody wants it to stop, or it cannot go on.
-async fn until_stopped(mut running: Running, flags: &Flags) -> Result<(), Fault> {
-    let mut signals = Signals::new()?;
+async fn until_stopped(
+    mut running: Running,
+    mut signals: Signals,
+    flags: &Flags,
+) -> Result<(), Fault> {
     loop {
         let signal = tokio::select! {
             failed = running.failed() => return failed,
