@@ -51,7 +51,7 @@ impl Day {
 
     fn reply(&mut self, request: usize, decision: &str) {
         let ann = Principal::new("ann's phone", Role::AccessibilityConsumer, "ann");
-        let (token, phone, stamp) = (self.tokens[request].clone(), phone(), now().wall);
+        let (token, phone, stamp) = (self.tokens[request], phone(), now().wall);
         let reply = format!(
             r#"{{"type":"confirmation.reply","reply_token":"{}","decision":"{decision}","subscription_id":"{phone}","timestamp":"{stamp}"}}"#,
             token.as_str()
