@@ -15,6 +15,12 @@ const BENCHES: &[Bench] = &[
         run: || cargo_bench("aaep-agent", "consent"),
     },
     Bench {
+        name: "durable",
+        about: "confirmations that survive a power cut beside a bare append with fdatasync on the \
+                same disk; a million pending requests after a restart",
+        run: || cargo_bench("aaep-hub", "durable"),
+    },
+    Bench {
         name: "engine",
         about: "a ledger of a million requests, and one event for a thousand subscriptions",
         run: || {

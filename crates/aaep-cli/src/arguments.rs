@@ -27,6 +27,79 @@ pub(crate) enum Command {
     Check(CheckOptions),
     Schema(SchemaOptions),
     Hub(HubOptions),
+    Audit(AuditOptions),
+}
+
+/// Verify and export the record of what was asked, answered and done.
+#[derive(Args, Debug)]
+pub(crate) struct AuditOptions {
+    #[command(subcommand)]
+    pub(crate) command: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    Verify(VerifyOptions),
+    Export(ExportOptions),
+}
+
+/// Which hub's journal.
+#[derive(Args, Debug)]
+pub(crate) struct Place {
+    /// The hub's data directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) data: Option<PathBuf>,
+    /// The hub's configuration file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// Look at every record: is it as it was written, and is none missing? Names the first that is not.
+///
+/// The hub may go on working.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It ends with 0 if the record is whole, 1 if something was changed or taken away, 2 if it cannot be read.
+
+Examples:
+  aaep audit verify
+  aaep audit verify --data /var/lib/aaep --json")]
+pub(crate) struct VerifyOptions {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Print one line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print records as JSON Lines: requests, answers, also those that did not count, and what was done.
+///
+/// Times are a day, 2026-05-24, or a time, 2026-05-24T14:00:00Z.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Kinds: opened, asked, extended, resolved, invoked, called, completed, ended, ignored, restarted.
+
+Examples:
+  aaep audit export --kind resolved --since 2026-05-01
+  aaep audit export --agent bank-agent --user ann")]
+pub(crate) struct ExportOptions {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Written at this time or later.
+    #[arg(long, value_name = "TIME", value_parser = crate::audit::time)]
+    pub(crate) since: Option<aaep_types::Timestamp>,
+    /// Written before this time.
+    #[arg(long, value_name = "TIME", value_parser = crate::audit::time)]
+    pub(crate) until: Option<aaep_types::Timestamp>,
+    /// Of sessions of this agent.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Of sessions of this user.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Of this kind. May be given several times.
+    #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(aaep_store::KINDS))]
+    pub(crate) kind: Vec<String>,
 }
 
 /// Run the hub: agents ask on one side, people hear and answer on the other.
@@ -74,6 +147,24 @@ pub(crate) struct RunOptions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum HubCommand {
     Init(InitOptions),
+    Backup(BackupOptions),
+}
+
+/// Copy the journal into a new file, also while the hub works.
+///
+/// The copy is one SQLite file. A hub that is started from it rejects what waits in it: nobody knows
+/// what was decided since.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  aaep hub backup journal-2026-05-24.db
+  aaep hub backup --data /var/lib/aaep /backup/journal.db")]
+pub(crate) struct BackupOptions {
+    /// The new file. One that is there stays as it is.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 /// Make a safe configuration in one step: tokens, a certificate for trying out, aaep.toml.

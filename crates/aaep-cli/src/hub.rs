@@ -7,12 +7,13 @@ use aaep_hub::config::{Config, Flags, Loaded, LogFormat, LogLevel, Surroundings,
 use aaep_hub::{Fault, Running, start};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::arguments::{HubCommand, HubOptions, InitOptions, RunOptions};
+use crate::arguments::{BackupOptions, HubCommand, HubOptions, InitOptions, RunOptions};
 use crate::exit::{self, Exit};
 
 pub(crate) fn run(options: &HubOptions, out: &mut impl Write) -> io::Result<Exit> {
     let done = match &options.command {
         Some(HubCommand::Init(options)) => return init(options, out),
+        Some(HubCommand::Backup(options)) => return backup(options, out),
         None if options.print_config => print_config(&options.run),
         None => return serve(&options.run, out),
     };
@@ -39,6 +40,21 @@ fn init(options: &InitOptions, out: &mut impl Write) -> io::Result<Exit> {
             Ok(Exit::Good)
         }
         Err(fault) => Ok(unable(&fault)),
+    }
+}
+
+fn backup(options: &BackupOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let copied = crate::audit::open(&options.place)
+        .and_then(|(reader, _)| reader.backup(&options.file).map_err(|fault| fault.to_string()));
+    match copied {
+        Ok(()) => {
+            writeln!(out, "Copied to {}.", options.file.display())?;
+            Ok(Exit::Good)
+        }
+        Err(text) => {
+            exit::say(&text);
+            Ok(Exit::Unable)
+        }
     }
 }
 
@@ -80,8 +96,13 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
             Ok(running) => running,
             Err(fault) => return Ok(unable(&fault)),
         };
+        // Before anybody is told that it is there: a signal that comes then must not find it deaf.
+        let signals = match Signals::new() {
+            Ok(signals) => signals,
+            Err(fault) => return Ok(unable(&fault)),
+        };
         greet(&running, file, out)?;
-        Ok(match until_stopped(running, &flags).await {
+        Ok(match until_stopped(running, signals, &flags).await {
             Ok(()) => Exit::Good,
             Err(fault) => unable(&fault),
         })
@@ -99,13 +120,19 @@ fn greet(running: &Running, file: Option<PathBuf>, out: &mut impl Write) -> io::
     if let Some(socket) = running.socket() {
         writeln!(out, "Socket: {}", socket.display())?;
     }
+    for line in running.news() {
+        writeln!(out, "{line}")?;
+    }
     writeln!(out, "Ready. Stop with Ctrl-C.")?;
     out.flush()
 }
 
 /// Works until somebody wants it to stop, or it cannot go on.
-async fn until_stopped(mut running: Running, flags: &Flags) -> Result<(), Fault> {
-    let mut signals = Signals::new()?;
+async fn until_stopped(
+    mut running: Running,
+    mut signals: Signals,
+    flags: &Flags,
+) -> Result<(), Fault> {
     loop {
         let signal = tokio::select! {
             failed = running.failed() => return failed,

@@ -1,5 +1,5 @@
 //! The command `aaep`: judges messages and streams of AAEP, the Agent Accessibility Event Protocol,
-//! prints its JSON Schemas, and runs the hub.
+//! prints its JSON Schemas, runs the hub, and looks at what the hub kept.
 //!
 //! All output is plain lines, made to be heard one by one: no colour, frame or spinner.
 //!
@@ -8,10 +8,12 @@
 //! $ aaep check stream.jsonl
 //! $ aaep schema --out schemas
 //! $ aaep hub
+//! $ aaep audit verify
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
 mod arguments;
+mod audit;
 mod check;
 mod exit;
 mod hub;
@@ -56,5 +58,6 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Check(options) => check::run(&options, out),
         Command::Schema(options) => schema::run(&options, out),
         Command::Hub(options) => hub::run(&options, out),
+        Command::Audit(options) => audit::run(&options, out),
     }
 }

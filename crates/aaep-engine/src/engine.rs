@@ -223,6 +223,14 @@ impl<R: Rules> Engine<R> {
         })
     }
 
+    /// The arguments that an approval was given for, if it was spent in a session that is open.
+    pub fn spent(&self, request: u128) -> Option<Arc<str>> {
+        let request = self.requests.get(&request)?;
+        let spent = matches!(request.status, Status::Invoked | Status::Completed);
+        let open = self.sessions.get(&request.session).is_some();
+        (spent && open).then(|| request.arguments.clone())
+    }
+
     /// How many sessions are open.
     pub fn open_sessions(&self) -> usize {
         self.sessions.len()

@@ -119,7 +119,7 @@ pub use negotiate::{Agreement, Offer, Rejection, accepted, agree, negotiate};
 pub use principal::{Principal, Role};
 pub use producer::{Outcomes, Producer};
 pub use record::{Asked, Corrupt, Opened, Outcome, Record, Said};
-pub use recover::ClockTrust;
+pub use recover::{ClockTrust, Recovery};
 pub use refusal::{Blame, Refusal};
 pub use request::{Status, View};
 pub use resume::Resumed;

@@ -3,6 +3,7 @@
 use aaep_types::{
     Event, EventKind, LanguageTag, Payload, ReplyToken, SessionId, Timestamp, ToolCallId, Urgency,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::clock::{Boot, Now};
@@ -15,7 +16,7 @@ use crate::principal::{Principal, Role};
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record};
 use crate::reply::GRACE_SECONDS;
 use crate::request::{Request, Status};
-use crate::rules::{Check, Rules};
+use crate::rules::{Check, Rules, Sound};
 use crate::session::{Session, state};
 
 /// Numbers that are skipped after a restart. Events between two records are not durable, so nobody
@@ -23,13 +24,90 @@ use crate::session::{Session, state};
 /// no number is used twice.
 const SKIPPED_NUMBERS: u64 = 1 << 20;
 
-/// Whether the clock on the wall can be believed after a restart (I8).
+/// What a restart may rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockTrust {
-    /// It went on as it should: requests keep their deadlines.
+    /// The clock on the wall went on as it should: requests keep their deadlines.
     Trusted,
-    /// It may be anything: every pending request is withdrawn.
+    /// It may be anything: every pending request is withdrawn (I8).
     Doubtful,
+    /// The records are an old copy, and nobody knows what was decided after it was made: every
+    /// pending request is rejected and every session ends, so that no approval is used again.
+    OldCopy,
+}
+
+/// Records on their way back to a state, one at a time: a journal may be larger than memory.
+pub struct Recovery<R: Rules = Sound> {
+    engine: Engine<R>,
+    now: Now,
+    forgotten: Forgotten,
+}
+
+/// Sessions that ended so long ago that nobody needs to know them, and their requests.
+#[derive(Default)]
+struct Forgotten {
+    sessions: BTreeSet<String>,
+    requests: BTreeSet<u128>,
+}
+
+impl Forgotten {
+    fn contains(&mut self, record: &Record) -> bool {
+        match record {
+            Record::Opened(opened) => self.sessions.contains(&*opened.session),
+            Record::Ended { session, .. }
+            | Record::Called { session, .. }
+            | Record::Completed { session, .. } => self.sessions.contains(&**session),
+            Record::Asked(asked) => {
+                let old = self.sessions.contains(&*asked.session);
+                if old {
+                    self.requests.insert(asked.request);
+                }
+                old
+            }
+            Record::Resolved { request, .. }
+            | Record::Invoked { request, .. }
+            | Record::Extended { request, .. } => self.requests.contains(request),
+            Record::Restarted { .. } | Record::Ignored { .. } => false,
+        }
+    }
+}
+
+impl<R: Rules> Recovery<R> {
+    /// Nothing is known yet.
+    pub fn new(secrets: Secrets, limits: Limits, now: Now) -> Self {
+        Self { engine: Engine::new(secrets, limits), now, forgotten: Forgotten::default() }
+    }
+
+    /// Leaves these sessions out: each of them has ended, more than a day ago (C6). Their records are
+    /// still looked at, each at its place.
+    pub fn forget(&mut self, sessions: impl IntoIterator<Item = String>) {
+        self.forgotten.sessions.extend(sessions);
+    }
+
+    /// Replays the next record and returns its number; `look` sees it first, also if it is left out.
+    /// After an error nothing may be started from these records.
+    pub fn replay(&mut self, bytes: &[u8], look: impl FnOnce(&Record)) -> Result<u64, Corrupt> {
+        let (number, record, length) = Record::decode(bytes)?;
+        if length != bytes.len() || number != self.engine.next_record {
+            return Err(Corrupt::Unknown);
+        }
+        self.engine.next_record += 1;
+        look(&record);
+        if !self.forgotten.contains(&record) {
+            self.engine.replay(number, record, self.now);
+        }
+        Ok(number)
+    }
+
+    /// The state after these records, and what the restart itself changes.
+    pub fn finish(self, trust: ClockTrust) -> Engine<R> {
+        let Self { mut engine, now, .. } = self;
+        let durable = engine.next_record - 1;
+        engine.ids.skip_past(durable);
+        engine.lanes.persisted(durable);
+        engine.resume(trust, now);
+        engine
+    }
 }
 
 impl<R: Rules> Engine<R> {
@@ -43,20 +121,11 @@ impl<R: Rules> Engine<R> {
         trust: ClockTrust,
         now: Now,
     ) -> Result<Self, (usize, Corrupt)> {
-        let mut engine = Self::new(secrets, limits);
+        let mut recovery = Recovery::new(secrets, limits, now);
         for (index, bytes) in records.into_iter().enumerate() {
-            let (number, record, length) = Record::decode(bytes).map_err(|why| (index, why))?;
-            if length != bytes.len() || number != engine.next_record {
-                return Err((index, Corrupt::Unknown));
-            }
-            engine.next_record += 1;
-            engine.replay(number, record, now);
+            recovery.replay(bytes, |_| {}).map_err(|why| (index, why))?;
         }
-        let durable = engine.next_record - 1;
-        engine.ids.skip_past(durable);
-        engine.lanes.persisted(durable);
-        engine.resume(trust, now);
-        Ok(engine)
+        Ok(recovery.finish(trust))
     }
 
     fn replay(&mut self, record: u64, what: Record, now: Now) {
@@ -316,11 +385,27 @@ impl<R: Rules> Engine<R> {
         pending.sort_unstable();
         for (number, open) in pending {
             let doubt = trust == ClockTrust::Doubtful && R::keeps(Check::DoubtWithdraws);
-            if !open || doubt || !R::keeps(Check::RecoversPending) {
+            if trust == ClockTrust::OldCopy && open {
+                self.resolve(number, Outcome::Rejected, false, "old copy", now);
+            } else if !open || doubt || !R::keeps(Check::RecoversPending) {
                 self.resolve(number, Outcome::Cancelled, false, "restart", now);
             } else {
                 self.requests.set_timer(number);
             }
+        }
+        if trust == ClockTrust::OldCopy {
+            self.end_all(now);
+        }
+    }
+
+    // enforces: I1, I2
+    /// What was accepted and not used may have been used after the copy was made: no session goes on.
+    fn end_all(&mut self, now: Now) {
+        let payload = r#"{"error_category":"unknown","summary_normal":"The hub was started from an old copy of its records. Nothing of this session goes on; ask again."}"#;
+        let open: Vec<Key> = self.sessions.iter().map(|session| session.key).collect();
+        for key in open {
+            // Our own words are valid; there is nobody to tell if they were not.
+            let _ = self.end(key, "aaep:agent.session.errored", payload, now);
         }
     }
 }

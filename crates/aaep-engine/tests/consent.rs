@@ -319,6 +319,61 @@ fn if_the_clock_cannot_be_trusted_after_a_restart_what_waited_is_withdrawn() {
     assert_eq!(world.decided(request), Some((Outcome::Cancelled, false)));
 }
 
+// covers: C6
+#[test]
+fn a_session_that_ended_long_ago_can_be_left_out_and_the_rest_is_as_it_was() {
+    let mut world = World::new();
+    let (old, open) = (world.open(), world.open());
+    let (spent, waiting) = (world.ask(old, PAY), world.ask(open, PAY));
+    world.reply(spent, "accept");
+    world.invoke(spent, None).unwrap();
+    let token = world.token(spent);
+    world.emit(old, EventKind::SessionCompleted, r#"{"summary_normal":"Done."}"#).unwrap();
+    let mut recovery = Recovery::new(world::secrets(), Limits::default(), world.now);
+    recovery.forget([old.to_string()]);
+    let mut seen = 0;
+    for record in &world.records {
+        recovery.replay(record, |_| seen += 1).unwrap();
+    }
+    assert_eq!(seen, world.records.len());
+    world.engine = recovery.finish(ClockTrust::Trusted);
+    let (ann, phone) = (world.ann.clone(), world.phone);
+    world.join(&ann, phone);
+    assert_eq!((world.engine.open_sessions(), world.engine.pending_requests()), (1, 1));
+    assert_eq!(world.engine.status(spent), None);
+    world.reply_as(&ann, phone, &token, "accept");
+    assert!(world.invoke(spent, None).is_err());
+    world.reply(waiting, "accept");
+    world.invoke(waiting, None).unwrap();
+}
+
+// covers: I1, I2
+#[test]
+fn from_an_old_copy_what_waits_is_rejected_and_no_approval_is_used_again() {
+    let mut world = World::new();
+    let session = world.open();
+    let (waiting, accepted) = (world.ask(session, r#"{"amount":"1"}"#), world.ask(session, PAY));
+    world.reply(accepted, "accept");
+    let token = world.token(waiting);
+    let copy = world.records.clone();
+    world.reply(waiting, "accept");
+    world.invoke(waiting, None).unwrap();
+    world.invoke(accepted, Some(PAY)).unwrap();
+    assert_eq!((world.granted(waiting), world.granted(accepted)), (1, 1));
+
+    world.records = copy;
+    world.events.clear();
+    world.others.clear();
+    world.restart(ClockTrust::OldCopy);
+    assert_eq!(world.decided(waiting), Some((Outcome::Rejected, false)));
+    let (ann, phone) = (world.ann.clone(), world.phone);
+    world.reply_as(&ann, phone, &token, "accept");
+    assert!(world.invoke(waiting, None).is_err());
+    assert!(world.invoke(accepted, Some(PAY)).is_err());
+    assert_eq!((world.granted(waiting), world.granted(accepted)), (0, 0));
+    assert_eq!(world.kinds().last(), Some(&EventKind::SessionErrored));
+}
+
 // covers: I8, E10
 #[test]
 fn a_wall_clock_that_jumps_never_creates_consent_and_stamps_never_go_back() {

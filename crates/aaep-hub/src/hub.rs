@@ -47,7 +47,7 @@ pub(crate) enum Phase {
     Over,
 }
 
-/// The hub has stopped.
+/// The hub has stopped, or cannot make durable what was to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopped;
 
@@ -69,6 +69,26 @@ impl Hub {
             Some(Box::new(move || drop(sender.send(answer))))
         }));
         self.work();
+        receiver.await.map_err(|_| Stopped)
+    }
+
+    /// Lets the core do something whose answer tells nothing that must be durable first: it comes at
+    /// once, also while nothing can be made durable.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Core) -> T + Send + 'static,
+    ) -> Result<T, Stopped> {
+        let (sender, receiver) = oneshot::channel();
+        let job = move |core: &mut Core| drop(sender.send(job(core)));
+        if let Err(job) = self.at_once(job) {
+            let _room = self.0.inbox.enter().await.ok_or(Stopped)?;
+            self.0.inbox.push(Box::new(move |core| {
+                job(core);
+                None
+            }));
+            self.work();
+            return receiver.await.map_err(|_| Stopped);
+        }
         receiver.await.map_err(|_| Stopped)
     }
 

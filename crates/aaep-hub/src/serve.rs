@@ -6,20 +6,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aaep_engine::{Engine, Offer, Producer, Secrets};
+use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
+use aaep_store::Keeper;
 use aaep_transport::server::{Limits as DoorLimits, Server};
 use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::access::{Access, SharedAccess};
 use crate::config::Config;
-use crate::core::Core;
+use crate::core::{Core, Recalled, Recovered, recover};
 use crate::guard::Guard;
 use crate::http::Doors;
 use crate::hub::{Hub, Phase, Shared};
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
-use crate::start::{self, DataDirectory, Prepared};
+use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
 use crate::{Fault, Tls, clock, manifest};
 
 /// How long requests that run have when the hub stops.
@@ -33,6 +34,7 @@ pub struct Running {
     tls: Option<Tls>,
     doors: JoinSet<()>,
     core: JoinHandle<Result<(), aaep_store::Fault>>,
+    news: Vec<String>,
     /// Held against other hubs.
     _data: Option<DataDirectory>,
 }
@@ -40,7 +42,7 @@ pub struct Running {
 impl Running {
     /// Opens every door and begins to work.
     pub async fn start(config: Config, prepared: Prepared) -> Result<Self, Fault> {
-        let Prepared { access, tls, data, token_key, .. } = prepared;
+        let Prepared { access, tls, data, kept, token_key, .. } = prepared;
         let mut servers = Vec::new();
         for address in &config.listen {
             let server =
@@ -61,8 +63,9 @@ impl Running {
             config,
         };
         let hub = Hub(Arc::new(shared));
-        let mut core = new_core(&hub, token_key.bytes(), &addresses)?;
+        let (mut core, news) = new_core(&hub, kept, &token_key, &addresses)?;
         core.drain();
+        core.hand_over();
         let mut doors = JoinSet::new();
         let socket = open_socket(&hub, &mut doors)?;
         for server in servers {
@@ -77,7 +80,7 @@ impl Running {
         }
         *hub.0.core.lock().await = Some(core);
         let core = tokio::spawn(Core::run(hub.clone()));
-        Ok(Self { hub, addresses, socket, tls, doors, core, _data: data })
+        Ok(Self { hub, addresses, socket, tls, doors, core, news, _data: data })
     }
 
     /// Where it listens.
@@ -94,6 +97,11 @@ impl Running {
     /// The Unix socket, if there is one.
     pub fn socket(&self) -> Option<&Path> {
         self.socket.as_deref()
+    }
+
+    /// What was found in the journal, in sentences.
+    pub fn news(&self) -> &[String] {
+        &self.news
     }
 
     /// A handle for this process.
@@ -148,16 +156,60 @@ fn ended(core: Result<Result<(), aaep_store::Fault>, tokio::task::JoinError>) ->
     }
 }
 
-fn new_core(hub: &Hub, token_key: [u8; 32], addresses: &[SocketAddr]) -> Result<Core, Fault> {
+fn new_core(
+    hub: &Hub,
+    kept: Option<Kept>,
+    token_key: &TokenKey,
+    addresses: &[SocketAddr],
+) -> Result<(Core, Vec<String>), Fault> {
     let config = hub.config();
     let mut seed = [0; 32];
     crate::access::fill(&mut seed)?;
-    let secrets = || Secrets { seed, token_key };
+    let secrets = || Secrets { seed, token_key: token_key.bytes() };
     let limits = config.limits.engine();
     let now = clock::now();
-    let engine = Engine::new(secrets(), limits);
+    let (engine, recalled, keeper, news) = match kept {
+        None => (Engine::new(secrets(), limits), Recalled::default(), None, Vec::new()),
+        Some(mut kept) => {
+            let is_new = token_key.is_new();
+            let recovered = recover(&mut kept, secrets(), &config.limits, is_new, now)?;
+            let news = news_of(&recovered, &kept);
+            let Recovered { engine, known, .. } = recovered;
+            (engine, known, Some(keeper(hub, kept)?), news)
+        }
+    };
     let producer = Producer::new(engine, secrets(), limits, offer(config, addresses), now);
-    Ok(Core::new(hub.clone(), producer, None, now))
+    Ok((Core::new(hub.clone(), producer, keeper, recalled, now), news))
+}
+
+/// The thread that keeps the journal; what it says comes to the core as a job.
+fn keeper(hub: &Hub, kept: Kept) -> Result<Keeper, Fault> {
+    let hub = hub.clone();
+    let report = move |report| hub.tell(move |core| core.reported(report));
+    Keeper::start(kept.journal, kept.head, report).map_err(|error| Fault::System {
+        what: format!("The thread of the journal cannot be started: {error}."),
+    })
+}
+
+/// What was found, for whoever starts the hub.
+fn news_of(recovered: &Recovered, kept: &Kept) -> Vec<String> {
+    let engine = &recovered.engine;
+    let (sessions, requests) = (engine.open_sessions(), engine.pending_requests());
+    let mut news = vec![format!("Journal: {}", kept.journal.path().display())];
+    if sessions > 0 {
+        news.push(format!("Going on: {sessions} sessions, {requests} requests that wait."));
+    }
+    if let Some(why) = recovered.trust.why {
+        let what = match recovered.trust.clock {
+            ClockTrust::OldCopy => {
+                "Every request that waited was rejected, and every session was ended."
+            }
+            _ => "Every request that waited was withdrawn.",
+        };
+        tracing::warn!("{why} {what}");
+        news.push(format!("{why} {what}"));
+    }
+    news
 }
 
 fn offer(config: &Config, addresses: &[SocketAddr]) -> Offer {

@@ -51,7 +51,9 @@ fn without_anything_the_defaults_are_in_force() {
     assert_eq!(loaded.file, None);
     let data = loaded.config.data.clone().unwrap();
     assert!(data.starts_with(place.path()), "{data:?}");
-    assert_eq!(Config { data: None, ..loaded.config }, Config::default());
+    let state = loaded.config.state.clone().unwrap();
+    assert!(state.starts_with(place.path()) && !state.starts_with(&data), "{state:?}");
+    assert_eq!(Config { data: None, state: None, ..loaded.config }, Config::default());
     assert!(loaded.warnings.is_empty());
 }
 

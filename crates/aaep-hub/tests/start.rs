@@ -257,15 +257,21 @@ fn a_token_key_that_is_not_right_is_explained_and_never_replaced() {
 fn a_hub_is_prepared_from_its_configuration() {
     let place = tempfile::tempdir().unwrap();
     let data = place.path().join("data");
-    let config = with_principal(Config { data: Some(data.clone()), ..Config::default() });
+    let state = Some(place.path().join("state"));
+    let config = with_principal(Config { data: Some(data.clone()), state, ..Config::default() });
+    let forgetful = Config { state: None, ..config.clone() };
+    let warned = prepare(&forgetful).unwrap().warnings;
+    assert!(warned[1].contains("an old copy of it would not be recognised"), "{warned:?}");
     let prepared = prepare(&config).unwrap();
     assert!(prepared.tls.is_none() && prepared.access.has_tokens());
+    assert!(prepared.kept.is_some());
     assert_eq!(prepared.data.as_ref().unwrap().path(), data);
     assert_eq!(prepared.warnings.len(), 1);
     assert!(matches!(prepare(&config), Err(Fault::InUse { .. })));
     let ephemeral = Config { ephemeral: true, ..config };
     let other = prepare(&ephemeral).unwrap();
-    assert!(other.data.is_none() && other.token_key.bytes() != prepared.token_key.bytes());
+    assert!(other.data.is_none() && other.kept.is_none());
+    assert!(other.token_key.bytes() != prepared.token_key.bytes());
     // Nothing is opened for a configuration that is not safe.
     let elsewhere = place.path().join("elsewhere");
     let unsafe_one = Config { data: Some(elsewhere.clone()), ..listening(&["0.0.0.0:1"]) };

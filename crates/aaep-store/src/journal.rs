@@ -17,6 +17,8 @@ pub struct Entry {
 pub enum Fault {
     /// There is no room. Nothing of the batch was kept; it may be offered again.
     Full,
+    /// Another program holds the file. Nothing of the batch was kept; it may be offered again.
+    Busy,
     /// Writing or syncing failed. Nobody knows what was kept: start again from what is there.
     Failed,
     /// A record that had been made durable is damaged. Nothing may be started from this journal.
@@ -37,6 +39,9 @@ impl fmt::Display for Fault {
             Fault::Full => f.write_str(
                 "The journal is full. Nothing was kept; make room, then the same records can be written.",
             ),
+            Fault::Busy => f.write_str(
+                "Another program writes to the journal. Nothing was kept; end it, then the same records can be written.",
+            ),
             Fault::Failed => f.write_str(
                 "Writing the journal failed. What was durable before is kept; start again from it.",
             ),
@@ -52,6 +57,13 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+impl Fault {
+    /// Whether the same batch may be offered again.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Fault::Full | Fault::Busy)
+    }
+}
 
 /// Keeps records durably and in order.
 pub trait Journal {

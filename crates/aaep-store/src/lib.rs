@@ -7,9 +7,16 @@
 //! [`Fault::Failed`] nobody knows what was kept: the only safe way on is to drop the engine, open
 //! the journal again and recover from what is really there.
 //!
+//! # The embedded journal
+//!
+//! With the feature `sqlite`: [`Sqlite`] keeps records in one file that people can read with the
+//! ordinary `sqlite3`, [`Keeper`] does so on a thread of its own, [`Head`] notes outside the data
+//! directory how far it is, and [`audit`] verifies and exports what was kept.
+//!
 //! # What is deliberately absent
 //!
-//! Clocks, threads, files. How records are encoded: that belongs to the engine.
+//! How records are encoded: that belongs to the engine. Without the feature `sqlite` also clocks,
+//! threads and files.
 //!
 //! # Example
 //!
@@ -24,11 +31,29 @@
 //! # Ok::<(), aaep_store::Fault>(())
 //! ```
 
+#[cfg(feature = "sqlite")]
+pub mod audit;
+#[cfg(feature = "sqlite")]
+pub mod chain;
 pub mod contract;
+#[cfg(feature = "sqlite")]
+mod head;
 mod journal;
+#[cfg(feature = "sqlite")]
+mod keeper;
 mod memory;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod tail;
 
+#[cfg(feature = "sqlite")]
+pub use head::{Head, Noted, Standing};
 pub use journal::{Entry, Fault, Journal};
+#[cfg(feature = "sqlite")]
+pub use keeper::{Keeper, Report};
 pub use memory::Memory;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{
+    CannotOpen, Damage, KINDS, KeptCall, Note, Options, Reader, Sqlite, Start, Unit, VERSION,
+};
 pub use tail::{Tail, longest_valid_prefix};

@@ -6,8 +6,11 @@
 mod agents;
 mod conversations;
 mod doors;
+mod durable;
 mod floods;
 mod flows;
+mod full;
+mod kills;
 mod links;
 mod operations;
 mod patience;

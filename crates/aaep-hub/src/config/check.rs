@@ -22,6 +22,7 @@ fn wrong(key: impl Into<String>, what: impl Into<String>, remedy: impl Into<Stri
 pub(super) fn check(config: &Config) -> Result<Option<Wrong>, Fault> {
     Ok(tls(config)
         .or_else(|| ways_in(config))
+        .or_else(|| state(config))
         .or_else(|| principals(&config.principals))
         .or(limits(config)?))
 }
@@ -34,6 +35,17 @@ fn tls(config: &Config) -> Option<Wrong> {
     };
     let what = format!("There is no `{missing}`: TLS needs a certificate and its key.");
     Some(wrong(format!("tls.{missing}"), what, "Give both, or take both out."))
+}
+
+fn state(config: &Config) -> Option<Wrong> {
+    let (data, state) = config.data.as_ref().zip(config.state.as_ref())?;
+    state.starts_with(data).then(|| {
+        wrong(
+            "state",
+            "It lies in the data directory, so it would be copied and restored with it.",
+            "Choose a directory outside of it.",
+        )
+    })
 }
 
 fn ways_in(config: &Config) -> Option<Wrong> {

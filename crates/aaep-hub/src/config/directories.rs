@@ -36,6 +36,13 @@ impl System {
         self.directory(variables, "XDG_CONFIG_HOME", ".config", "APPDATA")
     }
 
+    /// What the hub notes about its data, outside of it: `$XDG_STATE_HOME/aaep` or
+    /// `~/.local/state/aaep`; `~/Library/Application Support/AAEP State`; `%LOCALAPPDATA%\AAEP State`.
+    pub fn state(self, variables: &BTreeMap<String, String>) -> Option<PathBuf> {
+        let path = self.directory(variables, "XDG_STATE_HOME", ".local/state", "LOCALAPPDATA")?;
+        Some(if self == Self::Unix { path } else { path.with_file_name("AAEP State") })
+    }
+
     fn directory(
         self,
         variables: &BTreeMap<String, String>,
@@ -77,6 +84,13 @@ mod tests {
             PathBuf::from("/home/ann/Library/Application Support/AAEP")
         );
         assert_eq!(data(System::Windows), PathBuf::from("L:").join("AAEP"));
+        let state = |system: System| system.state(&home).unwrap();
+        assert_eq!(state(System::Unix), PathBuf::from("/home/ann/.local/state/aaep"));
+        assert_eq!(
+            state(System::MacOs),
+            PathBuf::from("/home/ann/Library/Application Support/AAEP State")
+        );
+        assert_eq!(state(System::Windows), PathBuf::from("L:").join("AAEP State"));
         let configuration = System::Unix.configuration(&home).unwrap();
         assert_eq!(configuration, PathBuf::from("/home/ann/.config/aaep"));
         assert_eq!(System::Windows.configuration(&home), Some(PathBuf::from("R:").join("AAEP")));

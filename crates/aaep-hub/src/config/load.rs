@@ -56,9 +56,12 @@ pub fn load(flags: &Flags, surroundings: &Surroundings) -> Result<Loaded, Fault>
     (config, set_by) = overlay(config, variables, &mut warnings)?;
     apply(flags, &mut config, &mut set_by)?;
     if config.ephemeral {
-        config.data = None;
-    } else if config.data.is_none() {
-        config.data = Some(System::HERE.data(variables).ok_or_else(no_home)?);
+        (config.data, config.state) = (None, None);
+    } else {
+        if config.data.is_none() {
+            config.data = Some(System::HERE.data(variables).ok_or_else(no_home)?);
+        }
+        config.state = config.state.or_else(|| System::HERE.state(variables));
     }
     config.resolve(&surroundings.directory);
     if let Some(wrong) = check(&config)? {

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `AAEP_LISTEN=127.0.0.1:8707,[::1]:8707` | `listen`; lists are separated by commas |
 //! | `AAEP_DATA=/var/lib/aaep` | `data` |
+//! | `AAEP_STATE=/var/lib/aaep-state` | `state` |
 //! | `AAEP_EPHEMERAL=true` | `ephemeral` |
 //! | `AAEP_TLS__KEY=/etc/aaep/key.pem` | `tls.key` |
 //! | `AAEP_LIMITS__BODY_BYTES=2097152` | `limits.body_bytes` |
@@ -59,6 +60,10 @@ pub struct Config {
     /// The data directory. After [`load`] it is there, unless the hub is `ephemeral`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<PathBuf>,
+    /// Where the hub notes, outside its data directory, how far its journal is: so that an old copy
+    /// of the data is recognised. `None`: nowhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<PathBuf>,
     /// Whether everything is forgotten at the end: nothing is written to disk.
     pub ephemeral: bool,
     /// Whether loopback without a token is let in, as `local` or `local-agent`.
@@ -91,6 +96,7 @@ impl Default for Config {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))],
             base: BasePath::default(),
             data: None,
+            state: None,
             ephemeral: false,
             loopback_without_credentials: true,
             behind_proxy: Vec::new(),
@@ -275,6 +281,7 @@ impl Config {
         let tokens = self.principals.iter_mut().map(|entry| &mut entry.token_file);
         let own = [
             &mut self.data,
+            &mut self.state,
             &mut self.unix_socket.path,
             &mut self.tls.certificate,
             &mut self.tls.key,
@@ -294,6 +301,7 @@ impl Config {
             listen: defaults.listen,
             base: defaults.base,
             data: path(),
+            state: path(),
             ephemeral: defaults.ephemeral,
             loopback_without_credentials: defaults.loopback_without_credentials,
             behind_proxy: defaults.behind_proxy,

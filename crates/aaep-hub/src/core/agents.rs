@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use aaep_engine::{Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, Standing, View};
-use aaep_types::json::Members;
+use aaep_store::{KeptCall, Note};
 use aaep_types::{EventKind, SessionId, ToolCallId, rule};
 use tokio::sync::oneshot;
 
 use super::Core;
+use super::recover::producer_id;
 
 /// Things that people said which wait for one agent.
 const WAITING_INPUTS: usize = 256;
@@ -21,7 +22,7 @@ const REMEMBERED_CALLS: usize = 200_000;
 const REMEMBERED_EVENTS: usize = 64;
 
 /// How long they are remembered after their session, in seconds.
-const REMEMBERED_SECONDS: u64 = 24 * 60 * 60;
+pub(super) const REMEMBERED_SECONDS: u64 = 24 * 60 * 60;
 
 /// Producers that are remembered as belonging to an agent.
 const KNOWN_PRODUCERS: usize = 10_000;
@@ -112,10 +113,9 @@ impl Core {
     // enforces: S4, S5, E25
     /// A producer belongs to the agent that used it first; nobody else speaks in its name.
     fn bind_producer(&self, agent: &Principal, producer: &str) -> Result<Option<String>, Refusal> {
-        let members = Members::whole(producer, 16).ok().flatten().unwrap_or_default();
-        let Some(id) = members.text("agent_id") else { return Ok(None) };
-        let owner = self.agents.producers.get(&*id);
-        let hubs_own = *id == *self.hub.config().hub.agent_id.as_str();
+        let Some(id) = producer_id(producer) else { return Ok(None) };
+        let owner = self.agents.producers.get(&id);
+        let hubs_own = id == *self.hub.config().hub.agent_id.as_str();
         if hubs_own || owner.is_some_and(|owner| owner != agent) {
             return Err(Refusal {
                 blame: Blame::NotYours,
@@ -130,7 +130,7 @@ impl Core {
                 text: format!("At most {KNOWN_PRODUCERS} producers are known at once."),
             });
         }
-        Ok(Some(id.into_owned()))
+        Ok(Some(id))
     }
 
     /// The `agent_id`s that have been used, for the manifest.
@@ -290,7 +290,9 @@ impl Core {
 
     /// What is known of an idempotency key.
     pub(crate) fn key_use(&mut self, key: &CallKey, body: &[u8; 32]) -> KeyUse {
-        self.agents.forget_calls(self.now.boot);
+        for session in self.agents.forget_calls(self.now.boot) {
+            self.note(Note::ForgetCalls { session: session.to_string() });
+        }
         match self.agents.calls.get(key) {
             None if self.agents.calls.len() >= REMEMBERED_CALLS => KeyUse::Full,
             None => KeyUse::New,
@@ -315,18 +317,39 @@ impl Core {
 
     /// Remembers what a call led to, until a day after its session.
     pub(crate) fn keep_call(&mut self, key: CallKey, session: SessionId, kept: Kept) {
-        let first = !self.agents.calls_of.contains_key(&session);
-        if first && !self.agents.sessions.contains_key(&session) {
-            // The call that ended its session.
-            let until = self.now.boot.after_seconds(REMEMBERED_SECONDS);
-            self.agents.forgotten_at.push_back((until, session));
-        }
-        self.agents.calls_of.entry(session).or_default().push(key.clone());
-        self.agents.calls.insert(key, kept);
+        self.note(Note::Call(KeptCall {
+            agent: key.0.to_string(),
+            path: key.1.clone(),
+            key: key.2.clone(),
+            session: session.to_string(),
+            body: kept.body,
+            status: kept.status,
+            answer: kept.answer.clone(),
+        }));
+        self.agents.remember(key, session, kept, self.now.boot);
     }
 }
 
 impl Agents {
+    /// Those that were there before a restart.
+    pub(super) fn recovered(
+        sessions: BTreeMap<SessionId, Principal>,
+        producers: BTreeMap<String, Principal>,
+    ) -> Self {
+        Self { sessions, producers, ..Self::default() }
+    }
+
+    /// Remembers what a call led to, until a day after its session.
+    pub(super) fn remember(&mut self, key: CallKey, session: SessionId, kept: Kept, now: Boot) {
+        let first = !self.calls_of.contains_key(&session);
+        if first && !self.sessions.contains_key(&session) {
+            // The call that ended its session.
+            self.forgotten_at.push_back((now.after_seconds(REMEMBERED_SECONDS), session));
+        }
+        self.calls_of.entry(session).or_default().push(key.clone());
+        self.calls.insert(key, kept);
+    }
+
     /// Agents of this user that take input.
     fn readers_of(&self, user: &str) -> impl Iterator<Item = &Principal> {
         let read = self.mailboxes.iter().filter(|(_, mailbox)| mailbox.is_read);
@@ -350,12 +373,16 @@ impl Agents {
         Ok(())
     }
 
-    fn forget_calls(&mut self, now: Boot) {
+    /// Forgets calls whose time is over; says of which sessions.
+    fn forget_calls(&mut self, now: Boot) -> Vec<SessionId> {
+        let mut gone = Vec::new();
         while let Some((_, session)) = self.forgotten_at.pop_front_if(|(until, _)| *until <= now) {
             for key in self.calls_of.remove(&session).unwrap_or_default() {
                 self.calls.remove(&key);
             }
+            gone.push(session);
         }
+        gone
     }
 }
 

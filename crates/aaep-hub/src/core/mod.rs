@@ -4,6 +4,8 @@
 
 mod agents;
 mod frames;
+mod keep;
+mod recover;
 mod streams;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,17 +15,19 @@ use std::time::Duration;
 use aaep_engine::{
     Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View,
 };
-use aaep_store::{Entry, Fault as JournalFault, Journal};
+use aaep_store::{Entry, Fault as JournalFault, Keeper, Unit};
 use aaep_types::SubscriptionId;
 use tokio::sync::oneshot;
-use tracing::{error, info, warn};
+use tracing::info;
 
 use crate::hub::{Hub, Phase, Ran};
 use crate::inbox::{After, Job};
 use crate::outbox::End;
+use crate::start::journal::clock_difference;
 
 pub(crate) use agents::{Grant, Inputs, Kept, KeyUse};
 pub(crate) use frames::Framing;
+pub(crate) use recover::{Known as Recalled, Recovered, recover};
 
 use agents::Agents;
 use frames::Frames;
@@ -32,9 +36,6 @@ use streams::Streams;
 /// The longest sleep while something is due: the sleep's own clock stands still while the machine
 /// sleeps, the boot clock does not.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-
-/// How long a journal without room is left alone before it is tried again, in seconds.
-const RETRY_SECONDS: u64 = 1;
 
 /// What the core's task does next.
 enum Next {
@@ -49,17 +50,23 @@ pub(crate) struct Core {
     pub(crate) hub: Hub,
     producer: Producer,
     /// `None`: nothing is kept, and everything counts as durable at once.
-    journal: Option<Box<dyn Journal + Send>>,
+    keeper: Option<Keeper>,
     now: Now,
-    /// Records that the journal has not taken yet.
-    batch: Vec<Entry>,
-    appended: u64,
-    persisted: u64,
-    /// When the journal is tried again.
-    retry_at: Option<Boot>,
+    /// The clock on the wall minus the boot clock at the start, in microseconds; `None` once it
+    /// jumped.
+    clock: Option<i64>,
+    /// What this step wants to be durable together.
+    unit: Unit,
+    /// How many units were handed over, and how many of them are durable.
+    handed: u64,
+    kept: u64,
+    /// The last record that there is.
+    last_record: u64,
+    /// Why nothing can be made durable now.
+    stuck: Option<JournalFault>,
     /// When its task looks by itself at the latest; `None` if only when it is called.
     alarm: Option<Boot>,
-    /// What is to be done when a record is durable.
+    /// What is to be done when a unit is durable.
     afters: VecDeque<(u64, Box<dyn FnOnce() + Send>)>,
     frames: Frames,
     /// Events handed to connections that are not counted yet.
@@ -79,26 +86,30 @@ impl Core {
     pub(crate) fn new(
         hub: Hub,
         producer: Producer,
-        journal: Option<Box<dyn Journal + Send>>,
+        keeper: Option<Keeper>,
+        recalled: Recalled,
         now: Now,
     ) -> Self {
+        let Recalled { agents, granted, durable } = recalled;
         Self {
             hub,
             producer,
-            journal,
+            keeper,
             now,
-            batch: Vec::new(),
-            appended: 0,
-            persisted: 0,
-            retry_at: None,
+            clock: Some(clock_difference(now)),
+            unit: Unit::default(),
+            handed: 0,
+            kept: 0,
+            last_record: durable,
+            stuck: None,
             alarm: None,
             afters: VecDeque::new(),
             frames: Frames::default(),
             delivered: 0,
             streams: Streams::default(),
-            agents: Agents::default(),
+            agents,
             waiting: BTreeMap::new(),
-            granted: BTreeMap::new(),
+            granted,
             stopping: false,
             broken: None,
         }
@@ -147,7 +158,7 @@ impl Core {
         if !idle {
             return Next::More;
         }
-        if self.broken.is_some() || over && self.batch.is_empty() {
+        if self.broken.is_some() || over && self.has_kept() {
             return Next::End;
         }
         let sleep = self.due().map(|due| {
@@ -174,17 +185,18 @@ impl Core {
         self.set_time(now);
         let answer = job(self);
         self.drain();
-        if self.appended <= self.persisted {
+        self.hand_over();
+        if self.handed <= self.kept {
             return Ran::Done(answer);
         }
         let (sender, receiver) = oneshot::channel();
-        self.afters.push_back((self.appended, Box::new(move || drop(sender.send(answer)))));
+        self.when_durable(Box::new(move || drop(sender.send(answer))));
         Ran::Waits(receiver)
     }
 
     /// When there is something to do by itself.
     fn due(&self) -> Option<Boot> {
-        let due = [self.producer.next_deadline(), self.retry_at, self.streams.next_deadline()];
+        let due = [self.producer.next_deadline(), self.streams.next_deadline()];
         due.into_iter().flatten().min()
     }
 
@@ -204,11 +216,9 @@ impl Core {
         self.set_time(now);
         let after: After = job(self);
         self.drain();
-        let Some(after) = after else { return };
-        if self.appended <= self.persisted {
-            after();
-        } else {
-            self.afters.push_back((self.appended, after));
+        self.hand_over();
+        if let Some(after) = after {
+            self.when_durable(after);
         }
     }
 
@@ -216,15 +226,14 @@ impl Core {
         self.set_time(now);
         let _ = self.producer.handle(Input::Tick, self.now);
         self.forget_held();
-        if self.retry_at.is_some_and(|at| at <= self.now.boot) {
-            self.keep();
-        }
         self.drain();
+        self.hand_over();
     }
 
     /// The boot clock never goes back.
     fn set_time(&mut self, now: Now) {
         self.now = Now { boot: now.boot.max(self.now.boot), wall: now.wall };
+        self.watch_the_clock();
     }
 
     /// Gives the producer one input.
@@ -236,23 +245,17 @@ impl Core {
 
     /// Carries out everything that the producer wants, until it wants nothing more.
     pub(crate) fn drain(&mut self) {
-        loop {
-            while let Some(outcome) = self.producer.poll_output(self.now) {
-                match outcome {
-                    Outcomes::Engine(output) => self.carry_out(output),
-                    Outcomes::Deliver(Deliver::Send { subscription, place, event, bytes }) => {
-                        self.send(subscription, place, &event, &bytes);
-                    }
-                    Outcomes::Deliver(Deliver::End { subscription, reason }) => {
-                        self.give_up(subscription, &reason);
-                    }
-                    _ => {}
+        while let Some(outcome) = self.producer.poll_output(self.now) {
+            match outcome {
+                Outcomes::Engine(output) => self.carry_out(output),
+                Outcomes::Deliver(Deliver::Send { subscription, place, event, bytes }) => {
+                    self.send(subscription, place, &event, &bytes);
                 }
+                Outcomes::Deliver(Deliver::End { subscription, reason }) => {
+                    self.give_up(subscription, &reason);
+                }
+                _ => {}
             }
-            if self.batch.is_empty() || self.retry_at.is_some() || self.broken.is_some() {
-                break;
-            }
-            self.keep();
         }
         self.frames.clear();
         if self.delivered > 0 {
@@ -271,8 +274,8 @@ impl Core {
     fn carry_out(&mut self, output: Output) {
         match output {
             Output::Append { number, bytes } => {
-                self.appended = number;
-                self.batch.push(Entry { number, bytes });
+                self.last_record = number;
+                self.unit.entries.push(Entry { number, bytes });
             }
             Output::Decided { request, outcome, runs, .. } => {
                 self.hub.metrics().resolved(outcome).add(1);
@@ -285,41 +288,6 @@ impl Core {
             Output::Stopped { session } => self.agent_stopped(session),
             // The answer to a message is sent when the job that brought it is durable.
             _ => {}
-        }
-    }
-
-    // enforces: I10
-    /// Makes what waits durable, and tells the producer.
-    fn keep(&mut self) {
-        let Some(last) = self.batch.last().map(|entry| entry.number) else { return };
-        let kept = match &mut self.journal {
-            Some(journal) => journal.append(&self.batch),
-            None => Ok(()),
-        };
-        match kept {
-            Ok(()) => {
-                self.batch.clear();
-                self.persisted = last;
-                if self.retry_at.take().is_some() {
-                    info!("the journal takes records again");
-                    let _ = self.producer.handle(Input::JournalWorks, self.now);
-                }
-                let _ = self.producer.handle(Input::Persisted { number: last }, self.now);
-                while let Some((_, after)) = self.afters.pop_front_if(|(at, _)| *at <= last) {
-                    after();
-                }
-            }
-            Err(JournalFault::Full) => {
-                if self.retry_at.is_none() {
-                    warn!("{}", JournalFault::Full);
-                    let _ = self.producer.handle(Input::JournalFailed, self.now);
-                }
-                self.retry_at = Some(self.now.boot.after_seconds(RETRY_SECONDS));
-            }
-            Err(fault) => {
-                error!("{fault}");
-                self.broken = Some(fault);
-            }
         }
     }
 
@@ -336,7 +304,7 @@ impl Core {
 
     /// Whether new things can be taken.
     pub(crate) fn is_ready(&self) -> bool {
-        self.retry_at.is_none() && self.broken.is_none()
+        self.stuck.is_none() && self.broken.is_none()
     }
 
     /// Open sessions, pending requests, and connections that hear.

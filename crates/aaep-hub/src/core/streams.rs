@@ -276,6 +276,14 @@ impl Core {
     /// A message of a subscriber that is no handshake (§6.3). Whatever becomes of it, nobody can see
     /// from outside; the error is for bytes that are no message at all (decision D5).
     pub(crate) fn message(&mut self, known: &Known, bytes: &[u8]) -> Result<(), Refusal> {
+        // Better no answer than one that may be forgotten: its sender can send it again.
+        if !self.is_ready() {
+            return Err(Refusal {
+                blame: aaep_engine::Blame::Unavailable,
+                rule: aaep_types::rule::C13,
+                text: "Nothing can be made durable now; try again later.".into(),
+            });
+        }
         let input = Input::Message { peer: &known.principal, bytes, call: 0 };
         self.handle(input)?;
         self.hub.metrics().replies.add(1);

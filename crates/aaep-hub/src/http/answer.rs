@@ -147,7 +147,8 @@ impl From<BodyError> for Problem {
 
 impl From<Stopped> for Problem {
     fn from(_: Stopped) -> Self {
-        let text = "The hub is about to stop; try again when it is back.";
+        let text =
+            "The hub cannot make anything durable now, or is about to stop; try again later.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text).under(rule::C13)
     }
 }

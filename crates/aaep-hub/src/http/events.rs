@@ -18,7 +18,7 @@ pub(crate) async fn subscribe(hub: &Hub, call: &Call, bytes: Bytes) -> Result<An
         return Err(Problem::malformed("Send a subscription.request here."));
     }
     let known = call.known.clone();
-    let answer = hub.call(move |core| core.handshake(&known, &bytes)).await??;
+    let answer = hub.look(move |core| core.handshake(&known, &bytes)).await??;
     let Some(answer) = answer else {
         return Err(Problem::malformed("Send a subscription.request here."));
     };
@@ -58,7 +58,7 @@ fn status_of(code: RejectionCode) -> StatusCode {
 pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     let known = call.known.clone();
     let Some(id) = query(&call.parts, "subscription_id") else {
-        let heard = hub.call(move |core| core.listen(&known, Framing::Unnamed)).await??;
+        let heard = hub.look(move |core| core.listen(&known, Framing::Unnamed)).await??;
         return Ok(stream(Body::events(heard.hearing)));
     };
     let last = call.parts.headers.get("last-event-id").and_then(|last| last.to_str().ok());
@@ -66,7 +66,7 @@ pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     let heard = match SubscriptionId::parse(&id) {
         Err(_) => None,
         Ok(id) => {
-            hub.call(move |core| core.attach(&known, id, last.as_deref(), Framing::Named, None))
+            hub.look(move |core| core.attach(&known, id, last.as_deref(), Framing::Named, None))
                 .await?
         }
     };

@@ -57,7 +57,7 @@ pub(crate) async fn serve_link(hub: &Hub, known: Known, link: Link, negotiated: 
         timeout(HANDSHAKE, beginning).await.unwrap_or(Err((close::REJECTED, "no subscription")))
     } else {
         let known = known.clone();
-        match hub.call(move |core| core.listen(&known, Framing::Message)).await {
+        match hub.look(move |core| core.listen(&known, Framing::Message)).await {
             Ok(Ok(heard)) => Ok(heard.hearing),
             _ => Err((close::REJECTED, "no subscription")),
         }
@@ -93,7 +93,7 @@ async fn begin(
             () = hub.stopping() => return Err((close::GOING_AWAY, "the hub stops")),
         };
         let known = known.clone();
-        match hub.call(move |core| subscribe(core, &known, &message)).await.map_err(|_| gone)? {
+        match hub.look(move |core| subscribe(core, &known, &message)).await.map_err(|_| gone)? {
             Begun::Hearing(hearing) => return Ok(hearing),
             // D5: a message that is none does not end the connection.
             Begun::Nothing => {}

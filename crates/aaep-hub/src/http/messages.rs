@@ -1,6 +1,7 @@
 //! What subscribers send: replies, our extension messages, new terms, goodbye; and what published
 //! clients send without a handshake.
 
+use aaep_engine::Blame;
 use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{Message, SubscriptionId};
 use bytes::Bytes;
@@ -19,9 +20,12 @@ const DEPTH: usize = 64;
 pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let (known, message) = (call.known.clone(), bytes.clone());
     // Nearly everything is a reply, and the engine reads those itself.
-    if hub.call(move |core| core.message(&known, &message)).await?.is_ok() {
+    match hub.call(move |core| core.message(&known, &message)).await? {
         // One answer for all, after the same record, whatever became of it.
-        return Ok(empty(StatusCode::NO_CONTENT));
+        Ok(()) => return Ok(empty(StatusCode::NO_CONTENT)),
+        // Nothing can be kept now, whatever the message says.
+        Err(refusal) if refusal.blame == Blame::Unavailable => return Err(refusal.into()),
+        Err(_) => {}
     }
     let message = Message::parse(&bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
     let known = call.known.clone();

@@ -15,7 +15,7 @@ use crate::{manifest, openapi};
 pub(crate) async fn open(hub: &Hub, route: &Route) -> Answer {
     match route {
         Route::Health => typed(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"),
-        Route::Ready => match hub.call(|core| core.is_ready()).await {
+        Route::Ready => match hub.look(|core| core.is_ready()).await {
             Ok(true) if !hub.is_stopping() => {
                 typed(StatusCode::OK, "text/plain; charset=utf-8", "ready\n")
             }
@@ -24,7 +24,7 @@ pub(crate) async fn open(hub: &Hub, route: &Route) -> Answer {
         Route::OpenApi => {
             json(StatusCode::OK, openapi::document(hub.config().base.as_str()).to_string())
         }
-        Route::Manifest => match hub.call(|core| core.producers()).await {
+        Route::Manifest => match hub.look(|core| core.producers()).await {
             Ok(agents) => json(StatusCode::OK, manifest::of(hub.config(), &agents)),
             Err(stopped) => Problem::from(stopped).into_answer(),
         },
@@ -42,7 +42,7 @@ pub(crate) async fn metrics(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     if !local && !matches!(principal.role, Role::Auditor | Role::Admin) {
         return Err(Denied::Role.into());
     }
-    let (open_sessions, pending_requests, streams) = hub.call(|core| core.counts()).await?;
+    let (open_sessions, pending_requests, streams) = hub.look(|core| core.counts()).await?;
     let gauges = Gauges { open_sessions, pending_requests, streams };
     let text = hub.metrics().to_text(&gauges);
     Ok(typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text))

@@ -40,7 +40,7 @@ impl TokenKey {
             Fault::file(
                 &path,
                 format!("It holds {found} bytes, and the key of reply tokens has {TOKEN_KEY_BYTES}."),
-                "Put it back from a backup. Without one, move it away: questions that wait for an answer are then asked with new tokens.",
+                "Put it back from a backup. Without one, move it away: questions that wait for an answer are then withdrawn.",
             )
         })?;
         Ok(Self { bytes, new: false })

@@ -4,6 +4,7 @@
 mod check;
 mod data;
 mod files;
+pub(crate) mod journal;
 mod keys;
 
 use crate::access::Access;
@@ -13,6 +14,7 @@ use crate::{Fault, Tls};
 pub use check::check;
 pub use data::DataDirectory;
 pub use files::allow_connections;
+pub use journal::{HEADS_NAME, JOURNAL_NAME, Kept};
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};
 
 /// What a hub needs before it opens its doors.
@@ -24,6 +26,8 @@ pub struct Prepared {
     pub tls: Option<Tls>,
     /// The data directory, held against other hubs while this lives; `None` if ephemeral.
     pub data: Option<DataDirectory>,
+    /// The journal in it.
+    pub kept: Option<Kept>,
     /// The key from which reply tokens are made.
     pub token_key: TokenKey,
     /// Sentences for whoever starts the hub.
@@ -47,5 +51,12 @@ pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
         Some(data) => TokenKey::open(data)?,
         None => TokenKey::ephemeral()?,
     };
-    Ok(Prepared { access, tls, data, token_key, warnings })
+    let kept = match &data {
+        Some(data) => Some(Kept::open(data, config.state.as_deref())?),
+        None => None,
+    };
+    if data.is_some() && config.state.is_none() {
+        warnings.push("Nothing is noted outside of the data directory, so an old copy of it would not be recognised. Set state to a directory outside of it.".into());
+    }
+    Ok(Prepared { access, tls, data, kept, token_key, warnings })
 }

@@ -63,6 +63,11 @@ impl Person {
         Self { hub: hub.clone(), number: NEXT.fetch_add(1, Ordering::Relaxed) % USERS }
     }
 
+    /// The same person at another hub, or after a restart.
+    pub fn at(&self, hub: &Arc<Hub>) -> Self {
+        Self { hub: hub.clone(), number: self.number }
+    }
+
     /// The name of one of their principals.
     pub fn name(&self, device: &str) -> String {
         format!("{device}{}", self.number)

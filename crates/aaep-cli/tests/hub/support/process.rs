@@ -37,6 +37,11 @@ impl Default for Setup {
 }
 
 impl Setup {
+    /// One that keeps what it is told, in the directory in which it is started.
+    pub fn durable() -> Self {
+        Self::default().arguments(&["--listen", "127.0.0.1:0"])
+    }
+
     /// With this at the top of its configuration.
     pub fn toml(mut self, toml: &str) -> Self {
         self.toml += toml;
@@ -159,7 +164,7 @@ pub struct Hub {
     process: u32,
     out: Arc<Lines>,
     log: Arc<Lines>,
-    directory: TempDir,
+    directory: Arc<TempDir>,
     shown: AtomicBool,
 }
 
@@ -182,19 +187,20 @@ impl Hub {
     }
 
     /// The same in a directory that is there.
-    pub fn start_in(setup: Setup, directory: TempDir) -> Arc<Self> {
-        let command = setup.command(directory.path());
-        Self::spawn(command, directory)
+    pub fn start_in(setup: Setup, directory: impl Into<Arc<TempDir>>) -> Arc<Self> {
+        let directory = directory.into();
+        Self::start_with(setup.command(directory.path()), directory)
     }
 
     /// The same by another command, which is made of the usual one.
     pub fn start_by(directory: TempDir, by: impl Fn(&Command) -> Command) -> Arc<Self> {
         let mut command = by(&Setup::default().command(directory.path()));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self::spawn(command, directory)
+        Self::start_with(command, directory.into())
     }
 
-    fn spawn(mut command: Command, directory: TempDir) -> Arc<Self> {
+    /// The same by this command.
+    pub fn start_with(mut command: Command, directory: Arc<TempDir>) -> Arc<Self> {
         let mut child = command.spawn().unwrap();
         let out = Lines::of(child.stdout.take().unwrap());
         let log = Lines::of(child.stderr.take().unwrap());
@@ -258,6 +264,22 @@ impl Hub {
         let mut kill = Command::new("kill");
         kill.arg(format!("-{name}")).arg(self.process.to_string());
         assert!(kill.status().unwrap().success());
+    }
+
+    /// Ends it as a power cut would, but for what the system still has in its memory.
+    pub fn kill(&self) {
+        self.child.lock().unwrap().kill().unwrap();
+        self.ended();
+    }
+
+    /// Its number.
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// What it printed when it began.
+    pub fn greetings(&self) -> Vec<String> {
+        self.out.all()
     }
 
     /// Waits for its end.

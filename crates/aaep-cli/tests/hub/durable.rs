@@ -1,0 +1,428 @@
+//! Nothing asked is forgotten, nothing answered is answered twice: across kills, restarts and copies.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use crate::support::*;
+
+/// A directory in which one hub is started after the other.
+struct House(Arc<TempDir>);
+
+impl House {
+    fn new() -> Self {
+        Self(Arc::new(tempfile::tempdir().unwrap()))
+    }
+
+    fn hub(&self) -> Arc<Hub> {
+        Hub::start_in(Setup::durable(), self.0.clone())
+    }
+
+    fn data(&self) -> PathBuf {
+        self.0.path().join(".local/share/aaep")
+    }
+
+    /// Runs another command on the same data: its exit status, and what it printed.
+    fn aaep(&self, arguments: &[&str]) -> (i32, String) {
+        let ended = Command::new(env!("CARGO_BIN_EXE_aaep"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.0.path())
+            .output()
+            .unwrap();
+        let said = format!(
+            "{}{}",
+            String::from_utf8(ended.stdout).unwrap(),
+            String::from_utf8(ended.stderr).unwrap()
+        );
+        (ended.status.code().unwrap(), said)
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+// covers: I3, I10, W7
+#[test]
+fn a_hub_that_is_killed_comes_back_with_every_question_open_and_every_answer_kept() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let mut requests = Vec::new();
+        let mut questions = Vec::new();
+        for name in ["a.txt", "b.txt", "c.txt"] {
+            requests.push(agent.ask_for(&session, &deletion(name)).await);
+            questions.push(ear.event("awaiting.confirmation").await);
+        }
+        ear.decide(&questions[0], "accept").await;
+        ear.decide(&questions[1], "reject").await;
+        hub.kill();
+
+        let hub = house.hub();
+        let said = hub.greetings().join("\n");
+        assert!(said.contains("Going on: 1 sessions, 1 requests that wait."), "{said}");
+        let person = person.at(&hub);
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        for (request, status) in requests.iter().zip(["accepted", "rejected", "pending"]) {
+            let view = agent.look(request, 0).await;
+            assert_eq!(view["status"], status);
+            for same in ["deadline", "digest", "event_id", "session_id"] {
+                assert_eq!(view[same], request[same], "{same}");
+            }
+        }
+        // The question comes again as it was, and the token that was heard before still counts.
+        let again = ear.event("awaiting.confirmation").await;
+        assert_eq!(again["event_id"], questions[2]["event_id"]);
+        assert_eq!(again["reply_token"], questions[2]["reply_token"]);
+        ear.decide(&questions[2], "accept").await;
+        assert_eq!(agent.outcome(&requests[2]).await, "accepted");
+        for request in [&requests[0], &requests[2]] {
+            assert_eq!(agent.invoke(request, "{}").await.status, 200);
+            assert_eq!(agent.invoke(request, "{}").await.status, 409);
+        }
+        assert_eq!(agent.invoke(&requests[1], "{}").await.status, 409);
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        ear.is_lawful();
+    });
+}
+
+// covers: I11
+#[test]
+fn a_call_that_is_repeated_with_its_key_after_a_restart_is_done_once() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let opened = agent.post_once("agent/sessions", "open", &agent.opening()).await;
+        let session = text(&body(&opened), "session_id").to_owned();
+        let path = format!("agent/sessions/{session}/requests");
+        let asked = agent.post_once(&path, "ask", &deletion("a.txt")).await;
+        let request = body(&asked);
+        let question = ear.event("awaiting.confirmation").await;
+        ear.decide(&question, "accept").await;
+        let invoke = format!("agent/requests/{}/invoke", text(&request, "request_id"));
+        let arguments = json!({ "arguments": { "path": "a.txt" } });
+        let granted = agent.post_once(&invoke, "run", &arguments).await;
+        assert_eq!(granted.status, 200);
+        let call = text(&body(&granted), "tool_call_id").to_owned();
+        hub.kill();
+
+        for stop in ["KILL", "TERM"] {
+            let hub = house.hub();
+            let agent = person.at(&hub).agent();
+            let again = agent.post_once("agent/sessions", "open", &agent.opening()).await;
+            assert_eq!((again.status, &again.body), (opened.status, &opened.body));
+            let again = agent.post_once(&path, "ask", &deletion("a.txt")).await;
+            assert_eq!((again.status, &again.body), (asked.status, &asked.body));
+            let again = agent.post_once(&invoke, "run", &arguments).await;
+            assert_eq!((again.status, &again.body), (granted.status, &granted.body));
+            let other = agent.post_once(&invoke, "run", &json!({})).await;
+            assert_eq!(other.status, 422);
+            assert_eq!(agent.post_once(&invoke, "again", &arguments).await.status, 409);
+            hub.signal(stop);
+            hub.ended();
+        }
+        let hub = house.hub();
+        let agent = person.at(&hub).agent();
+        let done = json!({ "tool": "delete_file", "tool_call_id": call, "status": "success",
+            "summary_normal": "Gone." });
+        agent.emit(&session, "tool.completed", done).await;
+        agent.complete(&session).await;
+        let (code, lines) = house.aaep(&["audit", "export", "--kind", "invoked"]);
+        assert_eq!((code, lines.lines().count()), (0, 1), "{lines}");
+    });
+}
+
+// covers: W7, D28
+#[test]
+fn whoever_comes_back_after_a_restart_hears_what_was_missed() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let (agent, mut ear, mut stayed) =
+            (person.agent(), person.reader().await, person.phone().await);
+        let session = agent.open().await;
+        ear.event("session.started").await;
+        let last = ear.last_event_id();
+        drop(ear);
+        let request = agent.ask(&session).await;
+        let question = stayed.event("awaiting.confirmation").await;
+        stayed.decide(&question, "reject").await;
+        assert_eq!(agent.outcome(&request).await, "rejected");
+        let tool = json!({ "tool": "look", "summary_normal": "Looking." });
+        agent.emit(&session, "tool.invoked", tool).await;
+        stayed.event("tool.invoked").await;
+        hub.kill();
+
+        let hub = house.hub();
+        let person = person.at(&hub);
+        let subscribed = person.reader().await;
+        let id = subscribed.subscription.clone();
+        drop(subscribed);
+        let mut ear = Ear::attach(person.client("reader"), &id, last.as_deref()).await;
+        person.agent().complete(&session).await;
+        ear.event("session.completed").await;
+        let ids = |heard: &[String]| -> Vec<String> {
+            let id = |message: &String| {
+                let message: Value = serde_json::from_str(message).unwrap();
+                Some(message["event_id"].as_str()?.to_owned())
+            };
+            heard.iter().filter_map(id).collect()
+        };
+        let (back, missed) = (ids(&ear.heard), ids(&stayed.heard[1..]));
+        for id in missed.iter().filter(|id| !back.contains(id)) {
+            // The question itself is settled: it is not asked again.
+            assert_eq!(*id, question["event_id"], "{back:#?}");
+        }
+        let (mut unique, all) = (back.clone(), back.len());
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), all, "nothing is said twice");
+    });
+}
+
+// covers: I2, I25
+#[test]
+fn from_a_restored_copy_nothing_is_done_a_second_time() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let first = agent.ask_for(&session, &deletion("a.txt")).await;
+        let question = ear.event("awaiting.confirmation").await;
+        let second = agent.ask_for(&session, &deletion("b.txt")).await;
+        let other = ear.event("awaiting.confirmation").await;
+        ear.decide(&other, "accept").await;
+        assert_eq!(agent.outcome(&second).await, "accepted");
+        hub.kill();
+        let copied = house.0.path().join("copy");
+        copy(&house.data(), &copied);
+
+        let hub = house.hub();
+        let now = person.at(&hub);
+        let (agent, mut ear) = (now.agent(), now.reader().await);
+        ear.decide(&question, "accept").await;
+        for request in [&first, &second] {
+            assert_eq!(agent.outcome(request).await, "accepted");
+            assert_eq!(agent.invoke(request, "{}").await.status, 200);
+        }
+        hub.kill();
+
+        std::fs::remove_dir_all(house.data()).unwrap();
+        copy(&copied, &house.data());
+        private(&house.data());
+        let (code, said) = house.aaep(&["audit", "verify"]);
+        assert!(code == 1 && said.contains("old copy"), "{said}");
+        let hub = house.hub();
+        let said = hub.greetings().join("\n");
+        assert!(said.contains("old copy") && said.contains("rejected"), "{said}");
+        hub.logs(&["WARN", "old copy"]);
+        let now = person.at(&hub);
+        let (agent, mut ear) = (now.agent(), now.reader().await);
+        ear.decide(&question, "accept").await;
+        assert_eq!(agent.outcome(&first).await, "rejected");
+        for request in [&first, &second] {
+            let status = agent.invoke(request, "{}").await.status.as_u16();
+            assert!(status == 409 || status == 404, "{status}");
+        }
+        // It goes on as usual, and the next start finds nothing strange.
+        let session = agent.open().await;
+        let request = agent.ask(&session).await;
+        hub.kill();
+        let hub = house.hub();
+        assert_eq!(person.at(&hub).agent().look(&request, 0).await["status"], "pending");
+        assert!(!hub.greetings().join("\n").contains("copy"));
+    });
+}
+
+fn private(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+// covers: I2
+#[test]
+fn without_a_note_outside_what_waits_is_rejected_and_said_so() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let agent = person.agent();
+        let request = agent.ask(&agent.open().await).await;
+        hub.kill();
+        std::fs::remove_dir_all(house.0.path().join(".local/state")).unwrap();
+        let hub = house.hub();
+        let said = hub.greetings().join("\n");
+        assert!(said.contains("Nothing is noted outside"), "{said}");
+        assert_eq!(person.at(&hub).agent().look(&request, 0).await["status"], "rejected");
+    });
+}
+
+// covers: S4, S5
+#[test]
+fn a_producer_still_belongs_to_its_agent_after_a_restart() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let session = person.agent().open().await;
+        person.agent().complete(&session).await;
+        hub.signal("TERM");
+        assert!(hub.ended().success());
+        let hub = house.hub();
+        let person = person.at(&hub);
+        let thief = person.helper();
+        let stolen =
+            json!({ "producer": { "agent_id": person.agent().id }, "summary_normal": "Me." });
+        assert_eq!(thief.post("agent/sessions", &stolen).await.status, 404);
+        person.agent().open().await;
+    });
+}
+
+// covers: I3
+#[test]
+fn a_changed_record_stops_the_start_and_says_what_was_kept_and_how_to_go_on() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let agent = hub.person().agent();
+        let session = agent.open().await;
+        agent.ask(&session).await;
+        hub.signal("TERM");
+        assert!(hub.ended().success());
+        let path = house.data().join("journal.db");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.windows(9).position(|nine| nine == b"\"old.txt\"").unwrap();
+        bytes[at + 1] = b'O';
+        std::fs::write(&path, bytes).unwrap();
+        let (code, said) = Setup::durable().fails_in(house.0.path());
+        assert_eq!(code, 2, "{said}");
+        for words in ["Record 2 cannot be believed", "The 1 records before it are whole", "backup"]
+        {
+            assert!(said.contains(words), "{said}");
+        }
+        let (code, said) = house.aaep(&["audit", "verify"]);
+        assert!(code == 1 && said.contains("Record 2"), "{said}");
+    });
+}
+
+// covers: I26
+#[test]
+fn the_audit_is_verified_and_exported_and_a_backup_made_while_the_hub_works() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let request = agent.ask(&session).await;
+        let question = ear.event("awaiting.confirmation").await;
+        ear.decide(&question, "accept").await;
+        ear.decide(&question, "reject").await;
+        assert_eq!(agent.outcome(&request).await, "accepted");
+        let (code, said) = house.aaep(&["audit", "verify"]);
+        assert_eq!((code, &*said), (0, "4 records, each as it was written.\n"));
+        let (code, said) = house.aaep(&["audit", "verify", "--json"]);
+        let whole: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(
+            (code, whole),
+            (0, json!({ "whole": true, "records": 4, "end_is_known": true }))
+        );
+        let (code, lines) =
+            house.aaep(&["audit", "export", "--kind", "resolved", "--kind", "ignored"]);
+        let lines: Vec<Value> =
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!((code, lines.len()), (0, 2));
+        assert_eq!(lines[0]["decided_by"], person.name("reader"));
+        assert_eq!(lines[0]["user"], format!("user{}", &person.name("")));
+        assert_eq!(lines[1]["reason_text"], "was decided already");
+        let file = house.0.path().join("backup.db");
+        let (code, said) = house.aaep(&["hub", "backup", file.to_str().unwrap()]);
+        assert!(code == 0 && file.exists(), "{said}");
+        let (code, _) = house.aaep(&["hub", "backup", file.to_str().unwrap()]);
+        assert_eq!(code, 2, "a file that is there stays as it is");
+    });
+}
+
+// covers: S8, C6
+#[test]
+fn no_reply_token_and_no_key_is_in_the_store_or_in_the_log() {
+    run(async {
+        let house = House::new();
+        let setup = Setup::durable().set("AAEP_LOG", "trace");
+        let hub = Hub::start_in(setup, house.0.clone());
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let mut canaries = vec![person.token("reader"), person.token("agent")];
+        for (name, decision) in [("a", "accept"), ("b", "reject"), ("c", "")] {
+            agent.ask_for(&session, &deletion(name)).await;
+            let question = ear.event("awaiting.confirmation").await;
+            let token = text(&question, "reply_token");
+            // Without its prefix, in case somebody takes it apart.
+            canaries.push(token[4..].to_owned());
+            if !decision.is_empty() {
+                ear.decide(&question, decision).await;
+                ear.decide(&question, decision).await;
+            }
+        }
+        let scan = |canaries: &[String]| {
+            let mut files = vec![house.data(), house.0.path().join(".local/state/aaep/heads")];
+            let mut seen = 0;
+            while let Some(path) = files.pop() {
+                if path.is_dir() {
+                    files.extend(std::fs::read_dir(path).unwrap().map(|file| file.unwrap().path()));
+                    continue;
+                }
+                let bytes = std::fs::read(&path).unwrap();
+                for canary in canaries {
+                    let found = bytes.windows(canary.len()).any(|some| some == canary.as_bytes());
+                    assert!(!found, "{canary} in {path:?}");
+                }
+                seen += 1;
+            }
+            assert!(seen >= 5, "the journal, its log, locks, key, note: {seen}");
+        };
+        scan(&canaries);
+        hub.kill();
+        let log = hub.log().join("\n");
+        assert!(log.contains("a request was resolved"), "{log}");
+        for canary in &canaries {
+            assert!(!log.contains(&**canary), "{canary} in the log");
+        }
+        let hub = house.hub();
+        let (agent, mut ear) = (person.at(&hub).agent(), person.at(&hub).reader().await);
+        let question = ear.event("awaiting.confirmation").await;
+        ear.decide(&question, "accept").await;
+        agent.complete(&session).await;
+        scan(&canaries);
+        let (_, lines) = house.aaep(&["audit", "export"]);
+        assert!(canaries.iter().all(|canary| !lines.contains(&**canary)));
+    });
+}
+
+#[test]
+fn an_ephemeral_hub_writes_nothing() {
+    run(async {
+        let house = House::new();
+        let hub = Hub::start_in(Setup::default(), house.0.clone());
+        let agent = hub.person().agent();
+        agent.ask(&agent.open().await).await;
+        assert!(!house.0.path().join(".local").exists());
+    });
+}

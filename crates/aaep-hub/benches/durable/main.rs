@@ -1,0 +1,81 @@
+//! What durability costs, beside a bare append with `fdatasync` on the same disk.
+//!
+//! `AAEP_BENCH_DIR` names the directory (and so the disk) to measure; the temporary one by default.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a benchmark
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // with files and clocks
+
+mod bare;
+mod loops;
+mod restart;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A directory on the disk that is measured.
+pub fn place() -> tempfile::TempDir {
+    let base = std::env::var_os("AAEP_BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    tempfile::tempdir_in(base).expect("a directory")
+}
+
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    one_at_a_time(&runtime);
+    many_at_a_time(&runtime);
+    restart::measure(&runtime);
+}
+
+/// In rounds that take turns, so that what else the machine does hits all alike.
+const ROUNDS: usize = 5;
+
+fn one_at_a_time(runtime: &tokio::runtime::Runtime) {
+    let (mut bare, mut forgetful, mut durable) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        bare.extend(bare::appends(500, 1));
+        forgetful.extend(runtime.block_on(loops::one_at_a_time(false, 500)));
+        durable.extend(runtime.block_on(loops::one_at_a_time(true, 500)));
+    }
+    let (bare, forgetful, durable) = (median(bare), median(forgetful), median(durable));
+    let allowed = 3 * bare + forgetful;
+    println!("One confirmation from request to resolution, one at a time, p50:");
+    println!("  a bare append with fdatasync: {:.0} µs", micros(bare));
+    println!("  the loop without durability: {:.0} µs", micros(forgetful));
+    println!("  the loop with it (two durable steps): {:.0} µs", micros(durable));
+    println!(
+        "  1.5 x two bare appends plus the loop: {:.0} µs ({})",
+        micros(allowed),
+        if durable <= allowed { "held" } else { "MISSED" }
+    );
+}
+
+const AT_ONCE: usize = 64;
+
+fn many_at_a_time(runtime: &tokio::runtime::Runtime) {
+    let (mut bare, mut durable) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let times = bare::appends(300, AT_ONCE);
+        // A resolution is two records.
+        bare.push(
+            (times.len() * AT_ONCE) as f64 / 2.0 / times.iter().sum::<Duration>().as_secs_f64(),
+        );
+        durable.push(runtime.block_on(loops::many_at_a_time(AT_ONCE, 20_000)));
+    }
+    let middle = |rates: &mut Vec<f64>| {
+        rates.sort_unstable_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    };
+    let (bare, durable) = (middle(&mut bare), middle(&mut durable));
+    let wanted = f64::min(20_000.0, 0.6 * bare);
+    println!("{AT_ONCE} confirmations at a time, through hub and store:");
+    println!("  bare appends in batches of {AT_ONCE}, two for each: {bare:.0} a second");
+    println!("  durable resolutions: {durable:.0} a second");
+    println!("  wanted: {wanted:.0} ({})", if durable >= wanted { "held" } else { "MISSED" });
+}

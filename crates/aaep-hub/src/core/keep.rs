@@ -1,0 +1,96 @@
+//! What is made durable, and what waits for it.
+//!
+//! A step is one job with all that it leads to. Its records and notes are handed to the journal's
+//! thread as one unit, so they are durable together or not at all; whoever waits for the step is
+//! answered when they are.
+
+use aaep_engine::Input;
+use aaep_store::{Note, Report};
+use tracing::{error, info, warn};
+
+use super::Core;
+use crate::start::journal::{JUMP, clock_difference};
+
+impl Core {
+    /// Notes something with the records of this step.
+    pub(super) fn note(&mut self, note: Note) {
+        if self.keeper.is_some() {
+            self.unit.notes.push(note);
+        }
+    }
+
+    // enforces: I10, I11
+    /// Hands over what this step recorded.
+    pub(crate) fn hand_over(&mut self) {
+        while !self.unit.entries.is_empty() || !self.unit.notes.is_empty() {
+            let unit = std::mem::take(&mut self.unit);
+            self.handed += 1;
+            match &self.keeper {
+                Some(keeper) => keeper.keep(unit),
+                None => self.durable_up_to(self.handed, self.last_record),
+            }
+        }
+    }
+
+    /// Does this once everything that was recorded so far is durable. While nothing can be made
+    /// durable, it is not done: whoever waits for it learns that it could not be kept.
+    pub(super) fn when_durable(&mut self, after: Box<dyn FnOnce() + Send>) {
+        if self.handed <= self.kept {
+            after();
+        } else if self.stuck.is_none() && self.broken.is_none() {
+            self.afters.push_back((self.handed, after));
+        }
+    }
+
+    /// Whether there is nothing left to wait for: all is durable, or will not be. What is not was
+    /// told to nobody.
+    pub(super) fn has_kept(&self) -> bool {
+        self.handed <= self.kept || self.stuck.is_some()
+    }
+
+    /// What the journal's thread says.
+    pub(crate) fn reported(&mut self, report: Report) {
+        match report {
+            Report::Durable { units, number } => self.durable_up_to(units, number),
+            Report::Stuck(fault) => {
+                warn!("{fault} Until then nothing new is asked, and no answer counts.");
+                self.stuck = Some(fault);
+                self.afters.clear();
+                let _ = self.producer.handle(Input::JournalFailed, self.now);
+            }
+            Report::Works => {
+                info!("The journal takes records again.");
+                self.stuck = None;
+                let _ = self.producer.handle(Input::JournalWorks, self.now);
+            }
+            Report::Broken(fault) => {
+                error!("{fault}");
+                self.broken = Some(fault);
+                self.afters.clear();
+            }
+        }
+    }
+
+    fn durable_up_to(&mut self, units: u64, number: u64) {
+        self.kept = units;
+        let _ = self.producer.handle(Input::Persisted { number }, self.now);
+        self.drain();
+        while let Some((_, after)) = self.afters.pop_front_if(|(at, _)| *at <= units) {
+            after();
+        }
+    }
+
+    // enforces: I8
+    /// Notes, once, that the clock on the wall jumped: then no deadline in the journal is to be
+    /// believed after a restart. The engine itself waits by the boot clock and does not care.
+    pub(super) fn watch_the_clock(&mut self) {
+        let difference = clock_difference(self.now);
+        if self.clock.is_some_and(|clock| (clock - difference).abs() > JUMP) {
+            warn!(
+                "The clock jumped. If the hub is started again before it is ended, what waits is withdrawn."
+            );
+            self.clock = None;
+            self.note(Note::ClockJumped);
+        }
+    }
+}

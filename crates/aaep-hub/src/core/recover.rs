@@ -1,0 +1,137 @@
+//! From the journal back to a core: what the engine recovers, and what the hub itself knew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use aaep_engine::{ClockTrust, Engine, Now, Principal, Record, Recovery, Role, Secrets};
+use aaep_store::{Fault as JournalFault, KeptCall, Note, Unit};
+use aaep_types::json::Members;
+use aaep_types::{SessionId, ToolCallId};
+
+use super::agents::{Agents, Grant, Kept as KeptAnswer, REMEMBERED_SECONDS};
+use crate::Fault;
+use crate::config::Limits;
+use crate::start::Kept;
+use crate::start::journal::{Trust, damaged, this_start};
+
+/// What was found in a journal.
+pub(crate) struct Recovered {
+    pub(crate) engine: Engine,
+    pub(crate) known: Known,
+    pub(crate) trust: Trust,
+}
+
+/// What the hub knew beside the engine.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub(super) agents: Agents,
+    pub(super) granted: BTreeMap<u128, Grant>,
+    /// The last record that is durable.
+    pub(super) durable: u64,
+}
+
+// enforces: I3, I11
+/// Replays everything, and notes that the hub starts. Nothing is started from a journal that cannot
+/// be believed as a whole.
+pub(crate) fn recover(
+    kept: &mut Kept,
+    secrets: Secrets,
+    limits: &Limits,
+    key_is_new: bool,
+    now: Now,
+) -> Result<Recovered, Fault> {
+    let path = kept.journal.path().to_owned();
+    let mut start = this_start(now);
+    let trust = kept.trust(&start, key_is_new, now).map_err(|damage| damaged(&path, &damage))?;
+    let mut recovery: Recovery = Recovery::new(secrets, limits.engine(), now);
+    let mut learned = Learned::default();
+    // C6: what is known of a session is known for a day after it.
+    let old = now.wall.as_micros().saturating_sub(REMEMBERED_SECONDS as i64 * 1_000_000);
+    let old = kept.journal.ended_before(old).map_err(|damage| damaged(&path, &damage))?;
+    let old: BTreeSet<String> = old.into_iter().collect();
+    recovery.forget(old.iter().cloned());
+    let each = |bytes: &[u8]| recovery.replay(bytes, |record| learned.look(record)).map(drop);
+    let durable = kept.journal.replay(each).map_err(|damage| damaged(&path, &damage))?;
+    let (gone, calls) = kept
+        .journal
+        .calls()
+        .map_err(|damage| damaged(&path, &damage))?
+        .into_iter()
+        .partition::<Vec<_>, _>(|call| old.contains(&call.session));
+    let engine = recovery.finish(trust.clock);
+    start.trust = trust.word().into();
+    let noted = kept.journal.note_start(&start).and_then(|()| {
+        let forget = gone.into_iter().map(|call| Note::ForgetCalls { session: call.session });
+        kept.journal.keep(&[Unit { entries: Vec::new(), notes: forget.collect() }])
+    });
+    noted.map_err(|fault| cannot_write(&path, fault))?;
+    // What an old copy means has to be durable first; the journal's thread notes it then.
+    if trust.clock != ClockTrust::OldCopy {
+        kept.note_head()?;
+    }
+    let known = learned.known(&engine, calls, durable, now);
+    Ok(Recovered { engine, known, trust })
+}
+
+fn cannot_write(path: &std::path::Path, fault: JournalFault) -> Fault {
+    Fault::file(path, fault.to_string(), "Free some space, or check the disk.")
+}
+
+/// What records say that the hub itself needs.
+#[derive(Default)]
+struct Learned {
+    sessions: BTreeMap<SessionId, Principal>,
+    producers: BTreeMap<String, Principal>,
+    /// The call of every approval that was spent.
+    calls: BTreeMap<u128, ToolCallId>,
+}
+
+impl Learned {
+    fn look(&mut self, record: &Record) {
+        match record {
+            Record::Opened(opened) => {
+                let (name, user) = (opened.agent.clone(), opened.user.clone());
+                let agent = Principal { name, role: Role::Agent, user };
+                if let Some(id) = producer_id(&opened.producer) {
+                    self.producers.entry(id).or_insert_with(|| agent.clone());
+                }
+                if let Ok(session) = SessionId::parse(&opened.session) {
+                    self.sessions.insert(session, agent);
+                }
+            }
+            Record::Ended { session, .. } => {
+                if let Ok(session) = SessionId::parse(session) {
+                    self.sessions.remove(&session);
+                }
+            }
+            Record::Invoked { request, call, .. } => {
+                if let Ok(call) = ToolCallId::parse(call) {
+                    self.calls.insert(*request, call);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn known(self, engine: &Engine, calls: Vec<KeptCall>, durable: u64, now: Now) -> Known {
+        let grant = |(request, call)| {
+            let arguments = engine.spent(request)?;
+            Some((request, Grant { call, arguments }))
+        };
+        let granted = self.calls.into_iter().filter_map(grant).collect();
+        let mut agents = Agents::recovered(self.sessions, self.producers);
+        for call in calls {
+            let Ok(session) = SessionId::parse(&call.session) else { continue };
+            let KeptCall { agent, path, key, body, status, answer, .. } = call;
+            let key = (Arc::from(agent), path, key);
+            agents.remember(key, session, KeptAnswer { body, status, answer }, now.boot);
+        }
+        Known { agents, granted, durable }
+    }
+}
+
+/// The `agent_id` of a producer object.
+pub(super) fn producer_id(producer: &str) -> Option<String> {
+    let members = Members::whole(producer, 16).ok().flatten()?;
+    members.text("agent_id").map(|id| id.into_owned())
+}

@@ -1,0 +1,256 @@
+//! The journal of a data directory, and what may be relied on of it.
+
+use std::path::Path;
+
+use aaep_engine::{ClockTrust, Now};
+use aaep_store::{CannotOpen, Damage, Head, Noted, Options, Sqlite, Standing, Start};
+
+use super::DataDirectory;
+use crate::Fault;
+
+/// The journal's name in the data directory.
+pub const JOURNAL_NAME: &str = "journal.db";
+
+/// The directory of notes, in the state directory.
+pub const HEADS_NAME: &str = "heads";
+
+/// How far the clock on the wall may move against the boot clock before it counts as a jump: more
+/// than a leap second, and less than anybody waits for an answer. In microseconds.
+pub(crate) const JUMP: i64 = 5_000_000;
+
+/// How much later than the last record a hub may start on another boot for its clock to be believed,
+/// in microseconds: 30 days. No request waits that long, so nothing is lost by doubting.
+const ABSURDLY_LATE: i64 = 30 * 24 * 60 * 60 * 1_000_000;
+
+/// A journal that is open, and what was noted of it outside.
+#[derive(Debug)]
+pub struct Kept {
+    pub(crate) journal: Sqlite,
+    pub(crate) head: Option<Head>,
+    standing: Standing,
+}
+
+impl Kept {
+    /// Opens the journal of a data directory.
+    pub fn open(data: &DataDirectory, state: Option<&Path>) -> Result<Self, Fault> {
+        let path = data.path().join(JOURNAL_NAME);
+        let journal =
+            Sqlite::open(&path, Options::default()).map_err(|fault| cannot_open(&path, &fault))?;
+        let Some(state) = state else {
+            // Nobody noted anything, on purpose; prepare() warned.
+            return Ok(Self { journal, head: None, standing: Standing::Same });
+        };
+        let heads = state.join(HEADS_NAME);
+        let noted = Head::look(&heads, journal.store());
+        let standing = journal.standing(noted).map_err(|damage| damaged(&path, &damage))?;
+        let head =
+            Head::open(&heads, journal.store()).map_err(|fault| cannot_open(&heads, &fault))?;
+        Ok(Self { journal, head: Some(head), standing })
+    }
+
+    /// Notes outside how far the journal is.
+    pub(crate) fn note_head(&mut self) -> Result<(), Fault> {
+        let (number, hash) = self.journal.head();
+        let Some(head) = &mut self.head else { return Ok(()) };
+        let noted = head.note(Noted { number, hash });
+        noted.map_err(|error| crate::files::cannot_write(head.path(), &error))
+    }
+
+    // enforces: I8
+    /// What a restart may rely on, and why, in words.
+    pub(crate) fn trust(&self, start: &Start, key_is_new: bool, now: Now) -> Result<Trust, Damage> {
+        let last = self.journal.last_start()?;
+        let written = self.journal.last_written()?;
+        let is_empty = self.journal.head().0 == 0;
+        Ok(judge(self.standing, is_empty, key_is_new, last.as_ref(), written, start, now))
+    }
+}
+
+/// What a restart may rely on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trust {
+    pub(crate) clock: ClockTrust,
+    /// Why it is not more.
+    pub(crate) why: Option<&'static str>,
+}
+
+impl Trust {
+    fn in_doubt(why: &'static str) -> Self {
+        Self { clock: ClockTrust::Doubtful, why: Some(why) }
+    }
+
+    fn old_copy(why: &'static str) -> Self {
+        Self { clock: ClockTrust::OldCopy, why: Some(why) }
+    }
+
+    /// In a word or two, for the journal.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.clock {
+            ClockTrust::Trusted => "trusted",
+            ClockTrust::Doubtful => "doubtful",
+            ClockTrust::OldCopy => "old copy",
+        }
+    }
+}
+
+fn judge(
+    standing: Standing,
+    is_empty: bool,
+    key_is_new: bool,
+    last: Option<&Start>,
+    written: i64,
+    start: &Start,
+    now: Now,
+) -> Trust {
+    match standing {
+        Standing::Behind { .. } => {
+            return Trust::old_copy(
+                "The journal ends before what was noted outside of it: it is an old copy, or its end was lost.",
+            );
+        }
+        Standing::Different { .. } => {
+            return Trust::old_copy(
+                "The journal tells another history than was noted outside of it: it is a copy that went its own way.",
+            );
+        }
+        Standing::Unknown => {
+            return Trust::old_copy(
+                "Nothing is noted outside of the journal, so it may be an old copy.",
+            );
+        }
+        Standing::New | Standing::Same => {}
+    }
+    if is_empty {
+        return Trust { clock: ClockTrust::Trusted, why: None };
+    }
+    if key_is_new {
+        return Trust::in_doubt(
+            "The key of reply tokens is new, so tokens that were given out are worth nothing.",
+        );
+    }
+    let Some(last) = last else {
+        return Trust::in_doubt("Nobody noted how the clocks stood when the hub ran last.");
+    };
+    if last.jumped {
+        return Trust::in_doubt("The clock jumped while the hub ran last.");
+    }
+    let wall = now.wall.as_micros();
+    if !start.boot.is_empty() && start.boot == last.boot {
+        if (start.clock - last.clock).abs() > JUMP {
+            return Trust::in_doubt("The clock jumped while the hub did not run.");
+        }
+    } else if wall < written - JUMP {
+        return Trust::in_doubt("The clock is behind what was written last.");
+    } else if wall > written.saturating_add(ABSURDLY_LATE) {
+        return Trust::in_doubt("The clock is more than 30 days after what was written last.");
+    }
+    Trust { clock: ClockTrust::Trusted, why: None }
+}
+
+/// This start: which boot of the machine it is, and how its clocks stand.
+pub(crate) fn this_start(now: Now) -> Start {
+    Start {
+        version: env!("CARGO_PKG_VERSION").into(),
+        boot: boot_identity(),
+        clock: clock_difference(now),
+        jumped: false,
+        trust: String::new(),
+    }
+}
+
+/// The clock on the wall minus the boot clock, in microseconds; it changes only by a jump.
+pub(crate) fn clock_difference(now: Now) -> i64 {
+    now.wall.as_micros().saturating_sub(i64::try_from(now.boot.0).unwrap_or(i64::MAX))
+}
+
+/// Names this boot of the machine; empty where nobody tells, or where the boot clock is not the
+/// machine's own.
+fn boot_identity() -> String {
+    if cfg!(any(target_os = "linux", target_os = "android")) {
+        let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        return id.trim().chars().take(64).collect();
+    }
+    String::new()
+}
+
+pub(crate) fn cannot_open(path: &Path, fault: &CannotOpen) -> Fault {
+    Fault::file(path, fault.what(), fault.remedy())
+}
+
+/// Fails closed: nothing is started from records that cannot be believed.
+pub(crate) fn damaged(path: &Path, damage: &Damage) -> Fault {
+    Fault::file(
+        path,
+        damage.to_string(),
+        "`aaep audit verify` says more. Put a backup in its place (`aaep hub backup` makes them), or move it away to start with an empty one: then agents have to ask again.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aaep_engine::Boot;
+    use aaep_types::Timestamp;
+
+    const WALL: i64 = 1_779_632_531_342;
+    const SECOND: i64 = 1_000_000;
+
+    fn start(boot: &str, clock: i64) -> Start {
+        let (version, trust) = (String::new(), String::new());
+        Start { version, boot: boot.into(), clock, jumped: false, trust }
+    }
+
+    fn now() -> Now {
+        Now { boot: Boot(1_000), wall: Timestamp::from_millis(WALL).unwrap() }
+    }
+
+    fn trust(last: &Start, written: i64, this: &Start) -> ClockTrust {
+        judge(Standing::Same, false, false, Some(last), written, this, now()).clock
+    }
+
+    // covers: I8
+    #[test]
+    fn on_the_same_boot_the_clock_counts_unless_it_jumped() {
+        let (last, written) = (start("a", 500), WALL * 1000 - 60 * SECOND);
+        assert_eq!(trust(&last, written, &start("a", 500)), ClockTrust::Trusted);
+        assert_eq!(trust(&last, written, &start("a", 500 + SECOND)), ClockTrust::Trusted);
+        for jump in [6 * SECOND, -6 * SECOND, 3600 * SECOND] {
+            assert_eq!(trust(&last, written, &start("a", 500 + jump)), ClockTrust::Doubtful);
+        }
+        let jumped = Start { jumped: true, ..last };
+        assert_eq!(trust(&jumped, written, &start("a", 500)), ClockTrust::Doubtful);
+    }
+
+    // covers: I8
+    #[test]
+    fn on_another_boot_the_clock_counts_if_it_went_on_and_not_absurdly_far() {
+        let last = start("a", 500);
+        for this in [start("b", 9), start("", 9)] {
+            let written = WALL * 1000;
+            assert_eq!(trust(&last, written - 60 * SECOND, &this), ClockTrust::Trusted);
+            assert_eq!(trust(&last, written + 60 * SECOND, &this), ClockTrust::Doubtful);
+            let late = written - 31 * 24 * 3600 * SECOND;
+            assert_eq!(trust(&last, late, &this), ClockTrust::Doubtful);
+        }
+        // Where boots have no names, no two are the same.
+        let nameless = start("", 500);
+        assert_eq!(trust(&nameless, WALL * 1000 + 60 * SECOND, &nameless), ClockTrust::Doubtful);
+    }
+
+    // covers: I2, I8
+    #[test]
+    fn an_old_copy_and_a_new_key_are_recognised_before_any_clock() {
+        let last = start("a", 500);
+        let judge = |standing, key_is_new, last| {
+            judge(standing, false, key_is_new, last, WALL * 1000, &start("a", 500), now()).clock
+        };
+        for standing in
+            [Standing::Unknown, Standing::Behind { noted: 9 }, Standing::Different { noted: 9 }]
+        {
+            assert_eq!(judge(standing, false, Some(&last)), ClockTrust::OldCopy);
+        }
+        assert_eq!(judge(Standing::Same, true, Some(&last)), ClockTrust::Doubtful);
+        assert_eq!(judge(Standing::Same, false, None), ClockTrust::Doubtful);
+        assert_eq!(judge(Standing::Same, false, Some(&last)), ClockTrust::Trusted);
+    }
+}

@@ -1,0 +1,265 @@
+//! Records as JSON Lines, for people and programs that want to look at them elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use aaep_engine::{Digest, Record, Said};
+use aaep_types::Timestamp;
+use aaep_types::json::{Members, Writer};
+
+use super::{COLUMNS, Kept};
+use crate::chain::hex;
+use crate::sqlite::{Columns, Reader, request_id};
+
+/// How deep an event may nest to be shown as JSON.
+const DEPTH: usize = 64;
+
+/// Which records are exported; nothing set is all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Written at this time or later.
+    pub since: Option<Timestamp>,
+    /// Written before this time.
+    pub until: Option<Timestamp>,
+    /// Of sessions of this agent.
+    pub agent: Option<String>,
+    /// Of sessions of this user.
+    pub user: Option<String>,
+    /// Of one of these kinds; of any, if there is none.
+    pub kinds: Vec<String>,
+}
+
+impl Filter {
+    fn admits(&self, kept: &Kept, whose: Option<&Whose>) -> bool {
+        let micros = |time: &Timestamp| time.as_micros();
+        let is = |wanted: &Option<String>, found: Option<&Arc<str>>| {
+            wanted.as_deref().is_none_or(|wanted| found.is_some_and(|found| **found == *wanted))
+        };
+        self.since.as_ref().map(micros).is_none_or(|since| kept.at >= since)
+            && self.until.as_ref().map(micros).is_none_or(|until| kept.at < until)
+            && (self.kinds.is_empty() || self.kinds.iter().any(|kind| **kind == *kept.columns.kind))
+            && is(&self.agent, whose.map(|whose| &whose.agent))
+            && is(&self.user, whose.map(|whose| &whose.user))
+    }
+}
+
+/// Whose session it is.
+#[derive(Clone)]
+struct Whose {
+    session: Arc<str>,
+    agent: Arc<str>,
+    user: Arc<str>,
+}
+
+/// What records say about those after them.
+#[derive(Default)]
+struct Known {
+    sessions: BTreeMap<Arc<str>, Whose>,
+    requests: BTreeMap<u128, Arc<str>>,
+}
+
+impl Known {
+    fn learn(&mut self, record: &Record) {
+        match record {
+            Record::Opened(opened) => {
+                let (session, agent) = (opened.session.clone(), opened.agent.clone());
+                let whose = Whose { session: session.clone(), agent, user: opened.user.clone() };
+                self.sessions.insert(session, whose);
+            }
+            Record::Asked(asked) => {
+                self.requests.insert(asked.request, asked.session.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn whose(&self, record: &Record) -> Option<&Whose> {
+        let session = match record {
+            Record::Opened(opened) => &opened.session,
+            Record::Asked(asked) => &asked.session,
+            Record::Ended { session, .. }
+            | Record::Called { session, .. }
+            | Record::Completed { session, .. } => session,
+            Record::Resolved { request, .. }
+            | Record::Invoked { request, .. }
+            | Record::Extended { request, .. } => self.requests.get(request)?,
+            _ => return None,
+        };
+        self.sessions.get(session)
+    }
+}
+
+/// Writes one line for each record that the filter admits; returns how many. It says what the bytes
+/// of the records say; whether they are as they were written, [`super::verify`] knows.
+pub fn export(reader: &Reader, filter: &Filter, out: &mut impl Write) -> io::Result<u64> {
+    let all = format!("SELECT {COLUMNS} FROM records ORDER BY number");
+    let mut statement = reader.connection.prepare(&all).map_err(io::Error::other)?;
+    let mut rows = statement.query([]).map_err(io::Error::other)?;
+    let (mut known, mut lines) = (Known::default(), 0);
+    while let Some(row) = rows.next().map_err(io::Error::other)? {
+        let kept = Kept::read(row).map_err(io::Error::other)?;
+        let record = Record::decode(&kept.bytes).map(|(_, record, _)| record);
+        let record = record.map_err(|why| {
+            io::Error::other(format!("record {}: {why}; see `aaep audit verify`", kept.number))
+        })?;
+        known.learn(&record);
+        let whose = known.whose(&record);
+        if filter.admits(&kept, whose) {
+            writeln!(out, "{}", line(&kept, &record, whose))?;
+            lines += 1;
+        }
+    }
+    Ok(lines)
+}
+
+struct Line(Writer);
+
+impl Line {
+    fn json(&mut self, name: &str, json: &str) {
+        self.0.name(name);
+        self.0.json(json);
+        self.0.comma();
+    }
+
+    fn text(&mut self, name: &str, text: &str) {
+        self.0.name(name);
+        self.0.string(text);
+        self.0.comma();
+    }
+
+    fn time(&mut self, name: &str, micros: i64) {
+        match Timestamp::from_millis(micros.div_euclid(1000)) {
+            Some(time) => self.text(name, &time.to_string()),
+            None => self.json(name, &micros.to_string()),
+        }
+    }
+
+    fn flag(&mut self, name: &str, value: bool) {
+        self.json(name, if value { "true" } else { "false" });
+    }
+
+    /// What was announced.
+    fn said(&mut self, said: &Said) {
+        if said.events.is_empty() {
+            return;
+        }
+        self.0.name("announced");
+        self.0.open('[');
+        for event in &said.events {
+            object(&mut self.0, event);
+            self.0.comma();
+        }
+        self.0.close(']');
+        self.0.comma();
+    }
+}
+
+/// An object as it is, on one line; what is none, as a text.
+fn object(out: &mut Writer, json: &str) {
+    match Members::whole(json, DEPTH) {
+        // Line ends in sound JSON are mere space: inside texts they are escaped.
+        Ok(Some(_)) => out.json(&json.replace(['\n', '\r'], " ")),
+        _ => out.string(json),
+    }
+}
+
+fn line(kept: &Kept, record: &Record, whose: Option<&Whose>) -> String {
+    let columns = Columns::of(record);
+    let mut line = Line(Writer::with_capacity(kept.bytes.len() + 256));
+    line.0.open('{');
+    line.json("number", &kept.number.to_string());
+    line.time("at", kept.at);
+    line.text("kind", &columns.kind);
+    if let Some(whose) = whose {
+        line.text("session", &whose.session);
+        line.text("agent", &whose.agent);
+        line.text("user", &whose.user);
+    }
+    details(&mut line, record);
+    line.text("hash", &hex(&kept.hash));
+    line.0.close('}');
+    line.0.finish()
+}
+
+fn details(line: &mut Line, record: &Record) {
+    match record {
+        Record::Opened(opened) => {
+            line.0.name("event");
+            object(&mut line.0, &opened.event);
+            line.0.comma();
+        }
+        Record::Ended { said, .. } => line.said(said),
+        Record::Asked(asked) => {
+            line.text("request", &request_id(asked.request));
+            line.flag("confirmation", asked.confirmation);
+            if asked.confirmation {
+                line.text("tool", &asked.tool);
+                // Consent is bound to these very bytes, so they stand as a text.
+                line.text("arguments", &asked.arguments);
+                line.text("digest", &Digest::of(&asked.tool, &asked.arguments).to_string());
+            }
+            line.0.name("asks");
+            object(&mut line.0, &format!("{{{}}}", asked.event));
+            line.0.comma();
+            line.time("asked_at", asked.stamp);
+            line.json("timeout_seconds", &asked.timeout_seconds.to_string());
+            line.flag("default_accept", asked.default_accept);
+            line.flag("irreversible", asked.irreversible);
+            line.said(&asked.said);
+        }
+        Record::Resolved { request, outcome, runs, by, response, said } => {
+            line.text("request", &request_id(*request));
+            line.text("outcome", outcome.as_str());
+            line.flag("runs", *runs);
+            line.text("decided_by", by);
+            if !response.is_empty() {
+                line.text("response", response);
+            }
+            line.said(said);
+        }
+        Record::Invoked { request, call, said } => {
+            line.text("request", &request_id(*request));
+            line.text("call", call);
+            line.said(said);
+        }
+        Record::Called { call, tool, said, .. } => {
+            line.text("tool", tool);
+            line.text("call", call);
+            line.said(said);
+        }
+        Record::Completed { call, known, said, .. } => {
+            line.text("call", call);
+            line.flag("outcome_known", *known);
+            line.said(said);
+        }
+        Record::Extended { request, timeout_seconds, said, .. } => {
+            line.text("request", &request_id(*request));
+            line.json("timeout_seconds", &timeout_seconds.to_string());
+            line.said(said);
+        }
+        Record::Ignored { by, reason } => {
+            line.text("sent_by", by);
+            line.json("reason", &reason.to_string());
+            line.text("reason_text", reason_text(*reason));
+        }
+        _ => {}
+    }
+}
+
+/// Why a reply did not count, for auditors; its sender never learns it (D5).
+pub(crate) fn reason_text(reason: u8) -> &'static str {
+    match reason {
+        1 => "too many, or nothing could be kept",
+        2 => "no such subscription",
+        3 => "its subscription does not answer",
+        4 => "no such token",
+        5 => "was decided already",
+        6 => "too late",
+        7 => "may not answer for this user",
+        8 => "of the wrong kind",
+        9 => "its time cannot be right",
+        10 => "not an answer to this question",
+        _ => "unknown",
+    }
+}

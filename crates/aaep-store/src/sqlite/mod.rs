@@ -1,0 +1,353 @@
+//! The embedded journal: one SQLite file with a write-ahead log.
+//!
+//! Records are kept exactly as the engine made them, beside columns that say the same for people,
+//! and a hash that binds each to everything before it. The layout is in `schema.rs`.
+#![allow(clippy::disallowed_methods)] // a store on disk has files, and says when it wrote
+
+mod notes;
+mod open;
+mod reader;
+mod row;
+mod schema;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use aaep_engine::{Corrupt, Record};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params_from_iter};
+
+use crate::chain::{self, Hash};
+use crate::journal::{Entry, Fault, Journal};
+
+pub use notes::{KeptCall, Note, Start};
+pub use open::CannotOpen;
+pub(crate) use open::{private, sync_directory_of};
+pub use reader::Reader;
+pub use row::KINDS;
+pub(crate) use row::{Columns, NAMES, request_id};
+pub use schema::VERSION;
+
+/// About how many pages of the write-ahead log are carried over at once.
+const CHECKPOINT_PAGES: usize = 2000;
+
+/// What must be durable together: the records of one step, and what else the hub notes with them.
+#[derive(Clone, Debug, Default)]
+pub struct Unit {
+    /// Records, in order.
+    pub entries: Vec<Entry>,
+    /// What goes with them.
+    pub notes: Vec<Note>,
+}
+
+/// How a journal is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How large the file may become. Then it is full, like a disk.
+    pub max_bytes: u64,
+    /// The size of a page, for a new file.
+    pub page_bytes: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { max_bytes: 64 << 30, page_bytes: 4096 }
+    }
+}
+
+/// A record that cannot be believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Which; the first is 1. 0 if it is no record, but something beside them.
+    pub number: u64,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { number, why } = self;
+        if *number == 0 {
+            return write!(f, "{why}. Nothing was changed, and nothing was started.");
+        }
+        let whole = number - 1;
+        write!(
+            f,
+            "Record {number} cannot be believed: {why}. The {whole} records before it are whole; nothing was changed, and nothing was started.",
+        )
+    }
+}
+
+impl std::error::Error for Damage {}
+
+impl From<rusqlite::Error> for Damage {
+    fn from(error: rusqlite::Error) -> Self {
+        Self { number: 0, why: format!("the journal cannot be read: {error}") }
+    }
+}
+
+/// The journal in a file.
+#[derive(Debug)]
+pub struct Sqlite {
+    connection: Connection,
+    path: PathBuf,
+    store: String,
+    /// The number of the next record.
+    next: u64,
+    /// The hash of the last one.
+    last: Hash,
+    /// Pages of the log that were not carried over, by estimate.
+    log_pages: usize,
+    /// After a fault nobody knows what was kept.
+    failed: bool,
+    _lock: File,
+}
+
+impl Sqlite {
+    /// Opens the journal at this path, making it if it is not there. While this lives, no other hub
+    /// can open it; everybody who may read the file can still look into it.
+    pub fn open(path: &Path, options: Options) -> Result<Self, CannotOpen> {
+        let lock = open::lock(path)?;
+        open::create(path)?;
+        let mut connection = open::writing(path)?;
+        // Somebody else's file is not touched.
+        let version = schema::version_of(&connection)?;
+        if version == 0 {
+            connection.pragma_update(None, "page_size", options.page_bytes)?;
+        }
+        open::make_durable(&connection)?;
+        schema::migrate(&mut connection)?;
+        set_room(&connection, options.max_bytes)?;
+        // What a hub wrote that was killed may lie in the system's memory. This syncs it with itself:
+        // what is read from now on is read for ever.
+        connection.execute("UPDATE store SET opened = opened + 1", [])?;
+        let store: String = connection.query_row("SELECT id FROM store", [], |row| row.get(0))?;
+        let (next, last) = match last_of(&connection)? {
+            Some((number, hash)) => (number + 1, hash),
+            None => (1, chain::first(&store)),
+        };
+        let path = path.to_owned();
+        let (log_pages, failed) = (0, false);
+        let mut journal =
+            Self { connection, path, store, next, last, log_pages, failed, _lock: lock };
+        journal.carry_over().map_err(|fault| CannotOpen::System { what: fault.to_string() })?;
+        Ok(journal)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The name of this store, and of every copy of it.
+    pub fn store(&self) -> &str {
+        &self.store
+    }
+
+    /// The number and the hash of the last record; 0 and what stands before the first if there is none.
+    pub fn head(&self) -> (u64, Hash) {
+        (self.next - 1, self.last)
+    }
+
+    /// The hash of a record; `None` if it is not there.
+    pub(crate) fn hash_of(&self, number: u64) -> Result<Option<Hash>, Damage> {
+        if number == 0 {
+            return Ok(Some(chain::first(&self.store)));
+        }
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        let one = "SELECT hash FROM records WHERE number = ?1";
+        Ok(self.connection.query_row(one, [number], |row| row.get(0)).optional()?)
+    }
+
+    /// Changes how large the file may become.
+    pub fn set_room(&mut self, max_bytes: u64) -> Result<(), Fault> {
+        set_room(&self.connection, max_bytes).map_err(|error| fault_of(&error))
+    }
+
+    // enforces: I10, C13
+    /// Makes units durable, all of them or nothing. Every record has its turn: whoever decided from an
+    /// older state is refused.
+    pub fn keep(&mut self, units: &[Unit]) -> Result<(), Fault> {
+        if self.failed {
+            return Err(Fault::Failed);
+        }
+        let entries = || units.iter().flat_map(|unit| &unit.entries);
+        for (expected, entry) in (self.next..).zip(entries()) {
+            if entry.number != expected {
+                return Err(Fault::OutOfTurn { expected });
+            }
+        }
+        match self.write(units) {
+            Ok(last) => {
+                self.next += entries().count() as u64;
+                self.last = last;
+                let bytes: usize = entries().map(|entry| entry.bytes.len()).sum();
+                self.log_pages += 1 + bytes / 2000;
+                Ok(())
+            }
+            Err(error) => {
+                let fault = fault_of(&error);
+                // The transaction is undone by now, or nothing of this can be trusted.
+                self.failed = !fault.may_pass() || !self.connection.is_autocommit();
+                Err(if self.failed { Fault::Failed } else { fault })
+            }
+        }
+    }
+
+    fn write(&mut self, units: &[Unit]) -> rusqlite::Result<Hash> {
+        let mut last = self.last;
+        let at = wall_micros();
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        {
+            let mut insert = transaction.prepare_cached(INSERT)?;
+            for entry in units.iter().flat_map(|unit| &unit.entries) {
+                // What the engine made can be read; if not, the columns say so and the bytes count.
+                let columns = match Record::decode(&entry.bytes) {
+                    Ok((_, record, _)) => Columns::of(&record),
+                    Err(_) => Columns { kind: "other".into(), ..Columns::default() },
+                };
+                last = chain::next(&last, at, &entry.bytes);
+                let number = i64::try_from(entry.number).unwrap_or(i64::MAX);
+                let head: [&dyn rusqlite::ToSql; 4] = [&number, &at, &entry.bytes, &last];
+                insert.execute(params_from_iter(head.into_iter().chain(columns.values())))?;
+            }
+            for note in units.iter().flat_map(|unit| &unit.notes) {
+                note.write(&transaction)?;
+            }
+        }
+        transaction.commit()?;
+        Ok(last)
+    }
+
+    /// Carries the write-ahead log over into the file, if it has become long. To be called when
+    /// nobody waits.
+    pub fn tidy(&mut self) -> Result<(), Fault> {
+        if self.log_pages < CHECKPOINT_PAGES {
+            return Ok(());
+        }
+        self.carry_over().inspect_err(|_| self.failed = true)
+    }
+
+    fn carry_over(&mut self) -> Result<(), Fault> {
+        self.log_pages = 0;
+        let done = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        match done.map_err(|error| fault_of(&error)) {
+            // Without room, or while somebody reads, the log stays as it is and nothing is lost.
+            Err(fault) if fault.may_pass() => Ok(()),
+            done => done,
+        }
+    }
+
+    // enforces: I3
+    /// Hands every record to `each`, in order. A gap or an end too early is damage.
+    pub fn replay(
+        &mut self,
+        mut each: impl FnMut(&[u8]) -> Result<(), Corrupt>,
+    ) -> Result<u64, Damage> {
+        let mut statement =
+            self.connection.prepare("SELECT number, bytes FROM records ORDER BY number")?;
+        let mut rows = statement.query([])?;
+        let mut number = 0;
+        loop {
+            let next = number + 1;
+            let damaged = |why: String| Damage { number: next, why };
+            let row =
+                rows.next().map_err(|error| damaged(format!("it cannot be read: {error}")))?;
+            let Some(row) = row else { break };
+            let found = row.get_ref(0).ok().and_then(|value| value.as_i64().ok());
+            let bytes = row.get_ref(1).ok().and_then(|value| value.as_blob().ok());
+            let Some((found, bytes)) = found.zip(bytes) else {
+                return Err(damaged("it is not what a record is".into()));
+            };
+            if u64::try_from(found) != Ok(next) {
+                return Err(damaged(format!("it is missing, and record {found} follows")));
+            }
+            each(bytes).map_err(|why| damaged(why.to_string()))?;
+            number = next;
+        }
+        if number + 1 != self.next {
+            let why = format!("records after {number} are missing");
+            return Err(Damage { number: number + 1, why });
+        }
+        Ok(number)
+    }
+
+    /// Sessions whose end was written before this time, in microseconds since 1970.
+    pub fn ended_before(&self, at: i64) -> Result<Vec<String>, Damage> {
+        let old = "SELECT session FROM records WHERE kind = 'ended' AND at < ?1";
+        let mut statement = self.connection.prepare(old)?;
+        let sessions = statement.query_map([at], |row| row.get(0))?;
+        Ok(sessions.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// When something was written last, in microseconds since 1970; 0 if nothing ever was.
+    pub fn last_written(&self) -> Result<i64, Damage> {
+        let last = "SELECT max((SELECT coalesce(max(at), 0) FROM starts),
+                    (SELECT coalesce((SELECT at FROM records ORDER BY number DESC LIMIT 1), 0)))";
+        Ok(self.connection.query_row(last, [], |row| row.get(0))?)
+    }
+}
+
+const INSERT: &str =
+    "INSERT INTO records (number, at, bytes, hash, kind, session, request, agent, user,
+    tool, call, text, irreversible, deadline, outcome, runs, decided_by, reason)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+
+impl Journal for Sqlite {
+    fn append(&mut self, batch: &[Entry]) -> Result<(), Fault> {
+        self.keep(&[Unit { entries: batch.to_vec(), notes: Vec::new() }])?;
+        self.tidy()
+    }
+
+    fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault> {
+        let mut records = Vec::new();
+        let each = |bytes: &[u8]| {
+            let (number, _, length) = Record::decode(bytes)?;
+            if number != records.len() as u64 + 1 || length != bytes.len() {
+                return Err(Corrupt::Unknown);
+            }
+            records.push(bytes.to_vec());
+            Ok(())
+        };
+        match self.replay(each) {
+            Ok(_) => Ok(records),
+            Err(damage) => Err(Fault::Damaged { index: damage.number.saturating_sub(1) as usize }),
+        }
+    }
+}
+
+fn set_room(connection: &Connection, max_bytes: u64) -> rusqlite::Result<()> {
+    let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    // SQLite's own bound.
+    let pages = (max_bytes / page.unsigned_abs().max(1)).clamp(1, 4_294_967_294);
+    let set = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    connection.pragma_update_and_check(None, "max_page_count", pages as i64, set).map(drop)
+}
+
+fn last_of(connection: &Connection) -> rusqlite::Result<Option<(u64, Hash)>> {
+    let last = "SELECT number, hash FROM records ORDER BY number DESC LIMIT 1";
+    let last = connection.query_row(last, [], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
+    // A number below 1 leads to a gap that is noticed when records are read.
+    Ok(last.optional()?.map(|(number, hash)| (number.unsigned_abs(), hash)))
+}
+
+/// What an error of SQLite means for whoever wanted to write.
+fn fault_of(error: &rusqlite::Error) -> Fault {
+    /// The memory that connections share could not grow: there is no room.
+    const NO_ROOM_TO_SHARE: i32 = 4874;
+    match error.sqlite_error() {
+        Some(error) if error.code == ErrorCode::DiskFull => Fault::Full,
+        Some(error) if error.extended_code == NO_ROOM_TO_SHARE => Fault::Full,
+        Some(error) => match error.code {
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Fault::Busy,
+            _ => Fault::Failed,
+        },
+        None => Fault::Failed,
+    }
+}
+
+fn wall_micros() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,138 @@
+//! The thread that keeps: order, group commit, what it says when it cannot.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
+#![allow(clippy::disallowed_methods)] // tests of files and threads
+
+mod support;
+
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use aaep_store::contract::batch;
+use aaep_store::{Fault, Head, Journal, Keeper, Options, Report, Sqlite, Unit};
+use support::{Place, records};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn unit(numbers: impl IntoIterator<Item = u64>) -> Unit {
+    Unit { entries: batch(numbers), notes: Vec::new() }
+}
+
+fn start(journal: Sqlite, head: Option<Head>) -> (Keeper, Receiver<Report>) {
+    let (sender, reports) = channel();
+    let report = move |report| {
+        let _ = sender.send(report);
+    };
+    let keeper = Keeper::start(journal, head, report).unwrap();
+    (keeper, reports)
+}
+
+fn open(place: &Place) -> Sqlite {
+    Sqlite::open(&place.journal(), Options::default()).unwrap()
+}
+
+// covers: I10
+#[test]
+fn everything_is_kept_in_order_and_reported_once_it_is_durable() {
+    let place = Place::new();
+    let (keeper, reports) = start(open(&place), None);
+    for number in 1..=1000 {
+        keeper.keep(unit([number]));
+    }
+    let mut last = 0;
+    let mut transactions = 0;
+    while last < 1000 {
+        match reports.recv_timeout(PATIENCE).unwrap() {
+            Report::Durable { number, units } => {
+                assert_eq!(units, number, "one record in each");
+                assert!(number > last);
+                // Nobody is told earlier than it is there for everybody to see.
+                let reader = rusqlite::Connection::open(place.journal()).unwrap();
+                let kept: i64 = reader
+                    .query_row("SELECT max(number) FROM records", [], |row| row.get(0))
+                    .unwrap();
+                assert!(kept as u64 >= number);
+                (last, transactions) = (number, transactions + 1);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(transactions < 1000, "what waits is kept together");
+    keeper.close();
+    assert_eq!(open(&place).read().unwrap(), records(&batch(1..=1000)));
+}
+
+#[test]
+fn what_was_handed_over_is_durable_when_the_keeper_is_closed() {
+    let place = Place::new();
+    let (keeper, _reports) = start(open(&place), None);
+    keeper.keep(unit(1..=3));
+    keeper.keep(unit(4..=4));
+    drop(keeper);
+    assert_eq!(open(&place).read().unwrap().len(), 4);
+}
+
+// covers: I2
+#[test]
+fn how_far_it_is_is_noted_outside_before_anybody_is_told() {
+    let place = Place::new();
+    let heads = place.path("heads");
+    let journal = open(&place);
+    let store = journal.store().to_owned();
+    let head = Head::open(&heads, &store).unwrap();
+    let (sender, reports) = channel();
+    let look = (heads.clone(), store.clone());
+    let keeper = Keeper::start(journal, Some(head), move |report| {
+        let noted = Head::look(&look.0, &look.1).map(|noted| noted.number);
+        sender.send((report, noted)).unwrap();
+    })
+    .unwrap();
+    for number in 1..=20 {
+        keeper.keep(unit([number]));
+        let (report, noted) = reports.recv_timeout(PATIENCE).unwrap();
+        assert_eq!((report, noted), (Report::Durable { units: number, number }, Some(number)));
+    }
+}
+
+#[test]
+fn while_another_program_holds_the_file_it_says_so_and_then_goes_on_by_itself() {
+    let place = Place::new();
+    let (keeper, reports) = start(open(&place), None);
+    let other = rusqlite::Connection::open(place.journal()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    keeper.keep(unit([1]));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(Fault::Busy));
+    keeper.keep(unit([2]));
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Works);
+    let mut last = reports.recv_timeout(PATIENCE).unwrap();
+    if last == (Report::Durable { units: 1, number: 1 }) {
+        last = reports.recv_timeout(PATIENCE).unwrap();
+    }
+    assert_eq!(last, Report::Durable { units: 2, number: 2 });
+}
+
+#[test]
+fn a_keeper_without_room_says_so_once_and_can_be_closed() {
+    let place = Place::new();
+    let mut journal = open(&place);
+    journal.set_room(0).unwrap();
+    let (keeper, reports) = start(journal, None);
+    keeper.keep(unit(1..=500));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(Fault::Full));
+    keeper.keep(unit(501..=502));
+    keeper.close();
+    assert!(reports.try_recv().is_err());
+    assert!(open(&place).read().unwrap().is_empty());
+}
+
+#[test]
+fn records_out_of_turn_are_a_fault_that_ends_it() {
+    let place = Place::new();
+    let (keeper, reports) = start(open(&place), None);
+    keeper.keep(unit([2]));
+    let report = reports.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(report, Report::Broken(Fault::OutOfTurn { expected: 1 }));
+    keeper.keep(unit([1]));
+    drop(keeper);
+    assert!(open(&place).read().unwrap().is_empty());
+}
