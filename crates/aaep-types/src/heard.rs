@@ -173,6 +173,11 @@ impl<'a> Heard<'a> {
         self.members.find(name)
     }
 
+    /// All members in their order.
+    pub fn members(&self) -> &Members<'a> {
+        &self.members
+    }
+
     /// The members of a member that is an object.
     pub fn object(&self, name: &str) -> Option<Members<'a>> {
         match self.members.find(name)? {

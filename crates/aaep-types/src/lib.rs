@@ -85,6 +85,7 @@ mod reply;
 mod report;
 pub mod rule;
 pub mod schema;
+pub mod secret;
 mod text;
 mod time;
 mod type_name;

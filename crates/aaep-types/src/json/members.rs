@@ -137,8 +137,9 @@ pub(crate) fn each_member<'a>(text: &'a str, mut member: impl FnMut(Cow<'a, str>
     let _ = scanner.members(0, |_, name, value| member(name.decode(), value));
 }
 
-/// The elements of an array that a scan has already found sound.
-pub(crate) fn elements(text: &str) -> Vec<Raw<'_>> {
+/// The elements of an array that a scan has already found sound, such as [`Raw::Array`]; of other
+/// text, as many as can be made out.
+pub fn elements(text: &str) -> Vec<Raw<'_>> {
     let mut list = Vec::new();
     let marks = Marks::of(text.as_bytes());
     let _ = Scanner::new(text, marks.words(), usize::MAX).array(0, |value| list.push(value));

@@ -17,11 +17,11 @@ mod string;
 mod write;
 
 pub use fault::{Fault, FaultKind};
-pub use members::{Member, Members};
+pub use members::{Member, Members, elements};
 pub use pointer::pointer_at;
 pub use scan::Raw;
 pub use string::JsonString;
 pub use write::{Writer, write_string};
 
-pub(crate) use members::{each_member, elements};
+pub(crate) use members::each_member;
 pub(crate) use pointer::escape as escape_name;
