@@ -15,6 +15,7 @@ Examples:
   aaep validate events.jsonl
   aaep check stream.jsonl
   aaep schema --out schemas
+  aaep policy explain bank.transfer '{"amount": 5}'
   aaep hub")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -26,7 +27,60 @@ pub(crate) enum Command {
     Validate(ValidateOptions),
     Check(CheckOptions),
     Schema(SchemaOptions),
+    Policy(PolicyOptions),
     Hub(HubOptions),
+}
+
+/// Say what is asked before a tool of an agent runs, and judge the file that decides it.
+#[derive(Args, Debug)]
+pub(crate) struct PolicyOptions {
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    Explain(ExplainOptions),
+    Check(PolicyCheckOptions),
+}
+
+/// Say what would happen before a tool runs, and why.
+///
+/// Without a policy file nothing is covered, so everything is asked.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It ends with 0, with 1 if the policy file has problems, and with 2 if something cannot be read.
+
+Examples:
+  aaep policy explain bank.transfer '{\"amount\": 5}' --policy policy.toml
+  aaep policy explain files.delete --json")]
+pub(crate) struct ExplainOptions {
+    /// The tool, as the agent names it.
+    #[arg(value_name = "TOOL")]
+    pub(crate) tool: String,
+    /// Its arguments as JSON. For -, standard input is read.
+    #[arg(value_name = "ARGUMENTS", default_value = "")]
+    pub(crate) arguments: String,
+    /// The policy file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Print one line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Judge a policy file. Say everything that is wrong with it, where, and what to do.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  aaep policy check policy.toml")]
+pub(crate) struct PolicyCheckOptions {
+    /// The file. For -, standard input is read.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print one line of JSON for each problem.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Run the hub: agents ask on one side, people hear and answer on the other.
@@ -117,7 +171,7 @@ pub(crate) struct ValidateOptions {
     pub(crate) max_bytes: usize,
 }
 
-/// Judge whole streams: order, pairing, consent.
+/// Judge whole streams: order, pairing, consent, secrets.
 ///
 /// A file holds what one subscriber received, in the order of arrival, as in `aaep validate`.
 /// Each file is a stream of its own.

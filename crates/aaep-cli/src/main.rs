@@ -1,5 +1,5 @@
 //! The command `aaep`: judges messages and streams of AAEP, the Agent Accessibility Event Protocol,
-//! prints its JSON Schemas, and runs the hub.
+//! prints its JSON Schemas, explains the policy, and runs the hub.
 //!
 //! All output is plain lines, made to be heard one by one: no colour, frame or spinner.
 //!
@@ -7,6 +7,7 @@
 //! $ aaep validate events.jsonl
 //! $ aaep check stream.jsonl
 //! $ aaep schema --out schemas
+//! $ aaep policy explain bank.transfer '{"amount": 5}'
 //! $ aaep hub
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
@@ -18,6 +19,7 @@ mod hub;
 mod input;
 mod judge;
 mod lines;
+mod policy;
 mod reader;
 mod schema;
 mod validate;
@@ -55,6 +57,7 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Validate(options) => validate::run(&options, out),
         Command::Check(options) => check::run(&options, out),
         Command::Schema(options) => schema::run(&options, out),
+        Command::Policy(options) => policy::run(&options.command, out),
         Command::Hub(options) => hub::run(&options, out),
     }
 }
