@@ -19,6 +19,12 @@ const BENCHES: &[Bench] = &[
         },
     },
     Bench {
+        name: "hub",
+        about: "the hub under load beside a bare axum: fan-out, connections held, confirmations, \
+                a stalled subscriber",
+        run: || cargo_bench("aaep-hub", "hub"),
+    },
+    Bench {
         name: "validate",
         about: "validation of single messages beside the jsonschema crate and a bare parse",
         run: || {

@@ -46,7 +46,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "sim",
         usage: "sim [--schedules N] [--seed S]",
-        about: "Run the simulator: N schedules (300000 by default), every crash point, every mutant.",
+        about: "Run the simulator: N schedules (30000 by default), every crash point, every mutant.",
         run: sim::run,
     },
     Command {

@@ -38,7 +38,7 @@ const STEPS: &[Step] = &[
     Step { name: "wasm", about: "the core crates compile for WebAssembly", run: wasm },
     Step {
         name: "sim",
-        about: "300,000 schedules, every crash point and every mutant of the simulator",
+        about: "30,000 schedules, every crash point and every mutant of the simulator",
         run: simulate,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },

@@ -72,6 +72,7 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
         Err(fault) => return Ok(unable(&fault)),
     };
     warnings.extend(prepared.warnings.iter().cloned());
+    warnings.extend(start::allow_connections(&config));
     warnings.iter().for_each(|warning| exit::say(warning));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -112,7 +113,10 @@ async fn until_stopped(mut running: Running, flags: &Flags) -> Result<(), Fault>
         };
         match signal {
             Signal::Reload => match read(flags).and_then(|loaded| running.reload(&loaded.config)) {
-                Ok(()) => exit::say("Principals and certificates were read again."),
+                Ok(warnings) => {
+                    warnings.iter().for_each(|warning| exit::say(warning));
+                    exit::say("Principals and certificates were read again.");
+                }
                 Err(fault) => exit::say(&format!("Everything stays as it was. {fault}")),
             },
             Signal::Stop => {

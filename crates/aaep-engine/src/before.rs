@@ -40,6 +40,7 @@ impl Before {
             urgency: event.urgency(),
             about: resolves_event.and(self.about),
             resolves_event,
+            leaves: None,
             json: self.json.clone(),
         })
     }
@@ -62,7 +63,7 @@ impl<R: Rules> Engine<R> {
         json: Arc<str>,
     ) {
         let Some(session) = self.sessions.get(&key) else { return };
-        let (session, user) = (session.id, session.user.clone());
+        let (session, user) = (session.id(), session.agent.user.clone());
         self.before.push_back(Before { record, key, session, user, about, asks, json });
     }
 
@@ -84,9 +85,16 @@ impl<R: Rules> Engine<R> {
         while let Some(heard) = self.before.pop_front_if(|before| before.record <= told) {
             let Some(session) = self.sessions.get_mut(&heard.key) else { continue };
             session.before.push(heard);
-            // The start stays, whatever else has to go.
+            // The start stays, and what waits for an answer, whatever else has to go.
             if session.before.len() > self.limits.recent_events.max(1) {
-                session.before.remove(1);
+                let requests = &self.requests;
+                let waits = |before: &Before| {
+                    let about = before.about.filter(|_| before.asks);
+                    let request = about.and_then(|number| requests.get(&number));
+                    request.is_some_and(|request| request.status == Status::Pending)
+                };
+                let spare = session.before.iter().skip(1).position(|before| !waits(before));
+                spare.map(|at| session.before.remove(at + 1));
             }
         }
     }
@@ -96,25 +104,31 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn say_again(&mut self) {
         let before = std::mem::take(&mut self.before);
         for (before, emitted) in before.iter().filter_map(|b| Some((b, b.emitted()?))) {
-            let open = |number: u128| {
-                self.requests.get(&number).is_some_and(|request| {
-                    request.status == Status::Pending && request.event_number == emitted.event
-                })
-            };
-            if R::SAYS_AGAIN && (!before.asks || before.about.is_some_and(open)) {
+            if R::SAYS_AGAIN && !self.is_settled(before, &emitted) {
                 self.lanes.push(before.key, before.record, Output::Event(emitted));
             }
         }
     }
 
-    /// What the sessions that still live said before a restart, as far as it is on record: for those
-    /// who come back and for newcomers (§8.7, D28). To be taken once, before anything else is done.
+    /// Whether an event asks something that waits no longer.
+    fn is_settled(&self, before: &Before, emitted: &Emitted) -> bool {
+        let request = before.about.and_then(|number| self.requests.get(&number));
+        let open = request.is_some_and(|request| {
+            request.status == Status::Pending && request.event_number == emitted.event
+        });
+        before.asks && !open
+    }
+
+    /// What the sessions that still live said before a restart, as far as it is on record, in the
+    /// order of the records: for those who come back and for newcomers (§8.7, D28). Nobody is asked
+    /// again what is settled. To be taken once, before anything else is done.
     pub fn reminders(&mut self) -> Vec<Emitted> {
-        let mut events = Vec::new();
-        for session in self.sessions.values_mut() {
-            let before = std::mem::take(&mut session.before);
-            events.extend(before.iter().filter_map(Before::emitted));
+        let mut said: Vec<Before> = Vec::new();
+        for session in self.sessions.iter_mut() {
+            said.append(&mut session.before);
         }
-        events
+        said.sort_by_key(|before| before.record);
+        let emitted = said.iter().filter_map(|before| Some((before, before.emitted()?)));
+        emitted.filter(|(b, emitted)| !self.is_settled(b, emitted)).map(|(_, e)| e).collect()
     }
 }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record, Said};
 
 const HEAD: usize = 8;
+/// What a record usually has beside its longer texts.
+const USUAL: usize = 192;
 
 impl Record {
     /// The record as bytes, under its number.
     pub fn encode(&self, number: u64) -> Vec<u8> {
-        let mut out = Out(vec![0; HEAD]);
+        let mut out = Out(Vec::with_capacity(self.room()));
+        out.0.extend([0; HEAD]);
         out.u64(number);
         match self {
             Record::Opened(opened) => encode_opened(opened, &mut out),
@@ -67,6 +70,23 @@ impl Record {
             }
         }
         out.seal()
+    }
+
+    /// About how long it will be, so that it is written in one piece.
+    fn room(&self) -> usize {
+        let (said, texts) = match self {
+            Record::Opened(opened) => (None, opened.producer.len() + opened.event.len()),
+            Record::Asked(asked) => (Some(&asked.said), asked.arguments.len() + asked.event.len()),
+            Record::Resolved { response, said, .. } => (Some(said), response.len()),
+            Record::Ended { said, .. }
+            | Record::Invoked { said, .. }
+            | Record::Called { said, .. }
+            | Record::Completed { said, .. }
+            | Record::Extended { said, .. } => (Some(said), 0),
+            Record::Restarted { .. } | Record::Ignored { .. } => (None, 0),
+        };
+        let events = said.iter().flat_map(|said| &said.events).map(|event| event.len() + 4);
+        USUAL + texts + events.sum::<usize>()
     }
 
     /// Reads one record from the start of `bytes`: its number, itself, and how long it is.

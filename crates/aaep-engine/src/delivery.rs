@@ -5,15 +5,21 @@
 //! It is given events only after they are durable where they must be, so nothing it repeats was
 //! ever premature. The same contract: one mutation, then drain.
 
-use aaep_shaping::{Delivery as Shaped, Mono, Overflow, Prepared, Preparer, Shaper, Terms};
-use aaep_types::{EventKind, Invalid, SessionId, SubscriptionId};
+use aaep_shaping::{
+    Delivery as Shaped, Glance, HeldLimits, Mono, Overflow, OwnState, Prepared, Preparer, Shape,
+    Shaper, Terms,
+};
+use aaep_types::{EventId, EventKind, Invalid, SessionId, SubscriptionId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::clock::Boot;
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
+use crate::resume::LeftOff;
+use crate::rules::{Rules, Sound};
 
 /// Something to do for a subscription.
 #[derive(Clone, Debug)]
@@ -23,6 +29,8 @@ pub enum Deliver {
     Send {
         /// To whom.
         subscription: SubscriptionId,
+        /// Where that one lies; see [`Delivery::place`].
+        place: usize,
         /// The event, whose id goes with it.
         event: Arc<Prepared>,
         /// What to send.
@@ -37,73 +45,150 @@ pub enum Deliver {
     },
 }
 
-/// How a subscription that comes back was served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resumed {
-    /// Everything it missed follows.
-    All,
-    /// Where it left off is no longer known; it is told how things stand.
-    Snapshot,
+/// How much is held for subscribers at the moment, to be watched (I22). Each has its bound in
+/// [`Limits`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Subscriptions.
+    pub subscriptions: usize,
+    /// Events that wait for the subscription for which most do.
+    pub most_events: usize,
+    /// Bytes that wait for the subscription for which most do.
+    pub most_bytes: usize,
+    /// Recent events of the session of which most are kept.
+    pub most_recent: usize,
+    /// Sessions that ended and are still known.
+    pub ended_sessions: usize,
 }
 
 /// A subscription as far as hearing is concerned.
-struct Subscription {
-    peer: Principal,
-    shaper: Shaper,
-    attached: bool,
+pub(crate) struct Subscription {
+    id: SubscriptionId,
+    pub(crate) peer: Principal,
+    pub(crate) shaper: Shaper,
+    pub(crate) attached: bool,
     /// Its connection takes nothing for now; what is said waits in its shaper, which is bounded.
-    paused: bool,
+    pub(crate) paused: bool,
     /// Whether it is among the stirred.
     stirred: bool,
     /// When it has something to say by itself.
     due: Option<Mono>,
     /// Sessions of which it was sent a request: it hears their outcomes past any filter (D31).
-    asked: BTreeSet<SessionId>,
+    pub(crate) asked: BTreeSet<SessionId>,
+    /// For when it comes back.
+    pub(crate) left_off: LeftOff,
 }
 
 /// What is known of a live session.
-struct Live {
-    user: Arc<str>,
-    started: Arc<Prepared>,
-    state: Option<Arc<Prepared>>,
-    /// Requests that wait, by the number of the event that asks.
-    open: BTreeMap<u128, Arc<Prepared>>,
-    recent: VecDeque<(u64, Arc<Prepared>)>,
+pub(crate) struct Live {
+    pub(crate) user: Arc<str>,
+    pub(crate) started: Arc<Prepared>,
+    pub(crate) state: Option<Arc<Prepared>>,
+    /// Requests that wait, by the number of the event that asks, with its place in the order.
+    pub(crate) open: BTreeMap<u128, (u64, Arc<Prepared>)>,
+    pub(crate) recent: VecDeque<(u64, Arc<Prepared>)>,
+    /// The place of the last event that had to be forgotten.
+    pub(crate) forgotten: u64,
 }
+
+/// Subscriptions, one beside the other, so that an event goes from one to the next.
+#[derive(Default)]
+pub(crate) struct Subscriptions {
+    at: Vec<Option<Subscription>>,
+    free: Vec<usize>,
+    places: BTreeMap<SubscriptionId, usize>,
+}
+
+impl Subscriptions {
+    pub(crate) fn find(&mut self, id: SubscriptionId) -> Option<(usize, &mut Subscription)> {
+        let place = *self.places.get(&id)?;
+        Some((place, self.at[place].as_mut()?))
+    }
+
+    fn insert(&mut self, known: Subscription) {
+        let place = self.free.pop().unwrap_or(self.at.len());
+        if place == self.at.len() {
+            self.at.push(None);
+        }
+        self.places.insert(known.id, place);
+        self.at[place] = Some(known);
+    }
+
+    fn remove(&mut self, id: SubscriptionId) -> Option<(usize, Subscription)> {
+        let place = self.places.remove(&id)?;
+        self.free.push(place);
+        Some((place, self.at[place].take()?))
+    }
+}
+
+/// An event on its way from one subscription to the next.
+struct Wave {
+    event: Arc<Prepared>,
+    user: Arc<str>,
+    /// Whether it tells what became of something (D31).
+    outcome: bool,
+    now: Boot,
+    /// The place that it comes to next.
+    next: usize,
+    /// Whether it is left to the shapers, to be fetched later.
+    left: bool,
+    /// Its bytes for the shapes that it has met.
+    bytes: Vec<(Shape, Arc<str>)>,
+}
+
+/// More shapes than this are not worth looking through.
+const REMEMBERED_SHAPES: usize = 64;
 
 /// Decides who hears what.
-pub struct Delivery {
-    limits: Limits,
+pub struct Delivery<R: Rules = Sound> {
+    pub(crate) limits: Limits,
     preparer: Preparer,
-    subscriptions: BTreeMap<SubscriptionId, Subscription>,
-    live: BTreeMap<SessionId, Live>,
-    order: u64,
-    /// Everything up to this place may have been forgotten by some session's ring.
-    forgotten: u64,
-    /// Subscriptions that may have something to say.
-    stirred: VecDeque<SubscriptionId>,
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) live: BTreeMap<SessionId, Live>,
+    /// Sessions that ended not long ago, for those who missed the end.
+    pub(crate) over: VecDeque<Live>,
+    /// Bytes of the recent events of both.
+    pub(crate) recent_bytes: usize,
+    /// Everything up to this place was forgotten because it was too much.
+    pub(crate) kept_since: u64,
+    pub(crate) order: u64,
+    /// For each user, the place up to which sessions that ended are forgotten.
+    pub(crate) forgotten: BTreeMap<Arc<str>, u64>,
+    /// The same for everybody.
+    pub(crate) all_forgotten: u64,
+    /// Events that have not come to everybody.
+    waves: VecDeque<Wave>,
+    /// Places of subscriptions that may have something to say.
+    pub(crate) stirred: VecDeque<usize>,
     /// Those that will have something to say by themselves, by the time of it.
-    due: BTreeSet<(Mono, SubscriptionId)>,
-    ended: VecDeque<Deliver>,
+    due: BTreeSet<(Mono, usize)>,
+    pub(crate) ended: VecDeque<Deliver>,
+    rules: PhantomData<R>,
 }
 
-fn mono(now: Boot) -> Mono {
+pub(crate) fn mono(now: Boot) -> Mono {
     Mono::from_micros(now.0)
 }
 
-impl Delivery {
+impl<R: Rules> Delivery<R> {
     /// Nobody listens yet.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
             preparer: Preparer::new(),
-            subscriptions: BTreeMap::new(),
+            subscriptions: Subscriptions::default(),
             live: BTreeMap::new(),
+            over: VecDeque::new(),
+            recent_bytes: 0,
+            kept_since: 0,
             order: 0,
-            forgotten: 0,
+            forgotten: BTreeMap::new(),
+            all_forgotten: 0,
+            waves: VecDeque::new(),
             stirred: VecDeque::new(),
             due: BTreeSet::new(),
             ended: VecDeque::new(),
+            rules: PhantomData,
         }
     }
 
@@ -111,43 +196,95 @@ impl Delivery {
     pub fn offer(&mut self, event: &Emitted, now: Boot) -> Result<(), Invalid> {
         // enforces: C21, C22, H16, D31
         let resolves = event.about.is_some();
-        let prepared = if resolves {
-            self.preparer.prepare_resolution(event.json.clone())?
-        } else {
-            self.preparer.prepare(event.json.clone())?
+        let json = event.json.clone();
+        let prepared = match &event.leaves {
+            Some(from_state) => self.preparer.prepare_state(OwnState {
+                json,
+                event_id: EventId::from_bits(event.event),
+                session_id: event.session,
+                number: event.number,
+                from_state,
+                resolution: resolves,
+            }),
+            None if resolves => self.preparer.prepare_resolution(json)?,
+            None => self.preparer.prepare(json)?,
         };
         self.remember(event, &prepared);
         let terminal = event.kind.is_some_and(EventKind::is_terminal);
-        let outcome = resolves || terminal;
-        let mut full = Vec::new();
-        for (id, known) in &mut self.subscriptions {
-            if known.attached && known.peer.may_hear(&event.user) {
-                stir(&mut self.stirred, *id, known);
-                if let Err(overflow) = known.take(&prepared, outcome, now) {
-                    full.push((*id, overflow));
-                }
-            }
-        }
-        for (id, overflow) in full {
-            self.give_up(id, &overflow);
-        }
+        self.waves.push_back(Wave {
+            event: prepared,
+            user: event.user.clone(),
+            outcome: resolves || terminal,
+            now,
+            next: 0,
+            left: false,
+            bytes: Vec::new(),
+        });
         Ok(())
     }
 
+    /// Lets the events go on, from one subscription to the next, until one of them is to be sent.
+    fn flow(&mut self) -> Option<Deliver> {
+        while let Some(wave) = self.waves.front_mut() {
+            while let Some(at) = self.subscriptions.at.get_mut(wave.next) {
+                let place = wave.next;
+                wave.next += 1;
+                let Some(known) = at.as_mut().filter(|known| known.hears(&wave.user)) else {
+                    continue;
+                };
+                let glance =
+                    if wave.left { Glance::Offer } else { known.glance(&wave.event, wave.now) };
+                match glance {
+                    Glance::Unwanted => {}
+                    Glance::Passes => {
+                        let bytes = wave.bytes(&known.shaper.terms().shape);
+                        let (subscription, event) = (known.id, wave.event.clone());
+                        known.left_off.note(&event, &bytes, self.limits.resent_deliveries);
+                        return Some(Deliver::Send { subscription, place, event, bytes });
+                    }
+                    Glance::Offer => {
+                        stir(&mut self.stirred, place, known);
+                        let id = known.id;
+                        if let Err(overflow) = known.take(&wave.event, wave.outcome, wave.now) {
+                            return Some(self.give_up(id, &overflow));
+                        }
+                    }
+                }
+            }
+            self.waves.pop_front();
+        }
+        None
+    }
+
+    /// Whoever comes or changes now has no part in what was offered before, fetched or not.
+    pub(crate) fn settle(&mut self) {
+        self.waves.iter_mut().for_each(|wave| wave.left = true);
+        while let Some(ended) = self.flow() {
+            self.ended.push_back(ended);
+        }
+    }
+
     /// Offers one event to one subscription.
-    fn give(&mut self, id: SubscriptionId, event: &Arc<Prepared>, outcome: bool, now: Boot) {
-        let Some(known) = self.subscriptions.get_mut(&id) else { return };
-        stir(&mut self.stirred, id, known);
+    pub(crate) fn give(
+        &mut self,
+        id: SubscriptionId,
+        event: &Arc<Prepared>,
+        outcome: bool,
+        now: Boot,
+    ) {
+        let Some((place, known)) = self.subscriptions.find(id) else { return };
+        stir(&mut self.stirred, place, known);
         if let Err(overflow) = known.take(event, outcome, now) {
-            self.give_up(id, &overflow);
+            let ended = self.give_up(id, &overflow);
+            self.ended.push_back(ended);
         }
     }
 
     // enforces: I4, I22
     /// A subscription that cannot take more is ended, not kept in the dark.
-    fn give_up(&mut self, id: SubscriptionId, overflow: &Overflow) {
+    pub(crate) fn give_up(&mut self, id: SubscriptionId, overflow: &Overflow) -> Deliver {
         self.close(id);
-        self.ended.push_back(Deliver::End { subscription: id, reason: overflow.to_string() });
+        Deliver::End { subscription: id, reason: overflow.to_string() }
     }
 
     /// Keeps what newcomers and those who come back will need.
@@ -155,9 +292,7 @@ impl Delivery {
         self.order += 1;
         let (order, limit) = (self.order, self.limits.recent_events);
         if event.kind.is_some_and(EventKind::is_terminal) {
-            self.live.remove(&event.session);
-            self.forgotten = order;
-            return;
+            return self.remember_end(event.session, order, prepared);
         }
         let live = self.live.entry(event.session).or_insert_with(|| Live {
             user: event.user.clone(),
@@ -165,11 +300,12 @@ impl Delivery {
             state: None,
             open: BTreeMap::new(),
             recent: VecDeque::new(),
+            forgotten: 0,
         });
         match event.kind {
             Some(EventKind::StateChanged) => live.state = Some(prepared.clone()),
             Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
-                live.open.insert(event.event, prepared.clone());
+                live.open.insert(event.event, (order, prepared.clone()));
             }
             _ => {}
         }
@@ -177,117 +313,86 @@ impl Delivery {
             live.open.remove(&resolved);
         }
         live.recent.push_back((order, prepared.clone()));
-        let over = live.recent.len() > limit;
-        if let Some((dropped, _)) = over.then(|| live.recent.pop_front()).flatten() {
-            self.forgotten = self.forgotten.max(dropped);
+        self.recent_bytes += prepared.json().len();
+        if live.recent.len() > limit {
+            self.recent_bytes -= live.forget_oldest();
         }
+        self.keep_recent_small();
     }
 
     /// A subscription was agreed on, or an implicit one came to be; it hears nothing until it attaches.
-    pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, terms: Terms, now: Boot) {
-        let shaper = Shaper::new(terms, mono(now));
+    pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, mut terms: Terms, now: Boot) {
+        self.settle();
+        self.preparer.share(&mut terms);
+        let Limits { held_events: max_events, held_bytes: max_bytes, .. } = self.limits;
+        let held = HeldLimits { max_events, max_bytes };
         let known = Subscription {
+            id,
             peer: peer.clone(),
-            shaper,
+            shaper: Shaper::with_limits(terms.clone(), held, mono(now)),
             attached: false,
             paused: false,
             stirred: false,
             due: None,
             asked: BTreeSet::new(),
+            left_off: LeftOff::new(&terms),
         };
         self.close(id);
-        self.subscriptions.insert(id, known);
+        self.subscriptions.insert(known);
     }
 
-    /// A connection takes the stream of a subscription over. With the id of the last event that was
-    /// heard, what was missed follows; otherwise, or when that is no longer known, how things stand.
-    /// `None`: there is no such subscription of this principal.
-    pub fn attach(
-        &mut self,
-        id: SubscriptionId,
-        peer: &Principal,
-        last_event: Option<&str>,
-        now: Boot,
-    ) -> Option<Resumed> {
-        // enforces: S4, W7, D28
-        let known = self.subscriptions.get_mut(&id).filter(|known| known.peer == *peer)?;
-        (known.attached, known.paused) = (true, false);
-        let missed = last_event.and_then(|last| self.missed_since(peer, last));
-        let (resumed, events) = match missed {
-            Some(missed) => (Resumed::All, missed),
-            None => (Resumed::Snapshot, self.snapshot(peer)),
-        };
-        for event in events {
-            self.give(id, &event, event.is_resolution(), now);
-        }
-        Some(resumed)
-    }
-
-    /// Every event after that one which this principal may hear; `None` when that cannot be told.
-    fn missed_since(&self, peer: &Principal, last: &str) -> Option<Vec<Arc<Prepared>>> {
-        let visible = || self.live.values().filter(|live| peer.may_hear(&live.user));
-        let mut recent = visible().flat_map(|live| &live.recent);
-        let (place, _) = recent.find(|(_, event)| event.event_id().as_str() == last)?;
-        if *place < self.forgotten {
-            return None;
-        }
-        let mut missed: Vec<_> =
-            visible().flat_map(|live| &live.recent).filter(|(order, _)| order > place).collect();
-        missed.sort_by_key(|(order, _)| *order);
-        Some(missed.into_iter().map(|(_, event)| event.clone()).collect())
-    }
-
-    /// D28: of each live session its start, its last state, and everything that waits for an answer.
-    fn snapshot(&self, peer: &Principal) -> Vec<Arc<Prepared>> {
-        let visible = self.live.values().filter(|live| peer.may_hear(&live.user));
-        visible
-            .flat_map(|live| {
-                let first = [Some(&live.started), live.state.as_ref()];
-                first.into_iter().flatten().chain(live.open.values()).cloned()
-            })
-            .collect()
+    /// Where a subscription lies: a small number that no other open subscription has, for whoever
+    /// keeps something beside it.
+    pub fn place(&self, id: SubscriptionId) -> Option<usize> {
+        self.subscriptions.places.get(&id).copied()
     }
 
     /// A connection was lost; what is said from now on is missed.
     pub fn detach(&mut self, id: SubscriptionId) {
-        if let Some(known) = self.subscriptions.get_mut(&id) {
+        self.settle();
+        if let Some((_, known)) = self.subscriptions.find(id) {
             known.attached = false;
+            known.left_off.offered = self.order;
         }
     }
 
     /// A subscription is over (H19).
     pub fn close(&mut self, id: SubscriptionId) {
-        if let Some(known) = self.subscriptions.remove(&id) {
-            known.due.map(|due| self.due.remove(&(due, id)));
+        if let Some((place, known)) = self.subscriptions.remove(id) {
+            known.due.map(|due| self.due.remove(&(due, place)));
         }
     }
 
     /// Its connection takes nothing more for now (W14): nothing is lost, and nobody else waits.
     pub fn pause(&mut self, id: SubscriptionId) {
-        if let Some(known) = self.subscriptions.get_mut(&id) {
+        if let Some((_, known)) = self.subscriptions.find(id) {
             known.paused = true;
         }
     }
 
     /// Its connection takes more.
     pub fn go_on(&mut self, id: SubscriptionId) {
-        if let Some(known) = self.subscriptions.get_mut(&id) {
+        if let Some((place, known)) = self.subscriptions.find(id) {
             known.paused = false;
-            stir(&mut self.stirred, id, known);
+            stir(&mut self.stirred, place, known);
         }
     }
 
     /// New terms (H18): what was held goes out under the old ones first, so drain before answering.
-    pub fn renegotiate(&mut self, id: SubscriptionId, terms: Terms, now: Boot) {
-        if let Some(known) = self.subscriptions.get_mut(&id) {
+    pub fn renegotiate(&mut self, id: SubscriptionId, mut terms: Terms, now: Boot) {
+        self.settle();
+        self.preparer.share(&mut terms);
+        if let Some((place, known)) = self.subscriptions.find(id) {
+            known.left_off.renegotiate(&terms);
             known.shaper.renegotiate(terms, mono(now));
-            stir(&mut self.stirred, id, known);
+            stir(&mut self.stirred, place, known);
         }
     }
 
     /// The terms of a subscription.
     pub fn terms(&self, id: SubscriptionId) -> Option<&Terms> {
-        self.subscriptions.get(&id).map(|known| known.shaper.terms())
+        let known = self.subscriptions.at.get(self.place(id)?)?.as_ref();
+        known.map(|known| known.shaper.terms())
     }
 
     /// The next thing to do.
@@ -295,19 +400,23 @@ impl Delivery {
         if let Some(ended) = self.ended.pop_front() {
             return Some(ended);
         }
-        while let Some(&id) = self.stirred.front() {
-            let known = self.subscriptions.get_mut(&id);
+        if let Some(next) = self.flow() {
+            return Some(next);
+        }
+        while let Some(&place) = self.stirred.front() {
+            let known = self.subscriptions.at.get_mut(place).and_then(Option::as_mut);
             if let Some(known) = known.filter(|known| known.stirred) {
                 let hears = known.attached && !known.paused;
-                let next = if hears { known.shaper.poll_output(mono(now)) } else { None };
+                let next = if hears { known.next(now) } else { None };
                 if let Some(Shaped { event, bytes }) = next {
-                    return Some(Deliver::Send { subscription: id, event, bytes });
+                    known.left_off.note(&event, &bytes, self.limits.resent_deliveries);
+                    return Some(Deliver::Send { subscription: known.id, place, event, bytes });
                 }
                 known.stirred = false;
                 let due = if hears { known.shaper.next_deadline() } else { None };
                 if due != known.due {
-                    known.due.map(|before| self.due.remove(&(before, id)));
-                    due.map(|at| self.due.insert((at, id)));
+                    known.due.map(|before| self.due.remove(&(before, place)));
+                    due.map(|at| self.due.insert((at, place)));
                     known.due = due;
                 }
             }
@@ -318,11 +427,11 @@ impl Delivery {
 
     /// Time passed: whatever is due may be polled now.
     pub fn tick(&mut self, now: Boot) {
-        while let Some(&(at, id)) = self.due.first().filter(|(at, _)| *at <= mono(now)) {
-            self.due.remove(&(at, id));
-            if let Some(known) = self.subscriptions.get_mut(&id) {
+        while let Some(&(at, place)) = self.due.first().filter(|(at, _)| *at <= mono(now)) {
+            self.due.remove(&(at, place));
+            if let Some(known) = self.subscriptions.at[place].as_mut() {
                 known.due = None;
-                stir(&mut self.stirred, id, known);
+                stir(&mut self.stirred, place, known);
             }
         }
     }
@@ -331,9 +440,55 @@ impl Delivery {
     pub fn next_deadline(&self) -> Option<Boot> {
         self.due.first().map(|(at, _)| Boot(at.as_micros()))
     }
+
+    /// How much is held.
+    pub fn load(&self) -> Load {
+        let known = || self.subscriptions.at.iter().flatten();
+        let shapers = || known().map(|known| &known.shaper);
+        Load {
+            subscriptions: known().count(),
+            most_events: shapers().map(Shaper::pending_events).max().unwrap_or(0),
+            most_bytes: shapers().map(Shaper::pending_bytes).max().unwrap_or(0),
+            most_recent: (self.live.values().chain(&self.over))
+                .map(|live| live.recent.len())
+                .max()
+                .unwrap_or(0),
+            ended_sessions: self.over.len(),
+        }
+    }
+}
+
+impl Wave {
+    /// The event's bytes for a shape, which is shared by all that are equal to it.
+    fn bytes(&mut self, shape: &Shape) -> Arc<str> {
+        if let Some((_, bytes)) = self.bytes.iter().find(|(known, _)| known.is(shape)) {
+            return bytes.clone();
+        }
+        let bytes = self.event.bytes(shape);
+        if self.bytes.len() < REMEMBERED_SHAPES {
+            self.bytes.push((shape.clone(), bytes.clone()));
+        }
+        bytes
+    }
 }
 
 impl Subscription {
+    fn hears(&self, user: &str) -> bool {
+        self.attached && self.peer.may_hear(user)
+    }
+
+    fn glance(&mut self, event: &Prepared, now: Boot) -> Glance {
+        // What waits to be fetched goes first.
+        if self.paused || self.stirred {
+            return Glance::Offer;
+        }
+        self.shaper.glance(event, mono(now))
+    }
+
+    fn next(&mut self, now: Boot) -> Option<Shaped> {
+        self.left_off.ready.pop_front().or_else(|| self.shaper.poll_output(mono(now)))
+    }
+
     fn take(&mut self, event: &Arc<Prepared>, outcome: bool, now: Boot) -> Result<(), Overflow> {
         let session = event.session_id();
         if is_request(event) {
@@ -351,9 +506,9 @@ impl Subscription {
     }
 }
 
-fn stir(stirred: &mut VecDeque<SubscriptionId>, id: SubscriptionId, known: &mut Subscription) {
+pub(crate) fn stir(stirred: &mut VecDeque<usize>, place: usize, known: &mut Subscription) {
     if !std::mem::replace(&mut known.stirred, true) {
-        stirred.push_back(id);
+        stirred.push_back(place);
     }
 }
 

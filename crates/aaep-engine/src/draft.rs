@@ -1,7 +1,8 @@
 //! Events that are about to be: what they say, and how they are written.
 
-use aaep_types::json::{Members, Writer};
+use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{EventId, EventKind, Timestamp, Urgency, rule};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::record::Outcome;
@@ -25,6 +26,9 @@ const ENVELOPE: [&str; 13] = [
     "extensions",
 ];
 
+/// Room for what stands around a name and a value: four quotes, a colon, a comma.
+const ROOM: usize = 6;
+
 /// An event that is about to be: everything but its envelope.
 pub(crate) struct Draft<'a> {
     pub(crate) type_name: &'a str,
@@ -33,8 +37,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) payload: String,
     /// What one of our extensions adds.
     pub(crate) extension: Option<Extension>,
-    /// The state that it enters, if it is a state change of ours.
-    pub(crate) enters: Option<Arc<str>>,
+    /// The states that it leaves and enters, if it is a state change of ours.
+    pub(crate) moves: Option<(Cow<'static, str>, &'static str)>,
 }
 
 /// An event that only has to be let go.
@@ -46,6 +50,8 @@ pub(crate) struct Ready {
     pub(crate) about: Option<u128>,
     /// The event that asked.
     pub(crate) resolves_event: Option<u128>,
+    /// The state that it leaves, if it is a state change of ours.
+    pub(crate) leaves: Option<Cow<'static, str>>,
     pub(crate) json: Arc<str>,
 }
 
@@ -81,17 +87,20 @@ impl Extension {
         }
     }
 
-    fn json(self) -> String {
+    fn write(self, out: &mut Writer) {
         match self {
-            Extension::Outcome { event, outcome, .. } => format!(
-                "\"outcome\":{{\"request_event_id\":\"{}\",\"outcome\":\"{}\"}}",
-                EventId::from_bits(event),
-                outcome.as_str(),
-            ),
+            Extension::Outcome { event, outcome, .. } => {
+                out.json("\"outcome\":{\"request_event_id\":\"");
+                out.json(EventId::from_bits(event).as_str());
+                out.json("\",\"outcome\":\"");
+                out.json(outcome.as_str());
+            }
             Extension::Supersedes(event) => {
-                format!("\"timing\":{{\"supersedes\":\"{}\"}}", EventId::from_bits(event))
+                out.json("\"timing\":{\"supersedes\":\"");
+                out.json(EventId::from_bits(event).as_str());
             }
         }
+        out.json("\"}");
     }
 }
 
@@ -102,18 +111,22 @@ impl<'a> Draft<'a> {
             urgency: kind.usual_urgency(),
             payload,
             extension: None,
-            enters: None,
+            moves: None,
         }
     }
 
     /// A state change with a sentence that can be announced.
-    pub(crate) fn state(from: &str, to: &str, summary: &str) -> Draft<'static> {
+    pub(crate) fn state(
+        from: Cow<'static, str>,
+        to: &'static str,
+        summary: &str,
+    ) -> Draft<'static> {
         // enforces: T29
         let payload =
-            members(&[("from_state", from), ("to_state", to), ("summary_normal", summary)]);
+            members(&[("from_state", &from), ("to_state", to), ("summary_normal", summary)]);
         let mut draft = Draft::new(EventKind::StateChanged, payload);
         draft.urgency = Urgency::Normal;
-        draft.enters = Some(to.into());
+        draft.moves = Some((from, to));
         draft
     }
 
@@ -124,7 +137,8 @@ impl<'a> Draft<'a> {
             _ => (None, None),
         };
         let kind = EventKind::parse(self.type_name);
-        Ready { event, kind, urgency: self.urgency, about, resolves_event, json }
+        let leaves = self.moves.as_ref().map(|(from, _)| from.clone());
+        Ready { event, kind, urgency: self.urgency, about, resolves_event, leaves, json }
     }
 
     pub(crate) fn json(
@@ -153,10 +167,17 @@ impl<'a> Draft<'a> {
         // Nothing here needs an escape: identifiers, numbers, tags, and JSON that was checked.
         for (before, value) in [
             (",\"event_id\":\"", EventId::from_bits(event).as_str()),
-            ("\",\"session_id\":\"", session.id.as_str()),
-            ("\",\"sequence_number\":", &number.to_string()),
-            (",\"timestamp\":\"", &stamp.to_string()),
-            ("\",\"producer\":", &session.producer),
+            ("\",\"session_id\":\"", session.id().as_str()),
+        ] {
+            out.json(before);
+            out.json(value);
+        }
+        out.json("\",\"sequence_number\":");
+        out.display(number);
+        out.json(",\"timestamp\":\"");
+        out.display(stamp);
+        for (before, value) in [
+            ("\",\"producer\":", &*session.producer),
             (",\"urgency\":\"", self.urgency.as_str()),
             ("\",\"localization_hints\":{\"primary_language\":\"", &session.language),
             ("\",\"text_direction\":\"", "auto"),
@@ -167,7 +188,9 @@ impl<'a> Draft<'a> {
         out.json("\"},");
         out.json(&self.payload);
         if let Some(extension) = self.extension {
-            out.json(&format!(",\"extensions\":{{{}}}", extension.json()));
+            out.json(",\"extensions\":{");
+            extension.write(&mut out);
+            out.json("}");
         }
         out.close('}');
         out.finish()
@@ -176,7 +199,8 @@ impl<'a> Draft<'a> {
 
 /// Members with text values, as JSON without braces.
 pub(crate) fn members(list: &[(&str, &str)]) -> String {
-    let mut out = Writer::new();
+    let length = list.iter().map(|(name, value)| name.len() + value.len() + ROOM).sum();
+    let mut out = Writer::with_capacity(length);
     for (index, (name, value)) in list.iter().enumerate() {
         if index > 0 {
             out.comma();
@@ -208,8 +232,11 @@ pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<Stri
     let members = Members::whole(payload, 64)
         .map_err(|fault| malformed(format!("{} (byte {})", fault.kind, fault.offset)))?
         .ok_or_else(|| malformed("A payload is a JSON object.".into()))?;
-    let mut out = Writer::new();
+    let added: usize = more.iter().map(|(name, value)| name.len() + value.len() + ROOM).sum();
+    let mut out = Writer::with_capacity(payload.len() + added);
+    let mut nested = false;
     for member in members.iter() {
+        nested |= matches!(member.value, Raw::Array(_) | Raw::Object(_));
         if ENVELOPE.contains(&member.name.as_ref()) {
             let text = format!("Leave `{}` out; the hub fills the envelope.", member.name);
             return Err(Refusal::new(Blame::Malformed, rule::E19, text));
@@ -225,7 +252,7 @@ pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<Stri
     }
     let mut text = out.finish();
     text.pop();
-    Ok(on_one_line(text))
+    Ok(if nested { on_one_line(text) } else { text })
 }
 
 pub(crate) fn has_member(object: &str, name: &str) -> bool {
@@ -236,5 +263,6 @@ pub(crate) fn has_member(object: &str, name: &str) -> bool {
 /// An event stays on one line, whoever splits a stream into lines. In JSON that was checked, raw
 /// line ends stand only between values, where a space does as well.
 pub(crate) fn on_one_line(json: String) -> String {
-    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json }
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    if json.as_bytes().iter().any(is_end) { json.replace(['\n', '\r'], " ") } else { json }
 }

@@ -37,7 +37,7 @@ impl<R: Rules> Engine<R> {
         }
         let id = self.ids.session();
         let session = Session::new(
-            (SessionId::from_bits(id), open.agent.clone()),
+            (id, open.agent.clone()),
             (on_one_line(open.producer.to_owned()).into(), open.language.as_str().into()),
             open.lease_seconds,
             now.wall,
@@ -49,18 +49,18 @@ impl<R: Rules> Engine<R> {
         let json: Arc<str> = draft.json(event, 0, now.wall, &session).into();
         Event::parse_ours(json.as_bytes())?;
         let needs = self.append(&Record::Opened(Opened {
-            session: session.id.as_str().into(),
+            session: session.id().as_str().into(),
             agent: session.agent.name.clone(),
-            user: session.user.clone(),
+            user: session.agent.user.clone(),
             producer: session.producer.clone(),
             language: session.language.clone(),
             lease_seconds: session.lease_seconds,
             event: json.clone(),
             stamp: now.wall.as_micros(),
         }));
-        self.timers.insert((session.lease_until, Timer::Lease(id)));
-        let public = session.id;
-        self.sessions.insert(id, session);
+        self.timers.insert((session.lease_timer, Timer::Lease(id.to_be_bytes())));
+        let public = session.id();
+        self.sessions.insert(session);
         self.push(id, draft.ready(event, json), needs, now);
         Ok(Answer::Session(public))
     }
@@ -94,7 +94,10 @@ impl<R: Rules> Engine<R> {
         payload: &str,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        let kind = EventKind::parse(type_name);
+        // enforces: E4, D23
+        // However a core type is written, it is that type, and goes out in its compact form.
+        let kind = EventKind::named(type_name);
+        let type_name = kind.map_or(type_name, |kind| kind.as_str());
         if kind.is_some_and(EventKind::is_terminal) {
             return self.end(id, type_name, payload, now);
         }
@@ -106,7 +109,7 @@ impl<R: Rules> Engine<R> {
         let more: &[_] = if needs_call { &[("tool_call_id", call.as_str())] } else { &[] };
         let payload = agent_members(payload, more)?;
         let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft = Draft { type_name, urgency, payload, extension: None, enters: None };
+        let draft = Draft { type_name, urgency, payload, extension: None, moves: None };
         let event = self.ids.event();
         let inserted = kind.is_some_and(|kind| session.state_before(kind).is_some());
         let number = session.next_number + u64::from(inserted);
@@ -136,7 +139,7 @@ impl<R: Rules> Engine<R> {
         match payload {
             Payload::ToolInvoked(invoked) => {
                 let Some(call) = invoked.tool_call_id else { return };
-                let (session, tool) = (session.id.as_str().into(), invoked.tool.as_str().into());
+                let (session, tool) = (session.id().as_str().into(), invoked.tool.as_str().into());
                 let (call, said) = (call.as_str().into(), self.said(id));
                 self.append(&Record::Called { session, call, tool, said });
             }
@@ -156,7 +159,7 @@ impl<R: Rules> Engine<R> {
         if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
             request.status = Status::after_call(known);
         }
-        let session = self.sessions.get(&id).map_or("", |session| session.id.as_str()).into();
+        let session = SessionId::from_bits(id).as_str().into();
         let (call, said) = (call.as_str().into(), self.said(id));
         self.append(&Record::Completed { session, call, known, said });
     }
@@ -171,7 +174,7 @@ impl<R: Rules> Engine<R> {
                 state::AWAITING_INPUT => "The agent waits for you.",
                 _ => "The agent hands over.",
             };
-            let draft = Draft::state(&session.state, wanted, summary);
+            let draft = Draft::state(session.state.clone(), wanted, summary);
             self.send_ours(id, draft, needs, now);
         }
     }
@@ -195,11 +198,10 @@ impl<R: Rules> Engine<R> {
         let stamp = if R::STAMPS_NEVER_DECREASE { session.stamp(now) } else { now.wall };
         let json: Arc<str> = draft.json(event, session.next_number, stamp, session).into();
         let ready = draft.ready(event, json.clone());
-        let entered = draft.enters.clone();
         let Some(session) = self.sessions.get_mut(&id) else { return json };
         // Our own state changes, which are most of what we say, need no second reading.
-        match entered {
-            Some(to) => session.state = to,
+        match draft.moves {
+            Some((_, to)) => session.state = to.into(),
             None => {
                 let parsed = Event::parse(json.as_bytes()).ok();
                 parsed.iter().for_each(|parsed| session.apply(parsed.payload()));
@@ -221,14 +223,15 @@ impl<R: Rules> Engine<R> {
             self.said.push(ready.json.clone());
         }
         let emitted = Emitted {
-            session: session.id,
-            user: session.user.clone(),
+            session: session.id(),
+            user: session.agent.user.clone(),
             number,
             event: ready.event,
             kind: ready.kind,
             urgency: ready.urgency,
             about: ready.about,
             resolves_event: ready.resolves_event,
+            leaves: ready.leaves,
             json: ready.json,
         };
         self.lanes.push(id, needs, Output::Event(emitted));
@@ -246,7 +249,7 @@ impl<R: Rules> Engine<R> {
         let kind = EventKind::parse(type_name);
         let payload = agent_members(payload, &[])?;
         let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft = Draft { type_name, urgency, payload, extension: None, enters: None };
+        let draft = Draft { type_name, urgency, payload, extension: None, moves: None };
         let event = self.ids.event();
         Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
         // enforces: I5, I13
@@ -256,7 +259,7 @@ impl<R: Rules> Engine<R> {
         self.complete_tools(id, now);
         self.complete_outputs(id, now);
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
-        let (public, number, needs) = (session.id, session.next_number, self.coming());
+        let (public, number, needs) = (session.id(), session.next_number, self.coming());
         self.send(id, draft, event, needs, now);
         self.lanes.push(id, needs, Output::Stopped { session: public });
         let said = self.said(id);
@@ -269,11 +272,15 @@ impl<R: Rules> Engine<R> {
 
     pub(crate) fn forget_session(&mut self, id: Key, now: Now) {
         if let Some(session) = self.sessions.remove(&id) {
-            self.timers.remove(&(session.lease_until, Timer::Lease(id)));
+            self.timers.remove(&(session.lease_timer, Timer::Lease(id.to_be_bytes())));
+            self.move_leases();
             if !session.asked.is_empty() {
                 let Session { agent, asked, .. } = session;
                 self.ended.insert(id, Ended { agent, asked });
-                self.timers.insert((now.boot.after_seconds(KEPT_SECONDS), Timer::Forget(id)));
+                self.timers.insert((
+                    now.boot.after_seconds(KEPT_SECONDS),
+                    Timer::Forget(id.to_be_bytes()),
+                ));
             }
         }
     }

@@ -7,28 +7,29 @@ use std::sync::Arc;
 
 use crate::before::Before;
 use crate::clock::{Boot, Now};
-use crate::ids::{Digest, Ids, Key, Secrets, session_key};
+use crate::ids::{Ids, Key, Secrets, session_key};
 use crate::io::{Answer, Input, Output};
 use crate::lanes::Lanes;
 use crate::limits::Limits;
+use crate::places::Places;
 use crate::principal::Principal;
 use crate::record::{Outcome, Record, Said};
 use crate::refusal::{Blame, Refusal};
-use crate::request::{Request, Status, View};
+use crate::request::{Status, View};
+use crate::requests::Requests;
 use crate::rules::{Rules, Sound};
 use crate::session::Session;
 
-/// Something that is due at some time.
+/// Something that is due for a session at some time; what is due for requests, they know themselves.
+/// Its key is kept as bytes: without the alignment of a number a timer takes a third less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// Something is due for a request: a countdown, or its end.
-    Request(u128),
     /// An agent has been silent for too long.
-    Lease(Key),
+    Lease([u8; 16]),
     /// Nobody who could answer has come back (decision D2).
-    Grace(Key),
+    Grace([u8; 16]),
     /// What is known of a session that ended is no longer needed (C6).
-    Forget(Key),
+    Forget([u8; 16]),
 }
 
 /// A subscription as far as replies are concerned.
@@ -54,13 +55,10 @@ pub(crate) struct Ended {
 pub struct Engine<R: Rules = Sound> {
     pub(crate) limits: Limits,
     pub(crate) ids: Ids,
-    pub(crate) sessions: BTreeMap<Key, Session>,
-    /// Boxed, because nodes of a tree are moved around when it grows.
-    pub(crate) requests: BTreeMap<u128, Box<Request>>,
-    /// Reply tokens of requests, by the number in them.
-    pub(crate) tokens: BTreeMap<u128, u128>,
-    /// I12: what waits for an answer, by its action.
-    pub(crate) actions: BTreeMap<(Key, Digest), u128>,
+    pub(crate) sessions: Places<Session>,
+    pub(crate) requests: Requests,
+    /// How many of them wait for an answer.
+    pub(crate) waiting: usize,
     /// Sessions that ended, until they are forgotten.
     pub(crate) ended: BTreeMap<Key, Ended>,
     /// Which request a tool call belongs to.
@@ -79,6 +77,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) return_until: Boot,
     /// Replies of each principal within the current second (decision D5).
     pub(crate) replies: BTreeMap<Arc<str>, (u64, u32)>,
+    /// Requests of each agent within the current window, over all its sessions.
+    pub(crate) prompts: BTreeMap<Arc<str>, (u64, u32)>,
     rules: PhantomData<R>,
 }
 
@@ -88,10 +88,9 @@ impl<R: Rules> Engine<R> {
         Self {
             limits,
             ids: Ids::new(secrets),
-            sessions: BTreeMap::new(),
-            requests: BTreeMap::new(),
-            tokens: BTreeMap::new(),
-            actions: BTreeMap::new(),
+            sessions: Places::default(),
+            requests: Requests::default(),
+            waiting: 0,
             ended: BTreeMap::new(),
             calls: BTreeMap::new(),
             listeners: BTreeMap::new(),
@@ -104,6 +103,7 @@ impl<R: Rules> Engine<R> {
             before: VecDeque::new(),
             return_until: Boot(0),
             replies: BTreeMap::new(),
+            prompts: BTreeMap::new(),
             rules: PhantomData,
         }
     }
@@ -191,7 +191,8 @@ impl<R: Rules> Engine<R> {
 
     /// When to come back with [`Input::Tick`] at the latest.
     pub fn next_deadline(&self) -> Option<Boot> {
-        self.timers.first().map(|(at, _)| *at)
+        let other = self.timers.first().map(|(at, _)| *at);
+        [self.requests.next_due(), other].into_iter().flatten().min()
     }
 
     /// Where a request stands.
@@ -229,7 +230,7 @@ impl<R: Rules> Engine<R> {
 
     /// How many requests wait.
     pub fn pending_requests(&self) -> usize {
-        self.actions.len()
+        self.waiting
     }
 
     /// What an output waits for that relies on the record to come.
@@ -259,16 +260,19 @@ impl<R: Rules> Engine<R> {
     }
 
     fn fire_due(&mut self, now: Now) {
-        while let Some(&(at, timer)) = self.timers.first() {
-            if at > now.boot {
-                break;
+        while let Some(at) = self.next_deadline().filter(|at| *at <= now.boot) {
+            if self.requests.next_due() == Some(at) {
+                if let Some(request) = self.requests.take_due() {
+                    self.request_is_due(request, now);
+                }
+                continue;
             }
-            self.timers.pop_first();
+            let Some((_, timer)) = self.timers.pop_first() else { return };
+            self.move_leases();
             match timer {
-                Timer::Request(request) => self.request_is_due(request, now),
-                Timer::Lease(session) => self.lease_ran_out(session, now),
-                Timer::Grace(session) => self.grace_ran_out(session, now),
-                Timer::Forget(session) => self.forget_requests(session),
+                Timer::Lease(key) => self.lease_ran_out(Key::from_be_bytes(key), now),
+                Timer::Grace(key) => self.grace_ran_out(Key::from_be_bytes(key), now),
+                Timer::Forget(key) => self.forget_requests(Key::from_be_bytes(key)),
             }
         }
     }
@@ -285,12 +289,24 @@ impl<R: Rules> Engine<R> {
             return Err(no_session());
         };
         let until = now.boot.after_seconds(known.lease_seconds);
-        if until != known.lease_until {
-            self.timers.remove(&(known.lease_until, Timer::Lease(key)));
-            self.timers.insert((until, Timer::Lease(key)));
-            known.lease_until = until;
+        known.lease_until = until;
+        if self.timers.first() == Some(&(known.lease_timer, Timer::Lease(key.to_be_bytes()))) {
+            self.move_leases();
         }
         Ok(())
+    }
+
+    /// Leases are renewed all the time, and the timer of one is moved only when it is the first one:
+    /// so that one is always right.
+    pub(crate) fn move_leases(&mut self) {
+        while let Some(&(at, Timer::Lease(key))) = self.timers.first()
+            && let Some(known) = self.sessions.get_mut(&Key::from_be_bytes(key))
+            && known.lease_until != at
+        {
+            self.timers.pop_first();
+            known.lease_timer = known.lease_until;
+            self.timers.insert((known.lease_until, Timer::Lease(key)));
+        }
     }
 
     fn own_request(&mut self, agent: &Principal, request: u128, now: Now) -> Result<(), Refusal> {
@@ -311,9 +327,7 @@ impl<R: Rules> Engine<R> {
     fn forget_requests(&mut self, session: Key) {
         let asked = self.ended.remove(&session).map(|ended| ended.asked);
         for number in asked.unwrap_or_default() {
-            if let Some(request) = self.requests.remove(&number) {
-                self.tokens.remove(&self.ids.token_bits(request.event_number));
-            }
+            self.requests.remove(&number);
         }
     }
 
@@ -327,8 +341,7 @@ impl<R: Rules> Engine<R> {
             return self.time_is_up(number, now);
         }
         request.counted_down = if request.counted_down == 100 { 50 } else { 10 };
-        let next = request.due();
-        self.timers.insert((next, Timer::Request(number)));
+        self.requests.set_timer(number);
         self.count_down(number, now);
     }
 

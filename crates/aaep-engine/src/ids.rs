@@ -129,12 +129,20 @@ impl Digest {
         digest.copy_from_slice(&hash.finalize());
         Self(digest)
     }
+
+    /// Enough of it to tell most apart.
+    pub(crate) fn beginning(&self) -> u64 {
+        self.0.first_chunk::<8>().map_or(0, |chunk| u64::from_be_bytes(*chunk))
+    }
 }
 
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+        let mut text = String::with_capacity(71);
+        text.push_str("sha256:");
+        text.extend(self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+        f.write_str(&text)
     }
 }
 
@@ -162,5 +170,8 @@ mod tests {
     fn a_digest_tells_tool_and_arguments_apart_byte_for_byte() {
         assert_ne!(Digest::of("pay", "{\"a\":1}"), Digest::of("pay", "{\"a\": 1}"));
         assert_ne!(Digest::of("pay", "x"), Digest::of("payx", ""));
+        let mut bytes = [0; 32];
+        (bytes[0], bytes[31]) = (0xa7, 0x09);
+        assert_eq!(Digest(bytes).to_string(), format!("sha256:a7{}09", "0".repeat(60)));
     }
 }

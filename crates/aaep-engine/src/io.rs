@@ -1,6 +1,7 @@
 //! What goes in and what comes out.
 
 use aaep_types::{EventKind, LanguageTag, SessionId, SubscriptionId, ToolCallId, Urgency};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::ids::Digest;
@@ -219,6 +220,9 @@ pub struct Emitted {
     pub about: Option<u128>,
     /// The event that asked, if this one says that the question is settled.
     pub resolves_event: Option<u128>,
+    /// The state that it leaves, if it is a state change of the engine's own making: those say one
+    /// sentence in one language, and need not be read again to know that.
+    pub leaves: Option<Cow<'static, str>>,
     /// The event itself.
     pub json: Arc<str>,
 }

@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::ids::Key;
 use crate::io::Output;
 
+/// How many outputs usually rely on one record: two events and the decision.
+const USUAL: usize = 3;
+
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     /// Each output with the record that it relies on; 0 for none.
@@ -49,7 +52,9 @@ impl Lanes {
             }
             None => {
                 self.heads.insert((needs.max(self.floor), session));
-                self.held.insert(session, VecDeque::from([(needs, output)]));
+                let mut lane = VecDeque::with_capacity(USUAL);
+                lane.push_back((needs, output));
+                self.held.insert(session, lane);
             }
         }
     }

@@ -8,14 +8,18 @@ use std::sync::Arc;
 
 use crate::clock::Now;
 use crate::draft::{Draft, Extension, Ready, agent_members, members, payload_of};
-use crate::engine::{Engine, Timer, no_session};
+use crate::engine::{Engine, no_session};
 use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};
+use crate::places::Place;
 use crate::record::{Asked, Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
 use crate::rules::Rules;
 use crate::session::state;
+
+/// How many sessions' worth of prompts one agent may make within the window, over all its sessions.
+const AGENT_BUDGET: u32 = 10;
 
 impl<R: Rules> Engine<R> {
     /// Asks, or returns the request that asks the same already.
@@ -44,13 +48,14 @@ impl<R: Rules> Engine<R> {
             Digest::of("", &agent_members(ask.payload, &[("reply_token", "")])?)
         };
         // enforces: C4, I12
-        if let Some(&request) =
-            self.actions.get(&(key, digest)).filter(|_| R::ONE_PENDING_PER_ACTION)
-        {
+        let asks = |number: &u128| self.requests.get(number).is_some_and(|r| r.digest == digest);
+        let asking =
+            self.sessions.get(&key).and_then(|session| session.pending.like(&digest).find(asks));
+        if let Some(request) = asking.filter(|_| R::ONE_PENDING_PER_ACTION) {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
         self.may_begin()?;
-        if self.actions.len() >= self.limits.pending_requests {
+        if self.waiting >= self.limits.pending_requests {
             let text =
                 format!("At most {} requests may wait at once.", self.limits.pending_requests);
             return Err(Refusal::new(Blame::Limit, rule::C4, text));
@@ -58,24 +63,58 @@ impl<R: Rules> Engine<R> {
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
-        let user = session.user.clone();
+        let (agent, user) = (session.agent.name.clone(), session.agent.user.clone());
+        self.admits_prompt_of(&agent, now)?;
         let event = self.ids.event();
         let token = self.ids.token_bits(if R::TOKENS_ARE_FRESH { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
         let head = stretched(agent_members(ask.payload, &[])?, self.time_factor(&user));
-        let payload = format!("{head},\"reply_token\":\"{}\"", spelled.as_str());
-        let mut draft = Draft::new(ask.kind, payload);
+        let mut draft = Draft::new(ask.kind, with_token(&head, spelled.as_str()));
         draft.urgency = Urgency::Critical;
         let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
         let stamp = session.stamp(now);
         let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
         // enforces: C5, C15, D7, D10, D17, D18
-        let parsed = Event::parse_ours(json.as_bytes())?;
-        let request = request_of(&parsed, key, &ask, digest, (event, stamp), now)?;
-        let without_token = format!("{head},\"reply_token\":\"\"").into();
-        self.begin_waiting(request, without_token, token, &json, now);
+        let home = self.sessions.place(key).unwrap_or_default();
+        let request = read_asked(ask.kind, &draft.payload, &json, |payload| {
+            request_of(payload, (key, home), &ask, digest, (event, token, stamp), now)
+        })?;
+        let without_token = with_token(&head, "").into();
+        self.begin_waiting(request, without_token, &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
+    }
+
+    /// A new session is no new budget: the user is the same.
+    fn admits_prompt_of(&mut self, agent: &Arc<str>, now: Now) -> Result<(), Refusal> {
+        // enforces: C4
+        let most = self.limits.prompts_per_window.saturating_mul(AGENT_BUDGET);
+        let window = self.prompt_window(now);
+        let asked = self.prompts.get(agent).filter(|(at, _)| *at == window);
+        if asked.is_some_and(|(_, count)| *count >= most) {
+            let text = format!(
+                "At most {most} requests may be made in {} seconds by one agent, over all its sessions; a user who is asked too often answers on trust.",
+                self.limits.prompt_window_seconds
+            );
+            return Err(Refusal::new(Blame::Limit, rule::C4, text));
+        }
+        Ok(())
+    }
+
+    fn note_prompt_of(&mut self, agent: Arc<str>, now: Now) {
+        let window = self.prompt_window(now);
+        if self.prompts.len() >= self.limits.counted_principals {
+            self.prompts.retain(|_, (at, _)| *at == window);
+        }
+        let (at, count) = self.prompts.entry(agent).or_default();
+        if *at != window {
+            (*at, *count) = (window, 0);
+        }
+        *count = count.saturating_add(1);
+    }
+
+    fn prompt_window(&self, now: Now) -> u64 {
+        now.boot.0 / self.limits.prompt_window_seconds.saturating_mul(1_000_000).max(1)
     }
 
     /// The request exists from here on; nothing can fail any more.
@@ -83,7 +122,6 @@ impl<R: Rules> Engine<R> {
         &mut self,
         mut request: Request,
         without_token: Arc<str>,
-        token: u128,
         json: &Arc<str>,
         now: Now,
     ) {
@@ -97,6 +135,7 @@ impl<R: Rules> Engine<R> {
             urgency: Urgency::Critical,
             about: None,
             resolves_event: None,
+            leaves: None,
             json: json.clone(),
         };
         self.push(key, ready, needs, now);
@@ -104,7 +143,7 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get(&key) else { return };
         let record = Record::Asked(Asked {
             request: event,
-            session: session.id.as_str().into(),
+            session: session.id().as_str().into(),
             confirmation: kind == EventKind::AwaitingConfirmation,
             tool: request.tool.clone(),
             arguments: request.arguments.clone(),
@@ -118,16 +157,16 @@ impl<R: Rules> Engine<R> {
         self.append(&record);
         request.event = Some(json.clone());
         if let Some(session) = self.sessions.get_mut(&key) {
-            session.pending.insert(event);
-            session.asked.push(event);
-            session.prompts.push_back(now.boot);
+            session.note_asked(event, &digest);
+            session.note_prompt(now);
+            let agent = session.agent.name.clone();
+            self.note_prompt_of(agent, now);
         }
+        self.waiting += 1;
+        self.requests.insert(request);
         if R::WAITS_END {
-            self.timers.insert((request.due(), Timer::Request(event)));
+            self.requests.set_timer(event);
         }
-        self.tokens.insert(token, event);
-        self.actions.insert((key, digest), event);
-        self.requests.insert(event, Box::new(request));
     }
 
     // enforces: I2, D6
@@ -141,20 +180,20 @@ impl<R: Rules> Engine<R> {
         now: Now,
     ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
-        let due = request.due();
+        self.waiting -= usize::from(request.status == Status::Pending);
         let by: Arc<str> = by.into();
         request.by = Some(by.clone());
         request.status = Status::Resolved { outcome, runs };
         request.event = None;
-        let (id, digest, event) = (request.session, request.digest, request.event_number);
+        let (id, event) = (request.session, request.event_number);
+        self.sessions.expect(request.home);
         let action = request.action.clone();
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
             .flatten();
-        self.timers.remove(&(due, Timer::Request(number)));
-        self.actions.remove(&(id, digest));
+        self.requests.drop_idle_timers();
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.pending.remove(&number);
+        session.pending.remove(number);
         let more = !session.pending.is_empty();
         let needs = self.coming();
         if R::SHOWS_RESOLUTIONS {
@@ -168,7 +207,7 @@ impl<R: Rules> Engine<R> {
             response: response.clone(),
         };
         self.lanes.push(id, needs, decided);
-        let response = response.unwrap_or_else(|| "".into());
+        let response = response.unwrap_or_default();
         let said = self.said(id);
         self.append(&Record::Resolved { request: number, outcome, runs, by, response, said });
     }
@@ -195,13 +234,14 @@ impl<R: Rules> Engine<R> {
             (Outcome::Cancelled, _) => "No longer needed",
             (Outcome::Superseded, _) => "Asked again with more time",
         };
-        let mut summary: String = format!("{what}: {action}");
+        let mut summary = [what, ": ", action].concat();
         summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
-        let mut draft = Draft::state(state::AWAITING_INPUT, next, &summary);
+        let mut draft = Draft::state(state::AWAITING_INPUT.into(), next, &summary);
         draft.extension = Some(Extension::Outcome { request: number, event, outcome });
         self.send_ours(id, draft, needs, now);
         if more {
-            let back = Draft::state(next, state::AWAITING_INPUT, "The agent still waits for you.");
+            let back =
+                Draft::state(next.into(), state::AWAITING_INPUT, "The agent still waits for you.");
             self.send_ours(id, back, needs, now);
         }
     }
@@ -211,7 +251,6 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn extend(&mut self, number: u128, seconds: u64, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (old, id, kind) = (request.event_number, request.session, request.kind);
-        let old_timer = (request.due(), Timer::Request(number));
         let action = request.action.clone();
         let json = request.event.take().unwrap_or_else(|| "{}".into());
         let event = self.ids.event();
@@ -238,10 +277,9 @@ impl<R: Rules> Engine<R> {
         let json = self.send(id, draft, event, needs, now);
         let said = self.said(id);
         self.append(&Record::Extended { request: number, event, timeout_seconds: seconds, said });
-        self.timers.remove(&old_timer);
-        self.tokens.remove(&self.ids.token_bits(old));
-        self.tokens.insert(token, number);
-        if let Some(mut request) = self.requests.remove(&number) {
+        self.requests.stop_timer(number);
+        self.requests.change_token(number, token);
+        if let Some(request) = self.requests.get_mut(&number) {
             request.event_number = event;
             request.event = Some(json);
             request.stamp = stamp;
@@ -249,9 +287,8 @@ impl<R: Rules> Engine<R> {
             request.timeout_seconds = seconds;
             request.deadline = now.boot.after_seconds(seconds);
             request.counted_down = 100;
-            self.timers.insert((request.due(), Timer::Request(number)));
-            self.requests.insert(number, request);
         }
+        self.requests.set_timer(number);
     }
 
     pub(crate) fn withdraw(&mut self, number: u128, now: Now) -> Result<Answer, Refusal> {
@@ -271,7 +308,7 @@ impl<R: Rules> Engine<R> {
         let pending: Vec<u128> = self
             .sessions
             .get(&id)
-            .map(|session| session.pending.iter().copied().collect())
+            .map(|session| session.pending.numbers().collect())
             .unwrap_or_default();
         for number in pending {
             self.resolve(number, Outcome::Cancelled, false, "session", now);
@@ -355,16 +392,32 @@ impl<R: Rules> Engine<R> {
     }
 }
 
+/// Reads what an event of ours that asks says. Its envelope is ours as well and needs no reading,
+/// unless something is wrong: then the whole event is read, which says what.
+fn read_asked<T>(
+    kind: EventKind,
+    payload: &str,
+    json: &str,
+    take: impl FnOnce(&Payload<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let object = ["{", payload, "}"].concat();
+    let short = json.len() <= aaep_types::Limits::default().max_bytes;
+    match Payload::read_ours(kind, &object).filter(|_| short) {
+        Some(payload) => take(&payload),
+        None => take(Event::parse_ours(json.as_bytes())?.payload()),
+    }
+}
+
 /// The request that an event makes.
 fn request_of(
-    event: &Event<'_>,
-    session: Key,
+    payload: &Payload<'_>,
+    (session, home): (Key, Place),
     ask: &Ask<'_>,
     digest: Digest,
-    (event_number, stamp): (u128, Timestamp),
+    (number, token, stamp): (u128, u128, Timestamp),
     now: Now,
 ) -> Result<Request, Refusal> {
-    let (action, timeout_seconds) = match event.payload() {
+    let (action, timeout_seconds) = match payload {
         Payload::AwaitingConfirmation(confirmation) => {
             (confirmation.action.as_str(), confirmation.timeout_seconds)
         }
@@ -377,9 +430,12 @@ fn request_of(
         }
     };
     let timeout_seconds = timeout_seconds.get();
-    let (default_accept, irreversible) = consent_of(event.payload());
+    let (default_accept, irreversible) = consent_of(payload);
     Ok(Request {
+        number,
+        token,
         session,
+        home,
         kind: ask.kind,
         digest,
         tool: ask.tool.into(),
@@ -391,14 +447,19 @@ fn request_of(
         timeout_seconds,
         default_accept,
         irreversible,
-        answer: default_answer(event.payload()),
-        event_number,
+        answer: default_answer(payload),
+        event_number: number,
         counted_down: 100,
         status: Status::Pending,
         by: None,
         heard: false,
         event: None,
     })
+}
+
+/// A request's payload, whose last member is its token.
+fn with_token(head: &str, token: &str) -> String {
+    [head, ",\"reply_token\":\"", token, "\""].concat()
 }
 
 /// Whether silence means yes, and whether the action cannot be taken back.

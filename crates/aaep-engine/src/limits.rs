@@ -29,6 +29,17 @@ pub struct Limits {
     pub counted_principals: usize,
     /// Recent events kept for each session, for those who come back.
     pub recent_events: usize,
+    /// Bytes of recent events in all; beyond it the older half of them is forgotten.
+    pub recent_bytes: usize,
+    /// Sessions that ended and whose recent events are kept, for those who missed the end.
+    pub ended_sessions: usize,
+    /// Messages kept of what each subscription was sent, if it merges; what a broken connection
+    /// swallowed is sent again.
+    pub resent_deliveries: usize,
+    /// Events that may wait for one subscription; one for which more do is ended (I22).
+    pub held_events: usize,
+    /// Bytes of them.
+    pub held_bytes: usize,
 }
 
 impl Default for Limits {
@@ -47,6 +58,11 @@ impl Default for Limits {
             replies_per_second: 50,
             counted_principals: 100_000,
             recent_events: 256,
+            recent_bytes: 64 << 20,
+            ended_sessions: 1024,
+            resent_deliveries: 64,
+            held_events: 1024,
+            held_bytes: 4 << 20,
         }
     }
 }

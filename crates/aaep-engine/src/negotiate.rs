@@ -9,6 +9,10 @@ use aaep_types::{
 
 use crate::principal::{Principal, Role};
 
+/// Bytes of what a subscriber asks for. It is kept as long as the subscription, and its filters are
+/// looked at for every event.
+const CAPABILITIES_BYTES: usize = 8 * 1024;
+
 /// What a producer has to offer.
 #[derive(Clone, Debug)]
 pub struct Offer {
@@ -91,6 +95,11 @@ pub fn agree<'a>(
     peer: &Principal,
     offer: &Offer,
 ) -> Result<Agreement<'a>, Rejection> {
+    // enforces: I22
+    if asked.to_json().len() > CAPABILITIES_BYTES {
+        let text = format!("Ask for less: capabilities may have {CAPABILITIES_BYTES} bytes.");
+        return Err(Rejection::new(RejectionCode::CapabilitiesIncompatible, text));
+    }
     if asked.demands_signature() && offer.signed_manifest.is_none() {
         let text = "This producer has no signed manifest; accept an unsigned one, or go elsewhere.";
         return Err(Rejection::new(RejectionCode::ManifestSignatureRequired, text));
@@ -255,6 +264,20 @@ mod tests {
         assert!(ask("1.7.0", "{}").is_ok());
         let json = ask("2.0.0", "{}").unwrap_err().to_json();
         assert!(matches!(Message::parse(json.as_bytes()), Ok(Message::Rejected(_))));
+    }
+
+    // covers: I22, H15
+    #[test]
+    fn who_asks_for_endless_terms_is_refused() {
+        let patterns = |count| {
+            let all: Vec<String> = (0..count).map(|n| format!("\"aaep:x{n}*\"")).collect();
+            format!(r#"{{"event_filters":{{"exclude":[{}]}}}}"#, all.join(","))
+        };
+        assert!(ask("1.0.0", &patterns(500)).is_ok());
+        let refused = ask("1.0.0", &patterns(1000)).unwrap_err();
+        assert_eq!(refused.code, RejectionCode::CapabilitiesIncompatible);
+        let unknown = format!(r#"{{"x":{{"y":"{}"}}}}"#, "z".repeat(CAPABILITIES_BYTES));
+        assert!(ask("1.0.0", &unknown).is_err());
     }
 
     // covers: H11

@@ -7,18 +7,23 @@ use aaep_types::{Message, SubscriptionId, rule};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::{Boot, Now};
-use crate::delivery::{Deliver, Delivery, Resumed};
+use crate::delivery::{Deliver, Delivery, Load};
 use crate::engine::Engine;
 use crate::ids::Ids;
-use crate::io::{Answer, Input, Output};
+use crate::io::{Answer, Emitted, Input, Output};
 use crate::negotiate::{Offer, accepted, agree, negotiate};
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
+use crate::resume::Resumed;
 use crate::rules::{Rules, Sound};
 use crate::{Limits, Secrets};
 
 /// How long a subscription waits for somebody to attach.
 const UNATTACHED_SECONDS: u64 = 30;
+
+/// Subscriptions of one principal that wait for somebody to attach; more are refused, so that one
+/// who only asks leaves room for others.
+const UNATTACHED_PER_PRINCIPAL: usize = 16_384;
 
 /// What comes out of a producer.
 #[derive(Clone, Debug)]
@@ -26,6 +31,9 @@ const UNATTACHED_SECONDS: u64 = 30;
 pub enum Outcomes {
     /// Something for the journal, the agent, or the sender of a message.
     Engine(Output),
+    /// An event was said; its deliveries follow. There is nothing to do about it, but whoever counts
+    /// or audits sees every event here once, as it was before shaping.
+    Said(Emitted),
     /// Something for a subscription.
     Deliver(Deliver),
 }
@@ -42,12 +50,14 @@ struct Agreed {
 /// Engine and delivery, driven as one. The contract is the engine's: one mutation, then drain.
 pub struct Producer<R: Rules = Sound> {
     engine: Engine<R>,
-    delivery: Delivery,
+    delivery: Delivery<R>,
     offer: Offer,
     ids: Ids,
     agreed: BTreeMap<SubscriptionId, Agreed>,
     /// When subscriptions that nobody attached to are given up.
     expiries: BTreeSet<(Boot, SubscriptionId)>,
+    /// How many of each principal's are among them.
+    unattached: BTreeMap<Principal, usize>,
     limits: Limits,
 }
 
@@ -73,6 +83,7 @@ impl<R: Rules> Producer<R> {
             ids: Ids::new(secrets.apart()),
             agreed: BTreeMap::new(),
             expiries: BTreeSet::new(),
+            unattached: BTreeMap::new(),
             limits,
         }
     }
@@ -95,9 +106,7 @@ impl<R: Rules> Producer<R> {
         // enforces: H1, H15, H18, H19, D26
         match Message::parse(bytes)? {
             Message::Request(request) => match negotiate(&request, peer, &self.offer) {
-                Ok(_) if self.agreed.len() >= self.limits.subscriptions => {
-                    Ok(Some(self.offer.too_many().to_json()))
-                }
+                Ok(_) if !self.has_room_for(peer) => Ok(Some(self.offer.too_many().to_json())),
                 Ok(agreement) => {
                     let id = SubscriptionId::from_bits(self.ids.event());
                     self.agree(id, peer, &request.capabilities, &agreement.honored, now)?;
@@ -115,6 +124,12 @@ impl<R: Rules> Producer<R> {
             }
             _ => Err(Refusal::new(Blame::Malformed, rule::H1, "This is no handshake message.")),
         }
+    }
+
+    // enforces: I22, H21
+    fn has_room_for(&self, peer: &Principal) -> bool {
+        self.agreed.len() < self.limits.subscriptions
+            && self.unattached.get(peer).is_none_or(|count| *count < UNATTACHED_PER_PRINCIPAL)
     }
 
     fn agree(
@@ -137,7 +152,7 @@ impl<R: Rules> Producer<R> {
     /// principal may. Attach to it like to any other; a renegotiation changes its terms.
     pub fn listen(&mut self, peer: &Principal, now: Now) -> Result<SubscriptionId, Refusal> {
         // enforces: D4
-        if self.agreed.len() >= self.limits.subscriptions {
+        if !self.has_room_for(peer) {
             let text = self.offer.too_many().message;
             return Err(Refusal::new(Blame::Limit, rule::H15, text));
         }
@@ -225,7 +240,13 @@ impl<R: Rules> Producer<R> {
         match agree(&request.capabilities, peer, &self.offer) {
             Ok(agreement) => {
                 self.delivery.renegotiate(id, Terms::new(&agreement.honored), now.boot);
-                self.entitle(id, peer, &agreement.honored, attached, now).ok()?;
+                // Who is away answers nothing meanwhile, and is told apart from who gave it up: what
+                // the terms mean for answers counts from the next attach on (I14).
+                if attached {
+                    self.entitle(id, peer, &agreement.honored, true, now).ok()?;
+                } else {
+                    self.engine.set_time_factor(id, time_factor(&agreement.honored));
+                }
                 Some(accepted(id, &agreement, &self.offer))
             }
             Err(rejection) => {
@@ -245,14 +266,19 @@ impl<R: Rules> Producer<R> {
     ) -> Option<Resumed> {
         let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
         agreed.attached = true;
-        agreed.expires.take().map(|at| self.expiries.remove(&(at, id)));
         let asked = request_with(&agreed.asked);
+        self.set_expiry(id, None);
         if let Ok(Message::Request(request)) = Message::parse(asked.as_bytes())
             && let Ok(agreement) = agree(&request.capabilities, peer, &self.offer)
         {
             self.entitle(id, peer, &agreement.honored, true, now).ok()?;
         }
         self.delivery.attach(id, peer, last_event, now.boot)
+    }
+
+    /// Where a subscription lies; see [`Delivery::place`].
+    pub fn place(&self, id: SubscriptionId) -> Option<usize> {
+        self.delivery.place(id)
     }
 
     /// A connection was lost; its subscription waits for it to come back.
@@ -273,19 +299,31 @@ impl<R: Rules> Producer<R> {
     }
 
     fn drop_subscription(&mut self, id: SubscriptionId, now: Now) {
-        if let Some(gone) = self.agreed.remove(&id) {
-            gone.expires.map(|at| self.expiries.remove(&(at, id)));
-        }
+        self.set_expiry(id, None);
+        self.agreed.remove(&id);
         self.delivery.close(id);
         let _ = self.engine.handle(Input::Left { subscription: id }, now);
     }
 
     /// A subscription that nobody is attached to waits for a while.
     fn expire_after(&mut self, id: SubscriptionId, now: Now) {
-        let at = now.boot.after_seconds(UNATTACHED_SECONDS);
-        if let Some(agreed) = self.agreed.get_mut(&id) {
-            agreed.expires.replace(at).map(|before| self.expiries.remove(&(before, id)));
+        self.set_expiry(id, Some(now.boot.after_seconds(UNATTACHED_SECONDS)));
+    }
+
+    fn set_expiry(&mut self, id: SubscriptionId, at: Option<Boot>) {
+        let Some(agreed) = self.agreed.get_mut(&id) else { return };
+        if let Some(before) = std::mem::replace(&mut agreed.expires, at) {
+            self.expiries.remove(&(before, id));
+            if let Some(count) = self.unattached.get_mut(&agreed.peer) {
+                *count -= 1;
+                if *count == 0 {
+                    self.unattached.remove(&agreed.peer);
+                }
+            }
+        }
+        if let Some(at) = at {
             self.expiries.insert((at, id));
+            *self.unattached.entry(agreed.peer.clone()).or_default() += 1;
         }
     }
 
@@ -308,16 +346,17 @@ impl<R: Rules> Producer<R> {
 
     /// The next thing to do outside.
     pub fn poll_output(&mut self, now: Now) -> Option<Outcomes> {
-        while let Some(output) = self.engine.poll_output() {
-            match output {
-                Output::Event(event) => {
-                    // What the engine lets go has been checked; there is nothing to refuse.
-                    let _ = self.delivery.offer(&event, now.boot);
-                }
+        // enforces: T11
+        // What an event sets off comes after its deliveries: people hear of a call before it runs.
+        let Some(deliver) = self.delivery.poll_output(now.boot) else {
+            let event = match self.engine.poll_output()? {
+                Output::Event(event) => event,
                 other => return Some(Outcomes::Engine(other)),
-            }
-        }
-        let deliver = self.delivery.poll_output(now.boot)?;
+            };
+            // What the engine lets go has been checked; there is nothing to refuse.
+            let _ = self.delivery.offer(&event, now.boot);
+            return Some(Outcomes::Said(event));
+        };
         if let Deliver::End { subscription, .. } = &deliver {
             self.drop_subscription(*subscription, now);
         }
@@ -336,6 +375,11 @@ impl<R: Rules> Producer<R> {
     /// The engine, to look at.
     pub fn engine(&self) -> &Engine<R> {
         &self.engine
+    }
+
+    /// How much is held for subscribers.
+    pub fn load(&self) -> Load {
+        self.delivery.load()
     }
 }
 

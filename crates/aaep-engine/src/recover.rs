@@ -122,8 +122,8 @@ impl<R: Rules> Engine<R> {
             .map_or_else(|_| "en".into(), |_| opened.language.clone());
         let stamp = stamp_of(opened.stamp, now);
         let texts = (opened.producer, language);
-        let session = Session::new((public, agent), texts, opened.lease_seconds, stamp, now);
-        self.sessions.insert(id, Session { next_number: 1, recovered: true, ..session });
+        let session = Session::new((id, agent), texts, opened.lease_seconds, stamp, now);
+        self.sessions.insert(Session { next_number: 1, recovered: true, ..session });
         self.replay_event(id, record, (None, false), opened.event);
     }
 
@@ -148,16 +148,16 @@ impl<R: Rules> Engine<R> {
         // What was said before it comes before it.
         let number = asked.said.next_number.saturating_sub(1);
         self.replay_said(id, record, None, asked.said);
+        let Some(home) = self.sessions.place(id) else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.state = state::AWAITING_INPUT.into();
-        session.pending.insert(asked.request);
-        session.asked.push(asked.request);
+        session.note_asked(asked.request, &digest);
         let draft = Draft {
             type_name: kind.as_str(),
             urgency: Urgency::Critical,
             payload,
             extension: None,
-            enters: None,
+            moves: None,
         };
         let json = draft.json(asked.request, number, stamp, session);
         let (action, answer) = words_of(&json);
@@ -168,7 +168,10 @@ impl<R: Rules> Engine<R> {
         };
         let deadline = Boot(now.boot.0 + left);
         let request = Request {
+            number: asked.request,
+            token,
             session: id,
+            home,
             kind,
             digest,
             tool: asked.tool,
@@ -188,9 +191,8 @@ impl<R: Rules> Engine<R> {
             counted_down: 100,
             event: Some(json.into()),
         };
-        self.tokens.insert(token, asked.request);
-        self.actions.insert((id, digest), asked.request);
-        self.requests.insert(asked.request, Box::new(request));
+        self.waiting += 1;
+        self.requests.insert(request);
         self.replay_question(asked.request, record);
     }
 
@@ -221,9 +223,7 @@ impl<R: Rules> Engine<R> {
         request.timeout_seconds = timeout_seconds;
         request.deadline = Boot(now.boot.0 + left_micros(stamp, timeout_seconds, now));
         request.asked_at = Boot(request.deadline.0.saturating_sub(timeout_seconds * 1_000_000));
-        let old = self.ids.token_bits(old);
-        self.tokens.remove(&old);
-        self.tokens.insert(token, number);
+        self.requests.change_token(number, token);
     }
 
     fn replay_resolved(
@@ -234,14 +234,13 @@ impl<R: Rules> Engine<R> {
         response: Arc<str>,
     ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
+        self.waiting -= usize::from(request.status == Status::Pending);
         request.status = Status::Resolved { outcome, runs };
         request.by = Some(by);
         request.event = None;
         request.answer = Some(response).filter(|response| !response.is_empty());
-        let (id, digest) = (request.session, request.digest);
-        self.actions.remove(&(id, digest));
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.pending.remove(&number);
+        if let Some(session) = self.sessions.get_mut(&request.session) {
+            session.pending.remove(number);
             let next = if runs { state::CALLING_TOOL } else { state::THINKING };
             session.state =
                 if session.pending.is_empty() { next } else { state::AWAITING_INPUT }.into();
@@ -284,7 +283,7 @@ impl<R: Rules> Engine<R> {
     /// trusted has passed every stamp that was ever made.
     fn go_on_after(&mut self, stamp: i64) {
         let stamp = Timestamp::from_millis(stamp.div_euclid(1000));
-        for session in self.sessions.values_mut() {
+        for session in self.sessions.iter_mut() {
             session.next_number += if R::SKIPS_NUMBERS { SKIPPED_NUMBERS } else { 0 };
             session.last_stamp = stamp.unwrap_or(session.last_stamp).max(session.last_stamp);
         }
@@ -293,8 +292,8 @@ impl<R: Rules> Engine<R> {
     /// The timers of what is still open, and what the restart itself changes.
     fn resume(&mut self, trust: ClockTrust, now: Now) {
         self.return_until = now.boot.after_seconds(GRACE_SECONDS);
-        for (key, session) in &self.sessions {
-            self.timers.insert((session.lease_until, Timer::Lease(*key)));
+        for session in self.sessions.iter() {
+            self.timers.insert((session.lease_timer, Timer::Lease(session.key.to_be_bytes())));
         }
         // I19: the skip is a record of its own and everything waits for it. Otherwise a second
         // restart would skip to the same numbers and use them again.
@@ -306,18 +305,20 @@ impl<R: Rules> Engine<R> {
         }
         self.say_again();
         // What ended with its session before the crash could be written down ends now (I13).
-        let pending: Vec<(u128, bool)> = self
-            .requests
-            .iter()
-            .filter(|(_, request)| request.status == Status::Pending)
-            .map(|(number, request)| (*number, self.sessions.contains_key(&request.session)))
+        let open = self.sessions.iter().flat_map(|session| session.pending.numbers());
+        let over = self.ended.values().flat_map(|ended| &ended.asked);
+        let mut pending: Vec<(u128, bool)> = open
+            .map(|number| (number, true))
+            .chain(over.map(|number| (*number, false)))
+            .filter(|(number, _)| self.status(*number) == Some(Status::Pending))
             .collect();
+        pending.sort_unstable();
         for (number, open) in pending {
             let doubt = trust == ClockTrust::Doubtful && R::DOUBT_WITHDRAWS;
             if !open || doubt || !R::RECOVERS_PENDING {
                 self.resolve(number, Outcome::Cancelled, false, "restart", now);
-            } else if let Some(request) = self.requests.get(&number) {
-                self.timers.insert((request.due(), Timer::Request(number)));
+            } else {
+                self.requests.set_timer(number);
             }
         }
     }

@@ -101,17 +101,18 @@ impl<R: Rules> Engine<R> {
         let listener =
             self.listeners.get(&reply.subscription).filter(|l| l.peer == *peer || !R::CHECKS_OWNER);
         let listener = listener.ok_or(Ignored::NoSubscription)?;
-        let number = token_number(&reply.token).and_then(|token| self.tokens.get(&token)).copied();
-        let number = number.ok_or(Ignored::UnknownToken)?;
-        let request = self.requests.get(&number).ok_or(Ignored::UnknownToken)?;
+        let request = token_number(&reply.token).and_then(|token| self.requests.by_token(token));
+        let request = request.ok_or(Ignored::UnknownToken)?;
+        let number = request.number;
         if request.status != Status::Pending && R::FIRST_REPLY_WINS {
             return Err(Ignored::NotPending);
         }
         if now.boot >= request.deadline && R::CHECKS_DEADLINE {
             return Err(Ignored::Expired);
         }
-        let user = self.sessions.get(&request.session).map(|session| session.user.clone());
-        let entitled = user.is_some_and(|user| peer.may_answer(&user));
+        self.sessions.expect(request.home);
+        let session = self.sessions.get(&request.session);
+        let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
         if !entitled && R::CHECKS_ENTITLEMENT {
             return Err(Ignored::NotEntitled);
         }
@@ -184,7 +185,7 @@ impl<R: Rules> Engine<R> {
         let theirs = listener.is_some_and(|listener| listener.peer == *peer);
         let key = session_key(&stop.session_id).unwrap_or(0);
         let session = self.sessions.get(&key);
-        let entitled = session.is_some_and(|session| peer.may_answer(&session.user));
+        let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
         if theirs && entitled && self.within_rate(peer, now) && self.journal_works {
             let payload = r#"{"cancelled_by":"user","summary_normal":"You stopped the agent."}"#;
             self.end(key, "aaep:agent.session.cancelled", payload, now)?;
@@ -268,23 +269,25 @@ impl<R: Rules> Engine<R> {
     /// D2: once nobody is there who could answer, what waits is not kept waiting for nothing. What
     /// never reached anybody who could answer waits for its full time.
     fn one_less(&mut self, gone: &Listener, back_until: Boot, now: Now) {
-        let here_until = gone.lost_at.unwrap_or(now.boot);
+        // Who lost the line before was counted then, and has heard nothing since.
+        let was_here = gone.lost_at.is_none();
         let back_until = back_until.max(self.return_until);
         let mut waiting = Vec::new();
-        for (key, session) in &self.sessions {
-            if !session.pending.is_empty() && gone.peer.may_answer(&session.user) {
-                waiting.push((*key, session.pending.clone()));
+        for session in self.sessions.iter() {
+            if !session.pending.is_empty() && gone.peer.may_answer(&session.agent.user) {
+                waiting.push((session.key, session.pending.clone()));
             }
         }
+        waiting.sort_unstable_by_key(|(key, _)| *key);
         for (session, pending) in waiting {
-            for number in pending {
+            for number in pending.numbers() {
                 let Some(request) = self.requests.get_mut(&number) else { continue };
-                request.heard |= gone.supports(request.kind) && request.asked_at <= here_until;
+                request.heard |= was_here && gone.supports(request.kind);
             }
             if back_until <= now.boot {
                 self.grace_ran_out(session, now);
             } else {
-                self.timers.insert((back_until, Timer::Grace(session)));
+                self.timers.insert((back_until, Timer::Grace(session.to_be_bytes())));
             }
         }
     }
@@ -303,8 +306,8 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn grace_ran_out(&mut self, session: Key, now: Now) {
         // enforces: H20, D2, I14
         let Some(known) = self.sessions.get(&session) else { return };
-        let (user, pending) = (known.user.clone(), known.pending.clone());
-        for number in pending {
+        let (user, pending) = (known.agent.user.clone(), known.pending.clone());
+        for number in pending.numbers() {
             let Some(request) = self.requests.get(&number).filter(|request| request.heard) else {
                 continue;
             };
@@ -316,7 +319,7 @@ impl<R: Rules> Engine<R> {
             if until <= now.boot {
                 self.resolve(number, Outcome::TimedOut, false, "nobody there", now);
             } else if until != Boot(u64::MAX) {
-                self.timers.insert((until, Timer::Grace(session)));
+                self.timers.insert((until, Timer::Grace(session.to_be_bytes())));
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::clock::Boot;
 use crate::ids::{Digest, Key};
+use crate::places::Place;
 use crate::record::Outcome;
 
 /// Where a request stands.
@@ -58,7 +59,13 @@ pub struct View {
 /// A request; it is bound to its session, its kind, the digest of its action and its deadline.
 #[derive(Debug)]
 pub(crate) struct Request {
+    /// What others know it by: the number of the event that asked first.
+    pub(crate) number: u128,
+    /// The bits of the reply token that counts now.
+    pub(crate) token: u128,
     pub(crate) session: Key,
+    /// Where its session lies, or another one when it has ended.
+    pub(crate) home: Place,
     pub(crate) kind: EventKind,
     pub(crate) digest: Digest,
     pub(crate) tool: Arc<str>,

@@ -2,12 +2,15 @@
 
 use aaep_types::event::{OutputStreaming, ToolCompleted, ToolInvoked};
 use aaep_types::{EventKind, OutputId, Payload, SessionId, Timestamp, ToolCallId, rule};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::before::Before;
 use crate::clock::{Boot, Now};
+use crate::ids::{Digest, Key};
 use crate::limits::Limits;
+use crate::places::Numbered;
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
 
@@ -28,27 +31,74 @@ pub(crate) struct Written {
     pub(crate) complete: bool,
 }
 
+/// Requests of a session that wait for an answer, by their numbers, each with the beginning of its
+/// action's digest. They are few, mostly one: a list takes less than a tree.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pending(Vec<(u128, u64)>);
+
+impl Pending {
+    pub(crate) fn insert(&mut self, number: u128, action: &Digest) {
+        if self.0.is_empty() {
+            self.0.reserve_exact(1);
+        }
+        match self.place(number) {
+            Ok(place) => self.0[place] = (number, action.beginning()),
+            Err(place) => self.0.insert(place, (number, action.beginning())),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, number: u128) {
+        if let Ok(place) = self.place(number) {
+            self.0.remove(place);
+        }
+    }
+
+    fn place(&self, number: u128) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&number, |(number, _)| *number)
+    }
+
+    /// Those that may ask for this action: at least the beginning of the digest is the same.
+    pub(crate) fn like(&self, action: &Digest) -> impl Iterator<Item = u128> {
+        let beginning = action.beginning();
+        self.0.iter().filter(move |(_, asked)| *asked == beginning).map(|(number, _)| *number)
+    }
+
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u128> {
+        self.0.iter().map(|(number, _)| *number)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
 /// A session that has begun and not ended.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) id: SessionId,
+    pub(crate) key: Key,
+    /// Who runs it, and for whom.
     pub(crate) agent: Principal,
-    pub(crate) user: Arc<str>,
     /// The producer object of its events, as JSON.
     pub(crate) producer: Arc<str>,
     pub(crate) language: Arc<str>,
     pub(crate) next_number: u64,
     pub(crate) last_stamp: Timestamp,
-    pub(crate) state: Arc<str>,
+    pub(crate) state: Cow<'static, str>,
     pub(crate) tools: BTreeMap<ToolCallId, Arc<str>>,
     pub(crate) used_calls: BTreeSet<ToolCallId>,
     pub(crate) outputs: BTreeMap<Option<OutputId>, Written>,
     /// Every request that was made.
     pub(crate) asked: Vec<u128>,
-    /// Requests that wait for an answer, by the number of their event.
-    pub(crate) pending: BTreeSet<u128>,
+    /// Requests that wait for an answer.
+    pub(crate) pending: Pending,
     pub(crate) lease_seconds: u64,
     pub(crate) lease_until: Boot,
+    /// When its timer is set for; the lease may have been renewed since.
+    pub(crate) lease_timer: Boot,
     pub(crate) prompts: VecDeque<Boot>,
     /// Whether it began before a restart.
     pub(crate) recovered: bool,
@@ -56,18 +106,23 @@ pub(crate) struct Session {
     pub(crate) before: Vec<Before>,
 }
 
+impl Numbered for Session {
+    fn number(&self) -> u128 {
+        self.key
+    }
+}
+
 impl Session {
     /// A session that has just begun: nothing is open, nothing was said.
     pub(crate) fn new(
-        (id, agent): (SessionId, Principal),
+        (key, agent): (Key, Principal),
         (producer, language): (Arc<str>, Arc<str>),
         lease_seconds: u64,
         stamp: Timestamp,
         now: Now,
     ) -> Self {
         Self {
-            id,
-            user: agent.user.clone(),
+            key,
             agent,
             producer,
             language,
@@ -78,13 +133,28 @@ impl Session {
             used_calls: BTreeSet::new(),
             outputs: BTreeMap::new(),
             asked: Vec::new(),
-            pending: BTreeSet::new(),
+            pending: Pending::default(),
             lease_seconds,
             lease_until: now.boot.after_seconds(lease_seconds),
+            lease_timer: now.boot.after_seconds(lease_seconds),
             prompts: VecDeque::new(),
             recovered: false,
             before: Vec::new(),
         }
+    }
+
+    /// Its id. Made anew each time, because there are many sessions and few at work.
+    pub(crate) fn id(&self) -> SessionId {
+        SessionId::from_bits(self.key)
+    }
+
+    /// Notes that something was asked.
+    pub(crate) fn note_asked(&mut self, number: u128, action: &Digest) {
+        self.pending.insert(number, action);
+        if self.asked.is_empty() {
+            self.asked.reserve_exact(1);
+        }
+        self.asked.push(number);
     }
 
     /// E10: never back, even if the wall clock steps back.
@@ -253,7 +323,9 @@ impl Session {
     /// Takes over what an event that has been let through says.
     pub(crate) fn apply(&mut self, payload: &Payload<'_>) {
         match payload {
-            Payload::StateChanged(change) => self.state = change.to_state.as_str().into(),
+            Payload::StateChanged(change) => {
+                self.state = Cow::Owned(change.to_state.as_str().to_owned());
+            }
             Payload::ToolInvoked(invoked) => {
                 if let Some(call) = invoked.tool_call_id {
                     self.used_calls.insert(call);
@@ -272,6 +344,13 @@ impl Session {
             }
             _ => {}
         }
+    }
+
+    pub(crate) fn note_prompt(&mut self, now: Now) {
+        if self.prompts.is_empty() {
+            self.prompts.reserve_exact(1);
+        }
+        self.prompts.push_back(now.boot);
     }
 
     /// §6: one prompt more within the window? Otherwise the user would stop reading them.

@@ -634,3 +634,30 @@ fn a_drain_takes_nothing_new_and_loses_no_answer() {
     world.invoke(request, None).unwrap();
     assert_eq!(world.granted(request), 1);
 }
+
+// covers: C6, I2, I25
+#[test]
+fn a_day_after_its_session_a_request_is_forgotten_and_what_takes_its_place_is_another() {
+    let mut world = World::new();
+    let mut tokens = Vec::new();
+    for _ in 0..3 {
+        let session = world.open();
+        let request = world.ask(session, PAY);
+        tokens.push(world.token(request));
+        world.emit(session, EventKind::SessionCompleted, r#"{"summary_normal":"Done."}"#).unwrap();
+        assert!(world.engine.status(request).is_some());
+        world.pass(24 * 60 * 60);
+        assert_eq!(world.engine.status(request), None);
+        assert_eq!((world.engine.pending_requests(), world.engine.next_deadline()), (0, None));
+    }
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let (ann, phone) = (world.ann.clone(), world.phone);
+    for token in &tokens {
+        world.reply_as(&ann, phone, token, "accept");
+    }
+    assert_eq!(world.engine.status(request), Some(Status::Pending));
+    world.pass(300);
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+    world.check();
+}

@@ -72,7 +72,7 @@ impl Hall {
         self.delivery.tick(now);
         while let Some(output) = self.delivery.poll_output(now) {
             match output {
-                Deliver::Send { subscription, event, bytes } => self.heard.push(Heard {
+                Deliver::Send { subscription, event, bytes, .. } => self.heard.push(Heard {
                     subscription,
                     kind: event.kind(),
                     id: event.event_id().to_string(),
@@ -194,6 +194,55 @@ fn who_comes_back_hears_what_was_missed_in_order_and_nothing_twice() {
     assert!(numbers.is_sorted() && numbers.len() == 4);
 }
 
+// covers: W7, I19, H3
+#[test]
+fn what_was_held_is_neither_lost_nor_said_twice_when_somebody_comes_back() {
+    let mut hall = Hall::new(Limits::default());
+    let ann = hall.world.ann.clone();
+    // One event a second: the rest is held.
+    hall.listen(1, &ann, r#"{"max_events_per_second":1}"#);
+    hall.listen(2, &ann, r#"{"max_events_per_second":1}"#);
+    let session = hall.world.open();
+    let call = |hall: &mut Hall| {
+        hall.world.emit(session, ToolInvoked, r#"{"tool":"x","summary_normal":"X."}"#).unwrap();
+    };
+    (0..3).for_each(|_| call(&mut hall));
+    hall.drain();
+    assert_eq!(hall.kinds(1), [SessionStarted]);
+    let first = hall.heard[0].id.clone();
+    hall.world.pass(1);
+    hall.drain();
+    for number in [1, 2] {
+        hall.delivery.detach(id(number));
+    }
+    call(&mut hall);
+    hall.drain();
+    // The one heard everything that was sent, the other lost some of it on the way.
+    let last = hall.heard.iter().rfind(|heard| heard.subscription == id(1)).unwrap().id.clone();
+    let now = hall.world.now.boot;
+    assert_ne!(first, last);
+    assert_eq!(hall.delivery.attach(id(1), &ann, Some(&last), now), Some(Resumed::All));
+    assert_eq!(hall.delivery.attach(id(2), &ann, Some(&first), now), Some(Resumed::All));
+    let sent_before: Vec<usize> = [1, 2].map(|n| hall.kinds(n).len()).into();
+    for _ in 0..10 {
+        hall.world.pass(1);
+        hall.drain();
+    }
+    let since = |number: u128, skip: usize| -> Vec<String> {
+        let mine = hall.heard.iter().filter(|heard| heard.subscription == id(number));
+        mine.skip(skip).map(|heard| heard.id.clone()).collect()
+    };
+    let all: Vec<String> = hall
+        .world
+        .events
+        .iter()
+        .map(|e| aaep_types::EventId::from_bits(e.event).to_string())
+        .collect();
+    let after = |id: &str| all[all.iter().position(|known| known == id).unwrap() + 1..].to_vec();
+    assert_eq!(since(1, sent_before[0]), after(&last));
+    assert_eq!(since(2, sent_before[1]), after(&first));
+}
+
 // covers: W7
 #[test]
 fn who_was_away_for_too_long_is_told_how_things_stand() {
@@ -263,4 +312,49 @@ fn new_terms_bind_what_comes_after_them() {
     hall.world.emit(session, ProgressUpdated, progress).unwrap();
     hall.drain();
     assert!(!hall.heard.last().unwrap().json.contains("at length"));
+}
+
+// covers: I22, W7
+#[test]
+fn what_is_kept_for_those_who_come_back_is_bounded_and_the_newest_stays() {
+    let mut hall = Hall::new(Limits { recent_bytes: 20_000, ..Limits::default() });
+    let ann = hall.world.ann.clone();
+    hall.listen(1, &ann, r#"{"coalesce_boundaries":["none"]}"#);
+    let quiet = hall.world.open();
+    let progress =
+        |text: &str| format!(r#"{{"progress":{{"percent":1}},"summary_normal":"{text}"}}"#);
+    let long = progress(&"x".repeat(500));
+    let come_back = |hall: &mut Hall, last: &str| {
+        let (ann, now) = (hall.world.ann.clone(), hall.world.now.boot);
+        let resumed = hall.delivery.attach(id(1), &ann, Some(last), now);
+        hall.drain();
+        resumed
+    };
+    for ends in [true, false] {
+        hall.world.emit(quiet, ProgressUpdated, &progress("Going on.")).unwrap();
+        hall.drain();
+        let last = hall.heard.last().unwrap().id.clone();
+        hall.delivery.detach(id(1));
+        // Many sessions, or one that says much.
+        let mut loud = hall.world.open();
+        for _ in 0..100 {
+            hall.world.emit(loud, ProgressUpdated, &long).unwrap();
+            if ends {
+                hall.world.emit(loud, SessionCompleted, r#"{"summary_normal":"Over."}"#).unwrap();
+                loud = hall.world.open();
+            }
+        }
+        hall.drain();
+        assert_eq!(come_back(&mut hall, &last), Some(Resumed::Snapshot));
+        // What was said since is there.
+        hall.world.emit(quiet, ProgressUpdated, &progress("Still here.")).unwrap();
+        hall.drain();
+        let last = hall.heard.last().unwrap().id.clone();
+        hall.delivery.detach(id(1));
+        hall.world.emit(quiet, ProgressUpdated, &progress("Here too.")).unwrap();
+        hall.drain();
+        let place = hall.heard.len();
+        assert_eq!(come_back(&mut hall, &last), Some(Resumed::All));
+        assert!(hall.heard[place..].iter().any(|heard| heard.json.contains("Here too.")));
+    }
 }

@@ -227,6 +227,37 @@ fn a_subscription_that_nobody_attaches_to_is_given_up() {
     assert_eq!(room.attach(kept), Some(Resumed::Snapshot));
 }
 
+// covers: I22, H21
+#[test]
+fn whoever_only_asks_and_never_attaches_leaves_room_for_others() {
+    let mut room = Room::new();
+    let asked = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{}}"#;
+    let mut ids = Vec::new();
+    let refused = loop {
+        let answer = room.say(asked).unwrap();
+        match Message::parse(answer.as_bytes()).unwrap() {
+            Message::Accepted(accepted) => ids.push(accepted.subscription_id),
+            _ => break answer,
+        }
+        assert!(ids.len() <= 20_000);
+    };
+    assert!(refused.contains("rate_limit"), "{refused}");
+    // Attaching makes room, and losing the connection again does not make more.
+    let ann = room.ann.clone();
+    room.producer.attach(ids[0], &ann, None, room.now).unwrap();
+    assert!(room.say(asked).unwrap().contains("subscription.accepted"));
+    room.producer.detach(ids[0], room.now);
+    room.producer.detach(ids[0], room.now);
+    assert!(room.say(asked).unwrap().contains("rate_limit"));
+    let other = Principal::new("phone", Role::AccessibilityConsumer, "ann");
+    let answer = room.producer.handshake(&other, asked.as_bytes(), room.now).unwrap().unwrap();
+    assert!(answer.contains("subscription.accepted"));
+    // In time, all of them are given up.
+    room.now.boot = room.now.boot.after_seconds(60);
+    room.producer.handle(Input::Tick, room.now).unwrap();
+    assert!(room.say(asked).unwrap().contains("subscription.accepted"));
+}
+
 // covers: D32, C17
 #[test]
 fn who_needs_more_time_gets_it_with_every_request() {

@@ -206,6 +206,69 @@ fn an_agent_that_falls_silent_loses_its_session() {
     world.check();
 }
 
+// covers: E4, D23, I5, T12, C1
+#[test]
+fn a_core_type_is_that_type_however_it_is_written() {
+    let mut world = World::new();
+    for address in ["https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"] {
+        let session = world.open();
+        let agent = world.agent.clone();
+        let mut emit = |name: &str, payload: &str| {
+            let type_name = &format!("{address}{name}");
+            world.handle(Input::Emit { agent: &agent, session, type_name, payload })
+        };
+        let rule = |refused: Result<Answer, Refusal>| refused.unwrap_err().rule.id;
+        assert_eq!(rule(emit("agent.session.started", r#"{"summary_normal":"X."}"#)), "T1");
+        assert_eq!(rule(emit("agent.awaiting.confirmation", "{}")), "C1");
+        let tool = r#"{"tool":"rm","irreversible":true,"summary_normal":"X."}"#;
+        assert_eq!(rule(emit("agent.tool.invoked", tool)), "T12");
+        emit("agent.tool.invoked", r#"{"tool":"look","summary_normal":"X."}"#).unwrap();
+        emit("agent.session.completed", r#"{"summary_normal":"Done."}"#).unwrap();
+        // The end is the end, also of the call that was open.
+        assert_eq!(rule(emit("agent.progress.updated", r#"{"summary_normal":"X."}"#)), "E8");
+        assert_eq!(world.engine.open_sessions(), 0);
+    }
+    assert!(world.events.iter().all(|event| event.json.contains("\"type\":\"aaep:agent.")));
+    world.check();
+}
+
+// covers: I27
+#[test]
+fn the_next_deadline_is_that_of_something_that_is_really_due() {
+    let mut world = World::new();
+    let (agent, start) = (world.agent.clone(), world.now.boot);
+    let at = |seconds| Some(start.after_seconds(seconds));
+    let (first, second) = (world.open(), world.open());
+    let renew = |world: &mut World, session| {
+        world.pass(10);
+        world.handle(Input::Touch { agent: &agent, session }).unwrap();
+        world.engine.next_deadline()
+    };
+    // Leases of 100000 seconds: the one that was not renewed runs out first.
+    assert_eq!(renew(&mut world, first), at(100_000));
+    assert_eq!(renew(&mut world, second), at(100_010));
+    assert_eq!(renew(&mut world, second), at(100_010));
+    assert_eq!(renew(&mut world, first), at(100_030));
+    // Countdowns of requests, until these are answered; in any order.
+    let requests: Vec<u128> = (0..3)
+        .map(|index| {
+            world.pass(5);
+            world.ask(first, &format!("{index}"))
+        })
+        .collect();
+    assert_eq!(world.engine.next_deadline(), at(45 + 150));
+    world.reply(requests[1], "reject");
+    assert_eq!(world.engine.next_deadline(), at(45 + 150));
+    world.reply(requests[0], "reject");
+    assert_eq!(world.engine.next_deadline(), at(55 + 150));
+    world.reply(requests[2], "accept");
+    assert_eq!(world.engine.next_deadline(), at(100_030));
+    assert_eq!(world.engine.pending_requests(), 0);
+    world.pass(99_000);
+    world.emit(second, EventKind::SessionCompleted, r#"{"summary_normal":"Done."}"#).unwrap();
+    assert_eq!(world.engine.next_deadline(), at(100_055));
+}
+
 // covers: C4
 #[test]
 fn a_session_that_asks_too_often_is_refused_at_the_source() {
@@ -226,6 +289,31 @@ fn a_session_that_asks_too_often_is_refused_at_the_source() {
     );
     world.pass(60);
     world.ask(session, "{\"amount\":\"later\"}");
+}
+
+// covers: C4
+#[test]
+fn an_agent_that_begins_session_after_session_has_no_more_to_ask() {
+    let mut world = World::new();
+    let more = r#","timeout_seconds":300,"default_decision":"reject","irreversible":true"#;
+    let mut asked = 0;
+    for _ in 0..20 {
+        let session = world.open();
+        for amount in 0..30 {
+            let answer = world.try_ask(session, &format!("{{\"amount\":\"{amount}\"}}"), more);
+            asked += u32::from(answer.is_ok());
+        }
+        world.emit(session, SessionCompleted, r#"{"summary_normal":"Over."}"#).unwrap();
+    }
+    assert_eq!(asked, 10 * Limits::default().prompts_per_window);
+    // Another agent of the same user is not concerned, and time heals.
+    world.agent = Principal::new("other-agent", Role::Agent, "ann");
+    let session = world.open();
+    assert!(world.try_ask(session, "{}", more).is_ok());
+    world.agent = Principal::new("bank-agent", Role::Agent, "ann");
+    world.pass(60);
+    let session = world.open();
+    assert!(world.try_ask(session, "{}", more).is_ok());
 }
 
 // covers: I10

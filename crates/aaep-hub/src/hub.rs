@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aaep_engine::Principal;
 use bytes::Bytes;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Mutex, MutexGuard, oneshot, watch};
 
 use crate::access::{Known, SharedAccess};
 use crate::config::Config;
@@ -19,11 +19,21 @@ pub struct Hub(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
+    /// Whoever gets it does what waits; nobody stands in line for it but its own task. `None` before
+    /// the hub begins and after it has stopped.
+    pub(crate) core: Mutex<Option<Core>>,
     pub(crate) access: SharedAccess,
     pub(crate) guard: Guard,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
     pub(crate) phase: watch::Sender<Phase>,
+}
+
+/// What became of a job that was done at once.
+pub(crate) enum Ran<T> {
+    Done(T),
+    /// It is done, and not durable yet.
+    Waits(oneshot::Receiver<T>),
 }
 
 /// How far the hub is.
@@ -47,13 +57,50 @@ impl Hub {
         &self,
         job: impl FnOnce(&mut Core) -> T + Send + 'static,
     ) -> Result<T, Stopped> {
+        let job = match self.at_once(job) {
+            Ok(Ran::Done(answer)) => return Ok(answer),
+            Ok(Ran::Waits(receiver)) => return receiver.await.map_err(|_| Stopped),
+            Err(job) => job,
+        };
         let _room = self.0.inbox.enter().await.ok_or(Stopped)?;
         let (sender, receiver) = oneshot::channel();
         self.0.inbox.push(Box::new(move |core| {
             let answer = job(core);
             Some(Box::new(move || drop(sender.send(answer))))
         }));
+        self.work();
         receiver.await.map_err(|_| Stopped)
+    }
+
+    /// Does a job here and now, after everything that waits, if nobody else has the core. Most jobs
+    /// find it free, and are spared the way to another task and back.
+    fn at_once<T: Send + 'static, J: FnOnce(&mut Core) -> T>(&self, job: J) -> Result<Ran<T>, J> {
+        let Ok(mut place) = self.0.core.try_lock() else { return Err(job) };
+        let Some(core) = place.as_mut() else { return Err(job) };
+        let ran = core.run_now(job);
+        self.leave(place);
+        Ok(ran)
+    }
+
+    /// Does what waits, unless somebody is at it.
+    fn work(&self) {
+        let Ok(mut place) = self.0.core.try_lock() else { return };
+        match place.as_mut() {
+            Some(core) => core.work(),
+            // Whoever waits for it learns that the hub has stopped.
+            None => drop(self.0.inbox.take()),
+        }
+        self.leave(place);
+    }
+
+    /// Gives the core back. Somebody may have come in the meantime and found it taken, or something
+    /// may be due sooner than its task thinks: then its task looks after it.
+    fn leave(&self, place: MutexGuard<'_, Option<Core>>) {
+        let wanted = place.as_ref().is_some_and(Core::wants_its_task);
+        drop(place);
+        if wanted || !self.0.inbox.is_empty() {
+            self.0.inbox.call();
+        }
     }
 
     /// Lets the core do something that nobody waits for.
@@ -62,6 +109,8 @@ impl Hub {
             job(core);
             None
         }));
+        // Not here and now: who tells may hold what the core needs.
+        self.0.inbox.call();
     }
 
     /// A call of the agent API from inside this process, as this agent: the path is what follows

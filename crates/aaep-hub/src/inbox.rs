@@ -5,7 +5,7 @@
 //! queue is (I7).
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aaep_engine::Now;
 use tokio::sync::{Notify, Semaphore};
@@ -40,21 +40,34 @@ impl Inbox {
         self.room.acquire().await.ok()
     }
 
+    fn queue(&self) -> MutexGuard<'_, VecDeque<(Now, Job)>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a job at the end. Whoever has the core looks here before and after; if nobody has it, it
+    /// has to be called.
     pub(crate) fn push(&self, job: Job) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue();
         queue.push_back((clock::now(), job));
-        if queue.len() == 1 {
-            self.arrived.notify_one();
-        }
     }
 
-    /// Everything that has come.
-    pub(crate) fn take(&self) -> VecDeque<(Now, Job)> {
-        std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Everything that has come, and the moment after all of it.
+    pub(crate) fn take(&self) -> (VecDeque<(Now, Job)>, Now) {
+        let mut queue = self.queue();
+        (std::mem::take(&mut *queue), clock::now())
     }
 
-    /// Waits until something comes.
-    pub(crate) async fn wait(&self) {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue().is_empty()
+    }
+
+    /// Calls the core's own task.
+    pub(crate) fn call(&self) {
+        self.arrived.notify_one();
+    }
+
+    /// Waits until somebody calls.
+    pub(crate) async fn called(&self) {
         self.arrived.notified().await;
     }
 }

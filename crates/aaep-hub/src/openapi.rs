@@ -244,7 +244,7 @@ fn schemas() -> Value {
         },
         "Problem": {
             "type": "object",
-            "required": ["error", "text"],
+            "required": ["error", "rule", "section", "text"],
             "properties": { "error": text(), "rule": text(), "section": text(), "text": text(), "request_id": text() },
         },
         "NewSession": {

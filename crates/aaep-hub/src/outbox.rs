@@ -68,7 +68,8 @@ impl Outbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a frame; false when there is no room for another one.
+    // enforces: W2, I19
+    /// Adds a frame behind those that wait; false when there is no room for another one.
     pub(crate) fn push(&self, frame: Bytes) -> bool {
         let mut state = self.state();
         state.bytes += frame.len();
@@ -80,6 +81,11 @@ impl Outbox {
             waker.wake();
         }
         room
+    }
+
+    /// Whether there is no room for another frame.
+    pub(crate) fn is_full(&self) -> bool {
+        self.state().full
     }
 
     /// Nothing more comes; what is there is still sent.

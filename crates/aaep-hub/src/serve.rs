@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use aaep_engine::{Engine, Offer, Producer, Secrets};
 use aaep_transport::server::{Limits as DoorLimits, Server};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::access::{Access, SharedAccess};
@@ -19,7 +19,7 @@ use crate::http::Doors;
 use crate::hub::{Hub, Phase, Shared};
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
-use crate::start::{DataDirectory, Prepared};
+use crate::start::{self, DataDirectory, Prepared};
 use crate::{Fault, Tls, clock, manifest};
 
 /// How long requests that run have when the hub stops.
@@ -53,6 +53,7 @@ impl Running {
             )?;
         let shared = Shared {
             inbox: Inbox::new(config.limits.messages),
+            core: Mutex::new(None),
             access: SharedAccess::new(access),
             guard: Guard::new(&config, &addresses),
             metrics: Metrics::default(),
@@ -60,7 +61,8 @@ impl Running {
             config,
         };
         let hub = Hub(Arc::new(shared));
-        let core = new_core(&hub, token_key.bytes(), &addresses)?;
+        let mut core = new_core(&hub, token_key.bytes(), &addresses)?;
+        core.drain();
         let mut doors = JoinSet::new();
         let socket = open_socket(&hub, &mut doors)?;
         for server in servers {
@@ -73,7 +75,8 @@ impl Running {
                 server.serve(doors_of, async move { stop.stopping().await }).await
             });
         }
-        let core = tokio::spawn(core.run());
+        *hub.0.core.lock().await = Some(core);
+        let core = tokio::spawn(Core::run(hub.clone()));
         Ok(Self { hub, addresses, socket, tls, doors, core, _data: data })
     }
 
@@ -99,17 +102,25 @@ impl Running {
     }
 
     /// Takes over who may come in, and certificate and key, from a configuration that was read
-    /// again; whoever is no longer let in hears nothing more. The rest needs a new start. On an error
-    /// everything stays as it was.
-    pub fn reload(&self, config: &Config) -> Result<(), Fault> {
-        let access = Access::new(config)?;
+    /// again; whoever is no longer let in hears nothing more. The rest needs a new start. Gives
+    /// sentences for whoever runs the hub; on an error everything stays as it was.
+    pub fn reload(&self, config: &Config) -> Result<Vec<String>, Fault> {
+        // What is not taken over stays in force, and both together have to be safe.
+        let mixed = Config {
+            loopback_without_credentials: config.loopback_without_credentials,
+            development: config.development,
+            principals: config.principals.clone(),
+            ..self.hub.config().clone()
+        };
+        let warnings = start::check(&mixed)?;
+        let access = Access::new(&mixed)?;
         if let (Some(tls), Some((certificate, key))) = (&self.tls, config.tls.files()) {
             tls.reload(certificate, key)?;
         }
         self.hub.0.access.replace(access);
         let access = self.hub.0.access.current();
         self.hub.tell(move |core| core.recheck(&access));
-        Ok(())
+        Ok(warnings)
     }
 
     // enforces: I23

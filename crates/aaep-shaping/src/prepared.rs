@@ -61,7 +61,57 @@ pub struct Prepared {
     shapes: Shapes,
 }
 
+/// A state change that a producer makes by itself: its summary is one sentence in one language, and
+/// its urgency is the usual one, so there is nothing to shape.
+#[derive(Clone, Debug)]
+pub struct OwnState<'a> {
+    /// The event as it is emitted.
+    pub json: Arc<str>,
+    /// Its id.
+    pub event_id: EventId,
+    /// The session it belongs to.
+    pub session_id: SessionId,
+    /// Its place in the session.
+    pub number: u64,
+    /// The state that it leaves.
+    pub from_state: &'a str,
+    /// Whether it tells the outcome of a request.
+    pub resolution: bool,
+}
+
 impl Prepared {
+    /// What reading it would come to.
+    pub(crate) fn state(state: OwnState<'_>) -> Self {
+        let OwnState { json, event_id, session_id, number, from_state, resolution } = state;
+        let prepared = Self {
+            json,
+            event_id,
+            session_id,
+            number: Some(number),
+            kind: Some(EventKind::StateChanged),
+            type_name: "".into(),
+            critical: false,
+            resolution,
+            role: Role::State { from: from_state.into() },
+            shapable: Shapable::default(),
+            shapes: Shapes::default(),
+        };
+        debug_assert!(prepared.is_as_read(), "{prepared:?}");
+        prepared
+    }
+
+    /// Whether reading it comes to the same.
+    fn is_as_read(&self) -> bool {
+        let Ok(read) = Self::read(self.json.clone(), self.resolution) else { return false };
+        self.event_id == read.event_id
+            && self.session_id == read.session_id
+            && self.number == read.number
+            && self.kind == read.kind
+            && self.critical == read.critical
+            && self.leaving() == read.leaving()
+            && !read.shapable.is_any()
+    }
+
     /// Reads the event as it was emitted. `resolution` marks the notice of a request's outcome,
     /// which is never held (decision D14).
     pub(crate) fn read(json: Arc<str>, resolution: bool) -> Result<Self, Invalid> {
@@ -132,6 +182,20 @@ impl Prepared {
     /// subscriptions there are.
     pub fn serialisations(&self) -> usize {
         self.shapes.made()
+    }
+
+    /// Whether nothing but the filter, the rate and what is held already says when it goes.
+    pub(crate) fn is_plain(&self) -> bool {
+        let special = self.critical || self.resolution || self.is_terminal();
+        !special && !matches!(self.role, Role::Text(_))
+    }
+
+    /// The state that it leaves, if it is a state change.
+    pub(crate) fn leaving(&self) -> Option<&str> {
+        match &self.role {
+            Role::State { from } => Some(from),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_terminal(&self) -> bool {

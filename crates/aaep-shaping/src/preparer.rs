@@ -1,11 +1,12 @@
 //! Preparing events, and finding the boundaries of their text, once for all subscriptions.
 
 use aaep_types::{EventKind, Invalid, OutputId, SessionId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::cuts::{Segmenters, Tail};
-use crate::prepared::Prepared;
+use crate::prepared::{OwnState, Prepared};
+use crate::terms::{Shape, Terms};
 
 /// How many outputs are followed at once. Of more than these, text is cut only where its producer
 /// says that it may be, and at its end.
@@ -17,11 +18,19 @@ pub const MAX_OPEN_OUTPUTS: usize = 4096;
 pub struct Preparer {
     segmenters: Segmenters,
     outputs: BTreeMap<(SessionId, Option<OutputId>), Tail>,
+    shapes: BTreeSet<Shape>,
+    /// When there are so many shapes, those that nobody has any more are forgotten.
+    many_shapes: usize,
 }
 
 impl Default for Preparer {
     fn default() -> Self {
-        Self { segmenters: Segmenters::new(), outputs: BTreeMap::new() }
+        Self {
+            segmenters: Segmenters::new(),
+            outputs: BTreeMap::new(),
+            shapes: BTreeSet::new(),
+            many_shapes: 0,
+        }
     }
 }
 
@@ -43,6 +52,24 @@ impl Preparer {
         json: impl Into<Arc<str>>,
     ) -> Result<Arc<Prepared>, Invalid> {
         self.finish(Prepared::read(json.into(), true)?)
+    }
+
+    /// Prepares a state change of the producer's own making, which it knows without reading it.
+    pub fn prepare_state(&mut self, state: OwnState<'_>) -> Arc<Prepared> {
+        Arc::new(Prepared::state(state))
+    }
+
+    /// Terms of equal shapes get the same one, so that one can tell without looking into them.
+    pub fn share(&mut self, terms: &mut Terms) {
+        if let Some(known) = self.shapes.get(&terms.shape) {
+            terms.shape = known.clone();
+            return;
+        }
+        if self.shapes.len() >= self.many_shapes {
+            self.shapes.retain(Shape::is_shared);
+            self.many_shapes = (2 * self.shapes.len()).max(64);
+        }
+        self.shapes.insert(terms.shape.clone());
     }
 
     /// Forgets a session that ended without an event.

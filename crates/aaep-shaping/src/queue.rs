@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::prepared::Prepared;
+use crate::shaper::Delivery;
 use crate::text::Span;
 use crate::time::Mono;
 
@@ -13,8 +14,10 @@ use crate::time::Mono;
 pub(crate) enum Item {
     /// Never merged.
     Whole(Arc<Prepared>),
+    /// Sent before and perhaps not heard: it goes out as it was.
+    Again(Delivery),
     /// The latest of some state changes, and the state that the first of them left.
-    State { from: Option<Box<str>>, own: Box<str>, last: Arc<Prepared> },
+    State { from: Option<Box<str>>, last: Arc<Prepared> },
     /// The latest progress.
     Progress(Arc<Prepared>),
     /// Text that has reached a boundary.
@@ -33,6 +36,7 @@ impl Entry {
     fn weight(&self) -> usize {
         match &self.item {
             Item::Whole(event) | Item::Progress(event) => event.weight(),
+            Item::Again(delivery) => delivery.event.weight(),
             Item::State { last, .. } => last.weight(),
             Item::Text(span) => span.weight(),
         }
@@ -41,13 +45,13 @@ impl Entry {
     /// Takes the place of an older entry of its kind, and is due when that one was.
     fn absorb(&mut self, older: Entry, text_between: bool) {
         self.due = self.due.min(older.due);
-        if let (Item::State { from: chain, .. }, Item::State { from, own, .. }) =
+        if let (Item::State { from: chain, .. }, Item::State { from, last }) =
             (&mut self.item, older.item)
             && !text_between
         {
             // T7: the chain goes on from where the older one began. Where text came in between it
             // implied a state of its own (D35), which this one leaves.
-            *chain = Some(from.unwrap_or(own));
+            *chain = from.or_else(|| last.leaving().map(Into::into));
         }
     }
 }
@@ -72,6 +76,12 @@ impl Queue {
         let entry = Entry { session, item, due };
         self.bytes += entry.weight();
         self.entries.push_back(entry);
+    }
+
+    /// Puts what another queue holds behind what this one does.
+    pub fn append(&mut self, mut other: Queue) {
+        self.entries.append(&mut other.entries);
+        self.bytes += other.bytes;
     }
 
     /// Nothing of a session waits longer than what comes after it: order is kept.
@@ -141,7 +151,7 @@ fn merge_states_and_progress(slots: &mut [Option<Entry>], session: SessionId) {
     for index in (0..slots.len()).rev() {
         let Some(entry) = slots[index].take_if(|entry| entry.session == session) else { continue };
         let newer: Option<usize> = match entry.item {
-            Item::Whole(_) => {
+            Item::Whole(_) | Item::Again(_) => {
                 state = None;
                 None
             }
@@ -191,7 +201,7 @@ fn join_texts(slots: &mut [Option<Entry>], session: SessionId) {
                 earlier = Some(index);
             }
             Item::Progress(_) => {}
-            Item::Whole(_) | Item::State { .. } => earlier = None,
+            Item::Whole(_) | Item::Again(_) | Item::State { .. } => earlier = None,
         }
         slots[index] = Some(entry);
     }

@@ -1,5 +1,6 @@
 //! One subscription's shaper.
 
+mod again;
 mod texts;
 
 use aaep_types::{CoalesceBoundary, EventKind, Level, SessionId};
@@ -31,6 +32,17 @@ pub struct Delivery {
     pub event: Arc<Prepared>,
     /// What to send.
     pub bytes: Arc<str>,
+}
+
+/// What one look at an event says; see [`Shaper::glance`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Glance {
+    /// It goes at once, as it is shaped for everybody of these terms.
+    Passes,
+    /// It is not wanted.
+    Unwanted,
+    /// It takes more than a look: offer it.
+    Offer,
 }
 
 /// Why held text leaves before its boundary.
@@ -108,6 +120,21 @@ impl Shaper {
         }
         self.admit(event, now);
         self.relieve(event.session_id(), now)
+    }
+
+    /// Where nothing is held and nothing has to be, one look decides: the same comes of it as of
+    /// [`Self::offer`] and [`Self::poll_output`], without the way through the queue. Most events of
+    /// most subscriptions are like that. What passes counts as sent.
+    pub fn glance(&mut self, event: &Prepared, now: Mono) -> Glance {
+        let held = self.queue.len() + self.texts.len() + self.urgent.len() > 0;
+        if held || !event.is_plain() || self.terms.load == Level::Low {
+            return Glance::Offer;
+        }
+        if !self.admits(event) {
+            return Glance::Unwanted;
+        }
+        let over_budget = self.bucket.as_mut().is_some_and(|bucket| !bucket.take(now));
+        if over_budget { Glance::Offer } else { Glance::Passes }
     }
 
     /// Offers an event that this subscription must hear because it received the request that the
@@ -207,8 +234,8 @@ impl Shaper {
         let low = self.terms.load == Level::Low;
         let item = Item::Whole(Arc::clone(event));
         let (item, due) = match event.role() {
-            Role::State { from } => {
-                let item = Item::State { from: None, own: from.clone(), last: Arc::clone(event) };
+            Role::State { .. } => {
+                let item = Item::State { from: None, last: Arc::clone(event) };
                 (item, if low { now.after(STATE_WAIT) } else { now })
             }
             Role::Progress { percent } => {
@@ -275,6 +302,7 @@ impl Shaper {
         let shape = &self.terms.shape;
         let (event, bytes) = match item {
             Item::Whole(event) => (Arc::clone(&event), event.bytes(shape)),
+            Item::Again(delivery) => return Some(delivery),
             Item::Progress(event) => {
                 self.shown.note(&event, self.terms.load);
                 let bytes = event.bytes(shape);

@@ -26,6 +26,11 @@ impl Shapable {
         Self { languages: event.has_variants(), terse, normal, detailed }
     }
 
+    /// Whether there is anything that shaping could change.
+    pub fn is_any(&self) -> bool {
+        self.languages || self.detailed
+    }
+
     fn concerns(&self, shape: &Shape) -> bool {
         (self.languages && shape.names_languages()) || self.drops_detail(shape)
     }

@@ -75,6 +75,12 @@ impl Terms {
         self.shape.0.verbosity.unwrap_or(Verbosity::Normal)
     }
 
+    /// Whether anything may be held back or merged. Otherwise what is offered goes out at once, in the
+    /// order in which it was offered.
+    pub fn holds(&self) -> bool {
+        self.rate.is_some() || self.load == Level::Low || self.cut() != CoalesceBoundary::None
+    }
+
     /// Where text is cut: the finest boundary of the set, since each of them is acceptable; under
     /// a low cognitive load the coarsest, since that makes fewer announcements (§5.3.1.10).
     /// Completion always releases the rest, so it only counts when it stands alone.
@@ -121,6 +127,17 @@ impl Shape {
     /// The languages that were asked for and granted, the dearest first.
     pub fn languages(&self) -> Vec<LanguageTag<'_>> {
         self.0.languages.iter().flat_map(|tag| LanguageTag::parse(&**tag).ok()).collect()
+    }
+
+    /// Whether it is the very same, not only an equal one: quick to say, and enough where equal ones
+    /// have been [shared](crate::Preparer::share).
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether anybody else has this very one.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
     }
 
     pub(crate) fn names_languages(&self) -> bool {

@@ -5,6 +5,7 @@ use aaep_types::{EventKind, LanguageTag};
 
 use crate::cast::{BANK, COOK, QUESTIONS, Question, TOOL};
 use crate::oracle::Cause;
+use crate::prose::Writing;
 use crate::world::{Errand, World};
 
 const LEASE_SECONDS: u64 = 200;
@@ -33,8 +34,14 @@ impl<R: Rules> World<'_, R> {
             let Ok(Answer::Session(session)) = answer else { return };
             let session = *session;
             world.oracle.opened(session, agent, LEASE_SECONDS * 1000);
-            let (asked, running) = (Vec::new(), Vec::new());
-            world.errands.push(Errand { session, agent, asked, running, written: 0, over: false });
+            world.errands.push(Errand {
+                session,
+                agent,
+                asked: Vec::new(),
+                running: Vec::new(),
+                writing: Writing::default(),
+                over: false,
+            });
         });
     }
 
@@ -143,12 +150,9 @@ impl<R: Rules> World<'_, R> {
     /// Any event, in any order; the engine has to refuse what does not fit.
     pub(crate) fn agent_emits(&mut self) {
         let Some(index) = self.errand() else { return };
-        let (kind, payload) = match self.random.below(9) {
-            0..3 => (
-                EventKind::ProgressUpdated,
-                r#"{"progress":{"step":1},"summary_normal":"On my way."}"#,
-            ),
-            3 => return self.agent_writes(index),
+        let (kind, payload) = match self.random.below(11) {
+            0..2 => return self.agent_progresses(index),
+            2..4 => return self.agent_writes(index),
             4 => (
                 EventKind::ToolInvoked,
                 r#"{"tool":"transfer_funds","irreversible":true,"summary_normal":"Sending."}"#,
@@ -162,6 +166,11 @@ impl<R: Rules> World<'_, R> {
                 EventKind::StateChanged,
                 r#"{"from_state":"awaiting_input","to_state":"calling_tool","summary_normal":"Go."}"#,
             ),
+            8 => (
+                EventKind::HandoffRequested,
+                r#"{"reason":"It needs a person.","target_kind":"human"}"#,
+            ),
+            9 if self.motley => return self.agent_is_busy(index),
             _ => (
                 EventKind::AwaitingConfirmation,
                 r#"{"action":"x","consequence":"y","timeout_seconds":9,"default_decision":"reject"}"#,
@@ -170,11 +179,36 @@ impl<R: Rules> World<'_, R> {
         self.emit(index, kind, payload, false);
     }
 
-    fn agent_writes(&mut self, index: usize) {
-        let position = self.errands[index].written;
-        let payload = format!(r#"{{"chunk":"word ","position":{position},"complete":false}}"#);
-        if self.emit(index, EventKind::OutputStreaming, &payload, false) {
-            self.errands[index].written += 5;
+    fn agent_progresses(&mut self, index: usize) {
+        let percent = self.random.below(101);
+        let payload = format!(
+            r#"{{"progress":{{"percent":{percent}}},"summary_terse":"On.","summary_normal":"On my way.","summary_normal_de":"Unterwegs.","summary_detailed":"On my way, and nothing is in it."}}"#
+        );
+        self.emit(index, EventKind::ProgressUpdated, &payload, false);
+    }
+
+    /// Text in pieces that end anywhere.
+    pub(crate) fn agent_writes(&mut self, index: usize) {
+        let times = if self.motley { 1 + self.random.below(3) } else { 1 };
+        for _ in 0..times {
+            let hint = if self.random.one_in(6) { r#","coalesce_hint":"sentence""# } else { "" };
+            let (phrases, complete) = (1 + self.random.below(4), self.random.one_in(8));
+            let (payload, after) = self.errands[index].writing.next(phrases, complete, hint);
+            // If the hub goes down over it nobody knows what was heard; the agent goes on.
+            let taken = self.emit(index, EventKind::OutputStreaming, &payload, false);
+            if taken || self.hub.is_none() {
+                self.errands[index].writing = after;
+            }
+        }
+    }
+
+    /// More at once than a slow listener can hold.
+    fn agent_is_busy(&mut self, index: usize) {
+        for _ in 0..1 + self.random.below(6) {
+            let looks = r#"{"tool":"look","summary_normal":"Looking."}"#;
+            self.emit(index, EventKind::ToolInvoked, looks, false);
+            let seen = r#"{"tool":"look","status":"success","summary_normal":"Seen."}"#;
+            self.emit(index, EventKind::ToolCompleted, seen, false);
         }
     }
 

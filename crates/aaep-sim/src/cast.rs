@@ -1,6 +1,7 @@
 //! Who takes part, and what may be asked. Made once and shared by every schedule.
 
-use aaep_engine::{Principal, Role};
+use aaep_engine::{Offer, Principal, Role};
+use aaep_types::LanguageTag;
 
 /// Places in [`Cast::everybody`].
 pub(crate) const ANN_PHONE: usize = 0;
@@ -9,12 +10,14 @@ pub(crate) const BOB_PHONE: usize = 2;
 pub(crate) const AUDITOR: usize = 3;
 pub(crate) const BANK: usize = 4;
 pub(crate) const COOK: usize = 5;
-/// Those who hold subscriptions; the bank's agent holds one to answer its own questions with.
+/// Those who listen; the bank's agent does to answer its own questions.
 pub(crate) const LISTENERS: [usize; 5] = [ANN_PHONE, ANN_LAPTOP, BOB_PHONE, AUDITOR, BANK];
 
 /// Everybody in the world.
 pub(crate) struct Cast {
     pub(crate) everybody: [Principal; 6],
+    /// What the hub offers.
+    pub(crate) offer: Offer,
 }
 
 impl Cast {
@@ -29,6 +32,12 @@ impl Cast {
                 Principal::new("bank", Role::Agent, "ann"),
                 Principal::new("cook", Role::Agent, "bob"),
             ],
+            offer: Offer {
+                producer: r#"{"agent_id":"hub"}"#.into(),
+                languages: ["en", "de"].iter().flat_map(|tag| LanguageTag::parse(*tag)).collect(),
+                manifest_uri: None,
+                signed_manifest: None,
+            },
         }
     }
 }
@@ -41,6 +50,16 @@ pub(crate) fn user_of(principal: usize) -> usize {
 /// The oracle's own reading of decision D3: people answer, each for themselves.
 pub(crate) fn may_answer(principal: usize, user: usize) -> bool {
     matches!(principal, ANN_PHONE | ANN_LAPTOP | BOB_PHONE) && user_of(principal) == user
+}
+
+/// The oracle's own reading of S6: auditors hear everything, others what is their user's.
+pub(crate) fn may_hear(principal: usize, user: usize) -> bool {
+    principal == AUDITOR || user_of(principal) == user
+}
+
+/// Agents and auditors never answer, whatever they claim.
+pub(crate) fn never_answers(principal: usize) -> bool {
+    matches!(principal, AUDITOR | BANK | COOK)
 }
 
 /// Something that an agent may ask.

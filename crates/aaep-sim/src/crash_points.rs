@@ -9,6 +9,7 @@ use crate::cast::{ANN_LAPTOP, ANN_PHONE, BANK, Cast, LISTENERS, QUESTIONS, TOOL}
 use crate::disk::Fate;
 use crate::oracle::{Reply, Said};
 use crate::power::{Decide, Script};
+use crate::random::Random;
 use crate::world::World;
 
 /// What happens to what was written and not synced.
@@ -130,7 +131,7 @@ impl<'c, R: Rules> World<'c, R> {
     /// A person answers the prompt in this place.
     fn say(&mut self, place: usize, said: Said, peer: usize) {
         let Some(prompt) = self.prompts.get(place).copied() else { return };
-        let subscription = self.oracle.listeners[peer].id;
+        let subscription = self.id_or_any(peer);
         let stamp = self.clocks.now().wall;
         self.send(Reply { peer, subscription, token: prompt.token, said, stamp });
     }
@@ -142,12 +143,12 @@ fn play<R: Rules>(
     slow_disk: bool,
     crash: Option<(usize, Script)>,
 ) -> (usize, Option<Violation>) {
-    let mut world = World::<R>::new(cast, 1, false);
+    let mut world = World::<R>::new(cast, Random::new(1), false, false);
     world.slow_disk = slow_disk;
     world.crash_in = crash.map(|(output, _)| output);
     world.script = crash.map(|(_, script)| script);
     for (index, act) in World::<R>::MORNING.iter().enumerate() {
-        while world.engine.is_none() && world.oracle.violation.is_none() {
+        while world.hub.is_none() && world.oracle.violation.is_none() {
             world.restart();
         }
         for listener in 0..LISTENERS.len() {

@@ -21,16 +21,21 @@
 
 mod agents;
 mod cast;
+mod client;
 mod clocks;
 pub mod crash_points;
+mod devices;
 pub mod disk;
+mod hub;
 mod mishaps;
 pub mod mutants;
 mod oracle;
 mod people;
 mod power;
+mod prose;
 pub mod random;
 mod schedule;
+mod wants;
 mod witness;
 mod world;
 

@@ -1,6 +1,7 @@
 //! `aaep-sim`: runs the simulator; `aaep-sim --help` says how.
 #![allow(clippy::disallowed_methods)] // a program for developers: it reads its arguments
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use aaep_engine::Sound;
@@ -82,8 +83,16 @@ fn run_schedules(options: &Options) -> bool {
     let count = options.schedules.unwrap_or(10_000);
     let seeds = (0..count).map(|index| options.seed.wrapping_add(index));
     let totals = run_many::<Sound>(seeds, options.trace);
-    for (seed, violation) in totals.violations.iter().take(20) {
-        println!("{}: {}.", violation.invariant, violation.text);
+    // One line for each kind; the numbers in their texts differ from seed to seed.
+    let mut kinds: BTreeMap<String, (u64, &str, u64)> = BTreeMap::new();
+    for (seed, violation) in &totals.violations {
+        let words: String = violation.text.chars().filter(|c| !c.is_ascii_hexdigit()).collect();
+        let first = (*seed, violation.text.as_str(), 0);
+        kinds.entry(format!("{}: {words}", violation.invariant)).or_insert(first).2 += 1;
+    }
+    for (kind, (seed, text, times)) in kinds.iter().take(40) {
+        let invariant = kind.split(':').next().unwrap_or_default();
+        println!("{invariant}: {text}. Schedules with this: {times}.");
         println!("To see it again: aaep-sim --seed {seed} --schedules 1 --trace");
     }
     let violations = totals.violations.len();

@@ -11,9 +11,9 @@ impl<R: Rules> World<'_, R> {
     /// Time passes; the engine is called at every moment that it asked for.
     pub(crate) fn pass(&mut self, millis: u64) {
         let end = self.clocks.passed + millis;
-        // A bound, in case that an engine asks to be called without end.
-        for _ in 0..64 {
-            let next = self.engine.as_ref().and_then(|engine| engine.next_deadline());
+        // A bound, in case that a hub asks to be called without end.
+        for _ in 0..512 {
+            let next = self.hub.as_ref().and_then(|hub| hub.next_deadline());
             let Some(wait) = next.map(|at| self.clocks.until(at)) else { break };
             if self.clocks.passed + wait > end {
                 break;
@@ -46,7 +46,7 @@ impl<R: Rules> World<'_, R> {
     /// To the very millisecond at which something is due, or the one before, without a tick.
     pub(crate) fn a_deadline_is_near(&mut self) {
         let deadlines: Vec<u64> =
-            self.oracle.requests.values().filter(|r| r.waits()).map(|r| r.deadline).collect();
+            self.oracle.requests.values().filter(|r| r.waits()).map(|r| r.now().deadline).collect();
         if let Some(&deadline) = self.random.pick(&deadlines) {
             let at = deadline - self.random.below(2) as u64;
             self.clocks.passed = self.clocks.passed.max(at);
@@ -71,11 +71,13 @@ impl<R: Rules> World<'_, R> {
         };
         self.note(|| format!("the clock on the wall is set by {by} ms"));
         self.clocks.jump(by);
-        self.witness.clock_was_set = true;
+        for witness in self.witnesses() {
+            witness.clock_was_set = true;
+        }
     }
 
     pub(crate) fn the_hub_crashes(&mut self) {
-        if self.engine.is_some() {
+        if self.hub.is_some() {
             self.crash();
         }
     }
@@ -85,12 +87,30 @@ impl<R: Rules> World<'_, R> {
         self.crash_in = Some(self.random.below(6));
     }
 
+    /// I23: the hub is told that it will be stopped, and some time later it is.
+    pub(crate) fn the_hub_drains(&mut self) {
+        self.oracle.draining = self.hub.is_some();
+        self.handle(Input::Drain, Cause::Other);
+    }
+
+    /// The hub stops as it should: whatever it has to say is said and written first.
+    pub(crate) fn the_hub_stops(&mut self) {
+        self.disk.failing = false;
+        self.room_is_made();
+        self.settle();
+        if self.hub.is_some() {
+            self.note(|| "stops".into());
+            self.oracle.stopped = true;
+            self.stop();
+        }
+    }
+
     pub(crate) fn the_disk_slows_down(&mut self) {
         self.slow_disk = !self.slow_disk;
     }
 
     pub(crate) fn the_disk_is_synced(&mut self) {
-        if self.engine.is_some() && self.disk.unsynced_writes() > 0 {
+        if self.hub.is_some() && self.disk.unsynced_writes() > 0 {
             self.sync();
         }
     }
@@ -106,7 +126,7 @@ impl<R: Rules> World<'_, R> {
     /// There is room again: what could not be written is written first, in its order.
     pub(crate) fn room_is_made(&mut self) {
         self.disk.full = false;
-        if self.engine.is_none() {
+        if self.hub.is_none() {
             return;
         }
         for bytes in std::mem::take(&mut self.unwritten) {

@@ -7,81 +7,25 @@ use crate::cast::{LISTENERS, may_answer};
 use crate::oracle::{Cause, Line, Reply, Said, Verdict};
 use crate::world::World;
 
+/// How much time somebody may ask for, in seconds; sometimes less than there is.
+const MORE_SECONDS: [u64; 5] = [5, 30, 100, 500, 86_400];
+
 impl<R: Rules> World<'_, R> {
-    /// Somebody connects, or comes back.
-    pub(crate) fn join(&mut self, index: usize) {
-        self.tell_terms(index, true);
-    }
-
-    fn tell_terms(&mut self, index: usize, confirms: bool) {
-        // Whatever was due is due before somebody comes.
-        if self.handle(Input::Tick, Cause::Other).is_none() {
-            return;
-        }
-        let listener = &mut self.oracle.listeners[index];
-        listener.line = Line::Live;
-        listener.confirms = confirms;
-        let input = Input::Joined {
-            peer: &self.cast.everybody[listener.principal],
-            subscription: listener.id,
-            confirms: listener.confirms,
-            clarifies: listener.clarifies,
-        };
-        self.oracle.note_repliers();
-        self.handle(input, Cause::Other);
-    }
-
-    pub(crate) fn person_joins(&mut self) {
-        let index = self.random.below(LISTENERS.len());
-        self.join_if_away(index);
-    }
-
-    pub(crate) fn join_if_away(&mut self, index: usize) {
-        if self.oracle.listeners[index].line != Line::Live {
-            self.join(index);
-        }
-    }
-
-    /// The line breaks, or somebody closes it.
-    pub(crate) fn person_goes(&mut self) {
-        let index = self.random.below(LISTENERS.len());
-        let leaves = self.random.one_in(3);
-        let here = self.oracle.listeners[index].line == Line::Live;
-        if !here || self.handle(Input::Tick, Cause::Other).is_none() {
-            return;
-        }
-        let listener = &mut self.oracle.listeners[index];
-        let (now, subscription) = (self.clocks.passed, listener.id);
-        listener.line = if leaves { Line::Closed(now) } else { Line::Lost(now) };
-        let input =
-            if leaves { Input::Left { subscription } } else { Input::Lost { subscription } };
-        self.handle(input, Cause::Other);
-    }
-
-    /// I16: somebody gives up the right to answer, or asks for it back.
-    pub(crate) fn person_renegotiates(&mut self) {
-        let index = self.random.below(LISTENERS.len());
-        let listener = &self.oracle.listeners[index];
-        if listener.line == Line::Live {
-            self.tell_terms(index, !listener.confirms);
-        }
-    }
-
     /// A person answers something that was asked; it may take a while to arrive, or never do.
     pub(crate) fn person_answers(&mut self) {
         let Some(&prompt) = self.random.pick(&self.prompts) else { return };
-        let mut able =
-            self.oracle.listeners.iter().filter(|l| may_answer(l.principal, prompt.user));
-        let Some(listener) = (if self.random.one_in(3) { able.nth(1) } else { able.next() }) else {
+        let mut able = (0..LISTENERS.len()).filter(|c| may_answer(LISTENERS[*c], prompt.user));
+        let Some(client) = (if self.random.one_in(3) { able.nth(1) } else { able.next() }) else {
             return;
         };
-        let said = match (prompt.confirmation, self.random.below(8)) {
+        let said = match (prompt.confirmation, self.random.below(10)) {
+            (_, 0) => Said::MoreTime(MORE_SECONDS[self.random.below(MORE_SECONDS.len())]),
             (false, _) => Said::Answer,
-            (true, 0) => Said::AcceptModified,
-            (true, 1 | 2) => Said::Reject,
+            (true, 1) => Said::AcceptModified,
+            (true, 2 | 3) => Said::Reject,
             (true, _) => Said::Accept,
         };
-        let (peer, subscription) = (listener.principal, listener.id);
+        let (peer, subscription) = (self.clients[client].principal, self.id_or_any(client));
         let stamp = self.clocks.now().wall;
         let reply = Reply { peer, subscription, token: prompt.token, said, stamp };
         match self.random.below(12) {
@@ -97,6 +41,11 @@ impl<R: Rules> World<'_, R> {
         if self.captured.len() < 16 {
             self.captured.push(reply);
         }
+    }
+
+    /// The id of a client's subscription; who never had one makes one up.
+    pub(crate) fn id_or_any(&self, client: usize) -> SubscriptionId {
+        self.id(client).unwrap_or_else(|| SubscriptionId::from_bits(1))
     }
 
     fn fly(&mut self, reply: Reply, at_most: usize) {
@@ -116,18 +65,17 @@ impl<R: Rules> World<'_, R> {
     /// A reply that must not count, or one that was heard before.
     pub(crate) fn attacker_answers(&mut self) {
         let Some(&prompt) = self.random.pick(&self.prompts) else { return };
-        let listener = self.random.below(LISTENERS.len());
-        let listener = &self.oracle.listeners[listener];
+        let client = self.random.below(LISTENERS.len());
         let mut reply = Reply {
-            peer: listener.principal,
-            subscription: listener.id,
+            peer: LISTENERS[client],
+            subscription: self.id_or_any(client),
             token: prompt.token,
             said: Said::Accept,
             stamp: self.clocks.now().wall,
         };
-        match self.random.below(8) {
+        match self.random.below(9) {
             0 => reply.token = self.random.bits(),
-            1 => reply.subscription = SubscriptionId::from_bits(1 + self.random.below(6) as u128),
+            1 => reply.subscription = self.any_id(),
             2 => reply.peer = self.random.below(6),
             3 => reply.said = if prompt.confirmation { Said::Answer } else { Said::Accept },
             4 => {
@@ -137,9 +85,16 @@ impl<R: Rules> World<'_, R> {
                 reply.said = if self.random.one_in(2) { Said::Reject } else { Said::Accept };
             }
             5 | 6 => reply = self.random.pick(&self.captured).copied().unwrap_or(reply),
+            7 => reply.said = Said::MoreTime(MORE_SECONDS[self.random.below(MORE_SECONDS.len())]),
             _ => {}
         }
         self.send(reply);
+    }
+
+    /// The id of any subscription that there ever was.
+    pub(crate) fn any_id(&mut self) -> SubscriptionId {
+        let any = self.random.pick(&self.oracle.listeners).map(|listener| listener.id);
+        any.unwrap_or_else(|| SubscriptionId::from_bits(1))
     }
 
     /// Bytes that are no reply are refused, and nothing happens.
@@ -149,7 +104,8 @@ impl<R: Rules> World<'_, R> {
             br#"{"type":"confirmation.reply","decision":"reject","decision":"accept"}"#,
             b"\xff\xfe",
             br#"{"type":"confirmation.reply"}"#,
-        ][self.random.below(4)];
+            br#"{"type":"timing:extend","seconds":1000000}"#,
+        ][self.random.below(5)];
         let peer = &self.cast.everybody[self.random.below(6)];
         self.calls += 1;
         let answer =
@@ -163,13 +119,15 @@ impl<R: Rules> World<'_, R> {
     pub(crate) fn person_stops(&mut self) {
         let index = self.random.below(self.errands.len());
         let Some(session) = self.errands.get(index).map(|errand| errand.session) else { return };
-        let listener = &self.oracle.listeners[self.random.below(LISTENERS.len())];
-        let (peer, subscription, line) = (listener.principal, listener.id, listener.line);
+        let client = self.random.below(LISTENERS.len());
+        let (peer, subscription, line) =
+            (LISTENERS[client], self.id_or_any(client), self.line(client));
         let open = self.oracle.sessions.get(&session).filter(|known| known.ended.is_none());
         let counts = open.is_some_and(|known| may_answer(peer, known.user))
             && !matches!(line, Line::Closed(_))
             && !self.oracle.journal_down;
-        let ignored = Verdict { request: None, outcome: None, surely: true, otherwise: "I15" };
+        let ignored =
+            Verdict { request: None, outcome: None, more: None, surely: true, otherwise: "I15" };
         let cause = if counts { Cause::End(session) } else { Cause::Reply(ignored) };
         let stamp = self.clocks.now().wall;
         let message = format!(
@@ -177,7 +135,7 @@ impl<R: Rules> World<'_, R> {
         );
         self.deliver_message(peer, &message, cause);
         let ended = self.oracle.sessions.get(&session).is_none_or(|known| known.ended.is_some());
-        if counts && line == Line::Live && self.engine.is_some() && !ended {
+        if counts && line == Line::Live && self.hub.is_some() && !ended {
             self.oracle.violated("I13", "a person could not stop the agent".into());
         }
     }
@@ -189,7 +147,7 @@ impl<R: Rules> World<'_, R> {
     }
 
     fn deliver_message(&mut self, peer: usize, message: &str, cause: Cause) {
-        if self.engine.is_none() {
+        if self.hub.is_none() {
             return;
         }
         self.calls += 1;

@@ -1,10 +1,23 @@
 //! Crashes, and what the disk makes of them.
 
-use aaep_engine::{ClockTrust, Engine, Input, Limits, Rules, Secrets};
+use aaep_engine::{ClockTrust, Engine, Input, Limits, Producer, Rules, Secrets};
 
 use crate::disk::Fate;
 use crate::oracle::Cause;
 use crate::world::World;
+
+/// Bounds that are small enough to be reached.
+pub(crate) fn limits(motley: bool) -> Limits {
+    let most = Limits {
+        subscriptions: 12,
+        recent_events: 16,
+        ended_sessions: 2,
+        resent_deliveries: 4,
+        ..Limits::default()
+    };
+    // Near the bound even plain streams are merged; with plain subscribers only, nothing is.
+    if motley { Limits { held_events: 8, held_bytes: 16 * 1024, ..most } } else { most }
+}
 
 /// Decides about a write that was not synced, given its place among them and its length.
 pub(crate) type Decide = fn(usize, usize) -> Fate;
@@ -53,11 +66,14 @@ impl<R: Rules> World<'_, R> {
 
     /// Everything that the hub had in memory is gone.
     pub(crate) fn stop(&mut self) {
-        self.engine = None;
+        self.hub = None;
         self.crash_in = None;
         self.unwritten.clear();
         self.disk.failing = false;
         self.disk.full = false;
+        for client in 0..self.clients.len() {
+            self.hang_up(client);
+        }
     }
 
     /// The disk breaks its promise: nothing may be started from what is left.
@@ -89,16 +105,22 @@ impl<R: Rules> World<'_, R> {
         let secrets = Secrets { seed: self.random.bytes(), token_key: self.token_key };
         let now = self.clocks.now();
         let records = tail.records(self.disk.contents());
-        let recovered = Engine::recover(secrets, Limits::default(), records, trust, now);
+        let recovered = Engine::recover(secrets.clone(), self.limits, records, trust, now);
         let Ok(engine) = recovered else {
             return self.oracle.violated("I3", "records that are whole were refused".into());
         };
-        self.witness.clock_may_step_back |= !trusted;
+        for witness in self.witnesses() {
+            witness.clock_may_step_back |= !trusted;
+        }
         self.ends = tail.ends;
         self.oracle.begin(Cause::Recovery { trusted }, self.clocks.passed, false);
         self.oracle.restarted(self.ends.len() as u64, trusted);
         self.oracle.compare(&engine, trusted);
-        self.engine = Some(engine);
+        self.hub = Some(Producer::new(engine, secrets, self.limits, self.cast.offer.clone(), now));
+        for client in &mut self.clients {
+            // Text leaves no record, and numbers skip ahead.
+            client.ear.begin_anew(self.outputs);
+        }
         match &mut self.script {
             Some(script) => self.crash_in = script.again.take(),
             None if self.random.one_in(8) => self.crash_in = Some(self.random.below(4)),

@@ -4,6 +4,7 @@ use aaep_engine::Rules;
 
 use crate::cast::{Cast, LISTENERS};
 use crate::oracle::{Line, Violation};
+use crate::random::Random;
 use crate::world::World;
 
 const STEPS: usize = 40;
@@ -23,7 +24,7 @@ type Step<'c, R> = fn(&mut World<'c, R>);
 
 impl<'c, R: Rules> World<'c, R> {
     /// What may happen, and how often compared with the rest.
-    const ORDINARY: [(usize, Step<'c, R>); 14] = [
+    const ORDINARY: [(usize, Step<'c, R>); 15] = [
         (2, Self::agent_opens),
         (8, Self::agent_asks),
         (8, Self::agent_invokes),
@@ -34,13 +35,14 @@ impl<'c, R: Rules> World<'c, R> {
         (9, Self::person_answers),
         (6, Self::attacker_answers),
         (1, Self::attacker_babbles),
+        (1, Self::attacker_listens),
         (1, Self::person_stops),
         (3, Self::person_joins),
         (4, Self::a_moment_passes),
         (3, Self::a_while_passes),
     ];
 
-    const FAULTS: [(usize, Step<'c, R>); 12] = [
+    const FAULTS: [(usize, Step<'c, R>); 13] = [
         (3, Self::the_hub_crashes),
         (3, Self::the_hub_will_crash),
         (2, Self::the_clock_is_set),
@@ -52,12 +54,14 @@ impl<'c, R: Rules> World<'c, R> {
         (1, Self::the_disk_fills_up),
         (1, Self::the_disk_fails),
         (1, Self::agent_dies),
+        (1, Self::the_hub_drains),
         (1, Self::the_disk_is_synced),
     ];
 
     fn begin(&mut self) {
+        self.devices_are_made();
         for index in 0..LISTENERS.len() {
-            if !self.random.one_in(4) {
+            if !self.random.one_in(if self.motley { 4 } else { 2 }) {
                 self.join(index);
             }
         }
@@ -67,11 +71,13 @@ impl<'c, R: Rules> World<'c, R> {
 
     fn step(&mut self) {
         self.steps += 1;
-        if self.engine.is_none() {
+        if self.hub.is_none() {
             if self.random.one_in(3) {
                 self.clocks.passed += self.random.below(40_000) as u64;
             }
             self.restart();
+        } else if self.oracle.draining && self.random.one_in(6) {
+            self.the_hub_stops();
         } else if self.random.below(40) < 3 {
             let step = self.choose(&Self::FAULTS);
             step(self);
@@ -84,6 +90,12 @@ impl<'c, R: Rules> World<'c, R> {
         }
         if self.disk.full && self.random.one_in(4) {
             self.room_is_made();
+        }
+        if self.motley {
+            self.connections_move();
+            if let Some(hub) = &self.hub {
+                self.oracle.bounded(&hub.load(), &self.limits);
+            }
         }
     }
 
@@ -104,17 +116,20 @@ impl<'c, R: Rules> World<'c, R> {
         self.disk.failing = false;
         self.slow_disk = false;
         self.crash_in = None;
-        while self.engine.is_none() && self.oracle.violation.is_none() {
+        while self.hub.is_none() && self.oracle.violation.is_none() {
             self.restart();
             self.crash_in = None;
         }
         self.room_is_made();
         self.settle();
-        if self.oracle.listeners.iter().all(|listener| listener.line != Line::Live) {
+        if (0..LISTENERS.len()).all(|client| self.line(client) != Line::Live) {
             self.join(0);
         }
         self.pass(REST_MILLIS);
         self.settle();
+        for client in &mut self.clients {
+            client.read(usize::MAX, &mut self.oracle);
+        }
         self.oracle.at_rest();
         if self.random.one_in(16) {
             self.rot();
@@ -128,7 +143,10 @@ pub fn run<R: Rules>(seed: u64, trace: bool) -> Report {
 }
 
 pub(crate) fn run_with<R: Rules>(cast: &Cast, seed: u64, trace: bool) -> Report {
-    let mut world = World::<R>::new(cast, seed, trace);
+    let mut random = Random::new(seed);
+    // One schedule in four has all kinds of subscribers; the others have plain ones, which cost little.
+    let motley = random.one_in(4);
+    let mut world = World::<R>::new(cast, random, motley, trace);
     world.begin();
     for _ in 0..STEPS {
         if world.oracle.violation.is_some() {

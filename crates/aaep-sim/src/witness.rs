@@ -1,14 +1,16 @@
-//! One view of the stream, judged by the conformance checker, which shares nothing with the engine.
-//! Every other schedule it is a view in which nothing is lost; otherwise messages are lost and
-//! doubled on the way, as on a line that breaks and is resumed. Transports keep the order.
+//! One view of the stream, judged by the conformance checker, which shares nothing with the engine:
+//! everything that was said, or what one subscription heard of it. Of everything that was said,
+//! some witnesses lose and double messages on the way, as on a line that breaks and is resumed.
+//! Transports keep the order.
 
 use aaep_conformance::stream::{Checker, Finding, Options, Weight};
-use aaep_engine::Emitted;
+use aaep_engine::{Emitted, Rules};
 use aaep_types::EventKind;
 use std::collections::BTreeSet;
 
 use crate::oracle::Oracle;
 use crate::random::Random;
+use crate::world::World;
 
 pub(crate) struct Witness {
     checker: Checker,
@@ -24,12 +26,13 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    pub(crate) fn new(random: &mut Random) -> Self {
+    /// One whose line may lose and double messages.
+    pub(crate) fn new(lossy: bool) -> Self {
         Self {
             checker: Checker::new(Options::default()),
             found: Vec::new(),
             line: 0,
-            lossy: random.one_in(2),
+            lossy,
             lost: BTreeSet::new(),
             last: None,
             clock_may_step_back: false,
@@ -58,7 +61,8 @@ impl Witness {
         self.last = Some(event.json.clone()).filter(|_| copies > 0);
     }
 
-    fn judge(&mut self, json: &str, oracle: &mut Oracle) {
+    /// What the checker makes of the next message.
+    pub(crate) fn judge(&mut self, json: &str, oracle: &mut Oracle) {
         self.line += 1;
         self.checker.message(self.line, json.as_bytes(), &mut self.found);
         for finding in self.found.drain(..) {
@@ -73,6 +77,14 @@ impl Witness {
                 oracle.violated(invariant_of(finding.rule.id), finding.to_string());
             }
         }
+    }
+}
+
+impl<R: Rules> World<'_, R> {
+    /// Everybody who judges a stream.
+    pub(crate) fn witnesses(&mut self) -> impl Iterator<Item = &mut Witness> {
+        let ears = self.clients.iter_mut().filter_map(|client| client.ear.witness.as_mut());
+        self.witness.iter_mut().chain(ears)
     }
 }
 

@@ -1,18 +1,24 @@
-//! The world around an engine: everything that comes out is carried out here, and nothing goes in
+//! The world around a producer: everything that comes out is carried out here, and nothing goes in
 //! but through here, so the oracle sees both.
 
 use aaep_engine::{
-    Answer, Emitted, Engine, Input, Limits, Output, Record, Refusal, Rules, Secrets,
+    Answer, Deliver, Emitted, Engine, Input, Limits, Now, Outcomes, Output, Producer, Record,
+    Refusal, Rules, Secrets,
 };
-use aaep_types::{SessionId, SubscriptionId, ToolCallId};
+use aaep_types::{SessionId, ToolCallId};
 
 use crate::cast::{Cast, LISTENERS, Question};
+use crate::client::Client;
 use crate::clocks::Clocks;
 use crate::disk::Disk;
-use crate::oracle::{Cause, Line, Listener, Oracle, Reply};
-use crate::power::Script;
+use crate::oracle::{Cause, Oracle, Reply};
+use crate::power::{Script, limits};
+use crate::prose::Writing;
 use crate::random::Random;
 use crate::witness::Witness;
+
+/// The hub's machine.
+pub(crate) type Hub<R> = Producer<R>;
 
 /// A session as its agent knows it.
 #[derive(Debug)]
@@ -22,7 +28,7 @@ pub(crate) struct Errand {
     /// What it asked, in this order.
     pub(crate) asked: Vec<(u128, &'static Question)>,
     pub(crate) running: Vec<ToolCallId>,
-    pub(crate) written: u64,
+    pub(crate) writing: Writing,
     /// The agent has crashed, or is done; only an attacker still uses this session.
     pub(crate) over: bool,
 }
@@ -45,8 +51,12 @@ pub(crate) struct World<'c, R: Rules> {
     /// Records that found no room yet.
     pub(crate) unwritten: Vec<Vec<u8>>,
     /// None while the hub is down.
-    pub(crate) engine: Option<Engine<R>>,
+    pub(crate) hub: Option<Hub<R>>,
     pub(crate) token_key: [u8; 32],
+    pub(crate) clients: Vec<Client>,
+    /// There are all kinds of subscribers, not only plain ones.
+    pub(crate) motley: bool,
+    pub(crate) limits: Limits,
     pub(crate) errands: Vec<Errand>,
     pub(crate) prompts: Vec<Prompt>,
     /// Replies on their way, with the time at which they arrive.
@@ -54,7 +64,8 @@ pub(crate) struct World<'c, R: Rules> {
     /// Replies that an attacker has copied.
     pub(crate) captured: Vec<Reply>,
     pub(crate) oracle: Oracle,
-    pub(crate) witness: Witness,
+    /// Hears everything as it was before shaping, if anybody does.
+    pub(crate) witness: Option<Witness>,
     /// Records are synced only now and then.
     pub(crate) slow_disk: bool,
     /// The hub crashes before it carries out the output after so many.
@@ -69,35 +80,31 @@ pub(crate) struct World<'c, R: Rules> {
 }
 
 impl<'c, R: Rules> World<'c, R> {
-    pub(crate) fn new(cast: &'c Cast, seed: u64, trace: bool) -> Self {
-        let mut random = Random::new(seed);
+    pub(crate) fn new(cast: &'c Cast, mut random: Random, motley: bool, trace: bool) -> Self {
+        let limits = limits(motley);
         let token_key = random.bytes();
         let secrets = Secrets { seed: random.bytes(), token_key };
-        let witness = Witness::new(&mut random);
-        let listener = |(index, principal): (usize, &usize)| Listener {
-            principal: *principal,
-            id: SubscriptionId::from_bits(index as u128 + 1),
-            confirms: true,
-            clarifies: true,
-            line: Line::Closed(0),
-        };
-        let mut oracle = Oracle::default();
-        oracle.listeners.extend(LISTENERS.iter().enumerate().map(listener));
+        let clocks = Clocks::default();
+        let engine = Engine::new(secrets.clone(), limits);
+        let hub = Producer::new(engine, secrets, limits, cast.offer.clone(), clocks.now());
         Self {
             cast,
             random,
-            clocks: Clocks::default(),
+            clocks,
             disk: Disk::default(),
             ends: Vec::new(),
             unwritten: Vec::new(),
-            engine: Some(Engine::new(secrets, Limits::default())),
+            hub: Some(hub),
             token_key,
+            clients: LISTENERS.map(Client::new).into(),
+            motley,
+            limits,
             errands: Vec::new(),
             prompts: Vec::new(),
             flying: Vec::new(),
             captured: Vec::new(),
-            oracle,
-            witness,
+            oracle: Oracle::default(),
+            witness: None,
             slow_disk: false,
             crash_in: None,
             calls: 0,
@@ -133,27 +140,45 @@ impl<'c, R: Rules> World<'c, R> {
         cause: Cause,
         learn: impl FnOnce(&mut Self, &Result<Answer, Refusal>),
     ) -> Option<Result<Answer, Refusal>> {
-        let now = self.clocks.now();
-        let engine = self.engine.as_mut()?;
-        let due = engine.next_deadline().is_some_and(|at| at <= now.boot);
-        self.oracle.begin(cause, self.clocks.passed, due);
         if self.trace {
             crate::say(&format!("{:>8} ms  > {input:?}", self.clocks.passed));
         }
-        let answer = engine.handle(input, now);
-        if self.trace {
-            crate::say(&format!("{:>8} ms    {answer:?}", self.clocks.passed));
-        }
+        self.call(
+            cause,
+            |hub, now| hub.handle(input, now),
+            |world, answer| {
+                world.note(|| format!("  {answer:?}"));
+                learn(world, answer);
+            },
+        )
+    }
+
+    /// Calls the hub's machine and carries out everything that follows from it.
+    pub(crate) fn call<T>(
+        &mut self,
+        cause: Cause,
+        act: impl FnOnce(&mut Hub<R>, Now) -> T,
+        learn: impl FnOnce(&mut Self, &T),
+    ) -> Option<T> {
+        let now = self.clocks.now();
+        let hub = self.hub.as_mut()?;
+        let due = hub.next_deadline().is_some_and(|at| at <= now.boot);
+        self.oracle.begin(cause, self.clocks.passed, due);
+        let answer = act(hub, now);
         learn(self, &answer);
         self.drain();
-        self.engine.as_ref()?;
+        self.hub.as_ref()?;
         self.oracle.end();
+        if let Some(violation) = self.oracle.violation.as_ref().filter(|_| self.trace) {
+            crate::say(&format!("{}: {}", violation.invariant, violation.text));
+        }
         Some(answer)
     }
 
-    /// Carries out what the engine wants, in its order, unless the hub crashes in between.
+    /// Carries out what the hub's machine wants, in its order, unless the hub crashes in between.
     pub(crate) fn drain(&mut self) {
-        while let Some(output) = self.engine.as_mut().and_then(Engine::poll_output) {
+        let now = self.clocks.now();
+        while let Some(output) = self.hub.as_mut().and_then(|hub| hub.poll_output(now)) {
             match &mut self.crash_in {
                 Some(0) => return self.crash(),
                 Some(left) => *left -= 1,
@@ -161,9 +186,22 @@ impl<'c, R: Rules> World<'c, R> {
             }
             self.outputs += 1;
             if self.trace {
-                crate::say(&format!("{:>8} ms    < {}", self.clocks.passed, brief(&output)));
+                crate::say(&format!("{:>8} ms    < {}", self.clocks.passed, self.brief(&output)));
             }
-            self.carry_out(output);
+            match output {
+                Outcomes::Engine(output) => self.carry_out(output),
+                Outcomes::Said(event) => self.said(&event),
+                Outcomes::Deliver(Deliver::Send { subscription, event, bytes, .. }) => {
+                    self.post(subscription, event, bytes);
+                }
+                Outcomes::Deliver(Deliver::End { subscription, reason }) => {
+                    self.ended(subscription, &reason);
+                }
+                _ => {}
+            }
+        }
+        if self.hub.is_some() {
+            self.oracle.drained(now.boot.0);
         }
     }
 
@@ -175,7 +213,6 @@ impl<'c, R: Rules> World<'c, R> {
                 }
                 self.write(bytes);
             }
-            Output::Event(event) => self.deliver(&event),
             Output::Decided { request, outcome, runs, .. } => {
                 self.oracle.decided(request, outcome, runs);
             }
@@ -201,23 +238,22 @@ impl<'c, R: Rules> World<'c, R> {
         }
     }
 
-    fn deliver(&mut self, event: &Emitted) {
-        self.oracle.event(event);
-        self.witness.hear(event, &mut self.random, &mut self.oracle);
-        let Some(request) = self.oracle.requests.get(&event.event) else { return };
-        let token = self.oracle.tokens.iter().find(|(_, of)| **of == event.event);
-        if let Some((&token, _)) = token {
-            let confirmation = request.question.confirmation;
-            self.prompts.push(Prompt { token, user: request.user, confirmation });
+    fn said(&mut self, event: &Emitted) {
+        self.oracle.event(event, self.outputs);
+        if let Some(witness) = &mut self.witness {
+            witness.hear(event, &mut self.random, &mut self.oracle);
+        }
+        if let Some(prompt) = self.oracle.prompt(event.event) {
+            self.prompts.push(prompt);
         }
     }
 
     /// Syncs what was written and tells the engine, until nothing is left to sync.
     pub(crate) fn settle(&mut self) {
-        while self.engine.is_some() && self.disk.unsynced_writes() > 0 {
+        while self.hub.is_some() && self.disk.unsynced_writes() > 0 {
             self.sync();
         }
-        if !self.unwritten.is_empty() && !self.oracle.journal_down && self.engine.is_some() {
+        if !self.unwritten.is_empty() && !self.oracle.journal_down && self.hub.is_some() {
             self.oracle.journal_down = true;
             self.handle(Input::JournalFailed, Cause::Other);
         }
@@ -238,15 +274,22 @@ impl<'c, R: Rules> World<'c, R> {
             }
         }
     }
-}
 
-/// An output in a line.
-fn brief(output: &Output) -> String {
-    match output {
-        Output::Append { number, bytes } => {
-            format!("Append {number}: {:?}", Record::decode(bytes).map(|(_, record, _)| record))
+    /// An output in a line.
+    fn brief(&self, output: &Outcomes) -> String {
+        match output {
+            Outcomes::Engine(Output::Append { number, bytes }) => {
+                format!("Append {number}: {:?}", Record::decode(bytes).map(|(_, record, _)| record))
+            }
+            Outcomes::Engine(other) => format!("{other:?}"),
+            Outcomes::Said(event) => format!("Said {}", event.json),
+            Outcomes::Deliver(Deliver::Send { subscription, event, bytes, .. }) => {
+                let id = event.event_id();
+                let same = **bytes == **event.json();
+                let bytes = if same { "as it was said" } else { bytes };
+                format!("Send to {subscription}: {id}, {bytes}")
+            }
+            other => format!("{other:?}"),
         }
-        Output::Event(event) => format!("Event {}", event.json),
-        other => format!("{other:?}"),
     }
 }

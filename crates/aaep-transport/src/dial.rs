@@ -66,13 +66,13 @@ impl Dialer {
         let tuned = stream::tune(&stream).and_then(|()| stream.peer_addr());
         let address = tuned.map_err(unreachable)?;
         let Some(config) = &self.tls else {
-            return Ok((Stream::Plain(stream), Peer::tcp(address, false)));
+            return Ok((Box::new(stream), Peer::tcp(address, false)));
         };
         let name = ServerName::try_from(self.host.clone())
             .map_err(|_| ClientError::Address(format!("{} has no certificate name", self.host)))?;
         let connector = TlsConnector::from(Arc::clone(config));
         let stream = connector.connect(name, stream).await.map_err(unreachable)?;
-        Ok((Stream::Tls(Box::new(stream.into())), Peer::tcp(address, true)))
+        Ok((Box::new(stream), Peer::tcp(address, true)))
     }
 
     async fn reach(&self) -> Result<TcpStream, ClientError> {

@@ -1,4 +1,57 @@
-//! x
+//! Moves AAEP messages and says who sent them: the server and client halves of SSE with POST, of
+//! WebSocket and of Unix sockets.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`sse`], [`length`] | framing, without input or output |
+//! | [`server`] | accepts connections, drives HTTP/1.1, gives requests to a service; limits and deadlines |
+//! | [`client`] | POST and streams of events |
+//! | [`link`] | a duplex of text messages, for [`ws`] and [`unix`] |
+//! | [`ws`] | WebSocket, both halves |
+//! | [`unix`] | Unix sockets, both halves, and where they are (not on Windows) |
+//! | [`tls`] | TLS, both halves |
+//! | [`peer`] | who is at the other end |
+//! | [`contract`] | the tests that every transport has to pass |
+//!
+//! # What holds for every transport
+//!
+//! A message arrives byte for byte, or not at all. Messages keep their order: all of these are
+//! streams of bytes, so nobody has to sort. Both sides notice that the other is gone: a server's
+//! response body is dropped, [`link::Receiver::receive`] and [`client::EventStream::next`] end.
+//! What is too long, too slow or too many is refused, and each limit has a name and a default.
+//!
+//! # What is deliberately left out
+//!
+//! What the messages mean. Who may connect: here is only said who did. Queues: a slow reader slows
+//! its own stream, and what waits for it is the hub's. Coming back after a lost connection: when is
+//! the subscriber's to say. HTTP/2: thousands of silent streams are cheaper without.
+//!
+//! # A new transport
+//!
+//! One file here, and [`contract::transport_contract`] in the tests. stdio with JSON-RPC (W12), gRPC
+//! (W11) and Windows named pipes (W13) are not built yet; the first two fit [`link::Link`].
+//!
+//! # Example
+//!
+//! ```
+//! use aaep_transport::client::{HttpClient, Options};
+//! use aaep_transport::server::Server;
+//! use axum::{Router, http::StatusCode, routing::post};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::bind("127.0.0.1:0").await?;
+//! let base = format!("http://{}/aaep/v1", server.local_addr()?);
+//! let hub = Router::new().route("/aaep/v1/replies", post(|| async { StatusCode::NO_CONTENT }));
+//! tokio::spawn(server.serve(hub, std::future::pending()));
+//!
+//! let client = HttpClient::new(&base, Options::default())?;
+//! let answer = client.post("replies", r#"{"type":"aaep:confirmation.reply"}"#).await?;
+//! assert_eq!(answer.status, 204);
+//! # Ok(())
+//! # }
+//! ```
+// enforces: W16
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // sockets, clocks and files are this crate's work
 
 pub mod client;

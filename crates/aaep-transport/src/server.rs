@@ -126,12 +126,12 @@ impl Server {
                     let Some(slot) = admit(&slots, &stream, address, tls.is_some()) else {
                         continue;
                     };
+                    let peer = Peer::tcp(address, tls.is_some());
                     let (tls, service, stopped) = (tls.clone(), service.clone(), stopped.clone());
                     connections.spawn(async move {
                         let Some(stream) = secure(stream, tls, limits.tls_handshake).await else {
                             return;
                         };
-                        let peer = Peer::tcp(address, matches!(stream, Stream::Tls(_)));
                         drive(stream, &limits, slot, peer, service, stopped).await;
                     });
                 }
@@ -159,7 +159,8 @@ fn admit(slots: &Arc<Slots>, stream: &TcpStream, address: SocketAddr, tls: bool)
     match slots.take(address.ip()) {
         Ok(slot) => Some(slot),
         Err(limit) => {
-            warn!(%address, limit, "a connection was refused: the limit is reached");
+            // Not louder: whoever floods us would flood the log as well.
+            debug!(%address, limit, "a connection was refused: the limit is reached");
             if !tls {
                 let _ = stream.try_write(FULL);
             }
@@ -179,9 +180,9 @@ async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>, wait: Duration) -> 
         debug!(%error, "a connection ended at once");
         return None;
     }
-    let Some(tls) = tls else { return Some(Stream::Plain(stream)) };
+    let Some(tls) = tls else { return Some(Box::new(stream)) };
     match timeout(wait, tls.accept(stream)).await {
-        Ok(Ok(stream)) => Some(Stream::Tls(Box::new(stream.into()))),
+        Ok(Ok(stream)) => Some(Box::new(stream)),
         Ok(Err(error)) => {
             debug!(%error, "a TLS handshake failed");
             None

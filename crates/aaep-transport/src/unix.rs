@@ -102,10 +102,10 @@ impl Drop for Listener {
 
 /// Connects to the socket at `path`, if our own user listens there.
 // enforces: W10
-pub async fn connect(path: &Path, options: &Options) -> io::Result<Link> {
+pub async fn connect(path: &Path, options: Options) -> io::Result<Link> {
     let stream = UnixStream::connect(path).await?;
     let peer = own_user(&stream)?;
-    Ok(link(stream, peer, None, options))
+    Ok(link(stream, peer, None, &options))
 }
 
 /// Who is at the other end, if it is our own user.

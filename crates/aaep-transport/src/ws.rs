@@ -12,8 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use futures_util::{Sink, Stream};
-use tokio::io::{AsyncRead, AsyncWrite};
+use futures_util::{Sink as _, Stream as _};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
@@ -23,6 +22,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 use crate::TooLong;
 use crate::link::{Link, LinkError, Options, Text};
 use crate::peer::Peer;
+use crate::stream::Stream;
 
 pub use client::connect;
 pub use server::{Offer, Pending, Refusal, Upgrade, upgrade};
@@ -58,10 +58,7 @@ pub mod close {
     pub const BY_SUBSCRIBER: u16 = 4005;
 }
 
-pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
-
-type Socket = WebSocketStream<Box<dyn Io>>;
+type Socket = WebSocketStream<Stream>;
 
 fn config(options: &Options) -> WebSocketConfig {
     WebSocketConfig::default()
@@ -73,7 +70,7 @@ fn config(options: &Options) -> WebSocketConfig {
         .max_frame_size(Some(options.max_message))
 }
 
-async fn link(stream: Box<dyn Io>, role: Role, peer: Peer, options: &Options) -> Link {
+async fn link(stream: Stream, role: Role, peer: Peer, options: &Options) -> Link {
     let socket = WebSocketStream::from_raw_socket(stream, role, Some(config(options))).await;
     let shared = Arc::new(Shared { socket: Mutex::new(socket), sending: AtomicBool::new(false) });
     let now = Instant::now();
@@ -217,6 +214,10 @@ impl WsReceiver {
                                 (frame.code.into(), frame.reason.as_str().to_owned())
                             };
                             self.reason = frame.map(given);
+                            self.ended = true;
+                            // Looking once more sends our own close; what else would come is
+                            // nothing that we wait for.
+                            let _ = Pin::new(&mut *self.shared.socket()).poll_next(context);
                         }
                         Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
                     }

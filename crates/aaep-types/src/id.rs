@@ -14,6 +14,16 @@ const MAX_BODY: usize = 64;
 /// The longest prefix, `sess_` and `call_`.
 const MAX_PREFIX: usize = 5;
 
+/// Every byte as two digits.
+const HEXADECIMAL: [[u8; 2]; 256] = {
+    let (digits, mut table, mut byte) = (b"0123456789abcdef", [[0; 2]; 256], 0);
+    while byte < 256 {
+        table[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    table
+};
+
 /// The characters of an identifier, in place; unused bytes are zero, so comparing is comparing text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Inline {
@@ -63,9 +73,9 @@ macro_rules! identifier {
                 let mut inline = Inline { bytes: [0; MAX_PREFIX + MAX_BODY], length: 0 };
                 let prefix = $prefix.as_bytes();
                 inline.bytes[..prefix.len()].copy_from_slice(prefix);
-                let hex = b"0123456789abcdef";
-                for (place, byte) in inline.bytes[prefix.len()..][..32].iter_mut().enumerate() {
-                    *byte = hex[(bits >> (124 - 4 * place)) as usize & 15];
+                let digits = inline.bytes[prefix.len()..].as_chunks_mut::<2>().0;
+                for (pair, byte) in digits.iter_mut().zip(bits.to_be_bytes()) {
+                    *pair = HEXADECIMAL[usize::from(byte)];
                 }
                 inline.length = prefix.len() as u8 + 32;
                 Self(inline)

@@ -2,7 +2,9 @@
 
 mod support;
 
-use aaep_types::{Event, Extensions, Heard, Message, Severity, is_valid, validate};
+use aaep_types::{
+    Event, EventKind, Extensions, Heard, Message, Payload, Severity, is_valid, validate,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use support::build::{seed, text};
@@ -65,6 +67,81 @@ fn what_we_emit_we_accept_and_write_again_byte_for_byte() {
         prop_assert_eq!(theirs["producer"]["agent_id"].as_str(), Some(seed.texts[0].as_str()));
         Ok(())
     });
+}
+
+/// An event of ours around a payload, and whether both ways of reading it at our source agree.
+fn both_at_source(kind: EventKind, members: &str) -> Result<bool, TestCaseError> {
+    let (name, urgency) = (kind.as_str(), kind.usual_urgency().as_str());
+    let number = u8::from(kind != EventKind::SessionStarted);
+    let more = if members.is_empty() { String::new() } else { format!(",{members}") };
+    let event = format!(
+        r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"{name}","event_id":"evt_1","session_id":"sess_1","sequence_number":{number},"timestamp":"2026-05-24T14:22:11.342Z","producer":{{"agent_id":"x"}},"urgency":"{urgency}","localization_hints":{{"primary_language":"en","text_direction":"auto"}}{more}}}"#
+    );
+    let object = format!("{{{members}}}");
+    let alone = Payload::read_ours(kind, &object);
+    let whole = Event::parse_ours(event.as_bytes()).ok();
+    prop_assert_eq!(alone.as_ref(), whole.as_ref().map(Event::payload), "{}", event);
+    Ok(alone.is_some())
+}
+
+/// The members of an event that its envelope does not have, as JSON without braces.
+fn payload_of(event: &serde_json::Value) -> Option<String> {
+    const ENVELOPE: [&str; 13] = [
+        "@context",
+        "aaep_version",
+        "type",
+        "event_id",
+        "session_id",
+        "sequence_number",
+        "timestamp",
+        "producer",
+        "verbosity",
+        "urgency",
+        "localization_hints",
+        "correlation_id",
+        "extensions",
+    ];
+    let members = event.as_object()?.iter().filter(|(name, _)| !ENVELOPE.contains(&name.as_str()));
+    let members: Vec<String> =
+        members.map(|(name, value)| format!("{}:{value}", serde_json::json!(name))).collect();
+    Some(members.join(","))
+}
+
+// covers: E1, E19
+#[test]
+fn a_payload_of_ours_is_judged_alone_as_it_is_within_its_event() {
+    run(1_000, seed(), |seed| {
+        let json = Event::emit(&seed.envelope(), &seed.payload(), &seed.extensions())
+            .map_err(|invalid| TestCaseError::fail(invalid.to_string()))?;
+        let event = serde_json::from_str(&json).unwrap_or_default();
+        let members = payload_of(&event).unwrap_or_default();
+        prop_assert!(both_at_source(seed.kind, &members)?);
+        // What belongs around a payload has no place in it.
+        let around = format!("{{{members},\"extensions\":{{}}}}");
+        prop_assert_eq!(Payload::read_ours(seed.kind, &around), None);
+        for broken in [r#""type":"x""#, r#""@odd":1"#, "", "1", "}"] {
+            let accepted = both_at_source(seed.kind, &format!("{members},{broken}"))?;
+            prop_assert!(!accepted);
+        }
+        Ok(())
+    });
+    let parsed = |folder: &str| {
+        let texts = vectors(folder).into_iter().filter(|vector| vector.bytes.len() < 8_000);
+        texts.filter_map(|vector| serde_json::from_slice(&vector.bytes).ok()).collect()
+    };
+    let mutator = Mutator::new(parsed("valid"), parsed("warning"));
+    let mut valid = 0;
+    for seed in 0..10_000 {
+        let mut random = Random::new(3_000_000 + seed);
+        let text = mutator.text(&mut random);
+        let Ok(event) = serde_json::from_str::<serde_json::Value>(&text) else { continue };
+        let named = event["type"].as_str().and_then(EventKind::parse);
+        let kind = named.unwrap_or(*random.pick(&EventKind::ALL));
+        let Some(members) = payload_of(&event) else { continue };
+        let agreed = both_at_source(kind, &members);
+        valid += usize::from(agreed.unwrap_or_else(|why| panic!("{why}: {text}")));
+    }
+    assert!(valid > 1_000, "only {valid} of them were valid");
 }
 
 /// A JSON value, as somebody else might have spelled it.

@@ -44,6 +44,16 @@ pub struct Limits {
     pub counted_principals: usize,
     /// Recent events kept for each session, for those who come back.
     pub recent_events: usize,
+    /// Bytes of recent events in all.
+    pub recent_bytes: usize,
+    /// Sessions that ended and whose recent events are kept.
+    pub ended_sessions: usize,
+    /// Messages kept of what each subscription was sent, if it merges.
+    pub resent_deliveries: usize,
+    /// Events that may wait for one subscription; one for which more do is ended.
+    pub held_events: usize,
+    /// Bytes of them.
+    pub held_bytes: usize,
 }
 
 impl Default for Limits {
@@ -63,6 +73,11 @@ impl Default for Limits {
             replies_per_second,
             counted_principals,
             recent_events,
+            recent_bytes,
+            ended_sessions,
+            resent_deliveries,
+            held_events,
+            held_bytes,
         } = aaep_engine::Limits::default();
         Self {
             connections: 8192,
@@ -84,6 +99,11 @@ impl Default for Limits {
             replies_per_second,
             counted_principals,
             recent_events,
+            recent_bytes,
+            ended_sessions,
+            resent_deliveries,
+            held_events,
+            held_bytes,
         }
     }
 }
@@ -105,6 +125,11 @@ impl Limits {
             replies_per_second: self.replies_per_second,
             counted_principals: self.counted_principals,
             recent_events: self.recent_events,
+            recent_bytes: self.recent_bytes,
+            ended_sessions: self.ended_sessions,
+            resent_deliveries: self.resent_deliveries,
+            held_events: self.held_events,
+            held_bytes: self.held_bytes,
         }
     }
 }

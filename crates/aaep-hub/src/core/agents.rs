@@ -48,6 +48,8 @@ pub(crate) enum KeyUse {
     Same(Kept),
     /// Another call used it.
     Other,
+    /// It is new, and no further one can be remembered: it would promise too much.
+    Full,
 }
 
 /// What people said to an agent, as JSON objects.
@@ -60,7 +62,10 @@ pub(crate) enum Inputs {
 #[derive(Default)]
 struct Mailbox {
     waiting: VecDeque<String>,
-    reader: Option<oneshot::Sender<()>>,
+    /// Calls that wait for something to come; several programs may share a principal.
+    readers: Vec<oneshot::Sender<()>>,
+    /// Whether the agent has ever looked.
+    is_read: bool,
 }
 
 #[derive(Default)]
@@ -71,7 +76,7 @@ pub(super) struct Agents {
     mailboxes: BTreeMap<Principal, Mailbox>,
     /// Sessions that their own agents end.
     ending: BTreeSet<SessionId>,
-    calls: BTreeMap<CallKey, (SessionId, Kept)>,
+    calls: BTreeMap<CallKey, Kept>,
     calls_of: BTreeMap<SessionId, Vec<CallKey>>,
     forgotten_at: VecDeque<(Boot, SessionId)>,
 }
@@ -97,7 +102,7 @@ impl Core {
         }
     }
 
-    // enforces: S4, S5
+    // enforces: S4, S5, E25
     /// A producer belongs to the agent that used it first; nobody else speaks in its name.
     fn bind_producer(&self, agent: &Principal, producer: &str) -> Result<Option<String>, Refusal> {
         let members = Members::whole(producer, 16).ok().flatten().unwrap_or_default();
@@ -133,7 +138,7 @@ impl Core {
         type_name: &str,
         payload: &str,
     ) -> Result<(u128, u64), Refusal> {
-        let ends = EventKind::parse(type_name).is_some_and(EventKind::is_terminal);
+        let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
         if ends {
             self.agents.ending.insert(session);
         }
@@ -168,13 +173,27 @@ impl Core {
         Some(view)
     }
 
-    /// Tells when a request has an outcome.
-    pub(crate) fn when_decided(&mut self, request: u128) -> oneshot::Receiver<()> {
+    /// Tells what became of a request, when something has.
+    pub(crate) fn when_decided(
+        &mut self,
+        agent: &Principal,
+        request: u128,
+    ) -> oneshot::Receiver<View> {
         let (sender, receiver) = oneshot::channel();
         let waiting = self.waiting.entry(request).or_default();
-        waiting.retain(|other| !other.is_closed());
-        waiting.push(sender);
+        waiting.retain(|(_, other)| !other.is_closed());
+        waiting.push((agent.clone(), sender));
         receiver
+    }
+
+    /// Whoever waits for what became of a request learns it.
+    pub(super) fn tell_decided(&mut self, request: u128) {
+        for (agent, waiting) in self.waiting.remove(&request).unwrap_or_default() {
+            // Without a view the sender is dropped, and whoever waits looks again.
+            if let Some(view) = self.producer.engine().request(&agent, request) {
+                let _ = waiting.send(view);
+            }
+        }
     }
 
     pub(crate) fn withdraw(&mut self, agent: &Principal, request: u128) -> Result<(), Refusal> {
@@ -215,8 +234,7 @@ impl Core {
 
     /// Somebody says something to the agents of their user.
     pub(crate) fn say(&mut self, user: &str, input: &str) -> Result<(), Refusal> {
-        let agents: Vec<Principal> =
-            self.agents.mailboxes.keys().filter(|agent| &*agent.user == user).cloned().collect();
+        let agents: Vec<Principal> = self.agents.readers_of(user).cloned().collect();
         if agents.is_empty() {
             let text = "No agent of yours takes input now; start one, then say it again.";
             let (blame, rule) = (Blame::OutOfOrder, rule::T1);
@@ -228,13 +246,14 @@ impl Core {
         Ok(())
     }
 
-    /// What was said to an agent. From the first time on, things are kept for it.
+    /// What was said to an agent. From the first time on, what people say is kept for it.
     pub(crate) fn inputs(&mut self, agent: &Principal) -> Inputs {
         let mailbox = self.agents.mailboxes.entry(agent.clone()).or_default();
+        mailbox.is_read = true;
         if mailbox.waiting.is_empty() {
             let (sender, receiver) = oneshot::channel();
-            // Whoever waited before looks again, and finds that there is nothing.
-            mailbox.reader = Some(sender);
+            mailbox.readers.retain(|other| !other.is_closed());
+            mailbox.readers.push(sender);
             return Inputs::Later(receiver);
         }
         Inputs::Here(mailbox.waiting.drain(..).collect())
@@ -244,24 +263,36 @@ impl Core {
     pub(crate) fn key_use(&mut self, key: &CallKey, body: &[u8; 32]) -> KeyUse {
         self.agents.forget_calls(self.now.boot);
         match self.agents.calls.get(key) {
+            None if self.agents.calls.len() >= REMEMBERED_CALLS => KeyUse::Full,
             None => KeyUse::New,
-            Some((_, kept)) if kept.body == *body => KeyUse::Same(kept.clone()),
+            Some(kept) if kept.body == *body => KeyUse::Same(kept.clone()),
             Some(_) => KeyUse::Other,
         }
     }
 
     /// Remembers what a call led to, until a day after its session.
     pub(crate) fn keep_call(&mut self, key: CallKey, session: SessionId, kept: Kept) {
-        if self.agents.calls.len() < REMEMBERED_CALLS {
-            self.agents.calls_of.entry(session).or_default().push(key.clone());
-            self.agents.calls.insert(key, (session, kept));
+        let first = !self.agents.calls_of.contains_key(&session);
+        if first && !self.agents.sessions.contains_key(&session) {
+            // The call that ended its session.
+            let until = self.now.boot.after_seconds(REMEMBERED_SECONDS);
+            self.agents.forgotten_at.push_back((until, session));
         }
+        self.agents.calls_of.entry(session).or_default().push(key.clone());
+        self.agents.calls.insert(key, kept);
     }
 }
 
 impl Agents {
+    /// Agents of this user that take input.
+    fn readers_of(&self, user: &str) -> impl Iterator<Item = &Principal> {
+        let read = self.mailboxes.iter().filter(|(_, mailbox)| mailbox.is_read);
+        read.map(|(agent, _)| agent).filter(move |agent| &*agent.user == user)
+    }
+
+    /// Puts something into an agent's mailbox; there is one for each agent at most.
     fn put(&mut self, agent: &Principal, input: String) -> Result<(), Refusal> {
-        let Some(mailbox) = self.mailboxes.get_mut(agent) else { return Ok(()) };
+        let mailbox = self.mailboxes.entry(agent.clone()).or_default();
         if mailbox.waiting.len() >= WAITING_INPUTS {
             return Err(Refusal {
                 blame: Blame::Limit,
@@ -270,7 +301,7 @@ impl Agents {
             });
         }
         mailbox.waiting.push_back(input);
-        if let Some(reader) = mailbox.reader.take() {
+        for reader in mailbox.readers.drain(..) {
             let _ = reader.send(());
         }
         Ok(())

@@ -1,5 +1,6 @@
-//! The core: the one task that owns the producer. Everything comes to it as a job, one at a time;
-//! what comes out is carried out here, in its order.
+//! The core, which owns the producer. Everything comes to it as a job, one at a time, in the order of
+//! the inbox; what comes out is carried out here, in its order. Whoever brings a job does it at once
+//! if the core is free; the rest is done by the core's own task, which also keeps the time.
 
 mod agents;
 mod frames;
@@ -9,13 +10,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aaep_engine::{Answer, Deliver, Input, Now, Outcomes, Output, Producer, Refusal};
+use aaep_engine::{
+    Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View,
+};
 use aaep_store::{Entry, Fault as JournalFault, Journal};
 use aaep_types::SubscriptionId;
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
-use crate::hub::{Hub, Phase};
+use crate::hub::{Hub, Phase, Ran};
 use crate::inbox::{After, Job};
 use crate::outbox::End;
 
@@ -33,6 +36,15 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// How long a journal without room is left alone before it is tried again, in seconds.
 const RETRY_SECONDS: u64 = 1;
 
+/// What the core's task does next.
+enum Next {
+    /// Look again, after others had their turn.
+    More,
+    /// Wait until it is called, or so long.
+    Sleep(Option<Duration>),
+    End,
+}
+
 pub(crate) struct Core {
     pub(crate) hub: Hub,
     producer: Producer,
@@ -44,15 +56,21 @@ pub(crate) struct Core {
     appended: u64,
     persisted: u64,
     /// When the journal is tried again.
-    retry_at: Option<aaep_engine::Boot>,
+    retry_at: Option<Boot>,
+    /// When its task looks by itself at the latest; `None` if only when it is called.
+    alarm: Option<Boot>,
     /// What is to be done when a record is durable.
     afters: VecDeque<(u64, Box<dyn FnOnce() + Send>)>,
     frames: Frames,
+    /// Events handed to connections that are not counted yet.
+    delivered: u64,
     streams: Streams,
     agents: Agents,
     /// Whoever waits for the outcome of a request.
-    waiting: BTreeMap<u128, Vec<oneshot::Sender<()>>>,
+    waiting: BTreeMap<u128, Vec<(Principal, oneshot::Sender<View>)>>,
     granted: BTreeMap<u128, Grant>,
+    /// Streams have come to their end.
+    stopping: bool,
     /// Why the core cannot go on.
     broken: Option<JournalFault>,
 }
@@ -73,56 +91,113 @@ impl Core {
             appended: 0,
             persisted: 0,
             retry_at: None,
+            alarm: None,
             afters: VecDeque::new(),
             frames: Frames::default(),
+            delivered: 0,
             streams: Streams::default(),
             agents: Agents::default(),
             waiting: BTreeMap::new(),
             granted: BTreeMap::new(),
+            stopping: false,
             broken: None,
         }
     }
 
-    /// Works until the hub is told to stop and everything that was begun is durable.
-    pub(crate) async fn run(mut self) -> Result<(), JournalFault> {
-        let hub = self.hub.clone();
+    /// Looks after the core until the hub is told to stop and everything that was begun is durable:
+    /// does what nobody does at once, and what is due by itself.
+    pub(crate) async fn run(hub: Hub) -> Result<(), JournalFault> {
         let mut phase = hub.0.phase.subscribe();
-        self.drain();
+        let mut alarm = false;
         loop {
-            let jobs = hub.0.inbox.take();
-            if jobs.is_empty() {
-                let over = *phase.borrow() == Phase::Over;
-                if self.broken.is_some() || over && self.batch.is_empty() {
-                    break;
-                }
-                let sleep = self.sleep();
-                tokio::select! {
-                    () = hub.0.inbox.wait() => {}
+            let over = *phase.borrow() == Phase::Over;
+            let next = match hub.0.core.lock().await.as_mut() {
+                Some(core) => core.turn(alarm, over),
+                None => Next::End,
+            };
+            alarm = false;
+            match next {
+                Next::End => break,
+                Next::More => tokio::task::yield_now().await,
+                Next::Sleep(sleep) => tokio::select! {
+                    () = hub.0.inbox.called() => {}
                     () = tokio::time::sleep(sleep.unwrap_or_default()), if sleep.is_some() => {
-                        self.tick(crate::clock::now());
+                        alarm = true;
                     }
                     _ = phase.wait_for(|phase| *phase == Phase::Over), if !over => {}
-                }
-                continue;
+                },
             }
-            for (now, job) in jobs {
-                self.step(now, job);
-            }
-            tokio::task::yield_now().await;
         }
-        self.streams.end_all(End::Stopping);
-        match self.broken {
-            Some(fault) => Err(fault),
-            None => Ok(()),
-        }
+        let core = hub.0.core.lock().await.take();
+        // Whoever still waits learns that the hub has stopped.
+        drop(hub.0.inbox.take());
+        let Some(mut core) = core else { return Ok(()) };
+        core.streams.end_all(End::Stopping);
+        core.broken.map_or(Ok(()), Err)
     }
 
-    /// How long there is nothing to do by itself; `None` if there is nothing at all.
-    fn sleep(&self) -> Option<Duration> {
+    /// One turn of its task.
+    fn turn(&mut self, alarm: bool, over: bool) -> Next {
+        let (jobs, now) = self.hub.0.inbox.take();
+        let idle = jobs.is_empty();
+        self.steps(jobs);
+        if alarm {
+            self.tick(now);
+        }
+        if !idle {
+            return Next::More;
+        }
+        if self.broken.is_some() || over && self.batch.is_empty() {
+            return Next::End;
+        }
+        let sleep = self.due().map(|due| {
+            let micros = due.0.saturating_sub(now.boot.0);
+            Duration::from_micros(micros).min(LONGEST_SLEEP)
+        });
+        self.alarm = sleep.map(|sleep| Boot(now.boot.0.saturating_add(sleep.as_micros() as u64)));
+        Next::Sleep(sleep)
+    }
+
+    /// Does what waits.
+    pub(crate) fn work(&mut self) {
+        let (jobs, _) = self.hub.0.inbox.take();
+        self.steps(jobs);
+    }
+
+    /// Does what waits, and then this.
+    pub(crate) fn run_now<T: Send + 'static>(
+        &mut self,
+        job: impl FnOnce(&mut Core) -> T,
+    ) -> Ran<T> {
+        let (jobs, now) = self.hub.0.inbox.take();
+        self.steps(jobs);
+        self.set_time(now);
+        let answer = job(self);
+        self.drain();
+        if self.appended <= self.persisted {
+            return Ran::Done(answer);
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.afters.push_back((self.appended, Box::new(move || drop(sender.send(answer)))));
+        Ran::Waits(receiver)
+    }
+
+    /// When there is something to do by itself.
+    fn due(&self) -> Option<Boot> {
         let due = [self.producer.next_deadline(), self.retry_at, self.streams.next_deadline()];
-        let due = due.into_iter().flatten().min()?;
-        let micros = due.0.saturating_sub(crate::clock::now().boot.0);
-        Some(Duration::from_micros(micros).min(LONGEST_SLEEP))
+        due.into_iter().flatten().min()
+    }
+
+    /// Whether there is something to do before its task looks by itself.
+    pub(crate) fn wants_its_task(&self) -> bool {
+        let sooner = |due| self.alarm.is_none_or(|alarm| due < alarm);
+        self.broken.is_some() || self.due().is_some_and(sooner)
+    }
+
+    fn steps(&mut self, jobs: VecDeque<(Now, Job)>) {
+        for (now, job) in jobs {
+            self.step(now, job);
+        }
     }
 
     fn step(&mut self, now: Now, job: Job) {
@@ -165,14 +240,11 @@ impl Core {
             while let Some(outcome) = self.producer.poll_output(self.now) {
                 match outcome {
                     Outcomes::Engine(output) => self.carry_out(output),
-                    Outcomes::Deliver(Deliver::Send { subscription, event, bytes }) => {
-                        self.send(subscription, &event, &bytes);
+                    Outcomes::Deliver(Deliver::Send { subscription, place, event, bytes }) => {
+                        self.send(subscription, place, &event, &bytes);
                     }
                     Outcomes::Deliver(Deliver::End { subscription, reason }) => {
-                        // enforces: I4
-                        info!(%subscription, reason, "a subscription was ended");
-                        self.hub.metrics().ended.add(1);
-                        self.streams.end(subscription, End::Closed);
+                        self.give_up(subscription, &reason);
                     }
                     _ => {}
                 }
@@ -183,6 +255,17 @@ impl Core {
             self.keep();
         }
         self.frames.clear();
+        if self.delivered > 0 {
+            self.hub.metrics().delivered.add(std::mem::take(&mut self.delivered));
+        }
+    }
+
+    // enforces: I4
+    /// Ends a subscription that does not take what it is sent, and says why.
+    fn give_up(&mut self, subscription: SubscriptionId, reason: &str) {
+        info!(%subscription, reason, "a subscription was ended");
+        self.hub.metrics().ended.add(1);
+        self.streams.end(subscription, End::Closed);
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -194,9 +277,7 @@ impl Core {
             Output::Decided { request, outcome, runs, .. } => {
                 self.hub.metrics().resolved(outcome).add(1);
                 info!(request = %aaep_types::EventId::from_bits(request), outcome = outcome.as_str(), runs, "a request was resolved");
-                for waiting in self.waiting.remove(&request).unwrap_or_default() {
-                    let _ = waiting.send(());
-                }
+                self.tell_decided(request);
             }
             Output::Granted { request, call, arguments } => {
                 self.granted.insert(request, Grant { call, arguments });
@@ -247,8 +328,9 @@ impl Core {
         let _ = self.handle(Input::Drain);
     }
 
-    /// Every stream comes to its end.
+    /// Every stream comes to its end, and no other begins.
     pub(crate) fn end_streams(&mut self) {
+        self.stopping = true;
         self.streams.end_all(End::Stopping);
     }
 
@@ -266,12 +348,15 @@ impl Core {
     fn send(
         &mut self,
         subscription: SubscriptionId,
+        place: usize,
         event: &aaep_shaping::Prepared,
         bytes: &Arc<str>,
     ) {
-        let Some(stream) = self.streams.get(subscription) else { return };
+        let Some(stream) = self.streams.at(place, subscription) else { return };
         let frame = self.frames.frame(stream.framing, event, bytes);
-        self.hub.metrics().delivered.add(1);
+        self.delivered += 1;
+        // enforces: H21, I21
+        // A connection without room makes its own subscription wait, and no other.
         if !stream.outbox.push(frame) {
             self.producer.pause(subscription);
         }

@@ -24,7 +24,9 @@ pub(super) struct Stream {
 
 #[derive(Default)]
 pub(super) struct Streams {
-    attached: BTreeMap<SubscriptionId, Stream>,
+    /// Each where its subscription lies.
+    at: Vec<Option<Stream>>,
+    places: BTreeMap<SubscriptionId, usize>,
     /// Streams without a handshake, the newest last.
     open: BTreeMap<Principal, Vec<SubscriptionId>>,
     /// Handshake messages that came before their stream.
@@ -34,22 +36,49 @@ pub(super) struct Streams {
 
 impl Streams {
     pub(super) fn get(&self, id: SubscriptionId) -> Option<&Stream> {
-        self.attached.get(&id)
+        self.at(*self.places.get(&id)?, id)
+    }
+
+    /// The same, where the place is known. A place may have changed hands, so nobody is trusted to
+    /// know it.
+    pub(super) fn at(&self, place: usize, id: SubscriptionId) -> Option<&Stream> {
+        let stream = self.at.get(place)?.as_ref();
+        stream.filter(|stream| stream.outbox.subscription() == id)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.attached.len()
+        self.places.len()
+    }
+
+    /// Puts a stream in; whoever had the place is told why not any more.
+    fn insert(&mut self, id: SubscriptionId, place: usize, stream: Stream) {
+        self.remove(id).inspect(|before| before.outbox.end(End::TakenOver));
+        if self.at.len() <= place {
+            self.at.resize_with(place + 1, || None);
+        }
+        if let Some(other) = self.at[place].replace(stream) {
+            // Its subscription is over.
+            self.places.remove(&other.outbox.subscription());
+            other.outbox.end(End::Closed);
+        }
+        self.places.insert(id, place);
+    }
+
+    fn remove(&mut self, id: SubscriptionId) -> Option<Stream> {
+        let place = self.places.remove(&id)?;
+        self.at[place].take_if(|stream| stream.outbox.subscription() == id)
     }
 
     pub(super) fn end(&mut self, id: SubscriptionId, end: End) {
-        if let Some(stream) = self.attached.remove(&id) {
+        if let Some(stream) = self.remove(id) {
             stream.outbox.end(end);
             self.forget_open(&stream.known.principal, id);
         }
     }
 
     pub(super) fn end_all(&mut self, end: End) {
-        for stream in std::mem::take(&mut self.attached).into_values() {
+        self.places.clear();
+        for stream in std::mem::take(&mut self.at).into_iter().flatten() {
             stream.outbox.end(end);
         }
     }
@@ -102,6 +131,11 @@ impl Core {
         Ok(answer)
     }
 
+    /// Whether somebody who was let in before still would be.
+    pub(crate) fn still_lets_in(&self, known: &Known) -> bool {
+        self.hub.0.access.current().still_valid(known)
+    }
+
     fn is_theirs(&self, known: &Known, id: SubscriptionId) -> bool {
         let stream = self.streams.get(id);
         stream.is_some_and(|stream| stream.known.principal == known.principal)
@@ -118,6 +152,10 @@ impl Core {
         framing: Framing,
         first: Option<&str>,
     ) -> Option<Heard> {
+        // Whoever was let in a moment ago may not be any more.
+        if self.stopping || !self.still_lets_in(known) {
+            return None;
+        }
         let resumed = self.producer.attach(id, &known.principal, last_event, self.now)?;
         self.streams.serial += 1;
         let outbox = Arc::new(Outbox::new(self.hub.clone(), id, self.streams.serial));
@@ -125,9 +163,7 @@ impl Core {
             outbox.push(framing.answer(first));
         }
         let stream = Stream { outbox: outbox.clone(), framing, known: known.clone() };
-        if let Some(before) = self.streams.attached.insert(id, stream) {
-            before.outbox.end(End::TakenOver);
-        }
+        self.streams.insert(id, self.producer.place(id)?, stream);
         self.drain();
         Some(Heard { hearing: Hearing { outbox }, resumed })
     }
@@ -171,10 +207,16 @@ impl Core {
         true
     }
 
+    // enforces: I22
     /// Sends an answer to the handshake on the stream of a subscription.
     pub(crate) fn answer_on(&mut self, id: SubscriptionId, answer: &str) {
-        if let Some(stream) = self.streams.get(id) {
-            stream.outbox.push(stream.framing.answer(answer));
+        let Some(stream) = self.streams.get(id) else { return };
+        if stream.outbox.is_full() {
+            let peer = stream.known.principal.clone();
+            self.producer.close(id, &peer, self.now);
+            self.give_up(id, "The subscriber asks and does not read the answers.");
+        } else if !stream.outbox.push(stream.framing.answer(answer)) {
+            self.producer.pause(id);
         }
     }
 
@@ -202,7 +244,7 @@ impl Core {
         if !current {
             return;
         }
-        if let Some(stream) = self.streams.attached.remove(&id) {
+        if let Some(stream) = self.streams.remove(id) {
             self.streams.forget_open(&stream.known.principal, id);
             self.producer.detach(id, self.now);
         }
@@ -219,10 +261,11 @@ impl Core {
     pub(crate) fn recheck(&mut self, access: &Access) {
         let denied: Vec<(SubscriptionId, Principal)> = self
             .streams
-            .attached
+            .at
             .iter()
-            .filter(|(_, stream)| !access.still_valid(&stream.known))
-            .map(|(id, stream)| (*id, stream.known.principal.clone()))
+            .flatten()
+            .filter(|stream| !access.still_valid(&stream.known))
+            .map(|stream| (stream.outbox.subscription(), stream.known.principal.clone()))
             .collect();
         for (id, peer) in denied {
             self.producer.close(id, &peer, self.now);
@@ -234,8 +277,9 @@ impl Core {
     /// from outside; the error is for bytes that are no message at all (decision D5).
     pub(crate) fn message(&mut self, known: &Known, bytes: &[u8]) -> Result<(), Refusal> {
         let input = Input::Message { peer: &known.principal, bytes, call: 0 };
+        self.handle(input)?;
         self.hub.metrics().replies.add(1);
-        self.handle(input).map(drop)
+        Ok(())
     }
 }
 

@@ -2,16 +2,18 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::header::HeaderMap;
+use http::header::{self, HeaderMap, HeaderName};
 
 use super::{Guard, Refused};
 use crate::access::Via;
 
-const FORWARDED_FOR: &str = "x-forwarded-for";
-const FORWARDED_PROTO: &str = "x-forwarded-proto";
+static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+static FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+static REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
 /// What a proxy leaves on a request that it passes on.
-const TRACES: [&str; 5] = [FORWARDED_FOR, FORWARDED_PROTO, "x-real-ip", "forwarded", "via"];
+static TRACES: [&HeaderName; 5] =
+    [&FORWARDED_FOR, &FORWARDED_PROTO, &REAL_IP, &header::FORWARDED, &header::VIA];
 
 /// How many proxies one after the other are followed.
 const MAX_HOPS: usize = 16;
@@ -41,7 +43,7 @@ impl Guard {
         // A socket for both families shows IPv4 addresses as IPv6.
         let address = peer.ip().to_canonical();
         if self.is_proxy(address) {
-            let mut schemes = values(headers, FORWARDED_PROTO);
+            let mut schemes = values(headers, &FORWARDED_PROTO);
             if !schemes.all(|scheme| scheme.eq_ignore_ascii_case("https")) {
                 return Err(Refused::NotEncrypted);
             }
@@ -66,7 +68,7 @@ impl Guard {
     /// The last address that is not a proxy of ours: what stands before it was written by somebody
     /// whom we do not know.
     fn first_beyond_proxies(&self, headers: &HeaderMap) -> Option<IpAddr> {
-        let backwards = headers.get_all(FORWARDED_FOR).iter().rev();
+        let backwards = headers.get_all(&FORWARDED_FOR).iter().rev();
         let hops = backwards.flat_map(|value| value.to_str().unwrap_or("?").rsplit(','));
         let mut nearest = None;
         for hop in hops.take(MAX_HOPS).map(str::trim) {
@@ -82,7 +84,7 @@ impl Guard {
 }
 
 /// All values of a header that is a list.
-fn values<'h>(headers: &'h HeaderMap, name: &'static str) -> impl Iterator<Item = &'h str> {
+fn values<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
     let lines = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("?"));
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }

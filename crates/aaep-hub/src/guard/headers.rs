@@ -1,9 +1,15 @@
 //! The headers that say what a body is, and who sends it.
 
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
 
 use super::Refused;
 use super::host::only;
+
+/// Whether a body has one length, as far as the server shows both headers.
+pub(super) fn length(headers: &HeaderMap) -> Result<(), Refused> {
+    let both = headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING);
+    if both { Err(Refused::UnclearLength) } else { Ok(()) }
+}
 
 /// Whether a body says that it is JSON. Forms and scripts of foreign pages can send text without
 /// asking first, but not this.

@@ -62,6 +62,7 @@ impl Guard {
         peer: SocketAddr,
         tls: bool,
     ) -> Result<Admitted<'r>, Refused> {
+        headers::length(&parts.headers)?;
         let host = self.host(&parts.uri, &parts.headers)?;
         let client = self.client(&parts.headers, peer, tls)?;
         let page = self.origin(&parts.method, &parts.headers, &host, client.secure)?;
@@ -76,6 +77,9 @@ impl Guard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
+    /// A body with two lengths: whoever stands between could have read the other one, and take the
+    /// rest for another request.
+    UnclearLength,
     /// No host, or more than one, or one in the target and another in the header.
     UnclearHost,
     /// A host that is not ours.
@@ -94,7 +98,7 @@ impl Refused {
     /// The HTTP status.
     pub fn status(self) -> StatusCode {
         match self {
-            Self::UnclearHost => StatusCode::BAD_REQUEST,
+            Self::UnclearLength | Self::UnclearHost => StatusCode::BAD_REQUEST,
             Self::ForeignHost | Self::ForeignOrigin | Self::NotEncrypted => StatusCode::FORBIDDEN,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::UnclearAuthorization => StatusCode::UNAUTHORIZED,
@@ -105,6 +109,7 @@ impl Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::UnclearLength => "Send Content-Length or Transfer-Encoding, not both.",
             Self::UnclearHost => "Send exactly one Host.",
             Self::ForeignHost => {
                 "This hub is not known by that Host. If it should be, add it to allowed_hosts."

@@ -66,14 +66,14 @@ async fn once(hub: &Hub, call: &Call, route: Route, bytes: Bytes) -> Result<Answ
     let said = hub
         .call(move |core| -> Result<Said, Problem> {
             let agent = &known.principal;
-            let key = key.map(|key| (agent.name.clone(), path, key));
-            let body: [u8; 32] = Sha256::digest(&bytes).into();
-            match key.as_ref().map_or(KeyUse::New, |key| core.key_use(key, &body)) {
+            let key = key.map(|key| ((agent.name.clone(), path, key), hash_of(&bytes)));
+            match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(key, body)) {
                 KeyUse::Same(kept) => {
                     let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
                     return Ok((status, kept.answer));
                 }
                 KeyUse::Other => return Err(key_reused()),
+                KeyUse::Full => return Err(too_many_keys()),
                 KeyUse::New => {}
             }
             let object = Object::read(&bytes)?;
@@ -83,7 +83,7 @@ async fn once(hub: &Hub, call: &Call, route: Route, bytes: Bytes) -> Result<Answ
                 Route::Ask(session) => (session, ask(core, agent, session, &object)?),
                 _ => return Err(Problem::not_found("There is nothing here.")),
             };
-            if let Some(key) = key {
+            if let Some((key, body)) = key {
                 let kept = Kept { body, status: status.as_u16(), answer: answer.clone() };
                 core.keep_call(key, session, kept);
             }
@@ -93,20 +93,30 @@ async fn once(hub: &Hub, call: &Call, route: Route, bytes: Bytes) -> Result<Answ
     said.map(|(status, answer)| json(status, answer))
 }
 
+/// What is remembered of a body: enough to know it again.
+fn hash_of(body: &[u8]) -> [u8; 32] {
+    Sha256::digest(body).into()
+}
+
 fn key_reused() -> Problem {
     let text = "This Idempotency-Key was used with another body; use a new one.";
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", text)
+}
+
+fn too_many_keys() -> Problem {
+    let text = "No further Idempotency-Key can be remembered now; end sessions, or send none.";
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text)
 }
 
 fn idempotency_key(call: &Call) -> Result<Option<String>, Problem> {
     let Some(key) = call.parts.headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_BYTES);
     let text = format!("An Idempotency-Key has 1 to {KEY_BYTES} visible characters.");
-    key.map(|key| Some(key.to_owned())).ok_or_else(|| Problem::malformed(text))
+    key.map(|key| Some(key.to_owned())).ok_or_else(|| Problem::malformed(text).under(rule::W8))
 }
 
-/// The members of a body.
-struct Object<'a>(Members<'a>);
+/// The members of a body, and how long it is.
+struct Object<'a>(Members<'a>, usize);
 
 impl<'a> Object<'a> {
     // enforces: E21
@@ -125,7 +135,7 @@ impl<'a> Object<'a> {
         if let Some(name) = members.repeated() {
             return Err(Problem::malformed(format!("`{name}` stands twice; say it once.")));
         }
-        Ok(Self(members))
+        Ok(Self(members, bytes.len()))
     }
 
     fn text(&self, name: &str) -> Result<Option<String>, Problem> {
@@ -142,7 +152,7 @@ impl<'a> Object<'a> {
 
     /// Everything but what the hub reads itself, as JSON.
     fn without(&self, names: &[&str]) -> String {
-        let mut out = Writer::new();
+        let mut out = Writer::with_capacity(self.1);
         out.open('{');
         for member in self.0.iter().filter(|member| !names.contains(&&*member.name)) {
             out.name(&member.name);
@@ -225,7 +235,7 @@ fn ask(
 }
 
 fn lost() -> Problem {
-    Problem::not_found("There is no such request of yours.")
+    Problem::not_found("There is no such request of yours.").under(rule::C1)
 }
 
 /// A value as it stands in the text.
@@ -244,29 +254,29 @@ fn raw_text(raw: Raw<'_>) -> String {
 async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> {
     let until = Instant::now() + Duration::from_secs(wait_seconds(call)?);
     loop {
+        // Looked at before the request is: what is decided before the hub stops is told.
+        let stopping = hub.is_stopping();
         let agent = call.known.principal.clone();
         let (view, decided) = hub
             .call(move |core| {
                 let view = core.request(&agent, request);
                 let pending = view.as_ref().is_some_and(|view| view.status == Status::Pending);
-                let decided = pending.then(|| core.when_decided(request));
+                let decided = pending.then(|| core.when_decided(&agent, request));
                 (view, decided)
             })
             .await?;
         let view = view.ok_or_else(lost)?;
         let slice = until.min(Instant::now() + SIGN_OF_LIFE);
-        match decided {
-            Some(decided) if Instant::now() < until => {
-                let stopped = tokio::select! {
-                    _ = timeout_at(slice, decided) => false,
-                    () = hub.stopping() => true,
-                };
-                if !stopped {
-                    continue;
-                }
-            }
-            _ => {}
-        }
+        let view = match decided {
+            Some(decided) if Instant::now() < until && !stopping => tokio::select! {
+                decided = timeout_at(slice, decided) => match decided {
+                    Ok(Ok(view)) => view,
+                    _ => continue,
+                },
+                () = hub.stopping() => continue,
+            },
+            _ => view,
+        };
         return Ok(json(StatusCode::OK, view_json(request, &view)));
     }
 }
@@ -275,12 +285,12 @@ fn wait_seconds(call: &Call) -> Result<u64, Problem> {
     let Some(wait) = query(&call.parts, "wait") else { return Ok(0) };
     let seconds = wait.parse().ok().filter(|seconds| *seconds <= LONGEST_WAIT);
     let text = format!("`wait` is a number of seconds from 0 to {LONGEST_WAIT}.");
-    seconds.ok_or_else(|| Problem::malformed(text))
+    seconds.ok_or_else(|| Problem::malformed(text).under(rule::W8))
 }
 
 /// A request as its agent sees it; never with the reply token.
 fn view_json(request: u128, view: &View) -> String {
-    let mut out = Writer::new();
+    let mut out = Writer::with_capacity(512);
     out.open('{');
     let mut put = |name: &str, value: &str| {
         out.name(name);
@@ -328,11 +338,11 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
     let (known, path) = (call.known.clone(), call.parts.uri.path().to_owned());
     hub.call(move |core| -> Result<(), Problem> {
         let agent = &known.principal;
-        let key = key.map(|key| (agent.name.clone(), path, key));
-        let body: [u8; 32] = Sha256::digest(&bytes).into();
-        match key.as_ref().map_or(KeyUse::New, |key| core.key_use(key, &body)) {
+        let key = key.map(|key| ((agent.name.clone(), path, key), hash_of(&bytes)));
+        match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(key, body)) {
             KeyUse::Same(_) => return Ok(()),
             KeyUse::Other => return Err(key_reused()),
+            KeyUse::Full => return Err(too_many_keys()),
             KeyUse::New => {}
         }
         let object = Object::read(if bytes.is_empty() { b"{}" } else { &bytes })?;
@@ -343,7 +353,7 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
         let arguments = object.0.find("arguments").map(raw_text);
         let session = core.request(agent, request).ok_or_else(lost)?.session;
         core.invoke(agent, request, arguments.as_deref()).map_err(about(request))?;
-        if let Some(key) = key {
+        if let Some((key, body)) = key {
             let kept = Kept { body, status: 200, answer: String::new() };
             core.keep_call(key, session, kept);
         }

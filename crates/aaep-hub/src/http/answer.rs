@@ -3,6 +3,7 @@
 use aaep_engine::{Blame, Refusal};
 use aaep_transport::server::BodyError;
 use aaep_types::json::Writer;
+use aaep_types::{Rule, rule};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 
@@ -20,24 +21,30 @@ pub(crate) struct Problem {
     status: StatusCode,
     /// For programs.
     error: &'static str,
-    rule: Option<aaep_types::Rule>,
+    rule: Rule,
     text: String,
     request: Option<String>,
 }
 
 impl Problem {
+    /// Something that HTTP has a status for, and the protocol no rule of its own.
     pub(crate) fn new(status: StatusCode, error: &'static str, text: impl Into<String>) -> Self {
-        Self { status, error, rule: None, text: text.into(), request: None }
+        Self { status, error, rule: rule::W8, text: text.into(), request: None }
     }
 
     pub(crate) fn malformed(text: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "malformed", text)
+        Self::new(StatusCode::BAD_REQUEST, "malformed", text).under(rule::E1)
+    }
+
+    /// The same, under another rule.
+    pub(crate) fn under(self, rule: Rule) -> Self {
+        Self { rule, ..self }
     }
 
     /// Bytes that are no message: the first thing that is wrong with them.
     pub(crate) fn from_invalid(invalid: &aaep_types::Invalid) -> Self {
-        let rule = invalid.problems.first().map(|problem| problem.rule);
-        Self { rule, ..Self::malformed(invalid.to_string()) }
+        let rule = invalid.problems.first().map_or(rule::E1, |problem| problem.rule);
+        Self::malformed(invalid.to_string()).under(rule)
     }
 
     pub(crate) fn not_found(text: impl Into<String>) -> Self {
@@ -54,12 +61,10 @@ impl Problem {
     pub(crate) fn to_json(&self) -> String {
         let mut out = Writer::new();
         out.open('{');
-        let rule = self.rule.map_or("", |rule| rule.id);
-        let section = self.rule.map_or("", |rule| rule.section);
         let members = [
             ("error", Some(self.error)),
-            ("rule", self.rule.map(|_| rule)),
-            ("section", self.rule.map(|_| section)),
+            ("rule", Some(self.rule.id)),
+            ("section", Some(self.rule.section)),
             ("text", Some(self.text.as_str())),
             ("request_id", self.request.as_deref()),
         ];
@@ -96,41 +101,54 @@ impl From<Refusal> for Problem {
             Blame::Malformed => (StatusCode::BAD_REQUEST, "malformed"),
             Blame::NotYours => (StatusCode::NOT_FOUND, "not_found"),
             Blame::OutOfOrder => (StatusCode::CONFLICT, "conflict"),
+            // Trying again later does not make it smaller.
+            Blame::Limit if refusal.rule == rule::E21 => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "too_large")
+            }
             Blame::Limit => (StatusCode::TOO_MANY_REQUESTS, "limit"),
             _ => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
         };
-        Self { rule: Some(refusal.rule), ..Self::new(status, error, refusal.text) }
+        Self::new(status, error, refusal.text).under(refusal.rule)
     }
 }
 
 impl From<Denied> for Problem {
     fn from(denied: Denied) -> Self {
-        let error = if denied == Denied::Role { "forbidden" } else { "unauthorized" };
-        Self::new(denied.status(), error, denied.to_string())
+        let (error, rule) = match denied {
+            Denied::Role => ("forbidden", rule::S6),
+            _ => ("unauthorized", rule::S5),
+        };
+        Self::new(denied.status(), error, denied.to_string()).under(rule)
     }
 }
 
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
-        Self::new(refused.status(), "refused", refused.to_string())
+        let rule = match refused {
+            Refused::NotJson | Refused::UnclearLength => rule::W1,
+            Refused::UnclearAuthorization => rule::S5,
+            _ => rule::W5,
+        };
+        Self::new(refused.status(), "refused", refused.to_string()).under(rule)
     }
 }
 
 impl From<BodyError> for Problem {
     fn from(error: BodyError) -> Self {
         let text = format!("Send less, or faster: {error}.");
-        match error {
-            BodyError::TooLong(_) => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", text),
-            BodyError::TooSlow(_) => Self::new(StatusCode::REQUEST_TIMEOUT, "too_slow", text),
-            _ => Self::malformed(text),
-        }
+        let (status, error, rule) = match error {
+            BodyError::TooLong(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", rule::E21),
+            BodyError::TooSlow(_) => (StatusCode::REQUEST_TIMEOUT, "too_slow", rule::W6),
+            _ => (StatusCode::BAD_REQUEST, "malformed", rule::W1),
+        };
+        Self::new(status, error, text).under(rule)
     }
 }
 
 impl From<Stopped> for Problem {
     fn from(_: Stopped) -> Self {
         let text = "The hub is about to stop; try again when it is back.";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text)
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text).under(rule::C13)
     }
 }
 

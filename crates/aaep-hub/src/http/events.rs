@@ -7,7 +7,7 @@ use http::{HeaderValue, Response, StatusCode};
 
 use super::{Answer, Body, Call, Problem, json, query};
 use crate::core::Framing;
-use crate::hub::Hub;
+use crate::hub::{Hub, Stopped};
 
 /// `POST subscriptions`.
 // enforces: W8, H1
@@ -70,7 +70,12 @@ pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
         }
     };
     let nobody = "There is no such subscription of yours; it may have expired. Subscribe again.";
-    let heard = heard.ok_or_else(|| Problem::not_found(nobody))?;
+    let Some(heard) = heard else {
+        return Err(match hub.is_stopping() {
+            true => Problem::from(Stopped),
+            false => Problem::not_found(nobody),
+        });
+    };
     tracing::debug!(resumed = ?heard.resumed, "a stream was opened");
     Ok(stream(Body::events(heard.hearing)))
 }

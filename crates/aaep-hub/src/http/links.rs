@@ -1,11 +1,13 @@
 //! WebSocket and Unix socket: one connection, both ways (B.2, B.4).
 
 use std::future::poll_fn;
+use std::time::Duration;
 
 use aaep_transport::link::{Link, LinkError, Options, Receiver, Sender, Text};
 use aaep_transport::ws::{self, close};
 use aaep_types::Message;
 use http::{Request, request::Parts};
+use tokio::time::timeout;
 use tracing::debug;
 
 use super::{Answer, Body, Problem, messages};
@@ -13,6 +15,9 @@ use crate::access::Known;
 use crate::core::{Core, Framing};
 use crate::hub::Hub;
 use crate::outbox::{End, Hearing};
+
+/// How long a connection may stay without a subscription.
+const HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// `GET ws`.
 pub(crate) fn web_socket(hub: &Hub, parts: Parts, known: Known) -> Answer {
@@ -30,7 +35,7 @@ pub(crate) fn web_socket(hub: &Hub, parts: Parts, known: Known) -> Answer {
     };
     let (hub, options) = (hub.clone(), options(hub));
     tokio::spawn(async move {
-        match upgrade.pending.link(&options).await {
+        match upgrade.pending.link(options).await {
             Ok(link) => serve_link(&hub, known, link, upgrade.negotiated).await,
             Err(error) => debug!(%error, "a WebSocket was not opened"),
         }
@@ -47,26 +52,32 @@ pub(crate) fn options(hub: &Hub) -> Options {
 // enforces: W3, W9, W15
 pub(crate) async fn serve_link(hub: &Hub, known: Known, link: Link, negotiated: bool) {
     let (mut sender, mut receiver) = link.split();
-    let hearing = if negotiated {
-        begin(hub, &known, &mut sender, &mut receiver).await
+    let begun = if negotiated {
+        let beginning = begin(hub, &known, &mut sender, &mut receiver);
+        timeout(HANDSHAKE, beginning).await.unwrap_or(Err((close::REJECTED, "no subscription")))
     } else {
         let known = known.clone();
         match hub.call(move |core| core.listen(&known, Framing::Message)).await {
-            Ok(Ok(heard)) => Some(heard.hearing),
-            _ => None,
+            Ok(Ok(heard)) => Ok(heard.hearing),
+            _ => Err((close::REJECTED, "no subscription")),
         }
     };
-    let Some(hearing) = hearing else {
-        let _ = sender.close(close::REJECTED, "no subscription").await;
-        return;
+    let hearing = match begun {
+        Ok(hearing) => hearing,
+        Err((code, reason)) => {
+            let _ = sender.close(code, reason).await;
+            return;
+        }
     };
     let (code, reason) = tokio::select! {
         end = write(&hearing, &mut sender) => end,
         end = read(hub, &known, &hearing, &mut receiver, negotiated) => end,
-        () = hub.stopping() => (close::GOING_AWAY, "the hub stops"),
     };
     let _ = sender.close(code, reason).await;
 }
+
+/// With which code and which words a link is closed.
+type Closing = (u16, &'static str);
 
 /// Reads messages until one of them is a request that is accepted.
 async fn begin(
@@ -74,21 +85,23 @@ async fn begin(
     known: &Known,
     sender: &mut Sender,
     receiver: &mut Receiver,
-) -> Option<Hearing> {
+) -> Result<Hearing, Closing> {
+    let gone = (close::GOING_AWAY, "lost");
     loop {
         let message = tokio::select! {
-            message = receiver.receive() => message.ok()??,
-            () = hub.stopping() => return None,
+            message = receiver.receive() => message.ok().flatten().ok_or(gone)?,
+            () = hub.stopping() => return Err((close::GOING_AWAY, "the hub stops")),
         };
         let known = known.clone();
-        match hub.call(move |core| subscribe(core, &known, &message)).await.ok()? {
-            Begun::Hearing(hearing) => return Some(hearing),
+        match hub.call(move |core| subscribe(core, &known, &message)).await.map_err(|_| gone)? {
+            Begun::Hearing(hearing) => return Ok(hearing),
             // D5: a message that is none does not end the connection.
             Begun::Nothing => {}
             Begun::Rejected(answer) => {
-                sender.send(Text::from(answer)).await.ok()?;
-                return None;
+                sender.send(Text::from(answer)).await.map_err(|_| gone)?;
+                return Err((close::REJECTED, "rejected"));
             }
+            Begun::Denied => return Err((close::AUTHENTICATION, "no longer let in")),
         }
     }
 }
@@ -96,12 +109,17 @@ async fn begin(
 enum Begun {
     Hearing(Hearing),
     Rejected(String),
+    Denied,
     Nothing,
 }
 
 fn subscribe(core: &mut Core, known: &Known, message: &str) -> Begun {
     if !matches!(Message::parse(message.as_bytes()), Ok(Message::Request(_))) {
         return Begun::Nothing;
+    }
+    // A connection may be older than the configuration (S4).
+    if !core.still_lets_in(known) {
+        return Begun::Denied;
     }
     let Ok(Some(answer)) = core.handshake(known, message.as_bytes()) else { return Begun::Nothing };
     let id = match Message::parse(answer.as_bytes()) {
@@ -115,7 +133,7 @@ fn subscribe(core: &mut Core, known: &Known, message: &str) -> Begun {
 }
 
 /// Sends what the subscription hears, until that ends.
-async fn write(hearing: &Hearing, sender: &mut Sender) -> (u16, &'static str) {
+async fn write(hearing: &Hearing, sender: &mut Sender) -> Closing {
     loop {
         match poll_fn(|context| hearing.outbox.poll_frame(context)).await {
             Ok(frame) => {
@@ -140,7 +158,7 @@ async fn read(
     hearing: &Hearing,
     receiver: &mut Receiver,
     negotiated: bool,
-) -> (u16, &'static str) {
+) -> Closing {
     let id = hearing.outbox.subscription();
     loop {
         let message = match receiver.receive().await {

@@ -15,19 +15,21 @@ use crate::hub::Hub;
 const DEPTH: usize = 64;
 
 /// `POST replies`.
-// enforces: D5, D26, I6
+// enforces: D5, D26, I6, C12
 pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+    let (known, message) = (call.known.clone(), bytes.clone());
+    // Nearly everything is a reply, and the engine reads those itself.
+    if hub.call(move |core| core.message(&known, &message)).await?.is_ok() {
+        // One answer for all, after the same record, whatever became of it.
+        return Ok(empty(StatusCode::NO_CONTENT));
+    }
     let message = Message::parse(&bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
     let known = call.known.clone();
     match message {
         Message::ConfirmationReply(_)
         | Message::ClarificationReply(_)
         | Message::MoreTime(_)
-        | Message::StopSession(_) => {
-            // One answer for all, after the same record, whatever became of it.
-            let _ = hub.call(move |core| core.message(&known, &bytes)).await?;
-            Ok(empty(StatusCode::NO_CONTENT))
-        }
+        | Message::StopSession(_) => Ok(empty(StatusCode::NO_CONTENT)),
         Message::Renegotiate(_) | Message::Close(_) => {
             let answer = hub.call(move |core| core.handshake(&known, &bytes)).await??;
             Ok(answer.map_or_else(|| empty(StatusCode::NO_CONTENT), |a| json(StatusCode::OK, a)))

@@ -20,7 +20,7 @@ use aaep_transport::server::read_body;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_MAX_AGE, ALLOW, VARY,
+    ACCESS_CONTROL_MAX_AGE, ALLOW, CONNECTION, TRANSFER_ENCODING, VARY,
 };
 use http::{HeaderValue, Method, Request, StatusCode, request::Parts};
 use hyper::body::Incoming;
@@ -49,7 +49,16 @@ impl Service<Request<Incoming>> for Doors {
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let hub = self.0.clone();
-        Box::pin(async move { Ok(answer(&hub, request).await) })
+        // A proxy may not agree with us where a body without a length ends, so it is the last one:
+        // nothing that follows it is taken for a request (RFC 9112, section 6.1).
+        let last = request.headers().contains_key(TRANSFER_ENCODING);
+        Box::pin(async move {
+            let mut answer = answer(&hub, request).await;
+            if last {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok(answer)
+        })
     }
 }
 

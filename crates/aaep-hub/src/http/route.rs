@@ -122,23 +122,27 @@ fn matches(pattern: &str, path: &str, base: &str) -> Option<Ids> {
         return (pattern == path).then(Ids::default);
     }
     let rest = path.strip_prefix(base)?.strip_prefix('/')?;
-    let mut ids = Ids::default();
-    let (mut wanted, mut given) = (pattern.split('/'), rest.split('/'));
-    loop {
-        match (wanted.next(), given.next()) {
-            (None, None) => return Some(ids),
-            // An id that is none leads nowhere, like one that nobody knows.
-            (Some("{session_id}"), Some(text)) => ids.session = SessionId::parse(text).ok(),
-            (Some("{request_id}"), Some(text)) => ids.request = request_number(text),
-            (Some(wanted), Some(given)) if wanted == given => {}
-            _ => return None,
-        }
+    let Some((before, (name, after))) =
+        pattern.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    else {
+        return (pattern == rest).then(Ids::default);
+    };
+    let id = rest.strip_prefix(before)?.strip_suffix(after)?;
+    if id.contains('/') {
+        return None;
     }
+    // An id that is none leads nowhere, like one that nobody knows.
+    Some(match name {
+        "session_id" => Ids { session: SessionId::parse(id).ok(), request: None },
+        _ => Ids { session: None, request: request_number(id) },
+    })
 }
 
 /// Requests are named like the events that asked them: `req_` and 32 hex digits.
 pub(crate) fn request_id(number: u128) -> String {
-    format!("req_{number:032x}")
+    // The digits are those of the event.
+    let event = aaep_types::EventId::from_bits(number);
+    format!("req_{}", event.as_str().trim_start_matches("evt_"))
 }
 
 fn request_number(text: &str) -> Option<u128> {

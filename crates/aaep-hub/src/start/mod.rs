@@ -3,6 +3,7 @@
 
 mod check;
 mod data;
+mod files;
 mod keys;
 
 use crate::access::Access;
@@ -11,6 +12,7 @@ use crate::{Fault, Tls};
 
 pub use check::check;
 pub use data::DataDirectory;
+pub use files::allow_connections;
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};
 
 /// What a hub needs before it opens its doors.

@@ -3,6 +3,7 @@
 
 use aaep_engine::Outcome;
 use aaep_types::SessionId;
+use std::collections::BTreeMap;
 
 use crate::cast::Question;
 
@@ -15,12 +16,17 @@ pub(crate) struct Session {
     pub(crate) ended: Option<u64>,
     pub(crate) lease: u64,
     pub(crate) touched: u64,
-    pub(crate) told_start: bool,
+    /// The output with which it began.
+    pub(crate) began: Option<usize>,
     pub(crate) told_end: bool,
     pub(crate) last_number: Option<u64>,
     pub(crate) last_stamp: i64,
-    /// After a restart under a clock that nobody trusts, stamps may go back once.
-    pub(crate) stamps_forgotten: bool,
+    /// Stamps that are on record, with the record.
+    pub(crate) stamps: Vec<(u64, i64)>,
+    /// It began before a restart: its numbers skip, and some of its text may be lost.
+    pub(crate) recovered: bool,
+    /// How much text of each output was said.
+    pub(crate) written: BTreeMap<u32, u64>,
 }
 
 /// How a request ended.
@@ -31,22 +37,40 @@ pub(crate) struct Resolved {
     pub(crate) record: u64,
 }
 
+/// One time that something was asked: the first, or once more with more time (D32).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asking {
+    /// The number of the event that asks.
+    pub(crate) event: u128,
+    /// Its record; 0 before there is one.
+    pub(crate) record: u64,
+    pub(crate) deadline: u64,
+    pub(crate) timeout_millis: u64,
+    /// The stamp of its event, in microseconds; what D9 measures a reply's claim by.
+    pub(crate) stamp: i64,
+    pub(crate) announced: bool,
+    /// People were told what became of it.
+    pub(crate) shown: bool,
+}
+
+impl Asking {
+    pub(crate) fn new(event: u128, record: u64, now: u64, timeout_millis: u64) -> Self {
+        let deadline = now + timeout_millis;
+        Self { event, record, deadline, timeout_millis, stamp: 0, announced: false, shown: false }
+    }
+}
+
 /// A request that was made.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) session: SessionId,
     pub(crate) user: usize,
     pub(crate) question: &'static Question,
-    pub(crate) deadline: u64,
-    /// The stamp of its event, in microseconds; what D9 measures a reply's claim by.
-    pub(crate) stamp: i64,
-    /// Its record; 0 before there is one.
-    pub(crate) asked: u64,
-    pub(crate) announced: bool,
+    /// How often it was asked; at least once.
+    pub(crate) askings: Vec<Asking>,
     pub(crate) resolved: Option<Resolved>,
     /// Somebody has learned this outcome: it may never change, whatever crashes.
     pub(crate) told: Option<(Outcome, bool)>,
-    pub(crate) shown: bool,
     pub(crate) invoked: Option<u64>,
     pub(crate) granted: bool,
     /// Somebody who could answer was there at some time since it was asked.
@@ -56,9 +80,24 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// How it is asked now.
+    pub(crate) fn now(&self) -> &Asking {
+        &self.askings[self.askings.len() - 1]
+    }
+
+    /// It is on record that it was asked.
+    pub(crate) fn exists(&self) -> bool {
+        self.askings[0].record > 0
+    }
+
     /// Pending, with a record.
     pub(crate) fn waits(&self) -> bool {
-        self.asked > 0 && self.resolved.is_none()
+        self.exists() && self.resolved.is_none()
+    }
+
+    /// People have heard of it, and how it is asked now.
+    pub(crate) fn announced(&self) -> bool {
+        self.askings.iter().any(|asking| asking.announced)
     }
 }
 
@@ -68,7 +107,8 @@ pub(crate) struct Call {
     pub(crate) request: u128,
     pub(crate) session: SessionId,
     pub(crate) record: u64,
-    pub(crate) announced: bool,
+    /// The event that told of it.
+    pub(crate) announced: Option<u128>,
     pub(crate) completed: bool,
     pub(crate) completed_on: Option<u64>,
 }

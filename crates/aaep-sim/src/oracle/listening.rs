@@ -1,21 +1,25 @@
-//! Who is there to answer, and since when nobody is (decision D2).
+//! Who is there to hear and to answer, and since when nobody is (decision D2).
 
 use aaep_types::SubscriptionId;
 
 use super::Oracle;
 use super::facts::Request;
-use crate::cast::may_answer;
+use super::hearing::Hearing;
+use crate::cast::{may_answer, never_answers};
+use crate::wants::Wants;
 
-/// How long the last one may stay away.
+/// How long the last one may stay away, and how long a subscription waits for somebody to attach.
 const GRACE_MILLIS: u64 = 30_000;
 
 /// How a subscription stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// The engine has not heard of it since this time.
-    Closed(u64),
+    /// Agreed on at this time; nobody has attached yet.
+    Agreed(u64),
     Live,
     Lost(u64),
+    /// Over since this time.
+    Closed(u64),
 }
 
 /// A subscription as the world has it.
@@ -23,22 +27,89 @@ pub(crate) enum Line {
 pub(crate) struct Listener {
     pub(crate) principal: usize,
     pub(crate) id: SubscriptionId,
-    pub(crate) confirms: bool,
-    pub(crate) clarifies: bool,
+    pub(crate) wants: Wants,
+    /// Whether it may answer confirmations, and questions.
+    replies: (bool, bool),
     pub(crate) line: Line,
+    /// Its connection takes nothing for now.
+    pub(crate) paused: bool,
+    /// The hub that agreed on it still runs.
+    pub(crate) known: bool,
+    pub(crate) hearing: Hearing,
 }
 
 impl Listener {
+    pub(crate) fn new(principal: usize, id: SubscriptionId, wants: Wants, now: (u64, u64)) -> Self {
+        let (passed, boot) = now;
+        Self {
+            principal,
+            id,
+            wants,
+            replies: (false, false),
+            line: Line::Agreed(passed),
+            paused: false,
+            known: true,
+            hearing: Hearing::new(wants.rate, boot),
+        }
+    }
+
     pub(crate) fn supports(&self, request: &Request) -> bool {
-        if request.question.confirmation { self.confirms } else { self.clarifies }
+        if request.question.confirmation { self.replies.0 } else { self.replies.1 }
     }
 
     fn could_answer(&self, request: &Request) -> bool {
         may_answer(self.principal, request.user) && self.supports(request)
     }
+
+    /// Somebody attached.
+    pub(crate) fn attach(&mut self) {
+        (self.line, self.paused) = (Line::Live, false);
+        self.entitle();
+    }
+
+    fn entitle(&mut self) {
+        let answers = !never_answers(self.principal);
+        self.replies = (self.wants.confirms && answers, self.wants.clarifies && answers);
+    }
+
+    /// New terms; what they mean for answers counts while somebody is attached.
+    pub(crate) fn change(&mut self, wants: Wants) {
+        self.hearing.change(std::mem::replace(&mut self.wants, wants));
+        if self.line == Line::Live {
+            self.entitle();
+        }
+    }
+
+    /// Its connection takes more again.
+    pub(crate) fn go_on(&mut self) {
+        self.paused = false;
+        self.hearing.go_on();
+    }
+
+    /// It hears whatever is said, at once.
+    pub(crate) fn hears(&self) -> bool {
+        self.line == Line::Live && !self.paused
+    }
+
+    /// Its connection is gone, for a reason that is known.
+    pub(crate) fn lose(&mut self, now: u64) {
+        self.line = Line::Lost(now);
+        self.hearing.forget();
+    }
+
+    /// It is over.
+    pub(crate) fn close(&mut self, now: u64) {
+        self.line = Line::Closed(now);
+        self.hearing.forget();
+    }
 }
 
 impl Oracle {
+    /// The subscription with this id, if the hub knows it.
+    pub(crate) fn listener(&self, id: SubscriptionId) -> Option<&Listener> {
+        self.listeners.iter().find(|listener| listener.known && listener.id == id)
+    }
+
     /// Somebody joined, or something was asked: who could answer what?
     pub(crate) fn note_repliers(&mut self) {
         let listeners = &self.listeners;
@@ -51,6 +122,26 @@ impl Oracle {
         }
     }
 
+    /// H19: what nobody attached to in time is over.
+    pub(super) fn expire(&mut self) {
+        let now = self.now;
+        for listener in self.listeners.iter_mut().filter(|listener| listener.known) {
+            if let Line::Agreed(at) | Line::Lost(at) = listener.line
+                && now >= at + GRACE_MILLIS
+            {
+                listener.close(at + GRACE_MILLIS);
+            }
+        }
+    }
+
+    /// D32: how many times as long those need who may answer for this user.
+    pub(super) fn time_factor(&self, user: usize) -> u64 {
+        let open = |l: &&Listener| l.known && !matches!(l.line, Line::Closed(_));
+        let entitled = self.listeners.iter().filter(open);
+        let entitled = entitled.filter(|listener| may_answer(listener.principal, user));
+        entitled.map(|listener| listener.wants.factor).max().unwrap_or(1)
+    }
+
     /// When the last one who could answer was gone for good, if everybody is.
     fn nobody_since(&self, request: &Request) -> Option<u64> {
         let mut since = 0;
@@ -60,11 +151,10 @@ impl Oracle {
             }
             match listener.line {
                 Line::Live if listener.supports(request) => return None,
-                Line::Live => {}
                 Line::Lost(at) if listener.supports(request) => {
                     since = since.max(at + GRACE_MILLIS)
                 }
-                Line::Lost(_) => {}
+                Line::Agreed(_) | Line::Live | Line::Lost(_) => {}
                 Line::Closed(at) => since = since.max(at),
             }
         }

@@ -3,6 +3,7 @@
 
 mod events;
 mod facts;
+mod hearing;
 mod listening;
 mod outputs;
 mod records;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 use aaep_engine::Outcome;
 use aaep_types::{SessionId, ToolCallId};
 
-pub(crate) use facts::{Call, Request, Session};
+pub(crate) use events::{number, text};
+pub(crate) use facts::{Asking, Call, Request, Session};
 pub(crate) use listening::{Line, Listener};
 pub(crate) use replies::{Reply, Said};
 
@@ -47,6 +49,8 @@ pub(crate) struct Verdict {
     pub(crate) request: Option<u128>,
     /// What has to become of the request; nothing, if the reply does not count.
     pub(crate) outcome: Option<(Outcome, bool)>,
+    /// How much longer it has to wait, in milliseconds from now.
+    pub(crate) more: Option<u64>,
     /// Whether the engine has to take it; where two readings are lawful it may.
     pub(crate) surely: bool,
     /// The invariant that is broken if it counts all the same.
@@ -57,6 +61,8 @@ pub(crate) struct Verdict {
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     pub(crate) requests: BTreeMap<u128, Request>,
+    /// Which request an event asks for.
+    asks: BTreeMap<u128, u128>,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     /// Which event a token was first seen in.
     pub(crate) tokens: BTreeMap<u128, u128>,
@@ -74,6 +80,10 @@ pub(crate) struct Oracle {
     pub(crate) last_record: u64,
     pub(crate) now: u64,
     pub(crate) journal_down: bool,
+    /// The hub was told that it is about to stop.
+    pub(crate) draining: bool,
+    /// It stopped in good order, and has not been started since.
+    pub(crate) stopped: bool,
     restarted_at: Option<u64>,
     /// The record of the last restart; until it is durable, nothing is said.
     restart_record: u64,
@@ -126,24 +136,39 @@ impl Oracle {
         if let Some(session) = self.alive.take().and_then(|id| self.sessions.get_mut(&id)) {
             session.touched = self.now;
         }
+        self.expire();
         self.check_waits();
         self.check_shown();
+    }
+
+    /// With which output a session began, if everything that it says can be heard.
+    pub(crate) fn began(&self, session: SessionId) -> Option<usize> {
+        self.sessions.get(&session).filter(|session| !session.recovered)?.began
+    }
+
+    /// The time that something was asked with this event.
+    fn asking(&self, event: u128) -> Option<&Asking> {
+        let request = self.requests.get(self.asks.get(&event)?)?;
+        request.askings.iter().find(|asking| asking.event == event)
     }
 
     /// I6: a reply that does not count leaves one record and nothing else that anybody could see.
     fn end_reply(&mut self, verdict: Verdict) {
         self.demand(self.appended >= 1, "I6", || "a reply left no record".into());
-        if verdict.outcome.is_none() && !self.timers_due {
+        let counts = verdict.outcome.is_some() || verdict.more.is_some();
+        if !counts && !self.timers_due {
             self.demand(self.appended == 1 && self.events == 0, "I6", || {
                 "a reply that does not count was followed by something".into()
             });
         }
-        let Some(number) = verdict.request.filter(|_| verdict.outcome.is_some() && verdict.surely)
-        else {
-            return;
+        let request = verdict.request.filter(|_| counts && verdict.surely);
+        let Some(request) = request.and_then(|number| self.requests.get(&number)) else { return };
+        let taken = match verdict.more {
+            // Its session may have ended before, for another reason.
+            Some(_) => request.now().record == self.last_record || request.resolved.is_some(),
+            None => request.resolved.is_some(),
         };
-        let resolved = self.requests.get(&number).is_some_and(|r| r.resolved.is_some());
-        self.demand(resolved, "I7", || "an answer that came in time was not taken".into());
+        self.demand(taken, "I7", || "an answer that came in time was not taken".into());
     }
 
     /// I7, I14, I27: the engine has just been told the time, so nothing is overdue.
@@ -151,7 +176,7 @@ impl Oracle {
         let now = self.now;
         let mut broken = None;
         for request in self.requests.values().filter(|request| request.waits()) {
-            if now >= request.deadline {
+            if now >= request.now().deadline {
                 broken = Some(("I7", "a request waits past its deadline"));
             } else if self.should_have_ended(request) {
                 broken = Some(("I14", "a request waits although nobody who could answer is left"));
@@ -168,25 +193,26 @@ impl Oracle {
         if durable < self.restart_record {
             return;
         }
-        let hidden = self.requests.values().any(|request| {
-            request.announced
-                && !request.shown
-                && request.resolved.is_some_and(|resolved| resolved.record <= durable)
-                && self.sessions.get(&request.session).is_some_and(|s| !s.told_end)
-        });
+        let hidden = self.requests.values().any(|request| self.hides(request, durable));
         self.demand(!hidden, "I18", || "a resolution was never shown".into());
+    }
+
+    /// Whether people do not know what became of something that they were asked.
+    fn hides(&self, request: &Request, durable: u64) -> bool {
+        let lives = || self.sessions.get(&request.session).is_some_and(|s| !s.told_end);
+        let ends = request.askings.iter().skip(1).map(|next| Some(next.record));
+        let ends = ends.chain([request.resolved.map(|resolved| resolved.record)]);
+        let mut askings = request.askings.iter().zip(ends);
+        askings.any(|(asking, end)| {
+            asking.announced && !asking.shown && end.is_some_and(|record| record <= durable)
+        }) && lives()
     }
 
     /// Faults have stopped and all the time has passed: what must be true in the end.
     pub(crate) fn at_rest(&mut self) {
         let waiting = self.requests.values().any(Request::waits);
         self.demand(!waiting, "I27", || "a request is still open after its deadline".into());
-        let unshown = self.requests.values().any(|request| {
-            request.announced
-                && !request.shown
-                && request.resolved.is_some()
-                && self.sessions.get(&request.session).is_some_and(|s| !s.told_end)
-        });
+        let unshown = self.requests.values().any(|request| self.hides(request, u64::MAX));
         self.demand(!unshown, "I18", || "a restart swallowed a resolution".into());
         let untold = |call: &Call| call.completed_on.is_some() && !call.completed;
         let untold = self.calls.values().any(untold);
@@ -195,5 +221,6 @@ impl Oracle {
         self.demand(!endless, "I5", || "nobody was told that a session ended".into());
         let unanswered = self.messages.values().any(|(_, noted)| !noted);
         self.demand(!unanswered, "I6", || "a reply was never answered".into());
+        self.nothing_is_owed();
     }
 }

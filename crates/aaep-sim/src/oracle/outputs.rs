@@ -3,9 +3,12 @@
 use aaep_engine::{Answer, Blame, Outcome, Refusal};
 use aaep_types::ToolCallId;
 
+use super::facts::Asking;
 use super::{Oracle, Request, Session};
 use crate::cast::Question;
+use crate::world::Prompt;
 use aaep_types::SessionId;
+use std::collections::BTreeMap;
 
 impl Oracle {
     /// An agent opened a session.
@@ -17,11 +20,13 @@ impl Oracle {
             ended: None,
             lease,
             touched: self.now,
-            told_start: false,
+            began: None,
             told_end: false,
             last_number: None,
             last_stamp: i64::MIN,
-            stamps_forgotten: false,
+            stamps: Vec::new(),
+            recovered: false,
+            written: BTreeMap::new(),
         };
         self.sessions.insert(id, session);
     }
@@ -34,24 +39,31 @@ impl Oracle {
         question: &'static Question,
     ) {
         let user = self.sessions.get(&session).map_or(0, |session| session.user);
+        // D32: the largest factor among those who may answer.
+        let timeout_millis = question.timeout_millis * self.time_factor(user);
         let request = Request {
             session,
             user,
             question,
-            deadline: self.now + question.timeout_millis,
-            stamp: 0,
-            asked: 0,
-            announced: false,
+            askings: vec![Asking::new(number, 0, self.now, timeout_millis)],
             resolved: None,
             told: None,
-            shown: false,
             invoked: None,
             granted: false,
             heard_by_replier: false,
             heard_in_this_boot: false,
         };
+        self.asks.insert(number, number);
         let reused = self.requests.insert(number, request).is_some();
         self.demand(!reused, "I25", || "an event id was used again".into());
+    }
+
+    /// What people make of an event, if it asks them something.
+    pub(crate) fn prompt(&self, event: u128) -> Option<Prompt> {
+        let request = self.requests.get(self.asks.get(&event)?)?;
+        let (token, _) = self.tokens.iter().find(|(_, of)| **of == event)?;
+        let confirmation = request.question.confirmation;
+        Some(Prompt { token: *token, user: request.user, confirmation })
     }
 
     /// An agent asked again, and was given a request that waits.
@@ -82,14 +94,15 @@ impl Oracle {
         self.tell(number, |known| known == outcome, "a decision was told");
         self.demand(same_runs == Some(runs), "I2", || "the agent was told otherwise".into());
         let seen = self.requests.get(&number).is_some_and(|request| {
-            request.shown || self.sessions.get(&request.session).is_none_or(|s| s.told_end)
+            request.now().shown || self.sessions.get(&request.session).is_none_or(|s| s.told_end)
         });
         self.demand(seen, "I18", || "the agent knows an outcome that people do not".into());
     }
 
     /// I1: the action is given back once, as it was confirmed, after `tool.invoked`.
     pub(crate) fn granted(&mut self, number: u128, call: ToolCallId, arguments: &str) {
-        let announced = self.calls.get(&call).is_some_and(|c| c.announced && c.request == number);
+        let known = self.calls.get(&call).filter(|call| call.request == number);
+        let announced = known.and_then(|call| call.announced);
         let Some(request) = self.requests.get_mut(&number) else {
             return self.violated("I1", "something was granted that nobody asked for".into());
         };
@@ -97,7 +110,10 @@ impl Oracle {
         let (question, resolved) = (request.question, request.resolved);
         let person = resolved.is_some_and(|resolved| resolved.outcome == Outcome::Accepted);
         let durable = resolved.is_some_and(|resolved| resolved.record <= self.durable);
-        self.demand(announced, "I1", || "granted before tool.invoked".into());
+        self.demand(announced.is_some(), "I1", || "granted before tool.invoked".into());
+        if let Some(event) = announced {
+            self.heard_before_it_runs(event);
+        }
         self.demand(!again, "I1", || "granted twice".into());
         self.demand(arguments == question.arguments, "I1", || {
             "other arguments than confirmed".into()

@@ -3,7 +3,7 @@
 use aaep_engine::{Outcome, Record};
 use aaep_types::{SessionId, ToolCallId};
 
-use super::facts::Resolved;
+use super::facts::{Asking, Resolved};
 use super::{Call, Cause, Oracle};
 
 impl Oracle {
@@ -14,8 +14,10 @@ impl Oracle {
             format!("record {number} does not follow the one before")
         });
         self.last_record = number;
+        self.stamped(number, record);
         match record {
             Record::Opened(opened) => {
+                self.demand(!self.draining, "I23", || "a session began after the drain".into());
                 if let Some(session) = self.session_mut(&opened.session) {
                     session.opened = number;
                 }
@@ -32,6 +34,12 @@ impl Oracle {
                 if let Some(call) = call.and_then(|call| self.calls.get_mut(&call)) {
                     call.completed_on = Some(number);
                 }
+            }
+            Record::Extended { request, event, timeout_seconds, .. } => {
+                self.extended(
+                    *request,
+                    Asking::new(*event, number, self.now, timeout_seconds * 1000),
+                );
             }
             Record::Restarted { .. } => self.restart_record = number,
             _ => {}
@@ -60,7 +68,7 @@ impl Oracle {
         let Some(request) = self.requests.get_mut(&number) else {
             return self.violated("I3", "a request that nobody made was recorded".into());
         };
-        request.asked = record;
+        request.askings[0].record = record;
         let (session, question) = (request.session, request.question);
         let same = self.requests.iter().any(|(other, request)| {
             *other != number
@@ -71,7 +79,54 @@ impl Oracle {
                 && request.question.arguments == question.arguments
         });
         self.demand(!same, "I12", || "two requests wait for the same action".into());
+        self.demand(!self.draining, "I23", || "something was asked after the drain".into());
         self.note_repliers();
+    }
+
+    /// D32: more time, for somebody entitled who asked for it, and never less than there was.
+    fn extended(&mut self, number: u128, asking: Asking) {
+        let verdict = match self.cause {
+            Some(Cause::Reply(verdict)) => verdict,
+            _ => return self.violated("D32", "more time that nobody asked for".into()),
+        };
+        let asked_for =
+            verdict.request == Some(number) && verdict.more == Some(asking.timeout_millis);
+        let Some(request) = self.requests.get_mut(&number) else {
+            return self.violated("I3", "more time for a request that nobody made".into());
+        };
+        let longer = request.now().deadline < asking.deadline;
+        request.askings.push(asking);
+        let reused = self.asks.insert(asking.event, number).is_some();
+        self.demand(asked_for, verdict.otherwise, || "more time for somebody not entitled".into());
+        self.demand(longer, "I8", || "more time was less time".into());
+        self.demand(!reused, "I25", || "an event id was used again".into());
+    }
+
+    /// Keeps the stamps that are on record: behind these none may ever go.
+    fn stamped(&mut self, number: u64, record: &Record) {
+        let session_of = |request: &u128| self.requests.get(request).map(|r| r.session);
+        let (session, stamp) = match record {
+            Record::Opened(opened) => (SessionId::parse(&opened.session).ok(), opened.stamp),
+            Record::Ended { session, said }
+            | Record::Called { session, said, .. }
+            | Record::Completed { session, said, .. } => {
+                (SessionId::parse(session).ok(), said.stamp)
+            }
+            Record::Asked(asked) => (SessionId::parse(&asked.session).ok(), asked.said.stamp),
+            Record::Resolved { request, said, .. }
+            | Record::Invoked { request, said, .. }
+            | Record::Extended { request, said, .. } => (session_of(request), said.stamp),
+            Record::Restarted { stamp } => {
+                for session in self.sessions.values_mut() {
+                    session.stamps.push((number, *stamp));
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let Some(session) = session.and_then(|session| self.sessions.get_mut(&session)) {
+            session.stamps.push((number, stamp));
+        }
     }
 
     fn resolved(&mut self, number: u128, resolved: Resolved) {
@@ -127,7 +182,7 @@ impl Oracle {
                 if runs && !default {
                     return Some(("I9", "silence became consent"));
                 }
-                if self.now >= request.deadline {
+                if self.now >= request.now().deadline {
                     return (runs != default).then_some(("I9", "the default was not applied"));
                 }
                 let early = self.may_end_early(request) && !runs;
@@ -164,7 +219,7 @@ impl Oracle {
             request: number,
             session,
             record,
-            announced: false,
+            announced: None,
             completed: false,
             completed_on: None,
         };

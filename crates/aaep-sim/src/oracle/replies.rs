@@ -16,6 +16,8 @@ pub(crate) enum Said {
     /// Yes, but to something else.
     AcceptModified,
     Answer,
+    /// Nothing yet: so many seconds more.
+    MoreTime(u64),
 }
 
 /// A reply on its way.
@@ -32,58 +34,75 @@ impl Reply {
     /// The message as it goes over the wire.
     pub(crate) fn message(&self) -> String {
         let (kind, what) = match self.said {
-            Said::Accept => ("confirmation", r#""decision":"accept""#),
-            Said::Reject => ("confirmation", r#""decision":"reject""#),
+            Said::Accept => ("confirmation.reply", r#""decision":"accept""#.to_owned()),
+            Said::Reject => ("confirmation.reply", r#""decision":"reject""#.to_owned()),
             Said::AcceptModified => {
-                ("confirmation", r#""decision":"accept","modified_action":{"amount":"9"}"#)
+                let what = r#""decision":"accept","modified_action":{"amount":"9"}"#;
+                ("confirmation.reply", what.to_owned())
             }
-            Said::Answer => ("clarification", r#""response":"The first.""#),
+            Said::Answer => ("clarification.reply", r#""response":"The first.""#.to_owned()),
+            Said::MoreTime(seconds) => ("timing:extend", format!(r#""seconds":{seconds}"#)),
         };
         let Self { subscription, stamp, .. } = self;
         let token = ReplyToken::from_bits(self.token);
         format!(
-            r#"{{"type":"{kind}.reply","reply_token":"{}",{what},"subscription_id":"{subscription}","timestamp":"{stamp}"}}"#,
+            r#"{{"type":"{kind}","reply_token":"{}",{what},"subscription_id":"{subscription}","timestamp":"{stamp}"}}"#,
             token.as_str()
         )
     }
 }
 
 fn ignored(request: Option<u128>, otherwise: &'static str) -> Verdict {
-    Verdict { request, outcome: None, surely: true, otherwise }
+    Verdict { request, outcome: None, more: None, surely: true, otherwise }
 }
 
 impl Oracle {
     pub(crate) fn judge(&self, reply: &Reply, now: u64) -> Verdict {
-        let Some(&number) = self.tokens.get(&reply.token) else { return ignored(None, "I6") };
-        let about = Some(number);
-        let Some(request) = self.requests.get(&number).filter(|request| request.asked > 0) else {
+        let Some(&event) = self.tokens.get(&reply.token) else { return ignored(None, "I6") };
+        let about = self.asks.get(&event).copied();
+        let request = about.and_then(|number| self.requests.get(&number));
+        let Some(request) = request.filter(|request| request.exists()) else {
             return ignored(about, "I3");
         };
-        let mut listeners = self.listeners.iter();
-        let listener = listeners.find(|listener| {
-            listener.id == reply.subscription && !matches!(listener.line, Line::Closed(_))
-        });
+        let listener = self.listener(reply.subscription);
+        let listener = listener.filter(|listener| !matches!(listener.line, Line::Closed(_)));
         let Some(listener) = listener.filter(|listener| listener.principal == reply.peer) else {
             return ignored(about, "I15");
         };
         if !may_answer(reply.peer, request.user) {
             return ignored(about, "I15");
         }
-        if request.resolved.is_some() {
+        // A token that was superseded is as dead as one that was used.
+        if request.resolved.is_some() || request.now().event != event {
             return ignored(about, "I2");
         }
-        if now >= request.deadline {
+        let asking = request.now();
+        if now >= asking.deadline {
             return ignored(about, "I7");
         }
-        if request.question.confirmation == (reply.said == Said::Answer) {
+        let fits = match reply.said {
+            Said::MoreTime(_) => true,
+            Said::Answer => !request.question.confirmation,
+            Said::Accept | Said::Reject | Said::AcceptModified => request.question.confirmation,
+        };
+        if !fits {
             return ignored(about, "I6");
         }
         if !listener.supports(request) {
             return ignored(about, "I16");
         }
+        // Over a lost line both readings of "live" are lawful; without a journal nothing counts.
+        let surely = listener.line == Line::Live && !self.journal_down;
+        if let Said::MoreTime(seconds) = reply.said {
+            if now + seconds * 1000 <= asking.deadline {
+                return ignored(about, "I8");
+            }
+            let more = Some(seconds * 1000);
+            return Verdict { request: about, outcome: None, more, surely, otherwise: "D32" };
+        }
         let claimed = reply.stamp.as_micros();
-        let until = request.stamp + request.question.timeout_millis as i64 * 1000;
-        let plausible = (request.stamp - FIVE_MINUTES_MICROS..until).contains(&claimed);
+        let until = asking.stamp + asking.timeout_millis as i64 * 1000;
+        let plausible = (asking.stamp - FIVE_MINUTES_MICROS..until).contains(&claimed);
         let outcome = match (reply.said, plausible) {
             (Said::Reject, true) | (Said::AcceptModified, true) => (Outcome::Rejected, false),
             // D9: a no is never lost; the question is withdrawn.
@@ -91,11 +110,10 @@ impl Oracle {
             (Said::Accept, true) => (Outcome::Accepted, true),
             (Said::Answer, true) => (Outcome::Accepted, false),
             (_, false) => return ignored(about, "I8"),
+            (Said::MoreTime(_), _) => return ignored(about, "D32"),
         };
-        // Over a lost line both readings of "live" are lawful; without a journal nothing counts.
-        let surely = listener.line == Line::Live && !self.journal_down;
         let otherwise = if reply.said == Said::AcceptModified { "I17" } else { "I1" };
-        Verdict { request: about, outcome: Some(outcome), surely, otherwise }
+        Verdict { request: about, outcome: Some(outcome), more: None, surely, otherwise }
     }
 
     /// A message was handed over; what it leaves has the next record's number.

@@ -8,30 +8,45 @@ impl Oracle {
     /// The machine came back with the first `kept` records.
     pub(crate) fn restarted(&mut self, kept: u64, trusted: bool) {
         self.demand(kept >= self.durable, "I3", || "the disk broke its promise".into());
+        let in_order = std::mem::take(&mut self.stopped);
+        self.demand(!in_order || kept == self.last_record, "I23", || {
+            "something was lost though the hub stopped in good order".into()
+        });
         self.last_record = kept;
         self.durable = kept;
         self.told_durable = kept;
         self.restart_record = 0;
         self.journal_down = false;
+        self.draining = false;
         self.alive = None;
         self.forget_messages();
         let now = self.now;
         for listener in &mut self.listeners {
-            if listener.line == Line::Live {
+            match listener.line {
                 // They do not know yet; like anybody who lost the line they may come back.
-                listener.line = Line::Lost(now);
+                Line::Live => listener.lose(now),
+                Line::Agreed(at) => listener.close(at),
+                Line::Lost(_) | Line::Closed(_) => {}
             }
+            listener.known = false;
         }
         self.sessions.retain(|_, session| session.opened <= kept && session.opened > 0);
         for session in self.sessions.values_mut() {
             session.ended = session.ended.filter(|record| *record <= kept);
             session.touched = now;
-            session.stamps_forgotten = !trusted;
+            session.recovered = true;
+            session.stamps.retain(|(record, _)| *record <= kept);
+            if !trusted {
+                // Nobody knows the stamps of events that left no record.
+                let on_record = session.stamps.iter().map(|(_, stamp)| *stamp).max();
+                session.last_stamp = session.last_stamp.min(on_record.unwrap_or(i64::MIN));
+            }
         }
         for request in self.requests.values_mut() {
-            if request.asked > kept {
-                request.asked = 0;
+            if request.askings[0].record > kept {
+                request.askings[0].record = 0;
             }
+            request.askings.retain(|asking| asking.record <= kept);
             request.resolved = request.resolved.filter(|resolved| resolved.record <= kept);
             request.invoked = request.invoked.filter(|record| *record <= kept);
             request.heard_in_this_boot = false;
@@ -47,7 +62,7 @@ impl Oracle {
     pub(crate) fn compare<R: Rules>(&mut self, engine: &Engine<R>, trusted: bool) {
         let mut broken = None;
         for (number, request) in &self.requests {
-            let lost = request.asked == 0;
+            let lost = !request.exists();
             let fits = match (engine.status(*number), request.resolved) {
                 (None, _) => lost,
                 (Some(_), _) if lost => false,
@@ -62,7 +77,7 @@ impl Oracle {
                     request.invoked.is_some()
                 }
             };
-            if lost && request.announced {
+            if lost && request.announced() {
                 broken = Some(("I3", "a request that people have heard was lost"));
             } else if request.told.is_some() && request.resolved.is_none() {
                 broken = Some(("I2", "an outcome that people have heard was lost"));

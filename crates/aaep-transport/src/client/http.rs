@@ -1,6 +1,7 @@
 //! Requests and their answers.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
@@ -18,6 +19,10 @@ use crate::{TooLong, sse};
 
 type Connection = SendRequest<Full<Bytes>>;
 
+/// How long an idle connection is used again: well below the time after which servers close it, or
+/// a request could meet the closing and nobody would know whether it arrived.
+const REUSE: Duration = Duration::from_secs(20);
+
 /// Speaks with one server, under one base such as `https://hub.example/aaep/v1`.
 ///
 /// Paths are taken below the base. One idle connection is kept for the next request.
@@ -25,7 +30,7 @@ pub struct HttpClient {
     dialer: Dialer,
     host: HeaderValue,
     base: String,
-    idle: Mutex<Option<Connection>>,
+    idle: Mutex<Option<(Connection, Instant)>>,
 }
 
 /// What a server answered.
@@ -81,7 +86,7 @@ impl HttpClient {
         let (response, connection) = self.send(request).await?;
         let answer = self.whole(response).await?;
         if connection.is_ready() {
-            *self.idle() = Some(connection);
+            *self.idle() = Some((connection, Instant::now()));
         }
         Ok(answer)
     }
@@ -139,8 +144,8 @@ impl HttpClient {
         &self,
         mut request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, Connection), ClientError> {
-        let idle = self.idle().take();
-        if let Some(mut connection) = idle.filter(Connection::is_ready) {
+        let idle = self.idle().take().filter(|(_, since)| since.elapsed() < REUSE);
+        if let Some((mut connection, _)) = idle.filter(|(connection, _)| connection.is_ready()) {
             match connection.try_send_request(request).await {
                 Ok(response) => return Ok((response, connection)),
                 Err(mut error) => match error.take_message() {
@@ -179,7 +184,7 @@ impl HttpClient {
         Ok(Answer { status: head.status, headers: head.headers, body })
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Option<Connection>> {
+    fn idle(&self) -> MutexGuard<'_, Option<(Connection, Instant)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -34,7 +34,7 @@ pub async fn connect(
     url: &str,
     negotiated: bool,
     client: &client::Options,
-    options: &Options,
+    options: Options,
 ) -> Result<Link, ClientError> {
     let uri: Uri = url.parse().map_err(|_| ClientError::Address(url.to_owned()))?;
     let key = generate_key();
@@ -45,7 +45,7 @@ pub async fn connect(
     let opened = timeout(client.answer, shaking).await.map_err(|_| ClientError::TooSlow)?;
     let (head, connection) = opened?;
     agreed(&head, negotiated, &key)?;
-    Ok(super::link(Box::new(TokioIo::new(connection)), Role::Client, peer, options).await)
+    Ok(super::link(Box::new(TokioIo::new(connection)), Role::Client, peer, &options).await)
 }
 
 fn request(

@@ -160,11 +160,11 @@ impl Pending {
     }
 
     /// The link, once the response has gone out. Never comes if it is not sent.
-    pub async fn link(self, options: &Options) -> Result<Link, LinkError> {
+    pub async fn link(self, options: Options) -> Result<Link, LinkError> {
         let connection = self.connection.await;
         let connection = connection.map_err(|error| LinkError::Lost(error.to_string()))?;
         let stream = Box::new(TokioIo::new(connection));
-        Ok(super::link(stream, Role::Server, self.peer, options).await)
+        Ok(super::link(stream, Role::Server, self.peer, &options).await)
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Http<const TLS: bool> {
 
 impl<const TLS: bool> Http<TLS> {
     pub fn new() -> Self {
-        Self { certificate: TLS.then(Certificate::new) }
+        Self { certificate: TLS.then(Certificate::made) }
     }
 }
 

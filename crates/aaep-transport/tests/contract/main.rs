@@ -21,7 +21,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    pub fn new() -> Self {
+    pub fn made() -> Self {
         let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).unwrap();
         let (pem, key) = (made.cert.pem(), made.signing_key.serialize_pem());
         let server = tls::server(pem.as_bytes(), key.as_bytes()).unwrap();
@@ -57,7 +57,7 @@ pub fn link_options(settings: Settings) -> link::Options {
     }
 }
 
-// covers: W1, W3, W4, W6
+// covers: W1, W3, W4, W6, W16
 #[tokio::test]
 async fn sse_and_post_keep_the_contract() {
     transport_contract(&http::Http::<false>::new()).await;
@@ -69,7 +69,7 @@ async fn sse_and_post_over_tls_keep_the_contract() {
     transport_contract(&http::Http::<true>::new()).await;
 }
 
-// covers: W1, W3, W6, W9
+// covers: W1, W3, W6, W9, W16
 #[tokio::test]
 async fn websocket_keeps_the_contract() {
     transport_contract(&ws::WebSocket::<false>::new()).await;
@@ -81,7 +81,7 @@ async fn websocket_over_tls_keeps_the_contract() {
     transport_contract(&ws::WebSocket::<true>::new()).await;
 }
 
-// covers: W1, W3, W6, W10
+// covers: W1, W3, W6, W10, W16
 #[cfg(unix)]
 #[tokio::test]
 async fn unix_socket_keeps_the_contract() {

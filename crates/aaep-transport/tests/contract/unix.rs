@@ -33,7 +33,7 @@ impl Transport for Unix {
 
     async fn connect(&self, address: &Address, settings: Settings) -> Link {
         let Address::Unix(path) = address else { panic!("not a Unix socket") };
-        unix::connect(path, &link_options(settings)).await.unwrap()
+        unix::connect(path, link_options(settings)).await.unwrap()
     }
 }
 

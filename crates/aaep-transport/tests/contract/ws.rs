@@ -19,7 +19,7 @@ pub struct WebSocket<const TLS: bool> {
 
 impl<const TLS: bool> WebSocket<TLS> {
     pub fn new() -> Self {
-        Self { certificate: TLS.then(Certificate::new) }
+        Self { certificate: TLS.then(Certificate::made) }
     }
 }
 
@@ -45,7 +45,7 @@ impl<const TLS: bool> Transport for WebSocket<TLS> {
         let scheme = if TLS { "wss" } else { "ws" };
         let options = client_options(settings, self.certificate.as_ref());
         let url = format!("{scheme}://{address}/ws");
-        ws::connect(&url, true, &options, &link_options(settings)).await.unwrap()
+        ws::connect(&url, true, &options, link_options(settings)).await.unwrap()
     }
 }
 
@@ -56,7 +56,7 @@ async fn upgrade(
     let upgrade = ws::upgrade(&mut request).unwrap();
     assert!(upgrade.negotiated);
     tokio::spawn(async move {
-        let link = upgrade.pending.link(&link_options(settings)).await.unwrap();
+        let link = upgrade.pending.link(link_options(settings)).await.unwrap();
         connected.send(link).await.unwrap();
     });
     upgrade.response.map(|()| Body::empty())

@@ -62,6 +62,11 @@ macro_rules! core_events {
                 }
             }
 
+            /// Takes a name in any of the forms that mean the same (E4): compact, or an address.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::parse(&crate::type_name::core_name(name)?)
+            }
+
             /// The compact name, such as `aaep:agent.session.started`.
             pub fn as_str(self) -> &'static str {
                 match self { $(EventKind::$variant => concat!("aaep:", $name),)* }
@@ -104,6 +109,15 @@ macro_rules! core_events {
                 match self {
                     $(Payload::$variant(_) => Some(EventKind::$variant),)*
                     Payload::Extension(_) => None,
+                }
+            }
+
+            /// Reads what one of our own events is to say, given as an object without the envelope,
+            /// by the rules that hold at our source; `None` if it breaks any. Whoever needs to know
+            /// which reads the whole event with [`Event::parse_ours`].
+            pub fn read_ours(kind: EventKind, object: &'a str) -> Option<Self> {
+                match kind {
+                    $(EventKind::$variant => read::read_alone::<$variant<'a>>(kind, object),)*
                 }
             }
 

@@ -5,8 +5,8 @@ use crate::context::is_reserved_prefix;
 use crate::envelope::{Envelope, EnvelopeFields, Tail, TailFields};
 use crate::json::{Member, Members, Raw};
 use crate::language::LanguageTag;
-use crate::limits::soft;
-use crate::report::Report;
+use crate::limits::{Limits, soft};
+use crate::report::{Reading, Report};
 use crate::rule::{self, Rule};
 use crate::type_name::{TypeName, core_name};
 use crate::vocabulary::{TextDirection, Urgency};
@@ -89,6 +89,36 @@ pub(super) fn read_payload<'a, P: IntoPayload<'a>>(
     let (envelope, payload) = (Envelope::build(envelope)?, P::build(payload)?.into());
     let extensions = Tail::build(tail)?.extensions.unwrap_or_default();
     Some(Event { envelope, payload, extensions, other, text })
+}
+
+/// Reads a payload of the shape of `P` that has no envelope around it yet. Ours says what every
+/// envelope of ours does: a language, and that the direction of texts is found out (§11.4.2).
+pub(super) fn read_alone<'a, P: IntoPayload<'a>>(
+    kind: EventKind,
+    object: &'a str,
+) -> Option<Payload<'a>> {
+    let limits = Limits::default();
+    let members = Members::whole(object, limits.max_depth).ok()??;
+    if object.len() > limits.max_bytes || !members.faults().is_empty() {
+        return None;
+    }
+    let mut report = Report::parsing(Reading::Source);
+    let mut payload = P::Fields::default();
+    let mut other: Others<'a> = Vec::new();
+    let mut seen = Seen::default();
+    for Member { name, value } in members {
+        if let Some(index) = P::place(&mut payload, &name, value, &mut report) {
+            seen.note(index, &name, &mut report);
+        } else {
+            judge_unknown::<P>(Some(kind), &name, value, &mut report);
+            other.push((name, value));
+        }
+    }
+    check_others(&other, &mut report);
+    P::check(&payload, &mut report);
+    report.check_direction(true);
+    P::check_required(&payload, &mut report);
+    if report.has_errors() { None } else { P::build(payload).map(Into::into) }
 }
 
 /// A member at the top level that neither envelope nor payload knows.

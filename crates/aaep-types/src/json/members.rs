@@ -17,6 +17,8 @@ pub struct Member<'a> {
 
 /// How many members an event usually has at most.
 const USUAL: usize = 24;
+/// How long a member usually is at least, with its name.
+const SHORT: usize = 32;
 
 /// The members of one object, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,7 +49,7 @@ impl<'a> Members<'a> {
                 return Ok((None, scanner.offset()));
             }
         }
-        let mut list = Vec::with_capacity(USUAL);
+        let mut list = Vec::with_capacity((text.len() / SHORT).clamp(4, USUAL));
         scanner.members(0, |_, name, value| list.push(Member { name: name.decode(), value }))?;
         let (offset, depth) = (scanner.offset(), scanner.depth());
         let longest_string = scanner.longest_string();

@@ -1,6 +1,7 @@
 //! Compact JSON output.
 
 use super::scan::Raw;
+use std::fmt::{self, Write as _};
 
 /// Appends compact JSON to a string.
 #[derive(Debug, Default)]
@@ -51,6 +52,12 @@ impl Writer {
     /// A string with its quotes.
     pub fn string(&mut self, text: &str) {
         write_string(&mut self.out, text);
+    }
+
+    /// Something that shows itself as JSON, such as a number; in a string, what needs no escape.
+    pub fn display(&mut self, value: impl fmt::Display) {
+        // Writing into a string cannot fail.
+        let _ = write!(self.out, "{value}");
     }
 
     /// Text that is JSON already.

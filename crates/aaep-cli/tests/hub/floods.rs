@@ -1,0 +1,131 @@
+//! Those who are let in and do too much: agents that flood, subscribers that never read.
+
+use std::time::Duration;
+
+use crate::support::*;
+
+/// Kilobytes that a hub may hold; those who do not read are ended before it is more.
+const MEMORY: u64 = 220_000;
+
+// covers: C4, I22, H21
+#[test]
+fn an_agent_that_asks_all_the_time_is_stopped_at_the_source_and_others_are_not() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, helper, mut ear) = (person.agent(), person.helper(), person.reader().await);
+        let (loud, quiet) = (agent.open().await, helper.open().await);
+        let mut made = 0;
+        for number in 0..300 {
+            let answer = agent.try_ask(&loud, &deletion(&format!("{number}"))).await;
+            match answer.status.as_u16() {
+                201 => made += 1,
+                429 => assert_eq!(body(&answer)["rule"], "C4"),
+                other => panic!("{other}"),
+            }
+        }
+        assert_eq!(made, 20);
+        // What waits can be asked for as often as one likes.
+        assert_eq!(agent.try_ask(&loud, &deletion("0")).await.status, 200);
+        let request = helper.ask(&quiet).await;
+        let mut asked = 0;
+        loop {
+            let question = ear.event("awaiting.confirmation").await;
+            asked += 1;
+            if question["session_id"] == quiet {
+                ear.decide(&question, "accept").await;
+                break;
+            }
+        }
+        assert_eq!((asked, helper.outcome(&request).await.as_str()), (21, "accepted"));
+    });
+}
+
+/// Subscriptions whose sockets nobody reads.
+const UNREAD: usize = 20;
+
+// covers: I4, I21, I22, H21, W14
+#[test]
+fn clients_that_never_read_are_ended_and_everybody_else_hears_everything() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let mut unread = Vec::new();
+        let mut ids = Vec::new();
+        let mut links = Vec::new();
+        for negotiated in [true, false] {
+            let token = person.token("phone");
+            links.push(Ear::web_socket(&hub, Some(&token), negotiated).await);
+        }
+        for number in 0..UNREAD {
+            let mut path = "events".to_owned();
+            if number % 2 == 0 {
+                let asked = request(json!({ "coalesce_boundaries": ["none"] }));
+                let answer = person.client("phone").post("subscriptions", asked).await.unwrap();
+                ids.push(text(&body(&answer), "subscription_id").to_owned());
+                path += &format!("?subscription_id={}", ids[ids.len() - 1]);
+            }
+            unread.push(open_unread(&hub, &path, &person.token("phone")));
+        }
+        let session = agent.open().await;
+        let listening = tokio::spawn(async move {
+            ear.event("session.completed").await;
+            ear
+        });
+        let chunk = "All work and no play makes a long text. ".repeat(100);
+        let length = chunk.chars().count();
+        let mut count = 0;
+        for number in 0..2000 {
+            let output = json!({ "chunk": chunk, "position": number * length, "complete": false });
+            agent.emit(&session, "output.streaming", output).await;
+            count += 1;
+        }
+        agent.complete(&session).await;
+        let ear = soon("everything", listening).await.unwrap();
+        let heard: usize = ear.heard.iter().map(|text| text.matches("no play").count()).sum();
+        assert_eq!(heard, count * 100);
+        ear.is_lawful();
+        if let Some(memory) = hub.memory() {
+            assert!(memory < MEMORY, "{memory} KB");
+        }
+        for id in ids {
+            hub.logs(&["a subscription was ended", &id, "too slow"]);
+        }
+        let counted = hub.outside(None).get("metrics").await.unwrap();
+        let counted = String::from_utf8(counted.body.to_vec()).unwrap();
+        let all = format!("\naaep_subscriptions_ended_total {}\n", UNREAD + links.len());
+        assert!(counted.contains(&all), "{counted}");
+    });
+}
+
+fn open_unread(hub: &Hub, path: &str, token: &str) -> Raw {
+    let mut raw = Raw::connect(hub);
+    raw.send(raw.head("GET", path, Some(token), &[]) + "\r\n");
+    assert_eq!(raw.reply().status, 200);
+    raw
+}
+
+// covers: I22, I4
+#[test]
+fn whoever_asks_and_does_not_read_the_answers_is_ended() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let person = hub.person();
+        let token = person.token("reader");
+        let mut ear = Ear::web_socket(&hub, Some(&token), true).await;
+        let languages: Vec<String> = ('a'..='z').map(|c| format!("en-x-{c}")).collect();
+        let renegotiate = json!({ "type": "subscription.renegotiate",
+            "subscription_id": ear.subscription, "capabilities": { "languages": languages } })
+        .to_string();
+        for _ in 0..100_000 {
+            let sent = tokio::time::timeout(Duration::from_secs(5), ear.try_send(&renegotiate));
+            if sent.await != Ok(true) {
+                break;
+            }
+        }
+        hub.logs(&["a subscription was ended", &ear.subscription, "does not read"]);
+        if let Some(memory) = hub.memory() {
+            assert!(memory < MEMORY, "{memory} KB");
+        }
+    });
+}

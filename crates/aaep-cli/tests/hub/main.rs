@@ -1,0 +1,18 @@
+//! The hub as a whole: the real binary, on real sockets, with honest and hostile company.
+#![cfg(unix)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run programs and clocks
+
+mod agents;
+mod conversations;
+mod doors;
+mod floods;
+mod flows;
+mod operations;
+mod patience;
+mod peers;
+mod replies;
+mod returning;
+mod secrets;
+mod storms;
+mod support;

@@ -1,0 +1,163 @@
+//! Coming late, coming back, and coming twice.
+
+use crate::support::*;
+
+async fn tool_call(agent: &Agent, session: &str) {
+    let tool = json!({ "tool": "look", "summary_normal": "Looking." });
+    agent.emit(session, "tool.invoked", tool).await;
+    let done = json!({ "tool": "look", "status": "success", "summary_normal": "Seen." });
+    agent.emit(session, "tool.completed", done).await;
+}
+
+// covers: W7, W2, I19
+#[test]
+fn whoever_comes_back_hears_what_they_missed_once_and_in_order() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear, mut stayed) =
+            (person.agent(), person.reader().await, person.phone().await);
+        let session = agent.open().await;
+        agent.progress(&session, 10).await;
+        ear.event("progress.updated").await;
+        let (id, mut heard) = (ear.subscription.clone(), ear.heard.clone());
+        let last = ear.last_event_id();
+        drop(ear);
+        for _ in 0..3 {
+            tool_call(&agent, &session).await;
+        }
+        let request = agent.ask(&session).await;
+        let mut ear = Ear::attach(person.client("reader"), &id, last.as_deref()).await;
+        let question = ear.event("awaiting.confirmation").await;
+        ear.decide(&question, "reject").await;
+        assert_eq!(agent.outcome(&request).await, "rejected");
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        stayed.event("session.completed").await;
+        heard.extend(ear.heard.into_iter().filter(|text| text.contains("evt_")));
+        assert_eq!(heard, stayed.heard);
+    });
+}
+
+// covers: W7, H3, I19
+#[test]
+fn what_was_held_back_for_the_rate_is_not_said_twice_to_somebody_who_comes_back() {
+    run(async {
+        let person = Hub::shared().person();
+        let slow = json!({ "max_events_per_second": 1 });
+        let mut ear = Ear::subscribe_for(person.client("reader"), slow).await;
+        let mut stayed = person.phone().await;
+        let agent = person.agent();
+        let session = agent.open().await;
+        ear.event("session.started").await;
+        for _ in 0..2 {
+            let tool = json!({ "tool": "look", "summary_normal": "Looking." });
+            agent.emit(&session, "tool.invoked", tool).await;
+        }
+        let (id, last) = (ear.subscription.clone(), ear.last_event_id());
+        drop(ear);
+        let mut ear = Ear::attach(person.client("reader"), &id, last.as_deref()).await;
+        // What is held for a question goes out before it.
+        agent.ask(&session).await;
+        ear.event("awaiting.confirmation").await;
+        stayed.event("awaiting.confirmation").await;
+        assert_eq!(ear.heard, stayed.heard[1..]);
+    });
+}
+
+// covers: W7
+#[test]
+fn whoever_was_away_when_a_session_ended_is_told_when_they_come_back() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        ear.event("session.started").await;
+        let (id, last) = (ear.subscription.clone(), ear.last_event_id());
+        drop(ear);
+        agent.complete(&session).await;
+        // Sessions of others come and go.
+        let other = person.hub.person().agent();
+        other.complete(&other.open().await).await;
+        let mut ear = Ear::attach(person.client("reader"), &id, last.as_deref()).await;
+        assert_eq!(ear.next().await["type"], "aaep:agent.session.completed");
+    });
+}
+
+// covers: W7, D28
+#[test]
+fn a_newcomer_is_told_how_things_stand_and_nothing_of_what_is_over() {
+    run(async {
+        let person = Hub::shared().person();
+        let agent = person.agent();
+        let over = agent.open().await;
+        agent.ask(&over).await;
+        agent.complete(&over).await;
+        let session = agent.open().await;
+        tool_call(&agent, &session).await;
+        let done = agent.ask_for(&session, &deletion("gone.txt")).await;
+        assert_eq!(agent.withdraw(&done).await.status, 204);
+        let open = agent.ask(&session).await;
+        let mut ear = person.reader().await;
+        let told = [ear.next().await, ear.next().await, ear.next().await];
+        let kinds = told.each_ref().map(|event| text(event, "type").to_owned());
+        let wanted = ["session.started", "state.changed", "awaiting.confirmation"];
+        assert_eq!(kinds, wanted.map(|kind| format!("aaep:agent.{kind}")));
+        assert!(told.iter().all(|event| event["session_id"] == session));
+        assert_eq!(told[1]["to_state"], "awaiting_input");
+        assert_eq!(told[2]["event_id"], open["event_id"]);
+        // And its token is good.
+        ear.decide(&told[2], "accept").await;
+        assert_eq!(agent.outcome(&open).await, "accepted");
+        // Somebody whose last event nobody remembers is a newcomer.
+        let mut phone = person.phone().await;
+        phone.event("session.started").await;
+        let (id, unknown) = (phone.subscription.clone(), format!("evt_{}", "f".repeat(32)));
+        drop(phone);
+        let mut phone = Ear::attach(person.client("phone"), &id, Some(&unknown)).await;
+        assert_eq!(phone.next().await["type"], "aaep:agent.session.started");
+        agent.complete(&session).await;
+        phone.event("session.completed").await;
+        phone.is_lawful();
+    });
+}
+
+// covers: W7, S4
+#[test]
+fn a_second_attach_takes_the_stream_over() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut first) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        first.event("session.started").await;
+        let last = first.last_event_id();
+        let id = first.subscription.clone();
+        let mut second = Ear::attach(person.client("reader"), &id, last.as_deref()).await;
+        assert_eq!(first.until_end().await, Vec::<Value>::new());
+        agent.progress(&session, 10).await;
+        assert_eq!(second.next().await["type"], "aaep:agent.progress.updated");
+        let request = agent.ask(&session).await;
+        let question = second.event("awaiting.confirmation").await;
+        second.decide(&question, "accept").await;
+        assert_eq!(agent.outcome(&request).await, "accepted");
+    });
+}
+
+// covers: W7, D2, I14
+#[test]
+fn a_question_survives_a_lost_connection_and_is_asked_again_with_the_same_token() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let request = agent.ask(&session).await;
+        let before = ear.event("awaiting.confirmation").await;
+        let id = ear.subscription.clone();
+        drop(ear);
+        let mut ear = Ear::attach(person.client("reader"), &id, None).await;
+        let after = ear.event("awaiting.confirmation").await;
+        assert_eq!(before, after);
+        ear.decide(&after, "accept").await;
+        assert_eq!(agent.outcome(&request).await, "accepted");
+        assert_eq!(agent.look(&request, 0).await["decided_by"], person.name("reader"));
+    });
+}

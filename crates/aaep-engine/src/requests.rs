@@ -1,0 +1,119 @@
+//! All requests: by their numbers, by their tokens, and by when something is due for them.
+
+use std::collections::BTreeSet;
+
+use crate::clock::Boot;
+use crate::places::{Index, Numbered, Place, Places};
+use crate::request::{Request, Status};
+
+impl Numbered for Request {
+    fn number(&self) -> u128 {
+        self.number
+    }
+}
+
+/// The requests.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    all: Places<Request>,
+    tokens: Index,
+    /// When something is due: a countdown, or the end of a wait. The timer of a request that is
+    /// resolved stays until its time comes or it is the first one, because looking for it among a
+    /// million costs more than the whole rest of the resolution's bookkeeping.
+    due: BTreeSet<(Boot, Place)>,
+}
+
+impl Requests {
+    pub(crate) fn get(&self, number: &u128) -> Option<&Request> {
+        self.all.get(number)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: &u128) -> Option<&mut Request> {
+        self.all.get_mut(number)
+    }
+
+    /// The request that a reply with this token concerns.
+    pub(crate) fn by_token(&mut self, token: u128) -> Option<&Request> {
+        let place = self.place_by_token(token)?;
+        self.all.expect(place);
+        self.all.at(place)
+    }
+
+    fn place_by_token(&self, token: u128) -> Option<Place> {
+        self.tokens.find(token, |place| self.all.at(place).is_some_and(|r| r.token == token))
+    }
+
+    /// Takes a request in, under its number and its token.
+    pub(crate) fn insert(&mut self, request: Request) {
+        let token = request.token;
+        self.remove(&request.number);
+        self.forget_token(token);
+        let place = self.all.insert(request);
+        self.tokens.insert(token, place);
+    }
+
+    /// Forgets a request; nothing finds it any more.
+    pub(crate) fn remove(&mut self, number: &u128) {
+        let Some(place) = self.all.place(*number) else { return };
+        self.stop_timer(*number);
+        if let Some(request) = self.all.remove(number) {
+            self.tokens.remove(request.token, place);
+        }
+    }
+
+    /// From now on a request is answered with another token; nothing finds it by the old one.
+    pub(crate) fn change_token(&mut self, number: u128, token: u128) {
+        self.forget_token(token);
+        let Some(place) = self.all.place(number) else { return };
+        let Some(request) = self.all.get_mut(&number) else { return };
+        self.tokens.remove(std::mem::replace(&mut request.token, token), place);
+        self.tokens.insert(token, place);
+    }
+
+    /// No two requests have the same token; if they had, the newer one would count.
+    fn forget_token(&mut self, token: u128) {
+        if let Some(older) = self.place_by_token(token) {
+            self.tokens.remove(token, older);
+        }
+    }
+
+    /// Something will be due for a request when it says so.
+    pub(crate) fn set_timer(&mut self, number: u128) {
+        self.due.extend(self.timer(number));
+    }
+
+    /// To be called before anything changes that the time depends on.
+    pub(crate) fn stop_timer(&mut self, number: u128) {
+        if let Some(timer) = self.timer(number) {
+            self.due.remove(&timer);
+            self.drop_idle_timers();
+        }
+    }
+
+    fn timer(&self, number: u128) -> Option<(Boot, Place)> {
+        let place = self.all.place(number)?;
+        Some((self.all.at(place)?.due(), place))
+    }
+
+    /// The first timer is always that of a request that waits. To be called whenever one is resolved.
+    pub(crate) fn drop_idle_timers(&mut self) {
+        while let Some((_, place)) = self.due.first()
+            && self.all.at(*place).is_none_or(|request| request.status != Status::Pending)
+        {
+            self.due.pop_first();
+        }
+    }
+
+    /// When something is due next.
+    pub(crate) fn next_due(&self) -> Option<Boot> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// The request for which something is due first; its timer is gone.
+    pub(crate) fn take_due(&mut self) -> Option<u128> {
+        let (_, place) = self.due.pop_first()?;
+        self.drop_idle_timers();
+        self.all.expect(place);
+        self.all.at(place).map(|request| request.number)
+    }
+}

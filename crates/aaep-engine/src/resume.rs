@@ -1,0 +1,243 @@
+//! Those who come back: what they missed, or how things stand (§8.7, decision D28).
+
+use aaep_shaping::{Delivery as Shaped, Prepared, Terms};
+use aaep_types::{EventKind, SessionId, SubscriptionId};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::clock::Boot;
+use crate::delivery::{Delivery, Live, mono, stir};
+use crate::principal::Principal;
+use crate::rules::Rules;
+
+/// How a subscription that comes back was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumed {
+    /// Everything it missed follows.
+    All,
+    /// Where it left off is no longer known; it is told how things stand.
+    Snapshot,
+}
+
+/// Where a subscription left off, so that it can go on exactly there. What is held or merged goes out
+/// in another order than it was said in, so the place of one event says little about others.
+pub(crate) struct LeftOff {
+    /// Whether anything is held or merged at all; if not, the order is the one it was said in.
+    holds: bool,
+    /// What was sent last, oldest first.
+    sent: VecDeque<Shaped>,
+    /// What it was told on coming back and may have now. It lies here and not in the shaper, where so
+    /// much at once would be merged.
+    pub(crate) ready: VecDeque<Shaped>,
+    /// Everything up to this place was offered to its shaper.
+    pub(crate) offered: u64,
+}
+
+impl LeftOff {
+    pub(crate) fn new(terms: &Terms) -> Self {
+        let (sent, ready) = (VecDeque::new(), VecDeque::new());
+        Self { holds: terms.holds(), sent, ready, offered: 0 }
+    }
+
+    pub(crate) fn renegotiate(&mut self, terms: &Terms) {
+        self.holds = terms.holds();
+        if !self.holds {
+            self.sent.clear();
+        }
+    }
+
+    /// Something was sent.
+    pub(crate) fn note(&mut self, event: &Arc<Prepared>, bytes: &Arc<str>, at_most: usize) {
+        if self.holds {
+            self.sent.push_back(Shaped { event: event.clone(), bytes: bytes.clone() });
+            if self.sent.len() > at_most {
+                self.sent.pop_front();
+            }
+        }
+    }
+
+    /// What was let go after this event; `None` if it is not known any more.
+    fn let_go_after(&mut self, last: &str) -> Option<impl Iterator<Item = Shaped> + use<>> {
+        let last = self.sent.iter().rposition(|sent| sent.event.event_id().as_str() == last)?;
+        Some(self.sent.split_off(last + 1).into_iter().chain(std::mem::take(&mut self.ready)))
+    }
+}
+
+impl<R: Rules> Delivery<R> {
+    /// A connection takes the stream of a subscription over. With the id of the last event that was
+    /// heard, what was missed follows; otherwise, or when that is no longer known, how things stand.
+    /// `None`: there is no such subscription of this principal.
+    pub fn attach(
+        &mut self,
+        id: SubscriptionId,
+        peer: &Principal,
+        last_event: Option<&str>,
+        now: Boot,
+    ) -> Option<Resumed> {
+        // enforces: S4, W7, D28
+        self.settle();
+        let known = self.subscriptions.find(id).filter(|(_, known)| known.peer == *peer);
+        let (_, known) = known?;
+        if known.attached {
+            known.left_off.offered = self.order;
+        }
+        (known.attached, known.paused) = (true, false);
+        known.asked.retain(|session| self.live.contains_key(session));
+        let missed = last_event.and_then(|last| self.missed_since(id, peer, last, now));
+        let (resumed, events) = match missed {
+            Some(missed) => (Resumed::All, missed),
+            None => {
+                self.begin_anew(id);
+                (Resumed::Snapshot, self.snapshot(peer))
+            }
+        };
+        for event in events {
+            let ends = event.kind().is_some_and(EventKind::is_terminal);
+            self.give(id, &event, ends || event.is_resolution(), now);
+            self.let_go(id, now);
+        }
+        self.let_go(id, now);
+        Some(resumed)
+    }
+
+    /// Whatever may go now is ready.
+    fn let_go(&mut self, id: SubscriptionId, now: Boot) {
+        if let Some((place, known)) = self.subscriptions.find(id) {
+            stir(&mut self.stirred, place, known);
+            while let Some(next) = known.shaper.poll_output(mono(now)) {
+                known.left_off.ready.push_back(next);
+            }
+        }
+    }
+
+    /// What has to be offered to this subscription after that event; `None` when that cannot be told.
+    fn missed_since(
+        &mut self,
+        id: SubscriptionId,
+        peer: &Principal,
+        last: &str,
+        now: Boot,
+    ) -> Option<Vec<Arc<Prepared>>> {
+        // enforces: I19
+        let (_, known) = self.subscriptions.find(id)?;
+        if let Some(unheard) = known.left_off.let_go_after(last) {
+            let (resent, offered) =
+                (known.shaper.resend(unheard, mono(now)), known.left_off.offered);
+            let missed = self.said_since(peer, offered)?;
+            if let Err(overflow) = resent {
+                let ended = self.give_up(id, &overflow);
+                self.ended.push_back(ended);
+            }
+            return Some(missed);
+        }
+        // On another subscription, or with nothing held, the order is the one it was said in. What
+        // waits for an answer is asked again in any case.
+        let recent = || self.visible(peer).flat_map(|live| &live.recent);
+        let (place, _) = recent().find(|(_, event)| event.event_id().as_str() == last)?;
+        let open = self.visible(peer).flat_map(|live| live.open.values());
+        let mut open: Vec<_> = open.filter(|(order, _)| order <= place).collect();
+        open.sort_by_key(|(order, _)| *order);
+        let open = open.into_iter().map(|(_, event)| event.clone());
+        let events = open.chain(self.said_since(peer, *place)?).collect();
+        self.begin_anew(id);
+        Some(events)
+    }
+
+    /// What was held for a subscription is no longer of use.
+    fn begin_anew(&mut self, id: SubscriptionId) {
+        if let Some((_, known)) = self.subscriptions.find(id) {
+            known.shaper.forget_held();
+            known.left_off.sent.clear();
+            known.left_off.ready.clear();
+        }
+    }
+
+    /// Sessions that this principal may hear, also those that ended not long ago.
+    fn visible<'d>(&'d self, peer: &'d Principal) -> impl Iterator<Item = &'d Live> {
+        let known = self.live.values().chain(&self.over);
+        known.filter(|live| peer.may_hear(&live.user))
+    }
+
+    /// Everything that was said after this place and that this principal may hear; `None` if some of
+    /// it is forgotten.
+    fn said_since(&self, peer: &Principal, place: u64) -> Option<Vec<Arc<Prepared>>> {
+        let of_ended = self.forgotten.iter().filter(|(user, _)| peer.may_hear(user));
+        let of_ended = of_ended.map(|(_, forgotten)| *forgotten);
+        let mut forgotten = of_ended.chain(self.visible(peer).map(|live| live.forgotten));
+        if place < self.all_forgotten || forgotten.any(|forgotten| forgotten > place) {
+            return None;
+        }
+        let recent = self.visible(peer).flat_map(|live| &live.recent);
+        let mut said: Vec<_> = recent.filter(|(order, _)| *order > place).collect();
+        said.sort_by_key(|(order, _)| *order);
+        Some(said.into_iter().map(|(_, event)| event.clone()).collect())
+    }
+
+    /// D28: of each live session its start, its last state, and everything that waits for an answer.
+    fn snapshot(&self, peer: &Principal) -> Vec<Arc<Prepared>> {
+        let visible = self.live.values().filter(|live| peer.may_hear(&live.user));
+        visible
+            .flat_map(|live| {
+                let first = [Some(&live.started), live.state.as_ref()];
+                let open = live.open.values().map(|(_, event)| event);
+                first.into_iter().flatten().chain(open).cloned()
+            })
+            .collect()
+    }
+
+    /// A session ended; who missed the end may still come back for it.
+    pub(crate) fn remember_end(&mut self, session: SessionId, order: u64, end: &Arc<Prepared>) {
+        let Some(mut live) = self.live.remove(&session) else { return };
+        live.recent.push_back((order, end.clone()));
+        self.recent_bytes += end.json().len();
+        if live.recent.len() > self.limits.recent_events {
+            self.recent_bytes -= live.forget_oldest();
+        }
+        self.over.push_back(live);
+        if self.over.len() > self.limits.ended_sessions {
+            self.forget_oldest_end();
+        }
+        self.keep_recent_small();
+        // What is known of users who were here once is bounded, too.
+        if self.forgotten.len() > self.limits.sessions {
+            self.forgotten.clear();
+            self.all_forgotten = order;
+        }
+    }
+
+    /// Forgets the session that ended first.
+    fn forget_oldest_end(&mut self) {
+        let Some(mut gone) = self.over.pop_front() else { return };
+        let last = gone.recent.back().map_or(gone.forgotten, |(order, _)| *order);
+        while !gone.recent.is_empty() {
+            self.recent_bytes -= gone.forget_oldest();
+        }
+        let forgotten = self.forgotten.entry(gone.user).or_default();
+        *forgotten = last.max(*forgotten);
+    }
+
+    // enforces: I22
+    /// When too much is kept, the older half goes; so there is seldom something to do.
+    pub(crate) fn keep_recent_small(&mut self) {
+        while self.recent_bytes > self.limits.recent_bytes && self.kept_since < self.order {
+            self.kept_since += (self.order - self.kept_since).div_ceil(2);
+            for live in self.live.values_mut().chain(&mut self.over) {
+                while live.recent.front().is_some_and(|(order, _)| *order <= self.kept_since) {
+                    self.recent_bytes -= live.forget_oldest();
+                }
+            }
+            while self.over.front().is_some_and(|live| live.recent.is_empty()) {
+                self.forget_oldest_end();
+            }
+        }
+    }
+}
+
+impl Live {
+    /// Forgets the oldest of what was said lately; how many bytes it had.
+    pub(crate) fn forget_oldest(&mut self) -> usize {
+        let Some((dropped, event)) = self.recent.pop_front() else { return 0 };
+        self.forgotten = dropped;
+        event.json().len()
+    }
+}

@@ -1,0 +1,272 @@
+//! What each subscription has to hear, and when (I4, I19, I20): every event makes its listeners a
+//! promise, and every delivery has to keep one.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use aaep_engine::{Emitted, Limits, Load};
+use aaep_shaping::Prepared;
+use aaep_types::{EventId, EventKind, SessionId, Urgency};
+
+use super::events::{bits, text};
+use super::{Line, Oracle};
+use crate::cast::may_hear;
+use crate::wants::Wants;
+
+/// One token of the bucket, in the millionths in which it is filled.
+const TOKEN: i64 = 1_000_000;
+
+/// The second reading of §5.6.1: one second's budget, refilled smoothly.
+#[derive(Debug)]
+struct Budget {
+    rate: i64,
+    level: i64,
+    at: u64,
+}
+
+impl Budget {
+    fn new(rate: u32, now: u64) -> Self {
+        Self { rate: i64::from(rate), level: i64::from(rate) * TOKEN, at: now }
+    }
+
+    fn refill(&mut self, now: u64) {
+        let fresh = i64::try_from(now.saturating_sub(self.at)).unwrap_or(i64::MAX);
+        self.level = self.level.saturating_add(fresh.saturating_mul(self.rate));
+        self.level = self.level.min(self.rate * TOKEN);
+        self.at = self.at.max(now);
+    }
+
+    /// Takes a token; says whether there was one.
+    fn take(&mut self, now: u64) -> bool {
+        self.refill(now);
+        let there = self.level >= TOKEN;
+        self.level -= TOKEN;
+        there
+    }
+}
+
+/// What one subscription was promised.
+#[derive(Debug, Default)]
+pub(crate) struct Hearing {
+    /// Due before anything else happens: critical events, outcomes, what waits when somebody comes.
+    at_once: Vec<u128>,
+    /// May wait for its turn, but not for ever, in this order.
+    in_time: VecDeque<(SessionId, u128)>,
+    /// Sessions of which it was sent a request.
+    asked: BTreeSet<SessionId>,
+    /// Requests that it was sent though they are settled; that has to be said in the same breath.
+    settled: Vec<u128>,
+    budget: Option<Budget>,
+    /// Sessions of which something went out over budget; only D14 excuses that.
+    borrowed: Vec<SessionId>,
+    /// What waited while its connection took nothing comes out now.
+    after_pause: bool,
+    /// The terms before, while what was held under them goes out (§5.7).
+    before: Option<Wants>,
+}
+
+impl Hearing {
+    pub(crate) fn new(rate: u32, now: u64) -> Self {
+        let budget = (rate > 0).then(|| Budget::new(rate, now));
+        Self { budget, ..Self::default() }
+    }
+
+    /// New terms: what was held goes out under the old ones, all at once.
+    pub(crate) fn change(&mut self, before: Wants) {
+        self.before = Some(before);
+    }
+
+    /// What was held is out; what was borrowed stays borrowed.
+    fn settle(&mut self, rate: u32, now: u64) {
+        if std::mem::take(&mut self.after_pause) {
+            self.borrowed.clear();
+            self.budget.iter_mut().for_each(|budget| budget.level = budget.rate * TOKEN);
+        }
+        if self.before.take().is_none() {
+            return;
+        }
+        self.borrowed.clear();
+        match &mut self.budget {
+            Some(budget) if rate > 0 => {
+                budget.refill(now);
+                budget.rate = i64::from(rate);
+                budget.level = budget.level.min(budget.rate * TOKEN);
+            }
+            budget => *budget = (rate > 0).then(|| Budget::new(rate, now)),
+        }
+    }
+
+    /// After a pause nobody can tell when what comes out now was paid for.
+    pub(crate) fn go_on(&mut self) {
+        self.after_pause = true;
+    }
+
+    /// Nobody listens any more.
+    pub(crate) fn forget(&mut self) {
+        self.at_once.clear();
+        self.in_time.clear();
+        self.settled.clear();
+        self.borrowed.clear();
+    }
+}
+
+impl Oracle {
+    /// An event was said: who has to hear it?
+    pub(super) fn promise(&mut self, event: &Emitted) {
+        let Some(user) = self.sessions.get(&event.session).map(|session| session.user) else {
+            return;
+        };
+        let critical =
+            event.urgency == Urgency::Critical || event.kind.is_some_and(EventKind::is_critical);
+        let ends = event.kind.is_some_and(EventKind::is_terminal);
+        let outcome = event.resolves_event.is_some();
+        let whole = ends
+            || matches!(
+                event.kind,
+                Some(EventKind::SessionStarted | EventKind::ToolInvoked | EventKind::ToolCompleted)
+            );
+        if !(critical || outcome || whole) {
+            return;
+        }
+        for listener in self.listeners.iter_mut().filter(|listener| listener.line == Line::Live) {
+            if !may_hear(listener.principal, user) {
+                continue;
+            }
+            let hearing = &mut listener.hearing;
+            let admitted = listener.wants.admits(event.kind);
+            let was_asked = hearing.asked.contains(&event.session);
+            // D31: no filter hides the outcome from whoever was asked.
+            if critical || outcome && admitted || (outcome || ends) && !admitted && was_asked {
+                hearing.at_once.push(event.event);
+            } else if admitted && whole {
+                hearing.in_time.push_back((event.session, event.event));
+            }
+        }
+    }
+
+    /// Something is sent to a subscription.
+    pub(crate) fn sent_to(&mut self, index: usize, event: &Prepared, bytes: &str, boot: u64) {
+        let (session, kind) = (event.session_id(), event.kind());
+        let Some(number) = bits(event.event_id().as_str()) else { return };
+        let Some(listener) = self.listeners.get_mut(index) else { return };
+        let live = listener.line == Line::Live;
+        let user = self.sessions.get(&session).map(|session| session.user);
+        let theirs = user.is_some_and(|user| may_hear(listener.principal, user));
+        let before = listener.hearing.before.is_some_and(|before| before.admits(kind));
+        let admitted = listener.wants.admits(kind) || before;
+        let critical = event.is_critical();
+        let raised = !admitted && !critical && bytes.contains("\"urgency\":\"critical\"");
+        let hearing = &mut listener.hearing;
+        hearing.at_once.retain(|owed| *owed != number);
+        let place = hearing.in_time.iter().position(|(_, owed)| *owed == number);
+        let first = hearing.in_time.iter().position(|(of, _)| *of == session);
+        if let Some(place) = place {
+            hearing.in_time.remove(place);
+        }
+        let in_order = place.is_none() || place == first;
+        let urgent = critical || raised || event.is_resolution();
+        if !critical && !raised && hearing.budget.as_mut().is_some_and(|b| !b.take(boot)) {
+            hearing.borrowed.push(session);
+        }
+        if urgent {
+            // D14: what had to go before it, and an outcome itself, may be borrowed.
+            hearing.borrowed.retain(|of| *of != session);
+        }
+        self.demand(live, "I4", || "something was sent to nobody".into());
+        self.demand(theirs, "S6", || "somebody heard a session that is not theirs".into());
+        self.demand(admitted || critical || raised, "H8", || {
+            format!("a filter let {kind:?} through")
+        });
+        self.demand(in_order, "I19", || "something overtook what came before it".into());
+        match kind {
+            Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
+                self.asked_of(index, session, number);
+            }
+            Some(EventKind::StateChanged) => self.outcome_told(index, bytes),
+            _ => {}
+        }
+    }
+
+    /// Somebody is asked: if it is settled already, they have to be told at once (D28).
+    fn asked_of(&mut self, index: usize, session: SessionId, event: u128) {
+        let settled = self.asking(event).is_none_or(|asking| asking.shown);
+        if let Some(listener) = self.listeners.get_mut(index) {
+            listener.hearing.asked.insert(session);
+            if settled {
+                listener.hearing.settled.push(event);
+            }
+        }
+    }
+
+    fn outcome_told(&mut self, index: usize, bytes: &str) {
+        let named = text(bytes, "\"request_event_id\":\"").and_then(bits);
+        if let (Some(event), Some(listener)) = (named, self.listeners.get_mut(index)) {
+            listener.hearing.settled.retain(|settled| *settled != event);
+        }
+    }
+
+    /// Somebody came: whatever waits for an answer is asked of them (D28), with its id and token,
+    /// unless they know it already.
+    pub(crate) fn came(&mut self, index: usize, knows: &BTreeSet<EventId>) {
+        let Some(listener) = self.listeners.get_mut(index) else { return };
+        let principal = listener.principal;
+        listener.hearing.forget();
+        let waiting = self.requests.values().filter(|request| {
+            request.waits() && request.now().announced && may_hear(principal, request.user)
+        });
+        let waiting = waiting.map(|request| request.now().event);
+        let unknown = waiting.filter(|event| !knows.contains(&EventId::from_bits(*event)));
+        listener.hearing.at_once.extend(unknown);
+    }
+
+    /// Everything that could come out has come out.
+    pub(crate) fn drained(&mut self, boot: u64) {
+        // After a restart nothing is said before the record of the restart is durable.
+        let silent = self.told_durable < self.restart_record;
+        let mut broken = None;
+        for listener in self.listeners.iter_mut().filter(|listener| listener.hears()) {
+            let hearing = &mut listener.hearing;
+            hearing.settle(listener.wants.rate, boot);
+            if let Some(event) = hearing.at_once.first().filter(|_| !silent) {
+                broken = Some(("I4", format!("{event:x} did not reach a subscription at once")));
+            } else if !hearing.settled.is_empty() {
+                broken = Some(("I3", "somebody was asked what is settled".into()));
+            } else if !hearing.borrowed.is_empty() {
+                broken = Some(("I20", "more was sent than was agreed on".into()));
+            }
+            hearing.borrowed.clear();
+        }
+        if let Some((invariant, text)) = broken {
+            self.violated(invariant, text);
+        }
+    }
+
+    /// T11: before an action is given back to run, whoever listens has heard of it.
+    pub(super) fn heard_before_it_runs(&mut self, event: u128) {
+        let late = self.listeners.iter().any(|listener| {
+            listener.hears()
+                && !listener.wants.may_hold()
+                && listener.hearing.in_time.iter().any(|(_, owed)| *owed == event)
+        });
+        self.demand(!late, "I1", || "an action ran before people heard of it".into());
+    }
+
+    /// I19: after all the time in the world nothing is owed to anybody.
+    pub(super) fn nothing_is_owed(&mut self) {
+        let owed = self
+            .listeners
+            .iter()
+            .any(|listener| listener.hears() && !listener.hearing.in_time.is_empty());
+        self.demand(!owed, "I19", || "something that was said never reached a listener".into());
+    }
+
+    /// I22: nothing is held beyond its bound.
+    pub(crate) fn bounded(&mut self, load: &Load, most: &Limits) {
+        let within = load.subscriptions <= most.subscriptions
+            // Critical events are counted apart.
+            && load.most_events <= 2 * most.held_events
+            && load.most_bytes <= 2 * most.held_bytes
+            && load.most_recent <= most.recent_events
+            && load.ended_sessions <= most.ended_sessions;
+        self.demand(within, "I22", || format!("more is held than may be: {load:?}"));
+    }
+}
