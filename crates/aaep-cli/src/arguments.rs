@@ -15,7 +15,7 @@ Examples:
   aaep validate events.jsonl
   aaep check stream.jsonl
   aaep schema --out schemas
-  aaep policy explain bank.transfer '{"amount": 5}'
+  aaep policy explain bank.transfer '{\"amount\": 5}'
   aaep hub")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -91,7 +91,7 @@ pub(crate) struct PolicyCheckOptions {
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 It runs until it is stopped (Ctrl-C, or SIGTERM): then it takes nothing new, and what runs comes to its end.
-SIGHUP reads principals and certificates again.
+SIGHUP reads principals, policy and certificates again.
 
 Examples:
   aaep hub
@@ -120,6 +120,12 @@ pub(crate) struct RunOptions {
     /// Keep nothing: forget everything at the end.
     #[arg(long)]
     pub(crate) ephemeral: bool,
+    /// Ask before tools run as this policy file says.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Humour the published conformance suite. See docs/guests.md.
+    #[arg(long)]
+    pub(crate) compat: bool,
     /// Read this configuration file.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -22,6 +22,7 @@ mod lines;
 mod policy;
 mod reader;
 mod schema;
+mod signals;
 mod validate;
 
 use std::io::{self, BufWriter, Write};

@@ -123,35 +123,47 @@ impl Policy {
                 return Ruling::uncovered(tool, None, vec![reason]);
             }
         };
+        self.first_match(tool, &arguments, |rule| judge(rule, &arguments))
+    }
+
+    // enforces: T27
+    /// The same where nobody says what the arguments are: a rule with conditions cannot be judged
+    /// then, so what it may be meant for is asked.
+    pub fn decide_unseen(&self, tool: &str) -> Ruling {
+        self.first_match(tool, &Arguments::None, |rule| match rule.conditions.is_empty() {
+            true => Truth::Holds,
+            false => Truth::Unclear("it has conditions, and nobody said the arguments".into()),
+        })
+    }
+
+    fn first_match(
+        &self,
+        tool: &str,
+        arguments: &Arguments<'_>,
+        judge: impl Fn(&Rule) -> Truth,
+    ) -> Ruling {
         if tool.len() > MAX_TOOL_BYTES {
             let reason = format!("The name of the tool is longer than {MAX_TOOL_BYTES} bytes.");
-            return Ruling::uncovered(tool, Some(&arguments), vec![reason]);
+            return Ruling::uncovered(tool, Some(arguments), vec![reason]);
         }
         let mut reasons = Vec::new();
         for (number, rule) in (1..).zip(&self.rules) {
             let Some(pattern) = rule.pattern_for(tool) else { continue };
-            match judge(rule, &arguments) {
+            let place = format!("Rule {number}, in line {},", rule.line);
+            match judge(rule) {
                 Truth::Holds => {
                     let pattern = pattern.as_str();
-                    return Ruling::covered((number, rule), pattern, tool, &arguments, reasons);
+                    return Ruling::covered((number, rule), pattern, tool, arguments, reasons);
                 }
-                Truth::Fails(why) => {
-                    reasons.push(format!(
-                        "Rule {number}, in line {}, does not count: {why}.",
-                        rule.line
-                    ));
-                }
+                Truth::Fails(why) => reasons.push(format!("{place} does not count: {why}.")),
                 // A later rule may be milder than this one was meant to be.
                 Truth::Unclear(why) => {
-                    reasons.push(format!(
-                        "Rule {number}, in line {}, cannot be judged: {why}.",
-                        rule.line
-                    ));
+                    reasons.push(format!("{place} cannot be judged: {why}."));
                     break;
                 }
             }
         }
-        Ruling::uncovered(tool, Some(&arguments), reasons)
+        Ruling::uncovered(tool, Some(arguments), reasons)
     }
 }
 

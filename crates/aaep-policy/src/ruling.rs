@@ -127,6 +127,11 @@ impl Ruling {
         }
     }
 
+    /// The action, and whether it can be undone.
+    pub fn normal(&self) -> &str {
+        &self.normal
+    }
+
     /// Whether the protocol calls it irreversible.
     pub fn is_irreversible(&self) -> bool {
         self.reversibility == Reversibility::Irreversible

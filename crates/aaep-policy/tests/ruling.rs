@@ -233,3 +233,30 @@ fn nothing_but_warnings_of_others_is_ever_said_of_our_requests() {
     assert!(event.contains("\u{2068}שלום\u{2069}"));
     assert!(validate(event.as_bytes()).iter().all(|problem| problem.severity != Severity::Error));
 }
+
+// covers: T27
+#[test]
+fn without_the_arguments_only_rules_without_conditions_can_be_judged() {
+    let policy = Policy::parse(
+        r#"
+        [[rule]]
+        tool = "files.delete"
+        where = { recursive = { present = false } }
+        risk_level = "low"
+        reversibility = "reversible"
+        verdict = "announce"
+
+        [[rule]]
+        tool = "files.*"
+        risk_level = "low"
+        reversibility = "reversible"
+        verdict = "announce"
+        "#,
+    )
+    .unwrap();
+    let unseen = policy.decide_unseen("files.delete");
+    assert_eq!((unseen.rule.as_ref(), unseen.verdict), (None, Verdict::Ask));
+    assert!(unseen.explain()[1].contains("nobody said the arguments"), "{:?}", unseen.explain());
+    assert_eq!(policy.decide_unseen("files.read").verdict, Verdict::Announce);
+    assert_eq!(policy.decide("files.delete", "").verdict, Verdict::Announce);
+}

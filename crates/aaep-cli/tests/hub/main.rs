@@ -11,6 +11,7 @@ mod flows;
 mod operations;
 mod patience;
 mod peers;
+mod policy;
 mod replies;
 mod returning;
 mod secrets;

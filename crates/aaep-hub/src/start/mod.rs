@@ -5,6 +5,9 @@ mod check;
 mod data;
 mod files;
 mod keys;
+mod policy;
+
+use aaep_policy::Policy;
 
 use crate::access::Access;
 use crate::config::Config;
@@ -14,12 +17,15 @@ pub use check::check;
 pub use data::DataDirectory;
 pub use files::allow_connections;
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};
+pub use policy::policy;
 
 /// What a hub needs before it opens its doors.
 #[derive(Debug)]
 pub struct Prepared {
     /// Who may come in.
     pub access: Access,
+    /// What is asked before tools run, if anybody said so.
+    pub policy: Option<Policy>,
     /// TLS, if it is on.
     pub tls: Option<Tls>,
     /// The data directory, held against other hubs while this lives; `None` if ephemeral.
@@ -34,6 +40,7 @@ pub struct Prepared {
 pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
     let mut warnings = check(config)?;
     let access = Access::new(config)?;
+    let policy = policy(config)?;
     let tls = match config.tls.files() {
         Some((certificate, key)) => Some(Tls::load(certificate, key)?),
         None => None,
@@ -47,5 +54,5 @@ pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
         Some(data) => TokenKey::open(data)?,
         None => TokenKey::ephemeral()?,
     };
-    Ok(Prepared { access, tls, data, token_key, warnings })
+    Ok(Prepared { access, policy, tls, data, token_key, warnings })
 }
