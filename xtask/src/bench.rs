@@ -10,6 +10,11 @@ struct Bench {
 
 const BENCHES: &[Bench] = &[
     Bench {
+        name: "agent",
+        about: "what park, decision and invoke add to the engine's own work, in one process",
+        run: || cargo_bench("aaep-agent", "consent"),
+    },
+    Bench {
         name: "engine",
         about: "a ledger of a million requests, and one event for a thousand subscriptions",
         run: || {

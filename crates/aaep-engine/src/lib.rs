@@ -107,6 +107,7 @@ mod requests;
 mod resume;
 mod rules;
 mod session;
+mod standing;
 
 pub use clock::{Boot, Now};
 pub use delivery::{Deliver, Delivery, Load};
@@ -123,3 +124,4 @@ pub use refusal::{Blame, Refusal};
 pub use request::{Status, View};
 pub use resume::Resumed;
 pub use rules::{Rules, Sound};
+pub use standing::Standing;

@@ -97,8 +97,7 @@ pub fn agree<'a>(
 ) -> Result<Agreement<'a>, Rejection> {
     // enforces: I22
     if asked.to_json().len() > CAPABILITIES_BYTES {
-        let text = format!("Ask for less: capabilities may have {CAPABILITIES_BYTES} bytes.");
-        return Err(Rejection::new(RejectionCode::CapabilitiesIncompatible, text));
+        return Err(too_much());
     }
     if asked.demands_signature() && offer.signed_manifest.is_none() {
         let text = "This producer has no signed manifest; accept an unsigned one, or go elsewhere.";
@@ -137,6 +136,12 @@ pub fn agree<'a>(
         notes.dedup();
     }
     Ok(Agreement { honored, notes: (!notes.is_empty()).then(|| notes.join(" ")) })
+}
+
+/// The refusal of terms that nobody could keep.
+pub(crate) fn too_much() -> Rejection {
+    let text = format!("Ask for less: capabilities may have {CAPABILITIES_BYTES} bytes.");
+    Rejection::new(RejectionCode::CapabilitiesIncompatible, text)
 }
 
 /// D25: the asked tags that can be served; with none, the primary language has to do.

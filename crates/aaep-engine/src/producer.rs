@@ -11,7 +11,7 @@ use crate::delivery::{Deliver, Delivery, Load};
 use crate::engine::Engine;
 use crate::ids::Ids;
 use crate::io::{Answer, Emitted, Input, Output};
-use crate::negotiate::{Offer, accepted, agree, negotiate};
+use crate::negotiate::{Offer, accepted, agree, negotiate, too_much};
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
 use crate::resume::Resumed;
@@ -43,8 +43,28 @@ struct Agreed {
     peer: Principal,
     /// What was asked for, member by member, so that a renegotiation changes only what it names.
     asked: BTreeMap<String, String>,
+    rights: Rights,
     attached: bool,
     expires: Option<Boot>,
+}
+
+/// What terms mean for answers, while somebody is attached.
+#[derive(Clone, Copy, Default)]
+struct Rights {
+    confirms: bool,
+    clarifies: bool,
+    /// D32: how many times as long its user needs.
+    time_factor: u64,
+}
+
+impl Rights {
+    fn of(honored: &Capabilities<'_>) -> Self {
+        Self {
+            confirms: honored.replies_to_confirmations(),
+            clarifies: honored.replies_to_clarifications(),
+            time_factor: time_factor(honored),
+        }
+    }
 }
 
 /// Engine and delivery, driven as one. The contract is the engine's: one mutation, then drain.
@@ -141,11 +161,13 @@ impl<R: Rules> Producer<R> {
         now: Now,
     ) -> Result<(), Refusal> {
         let asked = members_of(&asked.to_json());
-        let agreed = Agreed { peer: peer.clone(), asked, attached: false, expires: None };
-        self.agreed.insert(id, agreed);
+        let (rights, attached, expires) = (Rights::of(honored), false, None);
+        self.agreed.insert(id, Agreed { peer: peer.clone(), asked, rights, attached, expires });
         self.expire_after(id, now);
         self.delivery.subscribe(id, peer, Terms::new(honored), now.boot);
-        self.entitle(id, peer, honored, false, now)
+        // Nobody is there yet who could answer.
+        let Rights { time_factor, .. } = rights;
+        self.entitle(id, peer, Rights { time_factor, ..Rights::default() }, now)
     }
 
     /// D4: a stream without a handshake is a subscription with default terms; it may answer if its
@@ -188,9 +210,7 @@ impl<R: Rules> Producer<R> {
                     Err(rejection) => return Ok(Some(rejection.to_json())),
                 };
                 agreed.asked = members_of(&request.capabilities.to_json());
-                let attached = agreed.attached;
-                self.delivery.renegotiate(id, Terms::new(&agreement.honored), now.boot);
-                self.entitle(id, peer, &agreement.honored, attached, now)?;
+                self.change_terms(id, peer, &agreement.honored, now)?;
                 Ok(Some(accepted(id, &agreement, &self.offer)))
             }
             Message::Renegotiate(wanted) => {
@@ -209,18 +229,32 @@ impl<R: Rules> Producer<R> {
         &mut self,
         id: SubscriptionId,
         peer: &Principal,
-        honored: &Capabilities<'_>,
-        attached: bool,
+        rights: Rights,
         now: Now,
     ) -> Result<(), Refusal> {
-        let joined = Input::Joined {
-            peer,
-            subscription: id,
-            confirms: attached && honored.replies_to_confirmations(),
-            clarifies: attached && honored.replies_to_clarifications(),
-        };
-        self.engine.handle(joined, now)?;
-        self.engine.set_time_factor(id, time_factor(honored));
+        let Rights { confirms, clarifies, time_factor } = rights;
+        self.engine.handle(Input::Joined { peer, subscription: id, confirms, clarifies }, now)?;
+        self.engine.set_time_factor(id, time_factor);
+        Ok(())
+    }
+
+    /// New terms. Who is away answers nothing meanwhile, and is told apart from who gave it up: what
+    /// the terms mean for answers counts from the next attach on (I14).
+    fn change_terms(
+        &mut self,
+        id: SubscriptionId,
+        peer: &Principal,
+        honored: &Capabilities<'_>,
+        now: Now,
+    ) -> Result<(), Refusal> {
+        let Some(agreed) = self.agreed.get_mut(&id) else { return Ok(()) };
+        agreed.rights = Rights::of(honored);
+        let (rights, attached) = (agreed.rights, agreed.attached);
+        self.delivery.renegotiate(id, Terms::new(honored), now.boot);
+        if attached {
+            return self.entitle(id, peer, rights, now);
+        }
+        self.engine.set_time_factor(id, rights.time_factor);
         Ok(())
     }
 
@@ -233,20 +267,16 @@ impl<R: Rules> Producer<R> {
         now: Now,
     ) -> Option<String> {
         let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
-        let attached = agreed.attached;
         agreed.asked.extend(members_of(&wanted.to_json()));
         let asked = request_with(&agreed.asked);
-        let Ok(Message::Request(request)) = Message::parse(asked.as_bytes()) else { return None };
-        match agree(&request.capabilities, peer, &self.offer) {
+        let agreement = match Message::parse(asked.as_bytes()) {
+            Ok(Message::Request(request)) => agree(&request.capabilities, peer, &self.offer),
+            // Both were valid; only together they are too much.
+            _ => Err(too_much()),
+        };
+        match agreement {
             Ok(agreement) => {
-                self.delivery.renegotiate(id, Terms::new(&agreement.honored), now.boot);
-                // Who is away answers nothing meanwhile, and is told apart from who gave it up: what
-                // the terms mean for answers counts from the next attach on (I14).
-                if attached {
-                    self.entitle(id, peer, &agreement.honored, true, now).ok()?;
-                } else {
-                    self.engine.set_time_factor(id, time_factor(&agreement.honored));
-                }
+                self.change_terms(id, peer, &agreement.honored, now).ok()?;
                 Some(accepted(id, &agreement, &self.offer))
             }
             Err(rejection) => {
@@ -266,13 +296,9 @@ impl<R: Rules> Producer<R> {
     ) -> Option<Resumed> {
         let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
         agreed.attached = true;
-        let asked = request_with(&agreed.asked);
+        let rights = agreed.rights;
         self.set_expiry(id, None);
-        if let Ok(Message::Request(request)) = Message::parse(asked.as_bytes())
-            && let Ok(agreement) = agree(&request.capabilities, peer, &self.offer)
-        {
-            self.entitle(id, peer, &agreement.honored, true, now).ok()?;
-        }
+        self.entitle(id, peer, rights, now).ok()?;
         self.delivery.attach(id, peer, last_event, now.boot)
     }
 

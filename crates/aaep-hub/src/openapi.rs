@@ -76,6 +76,12 @@ fn about(method: &Method, path: &str) -> Option<About> {
             ],
             &["Idempotency-Key"],
         ),
+        ("GET", "agent/sessions/{session_id}") => about(
+            "Where an open session stands; a sign of life. Waits for its end if asked to.",
+            None,
+            &[("200", "It is open.", "Standing")],
+            &["wait"],
+        ),
         ("POST", "agent/sessions/{session_id}/events") => about(
             "Emit an event: its type and its payload, without the envelope.",
             Some("NewEvent"),
@@ -259,6 +265,16 @@ fn schemas() -> Value {
             "additionalProperties": false,
         },
         "Session": { "type": "object", "required": ["session_id"], "properties": { "session_id": text() } },
+        "Standing": {
+            "description": "Calls that have not come back, and outputs that go on at a position.",
+            "type": "object",
+            "required": ["session_id", "state", "calls", "outputs"],
+            "properties": {
+                "session_id": text(), "state": text(),
+                "calls": { "type": "array", "items": { "type": "object", "properties": { "tool_call_id": text(), "tool": text() } } },
+                "outputs": { "type": "array", "items": { "type": "object", "properties": { "output_id": text(), "position": { "type": "integer" } } } },
+            },
+        },
         "NewEvent": { "type": "object", "required": ["type"], "properties": { "type": text() } },
         "Emitted": {
             "type": "object",

@@ -35,6 +35,7 @@ mod power;
 mod prose;
 pub mod random;
 mod schedule;
+mod twins;
 mod wants;
 mod witness;
 mod world;

@@ -5,6 +5,7 @@ use aaep_engine::Rules;
 use crate::cast::{Cast, LISTENERS};
 use crate::oracle::{Line, Violation};
 use crate::random::Random;
+use crate::twins;
 use crate::world::World;
 
 const STEPS: usize = 40;
@@ -92,6 +93,10 @@ impl<'c, R: Rules> World<'c, R> {
             self.room_is_made();
         }
         if self.motley {
+            // So that it makes no difference whether one of them has to be told the time.
+            if self.sleeper.is_some() {
+                self.up_to_date();
+            }
             self.connections_move();
             if let Some(hub) = &self.hub {
                 self.oracle.bounded(&hub.load(), &self.limits);
@@ -142,11 +147,21 @@ pub fn run<R: Rules>(seed: u64, trace: bool) -> Report {
     run_with::<R>(&Cast::new(), seed, trace)
 }
 
+/// One schedule in four has all kinds of subscribers; the others have plain ones, which cost little.
+/// One in thirty-two is played twice.
 pub(crate) fn run_with<R: Rules>(cast: &Cast, seed: u64, trace: bool) -> Report {
     let mut random = Random::new(seed);
-    // One schedule in four has all kinds of subscribers; the others have plain ones, which cost little.
-    let motley = random.one_in(4);
-    let mut world = World::<R>::new(cast, random, motley, trace);
+    let kind = random.below(32);
+    if kind == 0 {
+        return twins::run::<R>(cast, &random, trace);
+    }
+    let mut world = World::<R>::new(cast, random, kind < 8, trace);
+    play(&mut world);
+    Report { steps: world.steps, violation: world.oracle.violation }
+}
+
+/// The whole of a schedule.
+pub(crate) fn play<R: Rules>(world: &mut World<'_, R>) {
     world.begin();
     for _ in 0..STEPS {
         if world.oracle.violation.is_some() {
@@ -157,7 +172,6 @@ pub(crate) fn run_with<R: Rules>(cast: &Cast, seed: u64, trace: bool) -> Report 
     if world.oracle.violation.is_none() {
         world.rest();
     }
-    Report { steps: world.steps, violation: world.oracle.violation }
 }
 
 /// What became of many schedules.

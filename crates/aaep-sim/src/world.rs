@@ -15,6 +15,7 @@ use crate::oracle::{Cause, Oracle, Reply};
 use crate::power::{Script, limits};
 use crate::prose::Writing;
 use crate::random::Random;
+use crate::twins::Sleeper;
 use crate::witness::Witness;
 
 /// The hub's machine.
@@ -57,6 +58,8 @@ pub(crate) struct World<'c, R: Rules> {
     /// There are all kinds of subscribers, not only plain ones.
     pub(crate) motley: bool,
     pub(crate) limits: Limits,
+    /// Somebody who is there for the comparison alone.
+    pub(crate) sleeper: Option<Sleeper>,
     pub(crate) errands: Vec<Errand>,
     pub(crate) prompts: Vec<Prompt>,
     /// Replies on their way, with the time at which they arrive.
@@ -99,6 +102,7 @@ impl<'c, R: Rules> World<'c, R> {
             clients: LISTENERS.map(Client::new).into(),
             motley,
             limits,
+            sleeper: None,
             errands: Vec::new(),
             prompts: Vec::new(),
             flying: Vec::new(),
@@ -179,12 +183,15 @@ impl<'c, R: Rules> World<'c, R> {
     pub(crate) fn drain(&mut self) {
         let now = self.clocks.now();
         while let Some(output) = self.hub.as_mut().and_then(|hub| hub.poll_output(now)) {
-            match &mut self.crash_in {
-                Some(0) => return self.crash(),
-                Some(left) => *left -= 1,
-                None => {}
+            if self.sleeper.is_none() || !self.is_for_sleeper(&output) {
+                match &mut self.crash_in {
+                    Some(0) => return self.crash(),
+                    Some(left) => *left -= 1,
+                    None => {}
+                }
+                self.outputs += 1;
+                self.compare_later(&output);
             }
-            self.outputs += 1;
             if self.trace {
                 crate::say(&format!("{:>8} ms    < {}", self.clocks.passed, self.brief(&output)));
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use aaep_engine::{Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, View};
+use aaep_engine::{Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, Standing, View};
 use aaep_types::json::Members;
 use aaep_types::{EventKind, SessionId, ToolCallId, rule};
 use tokio::sync::oneshot;
@@ -15,6 +15,10 @@ const WAITING_INPUTS: usize = 256;
 
 /// Calls with an idempotency key that are remembered, over all agents.
 const REMEMBERED_CALLS: usize = 200_000;
+
+/// Of those, events of one session: an agent that did not get an answer sends the same again before
+/// it goes on, so older ones never come again, and none does after the session.
+const REMEMBERED_EVENTS: usize = 64;
 
 /// How long they are remembered after their session, in seconds.
 const REMEMBERED_SECONDS: u64 = 24 * 60 * 60;
@@ -74,10 +78,13 @@ pub(super) struct Agents {
     /// Which agent a producer belongs to, by its `agent_id`.
     producers: BTreeMap<String, Principal>,
     mailboxes: BTreeMap<Principal, Mailbox>,
+    /// Whoever waits for the end of a session.
+    watchers: BTreeMap<SessionId, Vec<oneshot::Sender<()>>>,
     /// Sessions that their own agents end.
     ending: BTreeSet<SessionId>,
     calls: BTreeMap<CallKey, Kept>,
     calls_of: BTreeMap<SessionId, Vec<CallKey>>,
+    events_of: BTreeMap<SessionId, VecDeque<CallKey>>,
     forgotten_at: VecDeque<(Boot, SessionId)>,
 }
 
@@ -173,6 +180,22 @@ impl Core {
         Some(view)
     }
 
+    /// Where an open session stands; looking is a sign of life.
+    pub(crate) fn standing(&mut self, agent: &Principal, session: SessionId) -> Option<Standing> {
+        let standing = self.producer.engine().session(agent, session)?;
+        self.handle(Input::Touch { agent, session }).ok()?;
+        Some(standing)
+    }
+
+    /// Tells when a session is over.
+    pub(crate) fn when_ended(&mut self, session: SessionId) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        let watchers = self.agents.watchers.entry(session).or_default();
+        watchers.retain(|other| !other.is_closed());
+        watchers.push(sender);
+        receiver
+    }
+
     /// Tells what became of a request, when something has.
     pub(crate) fn when_decided(
         &mut self,
@@ -218,10 +241,16 @@ impl Core {
     pub(super) fn agent_stopped(&mut self, session: SessionId) {
         let own = self.agents.ending.remove(&session);
         tracing::info!(%session, "a session ended");
+        for watcher in self.agents.watchers.remove(&session).unwrap_or_default() {
+            let _ = watcher.send(());
+        }
         let engine = self.producer.engine();
         self.granted
             .retain(|request, _| engine.status(*request) == Some(aaep_engine::Status::Invoked));
         let agent = self.agents.sessions.remove(&session);
+        for key in self.agents.events_of.remove(&session).unwrap_or_default() {
+            self.agents.calls.remove(&key);
+        }
         if self.agents.calls_of.contains_key(&session) {
             let until = self.now.boot.after_seconds(REMEMBERED_SECONDS);
             self.agents.forgotten_at.push_back((until, session));
@@ -268,6 +297,20 @@ impl Core {
             Some(kept) if kept.body == *body => KeyUse::Same(kept.clone()),
             Some(_) => KeyUse::Other,
         }
+    }
+
+    /// Remembers which event a call led to, for a while.
+    pub(crate) fn keep_event(&mut self, key: CallKey, session: SessionId, kept: Kept) {
+        if !self.agents.sessions.contains_key(&session) {
+            return self.keep_call(key, session, kept);
+        }
+        let events = self.agents.events_of.entry(session).or_default();
+        events.push_back(key.clone());
+        let oldest = if events.len() > REMEMBERED_EVENTS { events.pop_front() } else { None };
+        if let Some(oldest) = oldest {
+            self.agents.calls.remove(&oldest);
+        }
+        self.agents.calls.insert(key, kept);
     }
 
     /// Remembers what a call led to, until a day after its session.

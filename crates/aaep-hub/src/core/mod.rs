@@ -22,10 +22,10 @@ use crate::hub::{Hub, Phase, Ran};
 use crate::inbox::{After, Job};
 use crate::outbox::End;
 
-pub(crate) use agents::{Inputs, Kept, KeyUse};
+pub(crate) use agents::{Grant, Inputs, Kept, KeyUse};
 pub(crate) use frames::Framing;
 
-use agents::{Agents, Grant};
+use agents::Agents;
 use frames::Frames;
 use streams::Streams;
 

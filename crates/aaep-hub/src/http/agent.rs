@@ -12,15 +12,15 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 
 use super::route::{Route, request_id};
-use super::{Answer, Call, Problem, empty, json, policy, query};
-use crate::core::{Core, Inputs, Kept, KeyUse};
+use super::{Answer, Call, Problem, empty, json, policy, query, standing};
+use crate::core::{Core, Grant, Inputs, Kept, KeyUse};
 use crate::hub::Hub;
 
 /// The longest that one call waits, in seconds.
 const LONGEST_WAIT: u64 = 60;
 
 /// How often a call that waits shows that its agent is there, so that no lease runs out.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
 /// How long an agent may stay silent, in seconds: usual, least, most.
 const LEASE_SECONDS: (u64, u64, u64) = (120, 15, 24 * 60 * 60);
@@ -42,6 +42,7 @@ pub(crate) async fn answer(
 ) -> Result<Answer, Problem> {
     match route {
         Route::OpenSession | Route::Emit(_) | Route::Ask(_) => once(hub, call, route, bytes).await,
+        Route::Session(session) => standing::answer(hub, call, session).await,
         Route::Request(number) => wait(hub, call, number).await,
         Route::Withdraw(request) => {
             let agent = call.known.principal.clone();
@@ -77,6 +78,7 @@ async fn once(hub: &Hub, call: &Call, route: Route, bytes: Bytes) -> Result<Answ
                 KeyUse::New => {}
             }
             let object = Object::read(&bytes)?;
+            let is_event = matches!(route, Route::Emit(_));
             let (session, (status, answer)) = match route {
                 Route::OpenSession => open(core, agent, &object)?,
                 Route::Emit(session) => (session, emit(core, agent, session, &object)?),
@@ -85,7 +87,11 @@ async fn once(hub: &Hub, call: &Call, route: Route, bytes: Bytes) -> Result<Answ
             };
             if let Some((key, body)) = key {
                 let kept = Kept { body, status: status.as_u16(), answer: answer.clone() };
-                core.keep_call(key, session, kept);
+                if is_event {
+                    core.keep_event(key, session, kept);
+                } else {
+                    core.keep_call(key, session, kept);
+                }
             }
             Ok((status, answer))
         })
@@ -205,10 +211,16 @@ fn emit(
     object: &Object<'_>,
 ) -> Result<Said, Problem> {
     let type_name = object.needed("type")?;
-    let payload = match EventKind::named(&type_name) {
+    let mut payload = match EventKind::named(&type_name) {
         Some(EventKind::ToolInvoked) => announcement(core, object)?,
         _ => object.without(&["type"]),
     };
+    // An agent says where it goes; where it comes from, the hub knows better.
+    let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
+    if moves && object.0.find("from_state").is_none() {
+        let standing = core.standing(agent, session).ok_or_else(standing::over)?;
+        payload = with_member(&payload, "from_state", &standing.state);
+    }
     let (event, number) = core.emit(agent, session, &type_name, &payload)?;
     let event = EventId::from_bits(event);
     Ok((StatusCode::CREATED, format!(r#"{{"event_id":"{event}","sequence_number":{number}}}"#)))
@@ -253,6 +265,19 @@ fn ask(
     let view = core.request(agent, request).ok_or_else(lost)?;
     let status = if again { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, view_json(request, &view)))
+}
+
+/// An object with one text more.
+fn with_member(object: &str, name: &str, value: &str) -> String {
+    let mut out = Writer::with_capacity(object.len() + name.len() + value.len() + 8);
+    out.json(object.strip_suffix('}').unwrap_or(object));
+    if object != "{}" {
+        out.comma();
+    }
+    out.name(name);
+    out.string(value);
+    out.close('}');
+    out.finish()
 }
 
 fn lost() -> Problem {
@@ -302,7 +327,7 @@ async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> 
     }
 }
 
-fn wait_seconds(call: &Call) -> Result<u64, Problem> {
+pub(super) fn wait_seconds(call: &Call) -> Result<u64, Problem> {
     let Some(wait) = query(&call.parts, "wait") else { return Ok(0) };
     let seconds = wait.parse().ok().filter(|seconds| *seconds <= LONGEST_WAIT);
     let text = format!("`wait` is a number of seconds from 0 to {LONGEST_WAIT}.");
@@ -345,6 +370,7 @@ fn status_word(view: &View) -> &'static str {
             "unanswered"
         }
         // D11: silence that means yes is a yes to the agent.
+        Status::Resolved { outcome: Outcome::TimedOut, runs: true } => Outcome::Accepted.as_str(),
         Status::Resolved { outcome, .. } => outcome.as_str(),
         Status::Invoked => "invoked",
         Status::Completed => "completed",
@@ -357,11 +383,11 @@ fn status_word(view: &View) -> &'static str {
 async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<Answer, Problem> {
     let key = idempotency_key(call)?;
     let (known, path) = (call.known.clone(), call.parts.uri.path().to_owned());
-    hub.call(move |core| -> Result<(), Problem> {
+    let granted = hub.call(move |core| -> Result<Option<Grant>, Problem> {
         let agent = &known.principal;
         let key = key.map(|key| ((agent.name.clone(), path, key), hash_of(&bytes)));
         match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(key, body)) {
-            KeyUse::Same(_) => return Ok(()),
+            KeyUse::Same(_) => return Ok(core.grant(request)),
             KeyUse::Other => return Err(key_reused()),
             KeyUse::Full => return Err(too_many_keys()),
             KeyUse::New => {}
@@ -378,11 +404,14 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
             let kept = Kept { body, status: 200, answer: String::new() };
             core.keep_call(key, session, kept);
         }
-        Ok(())
-    })
-    .await??;
-    // It is durable now that the approval was spent; only now the action may run.
-    let grant = hub.call(move |core| core.grant(request)).await?;
+        Ok(core.grant(request))
+    });
+    // The grant is there once it is durable that the approval was spent; only then the action may
+    // run. By the time that the call is answered it is.
+    let grant = match granted.await?? {
+        Some(grant) => Some(grant),
+        None => hub.call(move |core| core.grant(request)).await?,
+    };
     let Some(grant) = grant else {
         let text = "This action was begun before, and is over or unknown; ask again.";
         let refusal = Refusal { blame: Blame::OutOfOrder, rule: rule::T12, text: text.into() };

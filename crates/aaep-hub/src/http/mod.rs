@@ -10,6 +10,7 @@ mod messages;
 mod operations;
 mod policy;
 pub(crate) mod route;
+mod standing;
 
 use std::convert::Infallible;
 use std::pin::Pin;

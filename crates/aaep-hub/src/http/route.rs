@@ -14,6 +14,7 @@ pub(crate) enum Route {
     WebSocket,
     Messages,
     OpenSession,
+    Session(SessionId),
     Emit(SessionId),
     Ask(SessionId),
     Request(u128),
@@ -36,9 +37,8 @@ impl Route {
             Subscriptions | Events | Replies | WebSocket | Messages | Metrics => {
                 Some(Face::Listener)
             }
-            OpenSession | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_) | Inputs => {
-                Some(Face::Agent)
-            }
+            OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
+            | Inputs => Some(Face::Agent),
             Manifest | Health | Ready | OpenApi | Page => None,
         }
     }
@@ -85,6 +85,7 @@ paths! {
     GET "ws" => |_| Some(Route::WebSocket);
     POST "messages" => |_| Some(Route::Messages);
     POST "agent/sessions" => |_| Some(Route::OpenSession);
+    GET "agent/sessions/{session_id}" => |ids| ids.session.map(Route::Session);
     POST "agent/sessions/{session_id}/events" => |ids| ids.session.map(Route::Emit);
     POST "agent/sessions/{session_id}/requests" => |ids| ids.session.map(Route::Ask);
     GET "agent/requests/{request_id}" => |ids| ids.request.map(Route::Request);

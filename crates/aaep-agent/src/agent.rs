@@ -1,0 +1,243 @@
+//! The agent: a connection to a hub, and what goes on behind its author's back.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::error::{Error, Refused};
+use crate::inputs::Inputs;
+use crate::producer::Producer;
+use crate::remote::Remote;
+use crate::session::Opening;
+use crate::wire::{Lost, Method, Wire};
+use crate::words::Words;
+
+/// How long a call is tried again before it counts as failed, unless the author says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The pause before a call is tried again: the first, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// An agent: speaks with one hub, as one producer. Cheap to clone.
+#[derive(Clone)]
+pub struct Agent(pub(crate) Arc<Inner>);
+
+impl Agent {
+    /// An agent of a hub somewhere else: `Agent::connect("http://127.0.0.1:8707", "my-agent")`.
+    ///
+    /// Nothing is sent before the first session is opened, so the hub may start later. To be called
+    /// inside a Tokio runtime.
+    pub fn connect(hub: impl Into<Remote>, producer: impl Into<Producer>) -> Result<Self, Error> {
+        let client = hub.into().client()?;
+        Self::over(Wire::Remote(Box::new(client)), &producer.into())
+    }
+
+    /// An agent of a hub in this process, on behalf of the user `local`: whoever listens on this
+    /// machine hears it.
+    #[cfg(feature = "embedded")]
+    pub fn embed(hub: &aaep_hub::Hub, producer: impl Into<Producer>) -> Result<Self, Error> {
+        Self::embed_for(hub, producer, aaep_hub::access::LOCAL_USER)
+    }
+
+    /// An agent of a hub in this process, on behalf of this user.
+    #[cfg(feature = "embedded")]
+    pub fn embed_for(
+        hub: &aaep_hub::Hub,
+        producer: impl Into<Producer>,
+        user: &str,
+    ) -> Result<Self, Error> {
+        use aaep_engine::{Principal, Role};
+        let producer = producer.into();
+        let principal = Principal::new(producer.agent_id(), Role::Agent, user);
+        Self::over(Wire::Embedded(hub.clone(), principal), &producer)
+    }
+
+    fn over(wire: Wire, producer: &Producer) -> Result<Self, Error> {
+        let no_runtime = |_| Error::Unavailable("there is no Tokio runtime here".into());
+        let mut prefix = [0; 16];
+        getrandom::fill(&mut prefix).map_err(|error| Error::Unavailable(error.to_string()))?;
+        Ok(Self(Arc::new(Inner {
+            wire,
+            producer: producer.json(),
+            patience_millis: AtomicU64::new(millis(PATIENCE)),
+            runtime: Handle::try_current().map_err(no_runtime)?,
+            tasks: Mutex::new(JoinSet::new()),
+            key_prefix: format!("{:032x}", u128::from_be_bytes(prefix)),
+            next_key: AtomicU64::new(0),
+        })))
+    }
+
+    /// How long each call is tried again while the hub cannot be reached or cannot keep anything.
+    /// Waiting for people is not bounded by this.
+    pub fn patience(self, patience: Duration) -> Self {
+        self.0.patience_millis.store(millis(patience), Ordering::Relaxed);
+        self
+    }
+
+    /// A session to open: one for each thing that the user asked for (T34). The summary says what it
+    /// is about.
+    pub fn session(&self, summary: impl Into<Words>) -> Opening {
+        Opening::new(self.0.clone(), summary.into())
+    }
+
+    /// What people say to this agent from now on. One reader at a time.
+    pub fn inputs(&self) -> Inputs {
+        Inputs::new(self.0.clone())
+    }
+
+    /// Waits until everything that dropped things had to say is said, or cannot be said in time. To
+    /// be called before the process ends; what is left then ends with its lease.
+    pub async fn close(&self) {
+        loop {
+            let mut tasks = std::mem::take(&mut *self.0.tasks());
+            if tasks.is_empty() {
+                return;
+            }
+            while tasks.join_next().await.is_some() {}
+        }
+    }
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent").field("producer", &self.0.producer).finish_non_exhaustive()
+    }
+}
+
+pub(crate) struct Inner {
+    wire: Wire,
+    pub(crate) producer: String,
+    patience_millis: AtomicU64,
+    pub(crate) runtime: Handle,
+    /// What dropped things still have to say.
+    tasks: Mutex<JoinSet<()>>,
+    key_prefix: String,
+    next_key: AtomicU64,
+}
+
+impl Inner {
+    /// A key that no other call of anybody has.
+    pub(crate) fn new_key(&self) -> String {
+        format!("{}-{}", self.key_prefix, self.next_key.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_millis(self.patience_millis.load(Ordering::Relaxed))
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something behind the author's back; [`Agent::close`] waits for it.
+    pub(crate) fn behind(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_on(task, &self.runtime);
+    }
+
+    /// When a call that is made now counts as failed.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.patience()
+    }
+
+    /// Changes something at the hub, once: it is sent again with the same key until there is an
+    /// answer, or the deadline has come.
+    // enforces: I11
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        key: &str,
+        body: Bytes,
+        deadline: Instant,
+    ) -> Result<Bytes, Error> {
+        good(self.reach(Method::Post, path, Some(key), body, Some(deadline)).await?)
+    }
+
+    /// Asks the hub for something. A wait that it grants is not its silence: time runs from the
+    /// first failure on.
+    pub(crate) async fn get(&self, path: &str) -> Result<Bytes, Error> {
+        good(self.reach(Method::Get, path, None, Bytes::new(), None).await?)
+    }
+
+    /// Takes something back at the hub.
+    pub(crate) async fn delete(&self, path: &str, deadline: Instant) -> Result<Bytes, Error> {
+        good(self.reach(Method::Delete, path, None, Bytes::new(), Some(deadline)).await?)
+    }
+
+    /// The hub's answer, whatever it is, once it gives one.
+    async fn reach(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Bytes,
+        mut deadline: Option<Instant>,
+    ) -> Result<(u16, Bytes), Error> {
+        let mut pause = PAUSES.0;
+        loop {
+            let until = deadline.unwrap_or_else(|| self.deadline() + LONGEST_WAIT);
+            let call = self.wire.call(method, path, key, body.clone());
+            let why = match timeout_at(until, call).await {
+                Ok(Ok((status, answer))) if !is_passing(status) => return Ok((status, answer)),
+                Ok(Ok((status, answer))) => Refused::read(status, &answer).text,
+                Ok(Err(Lost::Later(why))) => why,
+                Ok(Err(Lost::Never(why))) => return Err(Error::Unavailable(why)),
+                Err(_) => "no answer in time".into(),
+            };
+            if Instant::now() + pause >= *deadline.get_or_insert_with(|| self.deadline()) {
+                return Err(Error::Unavailable(why));
+            }
+            tracing::debug!(path, why, "the hub is tried again");
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+}
+
+fn good((status, answer): (u16, Bytes)) -> Result<Bytes, Error> {
+    if (200..300).contains(&status) {
+        return Ok(answer);
+    }
+    Err(Error::Refused(Refused::read(status, &answer)))
+}
+
+/// The longest wait that is asked of the hub.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Statuses that pass: the hub stops, cannot keep anything, or a proxy cannot reach it.
+fn is_passing(status: u16) -> bool {
+    matches!(status, 408 | 502 | 503 | 504)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Does something when it is dropped, unless it was disarmed: for callers who may go away while
+/// they wait.
+pub(crate) struct OnDrop<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> OnDrop<F> {
+    pub(crate) fn new(work: F) -> Self {
+        Self(Some(work))
+    }
+
+    pub(crate) fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<F: FnOnce()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.take() {
+            work();
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The JSON that is sent, and what is looked for in the JSON that comes back.
+
+use aaep_types::EventKind;
+use aaep_types::json::{Members, Raw, Writer};
+use bytes::Bytes;
+
+use crate::words::{Words, without_secrets};
+
+/// How deep an answer of the hub may nest.
+const DEPTH: usize = 64;
+
+/// An object that is about to be sent.
+pub(crate) struct Body(Writer);
+
+impl Body {
+    pub(crate) fn new() -> Self {
+        let mut out = Writer::with_capacity(512);
+        out.open('{');
+        Self(out)
+    }
+
+    /// An event, without its envelope, which the hub fills.
+    pub(crate) fn event(kind: EventKind) -> Self {
+        Self::new().text("type", kind.as_str())
+    }
+
+    /// A text for machines.
+    pub(crate) fn text(mut self, name: &str, value: &str) -> Self {
+        self.0.name(name);
+        self.0.string(value);
+        self.0.comma();
+        self
+    }
+
+    /// A text for people: secrets are taken out.
+    pub(crate) fn human(self, name: &str, value: &str) -> Self {
+        self.text(name, &without_secrets(value))
+    }
+
+    pub(crate) fn human_if(self, name: &str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.human(name, value),
+            None => self,
+        }
+    }
+
+    /// The summaries of an event.
+    pub(crate) fn words(self, words: &Words) -> Self {
+        self.human_if("summary_terse", words.terse.as_deref())
+            .human("summary_normal", &words.normal)
+            .human_if("summary_detailed", words.detailed.as_deref())
+    }
+
+    /// Something that is JSON already: a number, true, false, or what the caller made.
+    pub(crate) fn json(mut self, name: &str, json: &str) -> Self {
+        self.0.name(name);
+        self.0.json(json);
+        self.0.comma();
+        self
+    }
+
+    pub(crate) fn number(self, name: &str, number: u64) -> Self {
+        self.json(name, &number.to_string())
+    }
+
+    pub(crate) fn text_only(self) -> String {
+        let mut out = self.0;
+        out.close('}');
+        out.finish()
+    }
+
+    pub(crate) fn finish(self) -> Bytes {
+        self.text_only().into()
+    }
+}
+
+/// A text member of an answer.
+pub(crate) fn text_of(answer: &[u8], name: &str) -> Option<String> {
+    with_members(answer, |members| members.text(name).map(|text| text.into_owned()))
+}
+
+pub(crate) fn with_members<T>(
+    answer: &[u8],
+    read: impl FnOnce(&Members<'_>) -> Option<T>,
+) -> Option<T> {
+    let text = std::str::from_utf8(answer).ok()?;
+    read(&Members::whole(text, DEPTH).ok()??)
+}
+
+pub(crate) fn raw_json(raw: Raw<'_>) -> String {
+    let mut out = Writer::new();
+    out.raw(raw);
+    out.finish()
+}

@@ -1,0 +1,221 @@
+//! A session: one thing that the user asked for, from its start to its end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use aaep_types::{CancelledBy, ErrorCategory, EventKind, SessionId, rule};
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::agent::{Inner, OnDrop};
+use crate::body::{Body, text_of};
+use crate::error::Error;
+use crate::line::{Line, Said};
+use crate::words::Words;
+
+/// A session that is about to be opened.
+#[must_use = "nothing happens before `open`"]
+pub struct Opening {
+    agent: Arc<Inner>,
+    summary: Words,
+    language: Option<String>,
+    lease_seconds: Option<u32>,
+}
+
+impl Opening {
+    pub(crate) fn new(agent: Arc<Inner>, summary: Words) -> Self {
+        Self { agent, summary, language: None, lease_seconds: None }
+    }
+
+    /// The language of everything that this session says, such as `en` or `yo-NG`.
+    pub fn language(mut self, tag: impl Into<String>) -> Self {
+        self.language = Some(tag.into());
+        self
+    }
+
+    /// How long the hub waits for a sign of life before it declares the session failed: 15 seconds
+    /// to a day, two minutes by default. Signs are given by themselves while this process runs.
+    pub fn lease_seconds(mut self, seconds: u32) -> Self {
+        self.lease_seconds = Some(seconds);
+        self
+    }
+
+    /// Opens it.
+    pub async fn open(self) -> Result<Session, Error> {
+        let agent = self.agent.clone();
+        let (body, key) = (self.body(), agent.new_key());
+        // Whoever goes away while this is on its way leaves no session behind.
+        let abandoned = OnDrop::new({
+            let (agent, body, key) = (agent.clone(), body.clone(), key.clone());
+            move || {
+                let inner = agent.clone();
+                agent.behind(async move {
+                    if let Ok(session) = open(&inner, &key, body).await {
+                        drop(Session::new(Line::new(inner.clone(), session, None)));
+                    }
+                });
+            }
+        });
+        let opened = Instant::now();
+        let session = open(&agent, &key, body).await;
+        abandoned.disarm();
+        Ok(Session::new(Line::new(agent, session?, Some(opened))))
+    }
+
+    fn body(&self) -> Bytes {
+        let mut body = Body::new()
+            .json("producer", &self.agent.producer)
+            .human("summary_normal", &self.summary.normal);
+        if let Some(language) = &self.language {
+            body = body.text("language", language);
+        }
+        if let Some(seconds) = self.lease_seconds {
+            body = body.number("lease_seconds", seconds.into());
+        }
+        body.finish()
+    }
+}
+
+async fn open(agent: &Inner, key: &str, body: Bytes) -> Result<SessionId, Error> {
+    let answer = agent.post("agent/sessions", key, body, agent.deadline()).await?;
+    let id = text_of(&answer, "session_id").and_then(|id| SessionId::parse(&id).ok());
+    id.ok_or_else(Error::odd_answer)
+}
+
+/// A session that is open. It always ends: with [`complete`](Self::complete),
+/// [`cancel`](Self::cancel) or [`fail`](Self::fail); if it is dropped, it is cancelled, or, while its
+/// thread panics, it fails (T1).
+#[must_use = "a session that is dropped is cancelled"]
+pub struct Session {
+    pub(crate) line: Arc<Line>,
+    last_words: LastWords,
+}
+
+/// What a session says when it is dropped.
+enum LastWords {
+    /// That it was given up.
+    GivenUp,
+    /// What its author wanted to say, and was on its way.
+    These(Said),
+    Nothing,
+}
+
+impl Session {
+    pub(crate) fn new(line: Arc<Line>) -> Self {
+        Self { line, last_words: LastWords::GivenUp }
+    }
+
+    /// Its id. Store it, if the session is to be taken up again after a restart of this process.
+    pub fn id(&self) -> SessionId {
+        self.line.session
+    }
+
+    /// Waits until somebody else ended the session: its user stopped it, or the hub did. Whatever
+    /// waits in this session then resolves with an error that says so.
+    pub async fn stopped(&self) {
+        self.line.ended().await;
+    }
+
+    /// Whether somebody else ended the session.
+    pub fn is_stopped(&self) -> bool {
+        self.line.is_over()
+    }
+
+    // enforces: T25
+    /// The agent thinks, and about what. The hub says by itself when it uses a tool, writes, waits
+    /// or hands over.
+    pub async fn thinking(&self, about: impl Into<Words>) -> Result<(), Error> {
+        self.state("thinking", about).await
+    }
+
+    /// The agent is in another state, such as `deciding`, and what that means. While a request waits
+    /// or a tool runs, the state stays what it is and this says nothing (D30, T16).
+    pub async fn state(&self, to: &str, words: impl Into<Words>) -> Result<(), Error> {
+        let body = Body::event(EventKind::StateChanged).text("to_state", to).words(&words.into());
+        match self.line.emit(body.finish()).await {
+            Err(Error::Refused(refused)) if refused.is(rule::D30) || refused.is(rule::T16) => {
+                Ok(())
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Ends it well.
+    pub async fn complete(self, summary: impl Into<Words>) -> Result<(), Error> {
+        let mut body = Body::event(EventKind::SessionCompleted).words(&summary.into());
+        if let Some(opened) = self.line.opened {
+            let tools = self.line.tools.load(Ordering::Relaxed);
+            let millis = u64::try_from(opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+            body = body.number("duration_ms", millis).number("tool_invocations_count", tools);
+        }
+        self.end(body).await
+    }
+
+    /// Gives it up, and says why.
+    pub async fn cancel(self, why: impl Into<Words>) -> Result<(), Error> {
+        self.end(cancelled(&why.into())).await
+    }
+
+    /// Ends it with an error: what went wrong, and whether trying again makes sense.
+    pub async fn fail(self, category: ErrorCategory, what: impl Into<Words>) -> Result<(), Error> {
+        self.end(errored(category, &what.into())).await
+    }
+
+    // enforces: T1
+    async fn end(mut self, body: Body) -> Result<(), Error> {
+        let said = self.line.said(body.finish());
+        // Whoever goes away now has still said it.
+        self.last_words = LastWords::These(said.clone());
+        let ended = self.line.end(said).await;
+        match &ended {
+            Ok(()) | Err(Error::SessionOver) => self.last_words = LastWords::Nothing,
+            // These words were refused; it ends all the same.
+            Err(Error::Refused(_) | Error::Misuse(_)) => self.last_words = LastWords::GivenUp,
+            Err(Error::Unavailable(_)) => {}
+        }
+        ended
+    }
+}
+
+fn cancelled(words: &Words) -> Body {
+    Body::event(EventKind::SessionCancelled)
+        .text("cancelled_by", CancelledBy::Producer.as_str())
+        .words(words)
+}
+
+fn errored(category: ErrorCategory, words: &Words) -> Body {
+    Body::event(EventKind::SessionErrored).text("error_category", category.as_str()).words(words)
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let said = match std::mem::replace(&mut self.last_words, LastWords::Nothing) {
+            LastWords::Nothing => return,
+            LastWords::These(said) => said,
+            LastWords::GivenUp if std::thread::panicking() => {
+                let words = "The agent broke off: there is a fault in its program.".into();
+                self.line.said(errored(ErrorCategory::Unknown, &words).finish())
+            }
+            LastWords::GivenUp => {
+                let words = "The agent gave this up without finishing it.".into();
+                self.line.said(cancelled(&words).finish())
+            }
+        };
+        if self.line.is_over() {
+            return;
+        }
+        let line = self.line.clone();
+        self.line.agent.behind(async move {
+            if let Err(error) = line.end(said).await {
+                // The hub ends it when the lease is over.
+                tracing::warn!(session = %line.session, %error, "a session's end was not said");
+            }
+        });
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.line.session).finish_non_exhaustive()
+    }
+}

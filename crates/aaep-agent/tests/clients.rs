@@ -1,0 +1,106 @@
+//! The clients in other languages, against the real program.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
+#![allow(clippy::disallowed_methods)]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use support::{Answer, Hub, Person};
+
+fn examples(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(folder)
+}
+
+fn of_type(events: &[Value], name: &str) -> usize {
+    let wanted = format!("aaep:agent.{name}");
+    events.iter().filter(|event| event["type"] == wanted.as_str()).count()
+}
+
+async fn run(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
+}
+
+/// Runs a client twice: somebody says yes, then somebody says no.
+async fn transfers(command: impl Fn(&str) -> Command) {
+    let hub = Hub::program().await;
+    let person: Person = hub.person(|_| Answer::Accept).await;
+    let output = run(command(&hub.url())).await;
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("Done.\n"), "{output:?}");
+    let events = person.judges(1).await;
+    assert_eq!((of_type(&events, "tool.invoked"), of_type(&events, "tool.completed")), (2, 2));
+    assert_eq!(of_type(&events, "output.streaming"), 1);
+    drop(person);
+    let hub = Hub::program().await;
+    let person = hub.person(|_| Answer::Reject).await;
+    let output = run(command(&hub.url())).await;
+    assert!(
+        String::from_utf8_lossy(&output.stdout).ends_with("Not done: rejected.\n"),
+        "{output:?}"
+    );
+    assert_eq!(of_type(&person.judges(1).await, "tool.invoked"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_python_client_asks_and_obeys() {
+    let python = ["python3", "python"].into_iter().find(|python| {
+        let probe = "import sys; sys.exit(sys.version_info < (3, 11))";
+        Command::new(python).args(["-c", probe]).status().is_ok_and(|status| status.success())
+    });
+    let Some(python) = python else {
+        eprintln!("Skipped: there is no Python 3.11 here.");
+        return;
+    };
+    transfers(|url| {
+        let mut command = Command::new(python);
+        command.arg("-B").arg(examples("python/bank_transfer.py")).arg(url);
+        command
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_typescript_client_asks_and_obeys() {
+    let made = tempfile::tempdir().unwrap();
+    let Some(script) = runnable(made.path()) else {
+        eprintln!("Skipped: there is neither a Node that runs TypeScript nor a compiler here.");
+        return;
+    };
+    transfers(|url| {
+        let mut command = Command::new("node");
+        command.arg("--no-warnings").arg(&script).arg(url);
+        command
+    })
+    .await;
+}
+
+/// The script as Node can run it: as it is, or made into JavaScript by the compiler.
+fn runnable(made: &Path) -> Option<PathBuf> {
+    let folder = examples("typescript");
+    let node = Command::new("node").args(["-p", "process.features.typescript ?? false"]).output();
+    if String::from_utf8_lossy(&node.ok()?.stdout).trim() == "strip" {
+        return Some(folder.join("bank_transfer.ts"));
+    }
+    let mut compiler = compiler()?;
+    let done = compiler.arg("--project").arg(&folder).arg("--outDir").arg(made).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    std::fs::copy(folder.join("package.json"), made.join("package.json")).unwrap();
+    Some(made.join("bank_transfer.js"))
+}
+
+/// The compiler, if it is here or can be fetched.
+fn compiler() -> Option<Command> {
+    let fetched = ["--yes", "--prefer-offline", "--package", "typescript@5.9", "tsc"];
+    [("tsc", &[][..]), ("npx", &fetched)].into_iter().find_map(|(program, arguments)| {
+        let command = || {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            command
+        };
+        let version = command().arg("--version").output().ok()?;
+        version.status.success().then(command)
+    })
+}
