@@ -1,5 +1,6 @@
 //! The command `aaep`: judges messages and streams of AAEP, the Agent Accessibility Event Protocol,
-//! prints its JSON Schemas, explains the policy, and runs the hub.
+//! prints its JSON Schemas, explains the policy, runs the hub and a demonstration, and asks for
+//! consent in scripts.
 //!
 //! All output is plain lines, made to be heard one by one: no colour, frame or spinner.
 //!
@@ -8,17 +9,22 @@
 //! $ aaep check stream.jsonl
 //! $ aaep schema --out schemas
 //! $ aaep policy explain bank.transfer '{"amount": 5}'
+//! $ aaep demo
 //! $ aaep hub
+//! $ aaep ask "Delete the build?" && rm -r build
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
 mod arguments;
+mod ask;
 mod check;
+mod demo;
 mod exit;
 mod hub;
 mod input;
 mod judge;
 mod lines;
+mod near;
 mod policy;
 mod reader;
 mod schema;
@@ -60,5 +66,7 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Schema(options) => schema::run(&options, out),
         Command::Policy(options) => policy::run(&options.command, out),
         Command::Hub(options) => hub::run(&options, out),
+        Command::Demo(options) => demo::run(&options, out),
+        Command::Ask(options) => ask::run(&options, out),
     }
 }

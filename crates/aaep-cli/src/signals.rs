@@ -56,7 +56,6 @@ impl Signals {
 }
 
 impl Signals {
-    #[allow(dead_code)]
     /// Waits until somebody wants the command to stop; a terminal that is gone is one reason.
     pub(crate) async fn stop(&mut self) {
         match self.next().await {

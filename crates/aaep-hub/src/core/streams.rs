@@ -34,7 +34,7 @@ pub(super) struct Streams {
     open: BTreeMap<Principal, Vec<SubscriptionId>>,
     /// Handshake messages that came before their stream.
     held: BTreeMap<Principal, VecDeque<(Boot, Vec<u8>)>>,
-    /// Whoever waits for a stream without a handshake of this principal.
+    /// Whoever waits for a stream of this principal.
     awaited: Vec<(Principal, oneshot::Sender<()>)>,
     serial: u64,
 }
@@ -172,6 +172,8 @@ impl Core {
         if let Some(first) = first {
             outbox.push(framing.answer(first));
         }
+        let awaited = self.streams.awaited.extract_if(.., |(peer, _)| *peer == known.principal);
+        awaited.for_each(|(_, told)| told.send(()).unwrap_or_default());
         let (known, starts_twice) = (known.clone(), false);
         let stream = Stream { outbox: outbox.clone(), framing, known, starts_twice };
         self.streams.insert(id, self.producer.place(id)?, stream);
@@ -189,8 +191,6 @@ impl Core {
         };
         let twice = self.hub.config().compatibility.published_suite;
         self.streams.get_mut(id).into_iter().for_each(|stream| stream.starts_twice = twice);
-        let awaited = self.streams.awaited.extract_if(.., |(peer, _)| *peer == known.principal);
-        awaited.for_each(|(_, told)| told.send(()).unwrap_or_default());
         self.streams.open.entry(known.principal.clone()).or_default().push(id);
         for (_, bytes) in self.streams.held.remove(&known.principal).unwrap_or_default() {
             self.handshake_on_open(known, &bytes);
@@ -249,9 +249,10 @@ impl Core {
         self.streams.open.get(&known.principal)?.last().copied()
     }
 
-    /// Tells when this principal has a stream without a handshake; `None` if it has one.
+    /// Tells when this principal has a stream; `None` if it has one.
     pub(crate) fn when_open(&mut self, known: &Known) -> Option<oneshot::Receiver<()>> {
-        if self.open_stream(known).is_some() {
+        let mut streams = self.streams.at.iter().flatten();
+        if streams.any(|stream| stream.known.principal == known.principal) {
             return None;
         }
         let (sender, receiver) = oneshot::channel();
