@@ -14,6 +14,7 @@ go wrong is told apart: `NotApproved` (somebody said no, or nobody answered), `R
 which rule would have been broken), `OSError` (the hub cannot be reached).
 """
 
+import http.client
 import json
 import time
 import urllib.error
@@ -37,6 +38,14 @@ class NotApproved(Exception):
         super().__init__(f"not approved: {status}")
 
 
+def problem(error):
+    """What the hub says about it; nothing, if it was not the hub that answered."""
+    try:
+        return json.loads(error.read())
+    except ValueError:
+        return {}
+
+
 class Agent:
     def __init__(self, url, agent_id, token=None, patience=30.0):
         self.base = url.rstrip("/") + ("" if "/aaep/" in url else "/aaep/v1")
@@ -58,10 +67,9 @@ class Agent:
                     text = answer.read()
                     return json.loads(text) if text else {}
             except urllib.error.HTTPError as error:
-                text = error.read()
                 if error.code not in (408, 502, 503, 504) or time.monotonic() > deadline:
-                    raise Refused(error.code, json.loads(text or b"{}")) from None
-            except (urllib.error.URLError, ConnectionError):
+                    raise Refused(error.code, problem(error)) from None
+            except (OSError, http.client.HTTPException):  # no answer, or half of one
                 if time.monotonic() > deadline:
                     raise
             time.sleep(pause)

@@ -49,6 +49,15 @@ export interface Confirmation {
 const pause = (milliseconds: number) => new Promise((done) => setTimeout(done, milliseconds));
 const fresh = () => crypto.randomUUID().replaceAll("-", "");
 
+/** What the hub says about it; nothing, if it was not the hub that answered. */
+const problem = (text: string): Members => {
+  try {
+    return JSON.parse(text) as Members;
+  } catch {
+    return {};
+  }
+};
+
 export class Agent {
   private readonly base: string;
   private readonly producer: Members;
@@ -79,7 +88,7 @@ export class Agent {
         if (answer.ok) return text ? (JSON.parse(text) as Members) : {};
         const passing = [408, 502, 503, 504].includes(answer.status);
         if (!passing || Date.now() > deadline) {
-          throw new Refused(answer.status, text ? (JSON.parse(text) as Members) : {});
+          throw new Refused(answer.status, problem(text));
         }
       } catch (error) {
         if (error instanceof Refused || Date.now() > deadline) throw error;

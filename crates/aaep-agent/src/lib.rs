@@ -22,6 +22,10 @@
 //! that key while the hub cannot be reached or cannot keep it, as long as [`Agent::patience`] allows.
 //! After that the answer is [`Error::Unavailable`]: nobody knows whether it was done.
 //!
+//! **No secret is said.** Card numbers, keys, tokens and passwords are taken out of every text for
+//! people, also where a stream tears them (T14). It knows forms, not meanings: see
+//! [`aaep_types::secret`]. Arguments reach the action as they are, and are not announced.
+//!
 //! **The user can stop everything.** Then [`Session::stopped`] resolves, running tools are given up,
 //! and whatever else waits in the session ends with `SessionOver`.
 //!
@@ -169,3 +173,8 @@ pub use words::Words;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Compiles the example of the page about agents.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/agents.md")]
+struct Agents;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aaep_types::{CoalesceBoundary, EventKind, OutputId};
+use aaep_types::deception::{self, Deception};
+use aaep_types::{CoalesceBoundary, EventKind, OutputId, rule};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -20,6 +21,7 @@ const TOKEN_BYTES: usize = 4096;
 
 /// Text that is being written: tokens go in as they come, chunks worth hearing go out, whole grapheme
 /// clusters each. [`finish`](Self::finish) completes it; dropping it does so too, behind your back.
+/// Text that deceives, such as a bidi override or an escape sequence, ends it with an error (D34).
 ///
 /// Text that is sent is not kept: an output goes on at its position after a restart of the hub.
 #[must_use = "an output that is dropped is complete"]
@@ -135,6 +137,7 @@ impl Output {
             id: self.id,
             settings: self.settings.take().unwrap_or_default(),
             batch: Batch::at(self.position),
+            sent: self.position,
             fault: self.fault.clone(),
         };
         self.line.agent.runtime.spawn(async move { drop(done.send(writer.work(pieces).await)) });
@@ -193,6 +196,8 @@ struct Writer {
     id: OutputId,
     settings: Settings,
     batch: Batch,
+    /// Where what was sent ends.
+    sent: u64,
     fault: Arc<Mutex<Option<Error>>>,
 }
 
@@ -200,6 +205,12 @@ impl Writer {
     async fn work(mut self, mut pieces: mpsc::Receiver<Piece>) -> Result<u64, Error> {
         let written = self.write(&mut pieces).await;
         if let Err(error) = &written {
+            if error.is_certain() && self.sent > 0 {
+                // enforces: T18
+                let hint = CoalesceBoundary::None;
+                let end = Chunk { text: String::new(), position: self.sent, complete: true, hint };
+                let _ = self.send(end).await;
+            }
             let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
             *fault = Some(error.clone());
         }
@@ -232,12 +243,10 @@ impl Writer {
                 self.send(chunk).await?;
             }
         }
-        let mut end = 0;
         for chunk in std::mem::replace(&mut self.batch, Batch::at(0)).finish() {
-            end = chunk.position + chunk.text.chars().count() as u64;
             self.send(chunk).await?;
         }
-        Ok(end)
+        Ok(self.sent)
     }
 
     async fn take(&mut self, piece: Piece) -> Result<(), Error> {
@@ -254,7 +263,12 @@ impl Writer {
     }
 
     // enforces: T17, T31
-    async fn send(&self, chunk: Chunk) -> Result<(), Error> {
+    async fn send(&mut self, chunk: Chunk) -> Result<(), Error> {
+        let deceives = deception::first(&chunk.text);
+        // A bidi scope may be closed by a later chunk.
+        if let Some(found) = deceives.filter(|found| found.kind != Deception::Unbalanced) {
+            return Err(Error::misuse(rule::D34, found.kind.to_string()));
+        }
         let mut body = Body::event(EventKind::OutputStreaming)
             .text("chunk", &chunk.text)
             .number("position", chunk.position)
@@ -269,6 +283,8 @@ impl Writer {
         if let Some(media) = &self.settings.content_type {
             body = body.text("content_type", media);
         }
-        self.open.line.emit(body.finish()).await.map(drop)
+        self.open.line.emit(body.finish()).await?;
+        self.sent = chunk.position + chunk.text.chars().count() as u64;
+        Ok(())
     }
 }

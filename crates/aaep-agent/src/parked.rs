@@ -17,6 +17,7 @@ use crate::line::{Line, not_too_soon};
 use crate::session::Session;
 use crate::ticket::Ticket;
 
+// enforces: C1, C3
 /// An action that waits for consent. Nobody can reach it: only
 /// [`Session::invoke`](crate::Session::invoke) gives it back, for an [`Approval`] of its own.
 ///

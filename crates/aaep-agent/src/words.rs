@@ -57,7 +57,8 @@ pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
 /// A text that came from outside, such as a tool's error: shortened, and without characters that the
 /// hub would refuse (D34). What a tool says must never keep its end from being told.
 pub(crate) fn foreign(text: &str) -> String {
-    let mut kept: String = text.chars().take(FOREIGN_CHARS).collect();
+    // Before it is shortened: half a secret does not look like one.
+    let mut kept: String = without_secrets(text).chars().take(FOREIGN_CHARS).collect();
     if deception::first(&kept).is_some() {
         let found: Vec<usize> = deception::all(&kept).map(|found| found.offset).collect();
         kept = kept
@@ -87,5 +88,12 @@ mod tests {
         assert!(kept.starts_with("]0;x open tfel yyy"));
         assert!(kept.chars().count() <= FOREIGN_CHARS);
         assert_eq!(foreign("می‌خواهم\n"), "می‌خواهم\n");
+    }
+
+    // covers: T14
+    #[test]
+    fn a_secret_is_not_cut_in_two() {
+        let text = format!("{} 4111 1111 1111 1111", "y".repeat(FOREIGN_CHARS - 10));
+        assert!(!foreign(&text).contains("4111"));
     }
 }

@@ -62,6 +62,26 @@ async fn the_python_client_asks_and_obeys() {
     .await;
 }
 
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_commands_of_the_page_ask_and_obey() {
+    let page = examples("../docs/agents.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, script) = page.split_once("```sh\n").unwrap();
+    let (script, _) = script.split_once("```").unwrap();
+    for (answer, runs) in [(Answer::Accept, 1), (Answer::Reject, 0)] {
+        let hub = Hub::program().await;
+        let person = hub.person(move |_| answer.clone()).await;
+        let mut command = Command::new("sh");
+        command.args(["-eu", "-c", script]).env("HUB", hub.url());
+        let output = run(command).await;
+        assert!(output.status.success(), "{output:?}");
+        let events = person.judges(1).await;
+        assert_eq!(of_type(&events, "tool.invoked"), runs);
+        assert_eq!(of_type(&events, "tool.completed"), runs);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_typescript_client_asks_and_obeys() {
     let made = tempfile::tempdir().unwrap();

@@ -174,6 +174,7 @@ in_both_worlds! {
         assert!(!has(&person.judges(1).await, "tool.invoked"));
     }
 
+    // covers: C4
     #[test]
     async fn asking_too_often_is_refused_with_a_reason(hub: &Hub) {
         let person = hub.person(|_| Answer::Reject).await;
@@ -190,7 +191,7 @@ in_both_worlds! {
             }
         }
         let Some(Error::Refused(refused)) = refused else { panic!("never refused") };
-        assert_eq!(refused.status, 429);
+        assert_eq!((refused.status, refused.rule.as_deref()), (429, Some("C4")));
         assert!(refused.text.contains("answers on trust"), "{refused}");
         session.complete("Enough.").await.unwrap();
         person.judges(1).await;

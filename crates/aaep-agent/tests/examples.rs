@@ -2,6 +2,7 @@
 //! programs of their own.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 #![allow(clippy::disallowed_methods, dead_code)]
+#![allow(clippy::duplicate_mod)] // each example has its own copy of what they share
 
 mod support;
 
@@ -85,6 +86,7 @@ in_both_worlds! {
         person.judges(1).await;
     }
 
+    // covers: T34, T31
     #[test]
     async fn the_chat_streams_its_answers(hub: &Hub) {
         let person = hub.person(|_| Answer::Say(json!("Folake"))).await;

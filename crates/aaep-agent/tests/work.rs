@@ -179,7 +179,7 @@ in_both_worlds! {
         person.judges(1).await;
     }
 
-    // covers: T17, T18, D19
+    // covers: T17, T18, T31, D19
     #[test]
     async fn an_output_arrives_whole_and_complete(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
@@ -215,7 +215,7 @@ in_both_worlds! {
         assert_eq!(french["chunk"], "Un");
     }
 
-    // covers: C20, T22, D17
+    // covers: C20, T22, T32, D17
     #[test]
     async fn questions_have_answers_of_their_type(hub: &Hub) {
         let person = hub.person(|event| match event["question"].as_str().unwrap() {
@@ -249,7 +249,7 @@ in_both_worlds! {
         person.judges(1).await;
     }
 
-    // covers: T9, T10, T23, T25
+    // covers: T9, T10, T23, T25, T32
     #[test]
     async fn progress_states_and_handing_over_are_heard(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;

@@ -41,8 +41,8 @@ pub enum Outcomes {
 /// A subscription that was agreed on.
 struct Agreed {
     peer: Principal,
-    /// What was asked for, member by member, so that a renegotiation changes only what it names.
-    asked: BTreeMap<String, String>,
+    /// What was asked for, as JSON, so that a renegotiation changes only what it names.
+    asked: Box<str>,
     rights: Rights,
     attached: bool,
     expires: Option<Boot>,
@@ -160,7 +160,7 @@ impl<R: Rules> Producer<R> {
         honored: &Capabilities<'_>,
         now: Now,
     ) -> Result<(), Refusal> {
-        let asked = members_of(&asked.to_json());
+        let asked = asked.to_json().into();
         let (rights, attached, expires) = (Rights::of(honored), false, None);
         self.agreed.insert(id, Agreed { peer: peer.clone(), asked, rights, attached, expires });
         self.expire_after(id, now);
@@ -209,7 +209,7 @@ impl<R: Rules> Producer<R> {
                     Ok(agreement) => agreement,
                     Err(rejection) => return Ok(Some(rejection.to_json())),
                 };
-                agreed.asked = members_of(&request.capabilities.to_json());
+                agreed.asked = request.capabilities.to_json().into();
                 self.change_terms(id, peer, &agreement.honored, now)?;
                 Ok(Some(accepted(id, &agreement, &self.offer)))
             }
@@ -267,7 +267,7 @@ impl<R: Rules> Producer<R> {
         now: Now,
     ) -> Option<String> {
         let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
-        agreed.asked.extend(members_of(&wanted.to_json()));
+        agreed.asked = changed(&agreed.asked, &wanted.to_json()).into();
         let asked = request_with(&agreed.asked);
         let agreement = match Message::parse(asked.as_bytes()) {
             Ok(Message::Request(request)) => agree(&request.capabilities, peer, &self.offer),
@@ -420,26 +420,25 @@ fn time_factor(honored: &Capabilities<'_>) -> u64 {
     }
 }
 
-fn members_of(json: &str) -> BTreeMap<String, String> {
-    let members = Members::whole(json, 64).ok().flatten().unwrap_or_default();
-    let text = |raw| {
-        let mut out = Writer::new();
-        out.raw(raw);
-        out.finish()
-    };
-    members.iter().map(|member| (member.name.to_string(), text(member.value))).collect()
-}
-
-/// A request with these capabilities, to be read again.
-fn request_with(asked: &BTreeMap<String, String>) -> String {
-    let mut out = Writer::new();
-    out.json(r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{"#);
-    for (name, value) in asked {
-        out.name(name);
-        out.json(value);
+/// An object with the members of another in place of its own, where both have them.
+fn changed(object: &str, by: &str) -> String {
+    let read = |json| Members::whole(json, 64).ok().flatten().unwrap_or_default();
+    let (members, new) = (read(object), read(by));
+    let kept = members.iter().filter(|member| new.find(&member.name).is_none());
+    let mut out = Writer::with_capacity(object.len() + by.len());
+    out.open('{');
+    for member in kept.chain(new.iter()) {
+        out.name(&member.name);
+        out.raw(member.value);
         out.comma();
     }
     out.close('}');
-    out.close('}');
     out.finish()
+}
+
+/// A request with these capabilities, to be read again.
+fn request_with(asked: &str) -> String {
+    format!(
+        r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{asked}}}"#
+    )
 }

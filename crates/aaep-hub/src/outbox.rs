@@ -19,6 +19,9 @@ const FULL_BYTES: usize = 64 * 1024;
 /// Bytes that are handed to the connection at once.
 const CHUNK_BYTES: usize = 32 * 1024;
 
+/// Frames that a queue has room for while it is empty; more room is given back.
+const KEPT_FRAMES: usize = 32;
+
 /// How a stream ended, for whoever writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -88,6 +91,11 @@ impl Outbox {
         self.state().full
     }
 
+    /// Bytes that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.state().bytes
+    }
+
     /// Nothing more comes; what is there is still sent.
     pub(crate) fn end(&self, end: End) {
         let mut state = self.state();
@@ -149,6 +157,9 @@ impl Outbox {
 
     fn taken(&self, state: &mut State, bytes: usize) {
         state.bytes = state.bytes.saturating_sub(bytes);
+        if state.frames.is_empty() && state.frames.capacity() > KEPT_FRAMES {
+            state.frames = VecDeque::new();
+        }
         if state.full && state.bytes <= FULL_BYTES / 2 {
             state.full = false;
             let (subscription, serial) = (self.subscription, self.serial);

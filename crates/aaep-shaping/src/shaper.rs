@@ -151,6 +151,9 @@ impl Shaper {
     pub fn poll_output(&mut self, now: Mono) -> Option<Delivery> {
         if let Some(delivery) = self.urgent.pop_front() {
             self.urgent_bytes -= delivery.event.weight();
+            if self.urgent.is_empty() {
+                self.urgent = VecDeque::new();
+            }
             return Some(delivery);
         }
         if !self.texts.is_empty() {

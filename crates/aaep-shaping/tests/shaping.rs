@@ -3,7 +3,7 @@
 
 mod support;
 
-use aaep_shaping::{Filter, HeldLimits, Overflow, Shape, Terms};
+use aaep_shaping::{Filter, Glance, HeldLimits, Overflow, Shape, Terms};
 use aaep_types::{CoalesceBoundary, Event, LanguageTag, Level, Urgency, Verbosity};
 use proptest::prelude::*;
 use support::*;
@@ -337,6 +337,42 @@ proptest! {
             }
         }
         prop_assert_eq!(listener.shaper.pending_bytes(), 0);
+    }
+
+    // covers: H3, H8, H17, I19
+    #[test]
+    fn a_glance_comes_to_what_offering_comes_to(terms in any_terms(), filtered: bool, steps in steps()) {
+        let filter = if filtered { without("aaep:agent.progress.*").filter } else { terms.filter.clone() };
+        let terms = Terms { filter, ..terms };
+        let (mut slow, mut quick) = (Listener::new(terms.clone()), Listener::new(terms));
+        let (mut numbers, mut positions) = ([0u64; 4], [0u64; 4]);
+        for step in steps {
+            match step {
+                Step::Wait(millis) => {
+                    slow.now = at(slow.now.as_micros() / 1000 + millis);
+                    quick.now = slow.now;
+                }
+                Step::Event(session, kind) => {
+                    let which = session as usize;
+                    numbers[which] += 1;
+                    let json = next(session, numbers[which], kind, &mut positions[which]);
+                    let event = quick.prepare(json.clone());
+                    slow.offer(json);
+                    match quick.shaper.glance(&event, quick.now) {
+                        Glance::Offer => quick.shaper.offer(&event, quick.now).unwrap(),
+                        Glance::Unwanted => prop_assert!(slow.drain().is_empty()),
+                        Glance::Passes => {
+                            let heard = slow.drain();
+                            prop_assert_eq!(heard.len(), 1);
+                            let bytes = event.bytes(&quick.shaper.terms().shape);
+                            prop_assert_eq!(&heard[0].bytes, &bytes);
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(slow.heard(), quick.heard());
+            prop_assert_eq!(slow.shaper.next_deadline(), quick.shaper.next_deadline());
+        }
     }
 
     // covers: I22, I4

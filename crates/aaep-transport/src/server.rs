@@ -9,17 +9,20 @@
 mod body;
 mod guard;
 mod limits;
+mod pour;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
-use std::sync::Arc;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::header::{CONNECTION, HeaderValue};
+use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -36,11 +39,12 @@ use tracing::{debug, warn};
 use crate::peer::Peer;
 use crate::stream::{self, Stream};
 use crate::tls::ServerConfig;
-use guard::{Guarded, Progress, Stage, Watched};
+use guard::{Guarded, Progress, Stage, Watched, Way};
 use limits::{Slot, Slots};
 
 pub use body::{BodyError, read_body};
 pub use limits::Limits;
+pub use pour::Long;
 
 /// Bytes of a request's head, and of what hyper holds back of a response, at most. hyper takes no
 /// less than 8 KiB, and does begin with that.
@@ -210,33 +214,69 @@ async fn drive<S, B>(
     B::Error: Into<BoxError>,
 {
     let progress = Arc::new(Progress::default());
+    let way = Way::<B>::default();
     let io = TokioIo::new(Guarded::new(stream, limits, Arc::clone(&progress), slot));
+    let (here, long) = (Arc::clone(&progress), Arc::clone(&way));
     let answer = service_fn(move |mut request: Request<Incoming>| {
-        progress.enter(Stage::Busy);
+        here.enter(Stage::Busy);
         request.extensions_mut().insert(peer.clone());
-        let (mut service, progress) = (service.clone(), Arc::clone(&progress));
+        // Older clients know no chunks, and HEAD has no body: hyper answers them to the end.
+        let may_be_long = request.version() == Version::HTTP_11 && request.method() == Method::GET;
+        let (mut service, progress) = (service.clone(), Arc::clone(&here));
+        let way = may_be_long.then(|| Arc::clone(&long));
         async move {
             poll_fn(|context| service.poll_ready(context)).await?;
-            let response = service.call(request).await?;
+            let mut response = service.call(request).await?;
             let taken_over = response.status() == StatusCode::SWITCHING_PROTOCOLS;
             let progress = (!taken_over).then_some(progress);
-            Ok::<_, Infallible>(response.map(|body| Watched::new(body, progress)))
+            let way = way.filter(|_| response.extensions().get::<Long>().is_some());
+            if way.is_some() {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(response.map(|body| Watched::new(body, progress, way)))
         }
     });
-    let connection = http1::Builder::new()
-        .header_read_timeout(None) // kept by `Guarded`
-        .max_buf_size(MAX_HEAD)
-        .serve_connection(io, answer)
-        .with_upgrades();
-    let mut connection = pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        _ = stopped.changed() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let ended = {
+        let connection = http1::Builder::new()
+            .header_read_timeout(None) // kept by `Guarded`
+            .max_buf_size(MAX_HEAD)
+            .serve_connection(io, answer)
+            .with_upgrades();
+        let mut connection = pin!(connection);
+        tokio::select! {
+            ended = until_handed(connection.as_mut(), &progress) => ended,
+            _ = stopped.changed() => {
+                connection.as_mut().graceful_shutdown();
+                until_handed(connection.as_mut(), &progress).await
+            }
         }
     };
-    if let Err(error) = ended {
-        debug!(%error, "a connection ended with an error");
+    let body = way.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match (ended, body) {
+        (Err(error), _) => debug!(%error, "a connection ended with an error"),
+        (Ok(Some(stream)), Some(body)) => {
+            if let Err(error) = pour::pour(*stream, body).await {
+                debug!(%error, "a stream ended with an error");
+            }
+        }
+        (Ok(_), _) => {}
     }
+}
+
+/// Drives hyper to the end of the connection, or until it hands the connection over.
+async fn until_handed<C>(
+    mut connection: Pin<&mut C>,
+    progress: &Progress,
+) -> Result<Option<Box<Guarded>>, hyper::Error>
+where
+    C: Future<Output = Result<(), hyper::Error>>,
+{
+    poll_fn(|context| match connection.as_mut().poll(context) {
+        Poll::Ready(ended) => Poll::Ready(ended.map(|()| None)),
+        Poll::Pending => match progress.handed() {
+            Some(stream) => Poll::Ready(Ok(Some(stream))),
+            None => Poll::Pending,
+        },
+    })
+    .await
 }

@@ -323,3 +323,115 @@ async fn after_the_grace_time_what_still_runs_is_dropped() {
     timeout(LONG, dropped.notified()).await.unwrap();
     closed(&mut client).await;
 }
+
+/// A long answer: a greeting, then whatever the sender says.
+fn long(says: tokio::sync::mpsc::Receiver<Bytes>) -> Router {
+    let says = Arc::new(std::sync::Mutex::new(Some(says)));
+    Router::new().route("/", get(|| async { "hello" })).route(
+        "/long",
+        get(move || async move {
+            let says = says.lock().unwrap().take().expect("asked twice");
+            let frames = futures_util::stream::unfold(says, |mut says| async move {
+                let said = says.recv().await?;
+                Some((Ok::<_, BodyError>(Frame::data(said)), says))
+            });
+            let mut response = Response::new(Body::new(StreamBody::new(frames)));
+            response.extensions_mut().insert(aaep_transport::server::Long);
+            response
+        }),
+    )
+}
+
+const ASK_LONG: &str = "GET /long HTTP/1.1\r\nhost: x\r\n\r\n";
+
+// covers: W3
+#[tokio::test]
+async fn a_long_answer_is_poured_in_chunks_to_its_end() {
+    let (say, says) = tokio::sync::mpsc::channel(1);
+    let running = run(long(says), limits()).await;
+    let mut stream = connect(&running).await;
+    // It may follow other answers on the same connection.
+    ask(&mut stream, HELLO).await;
+    read_until(&mut stream, "hello").await;
+    ask(&mut stream, ASK_LONG).await;
+    let head = read_until(&mut stream, "\r\n\r\n").await.to_lowercase();
+    assert!(head.contains("transfer-encoding: chunked"), "{head}");
+    assert!(head.contains("connection: close"), "{head}");
+    for word in ["one", "", "and two"] {
+        say.send(Bytes::from(word)).await.unwrap();
+    }
+    assert_eq!(read_until(&mut stream, "two\r\n").await, "3\r\none\r\n7\r\nand two\r\n");
+    let big = Bytes::from(vec![b'x'; 3 << 20]);
+    say.send(big.clone()).await.unwrap();
+    drop(say);
+    let rest = read_until(&mut stream, "(never)").await;
+    let expected = format!("300000\r\n{}\r\n0\r\n\r\n(closed)", str::from_utf8(&big).unwrap());
+    assert!(rest == expected, "{} bytes came", rest.len());
+}
+
+// covers: W3
+#[tokio::test]
+async fn whoever_leaves_a_long_answer_is_missed_at_once() {
+    let (say, says) = tokio::sync::mpsc::channel(1);
+    let running = run(long(says), limits()).await;
+    let mut stream = connect(&running).await;
+    ask(&mut stream, ASK_LONG).await;
+    read_until(&mut stream, "\r\n\r\n").await;
+    // What it says meanwhile is nobody's business.
+    ask(&mut stream, HELLO).await;
+    say.send(Bytes::from("here")).await.unwrap();
+    assert_eq!(read_until(&mut stream, "here\r\n").await, "4\r\nhere\r\n");
+    drop(stream);
+    timeout(LONG, say.closed()).await.expect("nobody noticed");
+}
+
+// covers: W14
+#[tokio::test]
+async fn whoever_reads_nothing_of_a_long_answer_is_given_up() {
+    let (say, says) = tokio::sync::mpsc::channel(1);
+    let running = run(long(says), Limits { write_stall: SHORT, ..limits() }).await;
+    let mut stream = connect(&running).await;
+    ask(&mut stream, ASK_LONG).await;
+    read_until(&mut stream, "\r\n\r\n").await;
+    let flood = async { while say.send(Bytes::from(vec![b'x'; 1 << 20])).await.is_ok() {} };
+    timeout(LONG, flood).await.expect("it was waited for");
+}
+
+#[tokio::test]
+async fn whoever_talks_through_a_long_answer_is_given_up() {
+    let (say, says) = tokio::sync::mpsc::channel(1);
+    let running = run(long(says), limits()).await;
+    let mut stream = connect(&running).await;
+    ask(&mut stream, ASK_LONG).await;
+    read_until(&mut stream, "\r\n\r\n").await;
+    stream.write_all(&vec![b'x'; 1 << 20]).await.ok();
+    timeout(LONG, say.closed()).await.expect("it was listened to");
+}
+
+#[tokio::test]
+async fn an_old_client_gets_a_long_answer_without_chunks() {
+    let (say, says) = tokio::sync::mpsc::channel(1);
+    let running = run(long(says), limits()).await;
+    let mut stream = connect(&running).await;
+    ask(&mut stream, "GET /long HTTP/1.0\r\n\r\n").await;
+    let head = read_until(&mut stream, "\r\n\r\n").await.to_lowercase();
+    assert!(!head.contains("chunked"), "{head}");
+    say.send(Bytes::from("word")).await.unwrap();
+    drop(say);
+    assert_eq!(read_until(&mut stream, "(never)").await, "word(closed)");
+}
+
+// covers: W3
+#[tokio::test]
+async fn long_answers_have_the_grace_time_when_the_server_stops() {
+    let (say, says) = tokio::sync::mpsc::channel(1);
+    let running = run(long(says), limits()).await;
+    let mut stream = connect(&running).await;
+    ask(&mut stream, ASK_LONG).await;
+    read_until(&mut stream, "\r\n\r\n").await;
+    running.stop.send(()).unwrap();
+    say.send(Bytes::from("last words")).await.unwrap();
+    drop(say);
+    assert_eq!(read_until(&mut stream, "(never)").await, "a\r\nlast words\r\n0\r\n\r\n(closed)");
+    timeout(LONG, running.server).await.expect("it went on").unwrap();
+}

@@ -8,6 +8,7 @@ mod conversations;
 mod doors;
 mod floods;
 mod flows;
+mod links;
 mod operations;
 mod patience;
 mod peers;

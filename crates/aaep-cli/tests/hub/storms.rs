@@ -282,3 +282,34 @@ fn broken_bytes_of_every_kind_leave_the_hub_as_it_was() {
     assert!(hub.is_up());
     stays_small(&hub);
 }
+
+// covers: E1, E21, D5
+#[test]
+fn every_message_that_we_know_is_taken_or_refused_wherever_it_is_sent() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let vectors = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
+        let (listener, agent) = (hub.anonymous(), hub.local_agent());
+        let session = agent.open().await;
+        let (events, requests) = (
+            format!("agent/sessions/{session}/events"),
+            format!("agent/sessions/{session}/requests"),
+        );
+        let mut count = 0;
+        for folder in ["valid", "invalid", "warning"] {
+            for file in std::fs::read_dir(vectors.join(folder)).unwrap() {
+                let bytes = std::fs::read(file.unwrap().path()).unwrap();
+                let paths =
+                    ["replies", "messages", "subscriptions", "agent/sessions", &events, &requests];
+                for path in paths {
+                    let answer = listener.post(path, bytes.clone()).await.unwrap();
+                    assert!(answer.status.as_u16() < 500, "{path} {answer:?}");
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 100, "{count}");
+        serves(&hub.person()).await;
+        stays_small(&hub);
+    });
+}

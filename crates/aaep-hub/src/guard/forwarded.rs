@@ -56,7 +56,7 @@ impl Guard {
             return if tls { Ok(client) } else { Err(Refused::NotEncrypted) };
         }
         // A proxy on this machine that nobody named: its clients could be anywhere.
-        let forwarded = TRACES.iter().any(|name| headers.contains_key(*name));
+        let forwarded = headers.keys().any(|name| TRACES.contains(&name));
         let via = if forwarded { Via::Network } else { Via::Loopback };
         Ok(Client { address, secure: tls, via })
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
-use http::header::{AsHeaderName, HOST, HeaderMap, ORIGIN};
+use http::header::{AsHeaderName, HOST, HeaderMap, HeaderName, ORIGIN};
 use http::{Method, Uri};
 
 use super::{Guard, Refused};
@@ -12,9 +12,9 @@ use crate::config::Config;
 /// How programs on this machine name it.
 const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-const FETCH_SITE: &str = "sec-fetch-site";
-const FETCH_MODE: &str = "sec-fetch-mode";
-const FETCH_DEST: &str = "sec-fetch-dest";
+static FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+static FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+static FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// Every value of `Host` that means this hub.
 pub(super) fn of(config: &Config, bound: &[SocketAddr]) -> BTreeSet<String> {
@@ -87,13 +87,13 @@ impl Guard {
     /// Browsers send some requests without `Origin`, for images and the like, and then say in
     /// another header whether a foreign page made them. Following a link is fine.
     fn without_origin(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refused> {
-        if !headers.contains_key(FETCH_SITE) {
+        if !headers.contains_key(&FETCH_SITE) {
             return Ok(());
         }
         let followed = *method == Method::GET
-            && only(headers, FETCH_MODE) == Some("navigate")
-            && only(headers, FETCH_DEST) == Some("document");
-        match only(headers, FETCH_SITE) {
+            && only(headers, &FETCH_MODE) == Some("navigate")
+            && only(headers, &FETCH_DEST) == Some("document");
+        match only(headers, &FETCH_SITE) {
             Some("same-origin" | "none") => Ok(()),
             Some(_) if followed => Ok(()),
             _ => Err(Refused::ForeignOrigin),

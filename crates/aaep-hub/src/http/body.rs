@@ -32,13 +32,53 @@ impl Body {
     }
 
     pub(crate) fn events(hearing: Hearing) -> Self {
-        Self::Events(Events { hearing, keep_alive: Box::pin(sleep(KEEP_ALIVE)) })
+        Self::Events(Events {
+            hearing,
+            linger: Linger::default(),
+            keep_alive: Box::pin(sleep(KEEP_ALIVE)),
+        })
+    }
+}
+
+/// Less than this is worth waiting for one turn of the others, in the hope of more: a write costs as
+/// much as a few frames.
+const LITTLE_BYTES: usize = 16 * 1024;
+
+/// Chunks that are written at once after waiting has not paid.
+const HASTE: u8 = 15;
+
+/// Whether to let others have their turn before a chunk is written.
+#[derive(Default)]
+struct Linger {
+    /// Bytes that waited when it began to linger.
+    since: Option<usize>,
+    /// Chunks to be written at once.
+    haste: u8,
+}
+
+impl Linger {
+    /// True once for a chunk, at most.
+    fn pays(&mut self, waiting: usize) -> bool {
+        if waiting == 0 {
+            return false;
+        }
+        if let Some(before) = self.since.take() {
+            self.haste = if waiting > before { 0 } else { HASTE };
+            return false;
+        }
+        if self.haste > 0 || waiting >= LITTLE_BYTES {
+            self.haste = self.haste.saturating_sub(1);
+            return false;
+        }
+        self.since = Some(waiting);
+        true
     }
 }
 
 /// A stream of events for one connection.
 pub(crate) struct Events {
     hearing: Hearing,
+    linger: Linger,
     keep_alive: Pin<Box<Sleep>>,
 }
 
@@ -73,6 +113,10 @@ impl HttpBody for Body {
 impl Events {
     /// The next chunk; `None` at the end.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.linger.pays(self.hearing.outbox.waiting()) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         match self.hearing.outbox.poll_chunk(context) {
             Poll::Ready(Ok(chunk)) => {
                 self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
@@ -89,5 +133,28 @@ impl Events {
                 Poll::Ready(Some(Bytes::from_static(sse::KEEP_ALIVE.as_bytes())))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lingering_goes_on_while_it_pays_and_is_tried_again_now_and_then() {
+        let mut linger = Linger::default();
+        assert!(!linger.pays(0));
+        for _ in 0..5 {
+            assert!(linger.pays(100));
+            assert!(!linger.pays(200));
+        }
+        assert!(linger.pays(100));
+        assert!(!linger.pays(100), "a chunk waits once, at most");
+        for _ in 0..HASTE {
+            assert!(!linger.pays(100));
+        }
+        assert!(linger.pays(100));
+        assert!(!linger.pays(LITTLE_BYTES));
+        assert!(!linger.pays(LITTLE_BYTES));
     }
 }

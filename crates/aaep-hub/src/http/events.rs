@@ -1,5 +1,6 @@
 //! Subscriptions over HTTP: the handshake, and the stream that follows (§5, B.1).
 
+use aaep_transport::server::Long;
 use aaep_types::{Message, RejectionCode, SubscriptionId};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
@@ -82,6 +83,7 @@ pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
 
 fn stream(body: Body) -> Answer {
     let mut response = Response::new(body);
+    response.extensions_mut().insert(Long);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

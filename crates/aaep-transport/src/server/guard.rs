@@ -7,8 +7,8 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -32,22 +32,29 @@ pub(crate) enum Stage {
     Head = 2,
     /// A request is being answered, or the connection was taken over: others keep the time.
     Busy = 3,
+    /// The head of a long answer is written, and its body waits to be poured (see [`super::pour`]).
+    Long = 4,
 }
+
+/// Stages that a stamp can tell apart.
+const STAGES: u64 = 8;
 
 /// The present stage, shared by connection, service and body. Every change counts, so that a timer
 /// set for one head is not taken for that of the next.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Progress {
     stamp: AtomicU64,
     /// hyper looks ahead while it is busy, finds nothing, and does not look again when it is done.
     /// It must, or nobody would set the timer.
     reader: AtomicWaker,
+    /// The connection, once hyper has flushed the head of a long answer.
+    handed: Mutex<Option<Box<Guarded>>>,
 }
 
 impl Progress {
     pub(crate) fn enter(&self, stage: Stage) {
-        let changes = self.stamp() / 4 + 1;
-        self.stamp.store(changes * 4 + stage as u64, Ordering::Relaxed);
+        let changes = self.stamp() / STAGES + 1;
+        self.stamp.store(changes * STAGES + stage as u64, Ordering::Relaxed);
         if stage == Stage::Idle {
             self.reader.wake();
         }
@@ -58,18 +65,30 @@ impl Progress {
     }
 
     fn stage(&self) -> Stage {
-        match self.stamp() % 4 {
+        match self.stamp() % STAGES {
             0 => Stage::First,
             1 => Stage::Idle,
             2 => Stage::Head,
-            _ => Stage::Busy,
+            3 => Stage::Busy,
+            _ => Stage::Long,
         }
+    }
+
+    /// The connection, if hyper is to let go of it.
+    pub(crate) fn handed(&self) -> Option<Box<Guarded>> {
+        if self.stage() != Stage::Long {
+            return None;
+        }
+        let handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        self.enter(Stage::Busy);
+        Some(handed)
     }
 }
 
 /// The connection that hyper is given.
 pub(crate) struct Guarded {
-    stream: Stream,
+    /// None once the connection was handed over.
+    stream: Option<Stream>,
     progress: Arc<Progress>,
     header_read: Duration,
     idle: Duration,
@@ -77,7 +96,7 @@ pub(crate) struct Guarded {
     /// Set for this stamp of the progress.
     read_timer: Option<(u64, Pin<Box<Sleep>>)>,
     write_timer: Option<Pin<Box<Sleep>>>,
-    _slot: Slot,
+    slot: Option<Slot>,
 }
 
 impl Guarded {
@@ -88,21 +107,39 @@ impl Guarded {
         slot: Slot,
     ) -> Self {
         Self {
-            stream,
+            stream: Some(stream),
             progress,
             header_read: limits.header_read,
             idle: limits.idle,
             write_stall: limits.write_stall,
             read_timer: None,
             write_timer: None,
-            _slot: slot,
+            slot: Some(slot),
         }
+    }
+
+    fn stream(&mut self) -> io::Result<Pin<&mut Stream>> {
+        self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// Hands the connection over, and leaves hyper with nothing.
+    fn hand_over(&mut self) {
+        let handed = Self {
+            stream: self.stream.take(),
+            progress: Arc::clone(&self.progress),
+            read_timer: None,
+            write_timer: None,
+            slot: self.slot.take(),
+            ..*self
+        };
+        let mut place = self.progress.handed.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(Box::new(handed));
     }
 
     /// Nothing came. Is it time to give up?
     fn poll_read_timer(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         let wait = match self.progress.stage() {
-            Stage::Busy => {
+            Stage::Busy | Stage::Long => {
                 self.read_timer = None;
                 self.progress.reader.register(context.waker());
                 return Poll::Pending;
@@ -145,7 +182,7 @@ impl AsyncRead for Guarded {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
-        match Pin::new(&mut this.stream).poll_read(context, buffer) {
+        match this.stream()?.poll_read(context, buffer) {
             Poll::Ready(result) => {
                 if buffer.filled().len() > before && this.progress.stage() == Stage::Idle {
                     this.progress.enter(Stage::Head);
@@ -164,7 +201,7 @@ impl AsyncWrite for Guarded {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let written = Pin::new(&mut this.stream).poll_write(context, bytes);
+        let written = this.stream()?.poll_write(context, bytes);
         this.watch_write(context, written)
     }
 
@@ -174,40 +211,52 @@ impl AsyncWrite for Guarded {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let written = Pin::new(&mut this.stream).poll_write_vectored(context, slices);
+        let written = this.stream()?.poll_write_vectored(context, slices);
         this.watch_write(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.stream.as_ref().is_some_and(|stream| stream.is_write_vectored())
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let flushed = Pin::new(&mut this.stream).poll_flush(context);
-        this.watch_write(context, flushed)
+        let flushed = this.stream()?.poll_flush(context);
+        let flushed = this.watch_write(context, flushed);
+        // hyper flushes when it has written all it had: the head is out.
+        if matches!(flushed, Poll::Ready(Ok(()))) && this.progress.stage() == Stage::Long {
+            this.hand_over();
+        }
+        flushed
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let closed = Pin::new(&mut this.stream).poll_shutdown(context);
+        let closed = this.stream()?.poll_shutdown(context);
         this.watch_write(context, closed)
     }
 }
 
+/// The body of a long answer on its way from hyper to [`super::pour`].
+pub(crate) type Way<B> = Arc<Mutex<Option<Pin<Box<B>>>>>;
+
 /// A response's body that says when it is over, whichever way: when it has given its last frame
 /// (hyper looks for the next request before it drops the body), or when it is dropped.
 pub(crate) struct Watched<B> {
-    body: Pin<Box<B>>,
+    /// None once it has left on its way.
+    body: Option<Pin<Box<B>>>,
     /// None once it is over, and if the connection is taken over: then nobody waits for another
     /// request.
     progress: Option<Arc<Progress>>,
+    /// Where a long body goes when hyper asks for it.
+    way: Option<Way<B>>,
 }
 
 impl<B: Body> Watched<B> {
-    pub(crate) fn new(body: B, progress: Option<Arc<Progress>>) -> Self {
-        let mut watched = Self { body: Box::pin(body), progress };
-        if watched.body.is_end_stream() {
+    pub(crate) fn new(body: B, progress: Option<Arc<Progress>>, way: Option<Way<B>>) -> Self {
+        let over = body.is_end_stream();
+        let mut watched = Self { body: Some(Box::pin(body)), progress, way };
+        if over {
             watched.over();
         }
         watched
@@ -218,6 +267,14 @@ impl<B> Watched<B> {
     fn over(&mut self) {
         if let Some(progress) = self.progress.take() {
             progress.enter(Stage::Idle);
+        }
+    }
+
+    /// hyper asks for the first frame: the head is in its buffer, and nothing is behind it.
+    fn leave(&mut self, way: &Way<B>) {
+        *way.lock().unwrap_or_else(PoisonError::into_inner) = self.body.take();
+        if let Some(progress) = self.progress.take() {
+            progress.enter(Stage::Long);
         }
     }
 }
@@ -231,19 +288,23 @@ impl<B: Body<Data = Bytes>> Body for Watched<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let this = self.get_mut();
-        let frame = ready!(this.body.as_mut().poll_frame(context));
-        if frame.is_none() || this.body.is_end_stream() {
+        if let Some(way) = this.way.take() {
+            this.leave(&way);
+        }
+        let Some(body) = &mut this.body else { return Poll::Pending };
+        let frame = ready!(body.as_mut().poll_frame(context));
+        if frame.is_none() || body.is_end_stream() {
             this.over();
         }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_some_and(|body| body.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or_else(SizeHint::default, |body| body.size_hint())
     }
 }
 

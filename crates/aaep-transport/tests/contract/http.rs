@@ -8,7 +8,7 @@ use std::task::Poll;
 use aaep_transport::client::{EventStream, HttpClient};
 use aaep_transport::contract::{self, Address, End, Settings, Transport};
 use aaep_transport::peer::Peer;
-use aaep_transport::server::{BodyError, read_body};
+use aaep_transport::server::{BodyError, Long, read_body};
 use aaep_transport::sse;
 use axum::Router;
 use axum::body::Body;
@@ -113,7 +113,8 @@ async fn events(
         }
         alive.poll_tick(context).map(|_| Some(Ok(Bytes::from_static(sse::KEEP_ALIVE.as_bytes()))))
     });
-    ([(CONTENT_TYPE, sse::CONTENT_TYPE)], Body::from_stream(stream)).into_response()
+    ([(CONTENT_TYPE, sse::CONTENT_TYPE)], Extension(Long), Body::from_stream(stream))
+        .into_response()
 }
 
 async fn messages(
