@@ -9,7 +9,7 @@
 mod support;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -32,7 +32,11 @@ fn objections(file: &Path, library: &Path, scratch: &Path) -> Objections {
     let mut command = Command::new(rustc);
     command.args(["--edition", "2024", "--emit", "metadata", "--error-format", "json"]);
     command.arg("--extern").arg(format!("aaep_agent={}", library.display()));
-    command.arg("-L").arg(format!("dependency={}", library.parent().unwrap().display()));
+    // The library lies beside what it needs, or above.
+    let folder = library.parent().unwrap();
+    for folder in [folder.to_owned(), folder.join("deps")] {
+        command.arg("-L").arg(format!("dependency={}", folder.display()));
+    }
     let output = command.arg("--out-dir").arg(scratch).arg(file).output().unwrap();
     let mut found = Objections::new();
     for line in String::from_utf8(output.stderr).unwrap().lines() {
@@ -47,19 +51,10 @@ fn objections(file: &Path, library: &Path, scratch: &Path) -> Objections {
     found
 }
 
-/// The library that the tests were built with.
-fn library() -> PathBuf {
-    let built = support::built_library();
-    // Cargo names the library beside its copy in `deps`, where its dependencies are.
-    let name = built.file_name().unwrap();
-    let deps = built.parent().unwrap().join("deps").join(name);
-    if deps.exists() { deps } else { built }
-}
-
 // covers: T12, C1, C3, C15, T1, I1
 #[test]
 fn misuse_does_not_compile() {
-    let library = library();
+    let library = support::built_library();
     let scratch = tempfile::tempdir().unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/misuse");
     let mut files: Vec<_> = folder.read_dir().unwrap().map(|file| file.unwrap().path()).collect();
