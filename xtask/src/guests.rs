@@ -9,7 +9,8 @@ use crate::workspace::{answers, cargo, run as run_program, target_dir};
 
 /// What is installed, by name and version: another version may behave otherwise, and
 /// docs/guests.md would no longer be true.
-const PACKAGES: [&str; 3] = ["aaep-conformance==1.0.0", "aaep-tools==1.0.0", "aaep-cli-debug==1.0.0"];
+const PACKAGES: [&str; 3] =
+    ["aaep-conformance==1.0.0", "aaep-tools==1.0.0", "aaep-cli-debug==1.0.0"];
 
 /// The oldest Python that they run on.
 const PYTHON: (u32, u32) = (3, 10);
@@ -30,7 +31,8 @@ pub(crate) fn missing() -> Option<String> {
         return Some("python3 does not run; install Python 3.10 or newer".into());
     }
     let (major, minor) = PYTHON;
-    let ask = format!("import sys, venv, ensurepip; sys.exit(sys.version_info < ({major}, {minor}))");
+    let ask =
+        format!("import sys, venv, ensurepip; sys.exit(sys.version_info < ({major}, {minor}))");
     let new_enough = Command::new("python3").args(["-c", &ask]).output();
     match new_enough {
         Ok(output) if output.status.success() => None,
@@ -59,6 +61,7 @@ fn installed(home: &Path) -> Result<PathBuf> {
     let mut pip = Command::new(home.join("bin").join("python"));
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PACKAGES);
     run_program(&mut pip).context("the packages could not be installed; is the network there?")?;
-    std::fs::write(&stamp, wanted).with_context(|| format!("could not write {}", stamp.display()))?;
+    std::fs::write(&stamp, wanted)
+        .with_context(|| format!("could not write {}", stamp.display()))?;
     Ok(home.to_owned())
 }

@@ -78,7 +78,8 @@ fn the_first_command_of_the_project_starts() {
     let first = text.lines().find_map(|line| line.strip_prefix("    ")).expect("a command");
     let arguments = first.strip_prefix("cargo run --release -- ").expect("it runs our command");
     let own = folder("first");
-    std::fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("own");
+    std::fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+        .expect("own");
     let mut demo = Command::new(env!("CARGO_BIN_EXE_aaep"))
         .args(arguments.split_whitespace())
         // Other tests may have the usual port.

@@ -115,6 +115,20 @@ fn the_suite_finds_no_failure_over_a_web_socket_at_level_3() {
     });
 }
 
+/// As docs/guests.md says: this is all that the option is for.
+#[test]
+#[ignore = "needs the published packages: cargo xtask test --only guests"]
+fn without_the_option_exactly_what_the_suite_gets_wrong_fails() {
+    run(async {
+        let hub = demo(&["--strict"]);
+        let (ended, report) = suite("producer", "--endpoint", &hub.base()).await;
+        assert_eq!(not_passed(&report), ["L1-LIFE-004", "L2-CONF-DUPL-001"], "{report:#}");
+        assert_eq!(ended.code, 1);
+        let (_, report) = suite("subscriber", "--connect", &hub.base()).await;
+        assert_eq!(not_passed(&report), ["L1-SUB-001", "L1-SUB-002"], "{report:#}");
+    });
+}
+
 #[test]
 #[ignore = "needs the published packages: cargo xtask test --only guests"]
 fn the_suite_finds_no_failure_in_subscriber_mode() {
