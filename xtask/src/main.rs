@@ -5,6 +5,7 @@
 
 mod bench;
 mod fuzz;
+mod guests;
 mod requirements;
 mod schema_diff;
 mod sim;
@@ -48,6 +49,12 @@ const COMMANDS: &[Command] = &[
         usage: "sim [--schedules N] [--seed S]",
         about: "Run the simulator: N schedules (300000 by default), every crash point, every mutant.",
         run: sim::run,
+    },
+    Command {
+        name: "guests",
+        usage: "guests",
+        about: "Install the published Python packages and run them against `aaep demo`.",
+        run: guests::run,
     },
     Command {
         name: "bench",

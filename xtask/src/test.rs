@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{answers, cargo, run as run_program};
-use crate::{fuzz, requirements, sim};
+use crate::{fuzz, guests, requirements, sim};
 
 /// The crates that must also compile where there is no operating system beneath them.
 const CORE: &[&str] = &["aaep-types"];
@@ -40,6 +40,11 @@ const STEPS: &[Step] = &[
         name: "sim",
         about: "300,000 schedules, every crash point and every mutant of the simulator",
         run: simulate,
+    },
+    Step {
+        name: "guests",
+        about: "the published packages find no failure of ours in the demo",
+        run: guests_come,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
 ];
@@ -150,6 +155,16 @@ fn wasm_is_installed() -> Result<bool> {
 fn simulate() -> Result<Outcome> {
     sim::run(&[])?;
     Ok(Outcome::Passed)
+}
+
+fn guests_come() -> Result<Outcome> {
+    if cfg!(not(unix)) {
+        return Ok(Outcome::Skipped("the guests are run on Unix".into()));
+    }
+    match guests::missing() {
+        Some(why) => Ok(Outcome::Skipped(why)),
+        None => guests::test().map(|()| Outcome::Passed),
+    }
 }
 
 fn short_fuzz() -> Result<Outcome> {

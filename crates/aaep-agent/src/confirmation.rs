@@ -253,7 +253,7 @@ fn usual_seconds(risk: RiskLevel) -> u32 {
 }
 
 /// One JSON value and nothing else, as it stands.
-fn one_value(json: String) -> Result<String, String> {
+pub(crate) fn one_value(json: String) -> Result<String, String> {
     let object = format!("{{\"arguments\":{json}}}");
     let members = Members::whole(&object, 64).map_err(|fault| fault.kind.to_string())?;
     let members = members.unwrap_or_default();

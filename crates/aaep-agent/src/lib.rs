@@ -139,6 +139,8 @@ mod line;
 mod moving;
 mod output;
 mod parked;
+#[cfg(feature = "policy")]
+mod policy;
 mod producer;
 mod question;
 mod remote;
@@ -160,6 +162,8 @@ pub use inputs::{Input, Inputs};
 pub use moving::{Handoff, Progress};
 pub use output::Output;
 pub use parked::{Approval, Parked};
+#[cfg(feature = "policy")]
+pub use policy::NotRun;
 pub use producer::Producer;
 pub use question::{Asked, Question};
 pub use remote::Remote;

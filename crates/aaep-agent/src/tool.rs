@@ -5,12 +5,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aaep_types::{EventKind, RiskLevel, ToolCallId, ToolStatus};
+use aaep_types::{EventKind, RiskLevel, ToolCallId, ToolStatus, rule};
 use bytes::Bytes;
 
 use crate::agent::OnDrop;
 use crate::body::Body;
 use crate::call::{Call, TOOL_TIMEOUT, completed};
+use crate::confirmation::one_value;
 use crate::error::{Error, ToolError};
 use crate::line::Line;
 use crate::session::Session;
@@ -24,6 +25,7 @@ pub struct Tool {
     name: String,
     words: Words,
     args_summary: Option<String>,
+    arguments: Option<Result<String, String>>,
     risk: Option<RiskLevel>,
     timeout: Duration,
 }
@@ -37,6 +39,7 @@ impl Session {
             words: format!("The agent uses {name}.").into(),
             name,
             args_summary: None,
+            arguments: None,
             risk: None,
             timeout: TOOL_TIMEOUT,
         }
@@ -56,6 +59,13 @@ impl Tool {
         self
     }
 
+    /// With what it is called, as JSON: for a policy of the hub, which may let it run without a
+    /// question only with certain arguments. Nobody hears them.
+    pub fn arguments_json(mut self, json: impl Into<String>) -> Self {
+        self.arguments = Some(one_value(json.into()));
+        self
+    }
+
     /// How much can go wrong; `low` unless it is said.
     pub fn risk(mut self, risk: RiskLevel) -> Self {
         self.risk = Some(risk);
@@ -71,6 +81,10 @@ impl Tool {
     // enforces: T11, T13
     /// Says that it is about to run. Whoever gets the call completes it.
     pub async fn begin(self) -> Result<Call, Error> {
+        if let Some(Err(why)) = &self.arguments {
+            let text = format!("The arguments of a tool are one JSON value: {why}.");
+            return Err(Error::misuse(rule::T11, text));
+        }
         let id = self.call_id()?;
         let said = self.line.said(self.invoked(&id));
         // Whoever goes away while this is on its way will not run it.
@@ -126,6 +140,9 @@ impl Tool {
             .text("tool_call_id", id)
             .words(&self.words)
             .human_if("args_summary", self.args_summary.as_deref());
+        if let Some(Ok(arguments)) = &self.arguments {
+            body = body.json("arguments", arguments);
+        }
         if let Some(risk) = self.risk {
             body = body.text("risk_level", risk.as_str());
         }

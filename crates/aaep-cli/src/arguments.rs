@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use aaep_agent::RiskLevel;
 use aaep_types::Limits;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Consent and hearing for AI agents: AAEP, the Agent Accessibility Event Protocol.
 #[derive(Debug, Parser)]
@@ -15,7 +16,10 @@ Examples:
   aaep validate events.jsonl
   aaep check stream.jsonl
   aaep schema --out schemas
-  aaep hub")]
+  aaep policy explain bank.transfer '{\"amount\": 5}'
+  aaep demo
+  aaep hub
+  aaep ask \"Delete the build?\" && rm -r build")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -26,8 +30,186 @@ pub(crate) enum Command {
     Validate(ValidateOptions),
     Check(CheckOptions),
     Schema(SchemaOptions),
+    Policy(PolicyOptions),
     Hub(HubOptions),
+    Demo(DemoOptions),
+    Ask(AskOptions),
     Audit(AuditOptions),
+}
+
+/// Start a hub with an agent to talk to, for trying out.
+///
+/// It listens on 127.0.0.1:8707 and says how to hear it, talk with it and answer it.
+/// Anyone on this machine can. Nothing that its agent does is real.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It runs until it is stopped (Ctrl-C, or SIGTERM).
+With --say it says something to a demo that runs, tells what is heard, and takes answers from the terminal.
+
+Examples:
+  aaep demo
+  aaep demo --say \"transfer 20 euros to Ann\"
+  aaep demo --say help")]
+pub(crate) struct DemoOptions {
+    /// Say this to a demo that runs, and hear the answer.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) say: Option<String>,
+    /// The demo to talk with, for --say.
+    #[arg(long, value_name = "URL", requires = "say")]
+    pub(crate) hub: Option<String>,
+    /// Listen on this address, such as 127.0.0.1:8707. May be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Vec<std::net::SocketAddr>,
+    /// Keep everything in this directory.
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "say")]
+    pub(crate) data: Option<PathBuf>,
+    /// Keep nothing: forget everything at the end. This is what it does without --data.
+    #[arg(long, conflicts_with = "say")]
+    pub(crate) ephemeral: bool,
+    /// Read this configuration file.
+    #[arg(long, value_name = "FILE", conflicts_with = "say")]
+    pub(crate) config: Option<PathBuf>,
+    /// Do nothing for the published conformance suite. See docs/guests.md.
+    #[arg(long, conflicts_with = "say")]
+    pub(crate) strict: bool,
+}
+
+/// Ask for consent from a script, and end with the answer.
+///
+/// The question goes to the hub on this machine, and from there to whoever listens.
+/// Silence is never a yes.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It ends with 0 if somebody said yes, 1 if somebody said no, 3 if nobody answered in time,
+and 2 if nobody could be asked.
+
+The hub is --hub, else AAEP_URL, else the one of the configuration, else http://127.0.0.1:8707/aaep/v1.
+The token is in --token-file, else in AAEP_TOKEN, else in the file AAEP_TOKEN_FILE.
+
+Examples:
+  aaep ask \"Delete the build?\" && rm -r build
+  aaep ask \"Restart the server?\" --consequence \"It is gone for a minute.\" --undone yes --risk medium
+  aaep ask \"Deploy?\" --timeout 60 --json")]
+pub(crate) struct AskOptions {
+    /// What is about to happen, in a sentence.
+    #[arg(value_name = "QUESTION")]
+    pub(crate) question: String,
+    /// What comes of it.
+    #[arg(long, value_name = "TEXT")]
+    consequence: Option<String>,
+    /// How much can go wrong.
+    #[arg(long, value_enum, default_value_t = Risk::High)]
+    pub(crate) risk: Risk,
+    /// Whether it can be undone.
+    #[arg(long, value_enum, default_value_t = Undone::No)]
+    pub(crate) undone: Undone,
+    /// Seconds to wait for an answer. Without it: 300, 120 or 60, by risk.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u32>,
+    /// What exactly will be done, as JSON. Consent is bound to it.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) arguments: Option<String>,
+    /// The name under which the script asks; a policy may have rules for it.
+    #[arg(long, value_name = "NAME", default_value = "script")]
+    pub(crate) name: String,
+    /// The hub.
+    #[arg(long, value_name = "URL")]
+    pub(crate) hub: Option<String>,
+    /// A file with the token of an agent.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Print one line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl AskOptions {
+    pub(crate) fn consequence(&self) -> &str {
+        let usual = match self.undone {
+            Undone::Yes => "It can be undone.",
+            Undone::WithEffort => "It can be undone with some effort.",
+            Undone::No => "It cannot be undone.",
+        };
+        self.consequence.as_deref().unwrap_or(usual)
+    }
+}
+
+/// How much can go wrong.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Risk {
+    Low,
+    Medium,
+    High,
+}
+
+impl From<Risk> for RiskLevel {
+    fn from(risk: Risk) -> Self {
+        match risk {
+            Risk::Low => RiskLevel::Low,
+            Risk::Medium => RiskLevel::Medium,
+            Risk::High => RiskLevel::High,
+        }
+    }
+}
+
+/// Whether something can be undone.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Undone {
+    Yes,
+    WithEffort,
+    No,
+}
+
+/// Say what is asked before a tool of an agent runs, and judge the file that decides it.
+#[derive(Args, Debug)]
+pub(crate) struct PolicyOptions {
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    Explain(ExplainOptions),
+    Check(PolicyCheckOptions),
+}
+
+/// Say what would happen before a tool runs, and why.
+///
+/// Without a policy file nothing is covered, so everything is asked.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It ends with 0, with 1 if the policy file has problems, and with 2 if something cannot be read.
+
+Examples:
+  aaep policy explain bank.transfer '{\"amount\": 5}' --policy policy.toml
+  aaep policy explain files.delete --json")]
+pub(crate) struct ExplainOptions {
+    /// The tool, as the agent names it.
+    #[arg(value_name = "TOOL")]
+    pub(crate) tool: String,
+    /// Its arguments as JSON. For -, standard input is read.
+    #[arg(value_name = "ARGUMENTS", default_value = "")]
+    pub(crate) arguments: String,
+    /// The policy file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Print one line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Judge a policy file. Say everything that is wrong with it, where, and what to do.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  aaep policy check policy.toml")]
+pub(crate) struct PolicyCheckOptions {
+    /// The file. For -, standard input is read.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print one line of JSON for each problem.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Verify and export the record of what was asked, answered and done.
@@ -110,7 +292,7 @@ pub(crate) struct ExportOptions {
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 It runs until it is stopped (Ctrl-C, or SIGTERM): then it takes nothing new, and what runs comes to its end.
-SIGHUP reads principals and certificates again.
+SIGHUP reads principals, policy and certificates again.
 
 Examples:
   aaep hub
@@ -139,6 +321,12 @@ pub(crate) struct RunOptions {
     /// Keep nothing: forget everything at the end.
     #[arg(long)]
     pub(crate) ephemeral: bool,
+    /// Ask before tools run as this policy file says.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Humour the published conformance suite. See docs/guests.md.
+    #[arg(long)]
+    pub(crate) compat: bool,
     /// Read this configuration file.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -208,7 +396,7 @@ pub(crate) struct ValidateOptions {
     pub(crate) max_bytes: usize,
 }
 
-/// Judge whole streams: order, pairing, consent.
+/// Judge whole streams: order, pairing, consent, secrets.
 ///
 /// A file holds what one subscriber received, in the order of arrival, as in `aaep validate`.
 /// Each file is a stream of its own.

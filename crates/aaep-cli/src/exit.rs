@@ -12,6 +12,8 @@ pub(crate) enum Exit {
     Wrong = 1,
     /// Something could not be done.
     Unable = 2,
+    /// Nobody answered.
+    Nobody = 3,
 }
 
 impl From<Exit> for ExitCode {

@@ -9,6 +9,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::arguments::{BackupOptions, HubCommand, HubOptions, InitOptions, RunOptions};
 use crate::exit::{self, Exit};
+use crate::signals::{Signal, Signals};
 
 pub(crate) fn run(options: &HubOptions, out: &mut impl Write) -> io::Result<Exit> {
     let done = match &options.command {
@@ -64,6 +65,8 @@ fn flags(options: &RunOptions) -> Flags {
         listen: options.listen.clone(),
         data: options.data.clone(),
         ephemeral: options.ephemeral,
+        policy: options.policy.clone(),
+        published_suite: options.compat,
         ..Flags::default()
     }
 }
@@ -142,7 +145,7 @@ async fn until_stopped(
             Signal::Reload => match read(flags).and_then(|loaded| running.reload(&loaded.config)) {
                 Ok(warnings) => {
                     warnings.iter().for_each(|warning| exit::say(warning));
-                    exit::say("Principals and certificates were read again.");
+                    exit::say("Principals, policy and certificates were read again.");
                 }
                 Err(fault) => exit::say(&format!("Everything stays as it was. {fault}")),
             },
@@ -154,60 +157,8 @@ async fn until_stopped(
     }
 }
 
-enum Signal {
-    Stop,
-    Reload,
-}
-
-#[cfg(unix)]
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    hang_up: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> Result<Self, Fault> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let listen = |kind| {
-            signal(kind).map_err(|error| Fault::System {
-                what: format!("Cannot listen for signals: {error}."),
-            })
-        };
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hang_up: listen(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> Signal {
-        tokio::select! {
-            _ = self.interrupt.recv() => Signal::Stop,
-            _ = self.terminate.recv() => Signal::Stop,
-            _ = self.hang_up.recv() => Signal::Reload,
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> Result<Self, Fault> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) -> Signal {
-        let _ = tokio::signal::ctrl_c().await;
-        Signal::Stop
-    }
-}
-
 /// Logs go to standard error; standard output is for what was asked for.
-fn write_log(config: &Config) {
+pub(crate) fn write_log(config: &Config) {
     let level = match config.log.level {
         LogLevel::Off => LevelFilter::OFF,
         LogLevel::Error => LevelFilter::ERROR,

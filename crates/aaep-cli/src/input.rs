@@ -18,11 +18,15 @@ impl Source {
         if files.is_empty() {
             return vec![Self::StandardInput];
         }
-        let source = |file: &PathBuf| match file.to_str() {
+        files.iter().map(|file| Self::of(file)).collect()
+    }
+
+    /// The file named; standard input for `-`.
+    pub(crate) fn of(file: &Path) -> Self {
+        match file.to_str() {
             Some("-") => Self::StandardInput,
-            _ => Self::File(file.clone()),
-        };
-        files.iter().map(source).collect()
+            _ => Self::File(file.to_owned()),
+        }
     }
 
     /// Its name for programs.

@@ -1,5 +1,6 @@
 //! The command `aaep`: judges messages and streams of AAEP, the Agent Accessibility Event Protocol,
-//! prints its JSON Schemas, runs the hub, and looks at what the hub kept.
+//! prints its JSON Schemas, explains the policy, runs the hub and a demonstration, asks for consent
+//! in scripts, and looks at what the hub kept.
 //!
 //! All output is plain lines, made to be heard one by one: no colour, frame or spinner.
 //!
@@ -7,21 +8,29 @@
 //! $ aaep validate events.jsonl
 //! $ aaep check stream.jsonl
 //! $ aaep schema --out schemas
+//! $ aaep policy explain bank.transfer '{"amount": 5}'
+//! $ aaep demo
 //! $ aaep hub
 //! $ aaep audit verify
+//! $ aaep ask "Delete the build?" && rm -r build
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
 mod arguments;
+mod ask;
 mod audit;
 mod check;
+mod demo;
 mod exit;
 mod hub;
 mod input;
 mod judge;
 mod lines;
+mod near;
+mod policy;
 mod reader;
 mod schema;
+mod signals;
 mod validate;
 
 use std::io::{self, BufWriter, Write};
@@ -57,7 +66,10 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Validate(options) => validate::run(&options, out),
         Command::Check(options) => check::run(&options, out),
         Command::Schema(options) => schema::run(&options, out),
+        Command::Policy(options) => policy::run(&options.command, out),
         Command::Hub(options) => hub::run(&options, out),
         Command::Audit(options) => audit::run(&options, out),
+        Command::Demo(options) => demo::run(&options, out),
+        Command::Ask(options) => ask::run(&options, out),
     }
 }

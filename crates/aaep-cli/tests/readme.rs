@@ -69,3 +69,28 @@ fn the_project_shows_what_the_command_prints() {
 fn the_crate_shows_what_the_command_prints() {
     check("crates/aaep-cli/README.md", 1, "readme_of_the_crate");
 }
+
+/// The first command that a newcomer runs starts, and says that it is ready.
+#[test]
+fn the_first_command_of_the_project_starts() {
+    use std::io::{BufRead, BufReader};
+    let text = std::fs::read_to_string(root().join("README.md")).expect("README.md");
+    let first = text.lines().find_map(|line| line.strip_prefix("    ")).expect("a command");
+    let arguments = first.strip_prefix("cargo run --release -- ").expect("it runs our command");
+    let own = folder("first");
+    std::fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+        .expect("own");
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_aaep"))
+        .args(arguments.split_whitespace())
+        // Other tests may have the usual port.
+        .args(["--listen", "127.0.0.1:0"])
+        .env("XDG_RUNTIME_DIR", own)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let lines = BufReader::new(demo.stdout.take().expect("its output")).lines();
+    let ready = lines.map_while(Result::ok).any(|line| line.starts_with("Ready."));
+    let _ = demo.kill();
+    let _ = demo.wait();
+    assert!(ready, "{first}");
+}

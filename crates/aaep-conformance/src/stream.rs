@@ -16,6 +16,9 @@
 //! * **Time** is what events say: a deadline has passed when a later event of the session is
 //!   stamped after it. A producer gets [`RESOLUTION_GRACE_SECONDS`] to show what came of it.
 //! * **Duplicates** (same event id) are dropped. The first of them counts.
+//! * **Secrets** are known by their form ([`aaep_types::secret`]), in every text of an event and
+//!   across the chunks of an output: card numbers, keys, tokens and passwords are errors where the
+//!   form is unmistakable, and warnings where it is a guess.
 //!
 //! # How sure it is
 //!
@@ -31,7 +34,7 @@
 //!
 //! The code map: `checker` tells messages and sessions apart, `said` is the only place that looks
 //! for members by name, `session` leads each event past `order` (numbers, times), `states`, `tools`,
-//! `outputs` and `requests` (consent); `memory` forgets.
+//! `outputs` and `requests` (consent); `secrets` looks for what nobody should hear; `memory` forgets.
 
 mod checker;
 mod memory;
@@ -40,6 +43,7 @@ mod outputs;
 mod report;
 mod requests;
 mod said;
+mod secrets;
 mod session;
 mod states;
 #[cfg(test)]

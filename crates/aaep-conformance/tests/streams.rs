@@ -51,7 +51,7 @@ fn a_good_stream_shows_no_error() {
 }
 
 // covers: T1, T7, T12, T13, T15, T16, T17, T18, T24, T27, T33, E7, E8, E10, E15, E27
-// covers: C1, C2, C4, C6, C14, C24
+// covers: C1, C2, C4, C6, C14, C24, T14, S9
 #[test]
 fn a_bad_stream_shows_errors_of_its_rule_and_of_no_other() {
     for (name, text) in vectors("bad") {

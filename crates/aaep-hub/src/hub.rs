@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use aaep_engine::Principal;
+use aaep_policy::Policy;
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tokio::sync::{Mutex, MutexGuard, oneshot, watch};
 
@@ -23,6 +25,8 @@ pub(crate) struct Shared {
     /// the hub begins and after it has stopped.
     pub(crate) core: Mutex<Option<Core>>,
     pub(crate) access: SharedAccess,
+    /// What is asked before tools run, if anybody said so.
+    pub(crate) policy: ArcSwap<Option<Policy>>,
     pub(crate) guard: Guard,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
@@ -161,6 +165,11 @@ impl Hub {
 
     pub(crate) fn config(&self) -> &Config {
         &self.0.config
+    }
+
+    /// The policy in force.
+    pub(crate) fn policy(&self) -> arc_swap::Guard<Arc<Option<Policy>>> {
+        self.0.policy.load()
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
 use aaep_store::Keeper;
 use aaep_transport::server::{Limits as DoorLimits, Server};
+use arc_swap::ArcSwap;
 use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -42,7 +43,7 @@ pub struct Running {
 impl Running {
     /// Opens every door and begins to work.
     pub async fn start(config: Config, prepared: Prepared) -> Result<Self, Fault> {
-        let Prepared { access, tls, data, kept, token_key, .. } = prepared;
+        let Prepared { access, policy, tls, data, kept, token_key, .. } = prepared;
         let mut servers = Vec::new();
         for address in &config.listen {
             let server =
@@ -57,6 +58,7 @@ impl Running {
             inbox: Inbox::new(config.limits.messages),
             core: Mutex::new(None),
             access: SharedAccess::new(access),
+            policy: ArcSwap::from_pointee(policy),
             guard: Guard::new(&config, &addresses),
             metrics: Metrics::default(),
             phase: watch::Sender::new(Phase::Open),
@@ -109,8 +111,8 @@ impl Running {
         &self.hub
     }
 
-    /// Takes over who may come in, and certificate and key, from a configuration that was read
-    /// again; whoever is no longer let in hears nothing more. The rest needs a new start. Gives
+    /// Takes over who may come in, the policy, and certificate and key, from a configuration that
+    /// was read again; whoever is no longer let in hears nothing more. The rest needs a new start. Gives
     /// sentences for whoever runs the hub; on an error everything stays as it was.
     pub fn reload(&self, config: &Config) -> Result<Vec<String>, Fault> {
         // What is not taken over stays in force, and both together have to be safe.
@@ -118,14 +120,17 @@ impl Running {
             loopback_without_credentials: config.loopback_without_credentials,
             development: config.development,
             principals: config.principals.clone(),
+            policy: config.policy.clone(),
             ..self.hub.config().clone()
         };
         let warnings = start::check(&mixed)?;
         let access = Access::new(&mixed)?;
+        let policy = start::policy(&mixed)?;
         if let (Some(tls), Some((certificate, key))) = (&self.tls, config.tls.files()) {
             tls.reload(certificate, key)?;
         }
         self.hub.0.access.replace(access);
+        self.hub.0.policy.store(Arc::new(policy));
         let access = self.hub.0.access.current();
         self.hub.tell(move |core| core.recheck(&access));
         Ok(warnings)

@@ -238,7 +238,8 @@ fn a_request_shows_every_status_to_its_agent() {
 
         assert_eq!(agent.outcome(&timed_out).await, "timed_out");
         assert_eq!(refusal(&agent.invoke(&timed_out, "{}").await, 409, "conflict"), "T12");
-        assert_eq!(agent.outcome(&silent_yes).await, "timed_out");
+        // D11: silence that means yes is a yes to the agent.
+        assert_eq!(agent.outcome(&silent_yes).await, "accepted");
         assert_eq!(agent.invoke(&silent_yes, "{}").await.status, 200);
         assert_eq!(agent.look(&silent_yes, 0).await["status"], "invoked");
         assert_eq!(agent.outcome(&unanswered).await, "unanswered");

@@ -15,6 +15,7 @@ mod links;
 mod operations;
 mod patience;
 mod peers;
+mod policy;
 mod replies;
 mod returning;
 mod secrets;

@@ -9,6 +9,7 @@ use super::memory::{Digest, Memory, short};
 use super::report::Report;
 use super::requests::Answer;
 use super::said::{self, Said};
+use super::secrets;
 use super::session::Session;
 use super::{Finding, Options, Weight};
 
@@ -72,6 +73,7 @@ impl Checker {
             return;
         }
         judge_message(heard.deviations(), &mut report);
+        secrets::judge(heard, &mut report);
         let said = Said::read(heard);
         self.judge_token(&said, &mut report);
         let id = short(heard.session_id());

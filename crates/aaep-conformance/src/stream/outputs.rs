@@ -8,6 +8,7 @@ use super::Weight;
 use super::memory::Digest;
 use super::report::Report;
 use super::said::Piece;
+use super::secrets;
 
 /// Outputs of one session that are followed; later ones are not judged.
 pub const MAX_OUTPUTS: usize = 256;
@@ -19,6 +20,7 @@ struct Output {
     at: u64,
     next: Option<u64>,
     done: bool,
+    secrets: secrets::Output,
 }
 
 /// The outputs of one session.
@@ -31,11 +33,17 @@ pub(super) struct Outputs {
 impl Outputs {
     /// A chunk came; true if a bound of ours was reached just now. `gap` is the weight of text that
     /// is missing.
-    pub(super) fn piece(&mut self, piece: &Piece, gap: Weight, report: &mut Report<'_>) -> bool {
+    pub(super) fn piece(
+        &mut self,
+        piece: &Piece<'_>,
+        gap: Weight,
+        report: &mut Report<'_>,
+    ) -> bool {
         if !self.known.contains_key(&piece.output) && self.known.len() >= MAX_OUTPUTS {
             return self.refuse(report);
         }
-        let fresh = Output { line: report.line, at: 0, next: Some(0), done: false };
+        let secrets = secrets::Output::default();
+        let fresh = Output { line: report.line, at: 0, next: Some(0), done: false, secrets };
         let output = self.known.entry(piece.output).or_insert(fresh);
         if output.done {
             report.error(
@@ -46,6 +54,7 @@ impl Outputs {
             return false;
         }
         output.done = piece.complete;
+        output.secrets.piece(&piece.text, piece.complete, report);
         let Some(position) = piece.position else {
             output.next = None;
             return false;
@@ -88,7 +97,7 @@ impl Outputs {
 }
 
 impl Output {
-    fn judge(&self, piece: &Piece, position: u64, gap: Weight, report: &mut Report<'_>) {
+    fn judge(&self, piece: &Piece<'_>, position: u64, gap: Weight, report: &mut Report<'_>) {
         let Some(next) = self.next else { return };
         // enforces: D20
         let closes_empty = piece.complete && piece.length == Some(0);
@@ -121,7 +130,7 @@ impl Output {
         }
     }
 
-    fn advance(&mut self, piece: &Piece, position: u64) {
+    fn advance(&mut self, piece: &Piece<'_>, position: u64) {
         self.at = position;
         self.next = piece.length.and_then(|length| position.checked_add(length));
     }

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use aaep_types::json::{Members, Raw};
+use aaep_types::json::{Members, Raw, elements};
 use aaep_types::{Decision, EventKind, Heard, Payload, ReplyToken, Reversibility, Timestamp};
 
 use super::memory::Digest;
@@ -20,7 +20,7 @@ pub(super) enum Said<'a> {
     State { from: Option<Cow<'a, str>>, to: Option<Cow<'a, str>>, outcome: Option<Outcome> },
     Invoked { tool: Digest, call: Option<Digest>, irreversible: bool },
     Completed { tool: Digest, call: Option<Digest> },
-    Output(Piece),
+    Output(Piece<'a>),
     Asked(Ask),
     Handoff,
     Other,
@@ -28,7 +28,9 @@ pub(super) enum Said<'a> {
 
 /// A chunk of an output.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct Piece<'a> {
+    /// What it says.
+    pub(super) text: Cow<'a, str>,
     /// The output it belongs to; one without a name belongs to the session's own.
     pub(super) output: Digest,
     pub(super) position: Option<u64>,
@@ -103,6 +105,7 @@ impl<'a> Said<'a> {
                 Said::Completed { tool: named("tool"), call: digest("tool_call_id") }
             }
             Some(EventKind::OutputStreaming) => Said::Output(Piece {
+                text: heard.text("chunk").unwrap_or_default(),
                 output: named("output_id"),
                 position: heard.number("position"),
                 // enforces: D19
@@ -195,4 +198,50 @@ pub(super) fn agent(heard: &Heard<'_>) -> Option<Digest> {
 /// The event's number: `None` if it has none, `Some(None)` if it has one that cannot be read.
 pub(super) fn number(heard: &Heard<'_>) -> Option<Option<u64>> {
     heard.member("sequence_number").map(|_| heard.sequence_number())
+}
+
+/// Members that people do not hear: the envelope, and what ties messages together.
+const NOT_HEARD: [&str; 15] = [
+    "@context",
+    "aaep_version",
+    "type",
+    "event_id",
+    "session_id",
+    "sequence_number",
+    "timestamp",
+    "producer",
+    "verbosity",
+    "urgency",
+    "localization_hints",
+    "correlation_id",
+    "reply_token",
+    "tool_call_id",
+    "output_id",
+];
+
+/// Hands out every text of an event that somebody may hear or read, with its member's name. The
+/// chunks of an output are not among them: only together they are a text.
+pub(super) fn texts(heard: &Heard<'_>, mut take: impl FnMut(&str, &str)) {
+    let streams = heard.kind() == Some(EventKind::OutputStreaming);
+    for member in heard.members().iter() {
+        let apart = streams && member.name == "chunk";
+        if !apart && !NOT_HEARD.contains(&member.name.as_ref()) {
+            strings(member.value, &mut |text| take(&member.name, text));
+        }
+    }
+}
+
+/// The strings in a value, however deep. The message was read, so the depth has a bound.
+fn strings(value: Raw<'_>, take: &mut dyn FnMut(&str)) {
+    match value {
+        Raw::String(string) => take(&string.decode()),
+        Raw::Array(text) => elements(text).into_iter().for_each(|value| strings(value, take)),
+        Raw::Object(text) => {
+            let members = Members::whole(text, MAX_EXTENSION_DEPTH).ok().flatten();
+            for member in members.unwrap_or_default().iter() {
+                strings(member.value, take);
+            }
+        }
+        Raw::Null | Raw::Bool(_) | Raw::Number(_) => {}
+    }
 }

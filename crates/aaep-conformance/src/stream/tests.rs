@@ -1,4 +1,5 @@
 mod damage;
+mod secrets;
 
 use serde_json::{Map, Value, json};
 

@@ -168,6 +168,10 @@ fn unknown(name: &str, known: &BTreeMap<String, (String, Kind)>) -> Result<Optio
         let remedy = "Unset it, or correct it; `aaep hub --print-config` shows every key.";
         return Err(refused(name, "", "There is no such setting.", remedy));
     }
+    // What other commands read.
+    if matches!(name, "AAEP_URL" | "AAEP_TOKEN" | "AAEP_TOKEN_FILE") {
+        return Ok(None);
+    }
     Ok(Some(format!("The environment variable {name} is no setting of the hub and was ignored.")))
 }
 

@@ -23,8 +23,12 @@ pub struct Flags {
     pub data: Option<PathBuf>,
     /// `--ephemeral`.
     pub ephemeral: bool,
+    /// `--policy FILE`.
+    pub policy: Option<PathBuf>,
     /// Whether replies of `local` count (D4); `aaep demo` says so.
     pub local_replies: bool,
+    /// Whether the published conformance suite is humoured.
+    pub published_suite: bool,
     /// The least important log records that are written.
     pub log_level: Option<LogLevel>,
 }
@@ -87,11 +91,16 @@ fn apply(flags: &Flags, config: &mut Config, set_by: &mut SetBy) -> Result<(), F
         set_by.insert("listen".into(), "The flag --listen".into());
     }
     if let Some(data) = &flags.data {
-        readable(data)?;
+        readable("data", data)?;
         config.data = Some(data.clone());
+    }
+    if let Some(policy) = &flags.policy {
+        readable("policy", policy)?;
+        config.policy = Some(policy.clone());
     }
     config.ephemeral |= flags.ephemeral;
     config.development.local_replies |= flags.local_replies;
+    config.compatibility.published_suite |= flags.published_suite;
     if let Some(level) = flags.log_level {
         config.log.level = level;
     }
@@ -99,15 +108,15 @@ fn apply(flags: &Flags, config: &mut Config, set_by: &mut SetBy) -> Result<(), F
 }
 
 /// A path that cannot be written as text could not be shown by `--print-config`.
-fn readable(path: &Path) -> Result<(), Fault> {
+fn readable(key: &str, path: &Path) -> Result<(), Fault> {
     if path.to_str().is_some() {
         return Ok(());
     }
     Err(Fault::Config {
-        place: "The flag --data".into(),
-        key: "data".into(),
+        place: format!("The flag --{key}"),
+        key: key.into(),
         what: "The path is not UTF-8.".into(),
-        remedy: "Choose another directory.".into(),
+        remedy: "Choose another place.".into(),
     })
 }
 

@@ -66,6 +66,9 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// Whether everything is forgotten at the end: nothing is written to disk.
     pub ephemeral: bool,
+    /// What is asked before tools of agents run, whatever their authors think: a policy file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PathBuf>,
     /// Whether loopback without a token is let in, as `local` or `local-agent`.
     pub loopback_without_credentials: bool,
     /// Proxies that terminate TLS before the hub; only their forwarded headers are believed.
@@ -82,6 +85,8 @@ pub struct Config {
     pub tls: Tls,
     /// What is only for trying out.
     pub development: Development,
+    /// What is done only for others who do not follow the specification.
+    pub compatibility: Compatibility,
     /// The bounds of everything.
     pub limits: Limits,
     /// What is logged, and how.
@@ -98,6 +103,7 @@ impl Default for Config {
             data: None,
             state: None,
             ephemeral: false,
+            policy: None,
             loopback_without_credentials: true,
             behind_proxy: Vec::new(),
             allowed_hosts: Vec::new(),
@@ -106,6 +112,7 @@ impl Default for Config {
             unix_socket: UnixSocket::default(),
             tls: Tls::default(),
             development: Development::default(),
+            compatibility: Compatibility::default(),
             limits: Limits::default(),
             log: Log::default(),
             principals: Vec::new(),
@@ -178,6 +185,16 @@ pub struct Development {
     /// Whether answers from loopback without credentials count (D4). Then any program on this
     /// machine can approve.
     pub local_replies: bool,
+}
+
+/// What is done only for others who do not follow the specification; off unless somebody asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Compatibility {
+    /// For the published conformance suite, on streams without a handshake: the start of a session is
+    /// sent twice, with the same event id; what a user says waits for their stream; events that are
+    /// posted are taken and dropped.
+    pub published_suite: bool,
 }
 
 /// What is logged, and how.
@@ -282,6 +299,7 @@ impl Config {
         let own = [
             &mut self.data,
             &mut self.state,
+            &mut self.policy,
             &mut self.unix_socket.path,
             &mut self.tls.certificate,
             &mut self.tls.key,
@@ -303,6 +321,7 @@ impl Config {
             data: path(),
             state: path(),
             ephemeral: defaults.ephemeral,
+            policy: path(),
             loopback_without_credentials: defaults.loopback_without_credentials,
             behind_proxy: defaults.behind_proxy,
             allowed_hosts: defaults.allowed_hosts,
@@ -311,6 +330,7 @@ impl Config {
             unix_socket: UnixSocket { enabled: true, path: path() },
             tls: Tls { certificate: path(), key: path() },
             development: defaults.development,
+            compatibility: defaults.compatibility,
             limits: defaults.limits,
             log: defaults.log,
             principals: vec![PrincipalEntry {

@@ -16,7 +16,7 @@ use aaep_engine::{
     Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View,
 };
 use aaep_store::{Entry, Fault as JournalFault, Keeper, Unit};
-use aaep_types::SubscriptionId;
+use aaep_types::{EventKind, SubscriptionId};
 use tokio::sync::oneshot;
 use tracing::info;
 
@@ -323,6 +323,9 @@ impl Core {
         let Some(stream) = self.streams.at(place, subscription) else { return };
         let frame = self.frames.frame(stream.framing, event, bytes);
         self.delivered += 1;
+        if stream.starts_twice && event.kind() == Some(EventKind::SessionStarted) {
+            stream.outbox.push(frame.clone());
+        }
         // enforces: H21, I21
         // A connection without room makes its own subscription wait, and no other.
         if !stream.outbox.push(frame) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aaep_engine::{Boot, Input, Principal, Refusal, Resumed};
 use aaep_types::{Message, SubscriptionId};
+use tokio::sync::oneshot;
 
 use super::{Core, Framing};
 use crate::access::{Access, Known};
@@ -20,6 +21,8 @@ pub(super) struct Stream {
     pub(super) outbox: Arc<Outbox>,
     pub(super) framing: Framing,
     known: Known,
+    /// Whether the start of a session is sent twice, for the published suite (docs/guests.md).
+    pub(super) starts_twice: bool,
 }
 
 #[derive(Default)]
@@ -31,6 +34,8 @@ pub(super) struct Streams {
     open: BTreeMap<Principal, Vec<SubscriptionId>>,
     /// Handshake messages that came before their stream.
     held: BTreeMap<Principal, VecDeque<(Boot, Vec<u8>)>>,
+    /// Whoever waits for a stream of this principal.
+    awaited: Vec<(Principal, oneshot::Sender<()>)>,
     serial: u64,
 }
 
@@ -43,6 +48,11 @@ impl Streams {
     /// know it.
     pub(super) fn at(&self, place: usize, id: SubscriptionId) -> Option<&Stream> {
         let stream = self.at.get(place)?.as_ref();
+        stream.filter(|stream| stream.outbox.subscription() == id)
+    }
+
+    fn get_mut(&mut self, id: SubscriptionId) -> Option<&mut Stream> {
+        let stream = self.at.get_mut(*self.places.get(&id)?)?.as_mut();
         stream.filter(|stream| stream.outbox.subscription() == id)
     }
 
@@ -162,7 +172,10 @@ impl Core {
         if let Some(first) = first {
             outbox.push(framing.answer(first));
         }
-        let stream = Stream { outbox: outbox.clone(), framing, known: known.clone() };
+        let awaited = self.streams.awaited.extract_if(.., |(peer, _)| *peer == known.principal);
+        awaited.for_each(|(_, told)| told.send(()).unwrap_or_default());
+        let (known, starts_twice) = (known.clone(), false);
+        let stream = Stream { outbox: outbox.clone(), framing, known, starts_twice };
         self.streams.insert(id, self.producer.place(id)?, stream);
         self.drain();
         Some(Heard { hearing: Hearing { outbox }, resumed })
@@ -176,6 +189,8 @@ impl Core {
         let Some(heard) = heard else {
             return Err(no_stream());
         };
+        let twice = self.hub.config().compatibility.published_suite;
+        self.streams.get_mut(id).into_iter().for_each(|stream| stream.starts_twice = twice);
         self.streams.open.entry(known.principal.clone()).or_default().push(id);
         for (_, bytes) in self.streams.held.remove(&known.principal).unwrap_or_default() {
             self.handshake_on_open(known, &bytes);
@@ -200,6 +215,10 @@ impl Core {
         self.drain();
         if let Ok(Some(answer)) = &answer {
             self.answer_on(id, answer);
+            // Who negotiates knows the protocol.
+            if let (false, Some(stream)) = (is_rejected(answer), self.streams.get_mut(id)) {
+                stream.starts_twice = false;
+            }
         }
         if let (Ok(None), Ok(Message::Close(_))) = (&answer, Message::parse(bytes)) {
             self.streams.end(id, End::Closed);
@@ -228,6 +247,18 @@ impl Core {
     /// The newest stream without a handshake of this principal, for replies that name none.
     pub(crate) fn open_stream(&self, known: &Known) -> Option<SubscriptionId> {
         self.streams.open.get(&known.principal)?.last().copied()
+    }
+
+    /// Tells when this principal has a stream; `None` if it has one.
+    pub(crate) fn when_open(&mut self, known: &Known) -> Option<oneshot::Receiver<()>> {
+        let mut streams = self.streams.at.iter().flatten();
+        if streams.any(|stream| stream.known.principal == known.principal) {
+            return None;
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.streams.awaited.retain(|(_, other)| !other.is_closed());
+        self.streams.awaited.push((known.principal.clone(), sender));
+        Some(receiver)
     }
 
     pub(super) fn forget_held(&mut self) {

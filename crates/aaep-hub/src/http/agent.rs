@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 
 use super::route::{Route, request_id};
-use super::{Answer, Call, Problem, empty, json, query, standing};
+use super::{Answer, Call, Problem, empty, json, policy, query, standing};
 use crate::core::{Core, Grant, Inputs, Kept, KeyUse};
 use crate::hub::Hub;
 
@@ -211,7 +211,10 @@ fn emit(
     object: &Object<'_>,
 ) -> Result<Said, Problem> {
     let type_name = object.needed("type")?;
-    let mut payload = object.without(&["type"]);
+    let mut payload = match EventKind::named(&type_name) {
+        Some(EventKind::ToolInvoked) => announcement(core, object)?,
+        _ => object.without(&["type"]),
+    };
     // An agent says where it goes; where it comes from, the hub knows better.
     let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
     if moves && object.0.find("from_state").is_none() {
@@ -221,6 +224,18 @@ fn emit(
     let (event, number) = core.emit(agent, session, &type_name, &payload)?;
     let event = EventId::from_bits(event);
     Ok((StatusCode::CREATED, format!(r#"{{"event_id":"{event}","sequence_number":{number}}}"#)))
+}
+
+/// What a tool that runs without a question says of itself. Its `arguments` are for the policy alone:
+/// nobody hears them (T14).
+// enforces: T14, T27
+fn announcement(core: &Core, object: &Object<'_>) -> Result<String, Problem> {
+    let ours = ["type", "arguments"];
+    let Some(in_force) = &**core.hub.policy() else { return Ok(object.without(&ours)) };
+    let tool = object.text("tool")?.unwrap_or_default();
+    let arguments = object.0.find("arguments").map(raw_text);
+    let ruling = policy::permit(in_force, &tool, arguments.as_deref())?;
+    Ok(policy::announce(&ruling, &object.0, &ours))
 }
 
 /// `POST agent/sessions/{id}/requests`.
@@ -238,7 +253,13 @@ fn ask(
     let tool = object.text("tool")?.unwrap_or_default();
     // Consent is bound to these bytes, as they came.
     let arguments = object.0.find("arguments").map(raw_text).unwrap_or_default();
-    let payload = object.without(&["kind", "tool", "arguments"]);
+    let ours = ["kind", "tool", "arguments"];
+    let payload = match &**core.hub.policy() {
+        Some(in_force) if kind == EventKind::AwaitingConfirmation => {
+            policy::strengthen(&in_force.decide(&tool, &arguments), &object.0, &ours)
+        }
+        _ => object.without(&ours),
+    };
     let asked = Ask { agent, session, kind, tool: &tool, arguments: &arguments, payload: &payload };
     let (request, again) = core.ask(asked)?;
     let view = core.request(agent, request).ok_or_else(lost)?;

@@ -1,9 +1,11 @@
 //! What subscribers send: replies, our extension messages, new terms, goodbye; and what published
 //! clients send without a handshake.
 
+use std::time::Duration;
+
 use aaep_engine::Blame;
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{Message, SubscriptionId};
+use aaep_types::{Heard, Message, SubscriptionId};
 use bytes::Bytes;
 use http::StatusCode;
 
@@ -47,9 +49,33 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
 /// `POST messages`, for clients that know no handshake.
 // enforces: D4, D27
 pub(crate) async fn say(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+    if hub.config().compatibility.published_suite && is_user_input(&bytes) {
+        stream_opens(hub, &call.known).await?;
+    }
     let known = call.known.clone();
     let said = hub.call(move |core| take(core, &known, &bytes)).await?;
     said.map(|()| empty(StatusCode::ACCEPTED))
+}
+
+/// How long what a user says waits for their stream, for the published suite: it may speak before its
+/// stream is open, and needs to hear the answer.
+const STREAM_OPENS: Duration = Duration::from_secs(5);
+
+async fn stream_opens(hub: &Hub, known: &Known) -> Result<(), Problem> {
+    let known = known.clone();
+    if let Some(opens) = hub.call(move |core| core.when_open(&known)).await? {
+        tokio::select! {
+            _ = tokio::time::timeout(STREAM_OPENS, opens) => {}
+            () = hub.stopping() => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_user_input(bytes: &[u8]) -> bool {
+    let members = std::str::from_utf8(bytes).ok().and_then(|text| Members::whole(text, DEPTH).ok());
+    let members = members.flatten().unwrap_or_default();
+    members.find("type").is_none() && members.text("kind").as_deref() == Some("user_input")
 }
 
 /// A message of somebody without a handshake, whichever way it came.
@@ -77,12 +103,18 @@ pub(crate) fn take(core: &mut Core, known: &Known, bytes: &[u8]) -> Result<(), P
                 Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text))
             }
         }
+        Some(_) if core.hub.config().compatibility.published_suite && is_event(bytes) => Ok(()),
         _ => {
             // D4: the subscription is filled in here, on this path alone.
             let message = with_subscription(&members, core.open_stream(known));
             core.message(known, message.as_bytes()).map_err(Problem::from)
         }
     }
+}
+
+/// Whether somebody sends what only the hub says; the published suite does, to test subscribers.
+fn is_event(bytes: &[u8]) -> bool {
+    Heard::parse(bytes).is_ok()
 }
 
 fn is_request(members: &Members<'_>) -> bool {

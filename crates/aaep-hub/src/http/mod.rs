@@ -8,6 +8,7 @@ mod events;
 mod links;
 mod messages;
 mod operations;
+mod policy;
 pub(crate) mod route;
 mod standing;
 

@@ -6,6 +6,9 @@ mod data;
 mod files;
 pub(crate) mod journal;
 mod keys;
+mod policy;
+
+use aaep_policy::Policy;
 
 use crate::access::Access;
 use crate::config::Config;
@@ -16,12 +19,15 @@ pub use data::DataDirectory;
 pub use files::allow_connections;
 pub use journal::{HEADS_NAME, JOURNAL_NAME, Kept};
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};
+pub use policy::policy;
 
 /// What a hub needs before it opens its doors.
 #[derive(Debug)]
 pub struct Prepared {
     /// Who may come in.
     pub access: Access,
+    /// What is asked before tools run, if anybody said so.
+    pub policy: Option<Policy>,
     /// TLS, if it is on.
     pub tls: Option<Tls>,
     /// The data directory, held against other hubs while this lives; `None` if ephemeral.
@@ -38,6 +44,7 @@ pub struct Prepared {
 pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
     let mut warnings = check(config)?;
     let access = Access::new(config)?;
+    let policy = policy(config)?;
     let tls = match config.tls.files() {
         Some((certificate, key)) => Some(Tls::load(certificate, key)?),
         None => None,
@@ -58,5 +65,5 @@ pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
     if data.is_some() && config.state.is_none() {
         warnings.push("Nothing is noted outside of the data directory, so an old copy of it would not be recognised. Set state to a directory outside of it.".into());
     }
-    Ok(Prepared { access, tls, data, kept, token_key, warnings })
+    Ok(Prepared { access, policy, tls, data, kept, token_key, warnings })
 }

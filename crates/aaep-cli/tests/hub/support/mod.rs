@@ -1,5 +1,5 @@
 //! The real `aaep hub` and those who talk with it: agents, ears, and hostile bytes.
-#![allow(dead_code)] // each module of tests uses its own part of this
+#![allow(dead_code, unused_imports)] // each module of tests uses its own part of this
 
 mod agent;
 mod ear;
@@ -10,7 +10,7 @@ mod raw;
 use std::time::Duration;
 
 pub use agent::{Agent, deletion};
-pub use ear::Ear;
+pub use ear::{Ear, lawful};
 pub use people::{Person, client, token};
 pub use process::{Hub, Setup};
 pub use raw::{Raw, Reply};

@@ -217,6 +217,11 @@ impl Hub {
         line[name.len()..].trim().to_owned()
     }
 
+    /// Everything that it has printed so far.
+    pub fn said(&self) -> Vec<String> {
+        self.out.all()
+    }
+
     /// The base of its API.
     pub fn base(&self) -> String {
         self.greeting("Listening:")

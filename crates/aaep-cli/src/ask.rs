@@ -1,0 +1,178 @@
+//! `aaep ask`: consent for shell scripts.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use aaep_agent::{Agent, Confirmation, Error, Kind, NotApproved, Producer, Remote, RiskLevel};
+use serde_json::json;
+
+use crate::arguments::{AskOptions, Undone};
+use crate::exit::{self, Exit};
+use crate::near;
+use crate::signals::Signals;
+
+/// How long a hub that does not answer is waited for before anything was asked.
+const HUB_ANSWERS: Duration = Duration::from_secs(3);
+
+/// The same afterwards: it may be restarting.
+const HUB_COMES_BACK: Duration = Duration::from_secs(60);
+
+/// How long goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(3);
+
+/// What came of it: how the command ends, the word for programs, and a sentence.
+struct Outcome {
+    exit: Exit,
+    word: &'static str,
+    text: String,
+    by: Option<String>,
+}
+
+impl Outcome {
+    fn new(exit: Exit, word: &'static str, text: impl Into<String>) -> Self {
+        Self { exit, word, text: text.into(), by: None }
+    }
+
+    fn unable(why: impl Into<String>) -> Self {
+        Self::new(Exit::Unable, "not_asked", why)
+    }
+}
+
+pub(crate) fn run(options: &AskOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(until_stopped(options));
+    if options.json {
+        let said =
+            json!({ "decision": outcome.word, "decided_by": outcome.by, "text": outcome.text });
+        writeln!(out, "{said}")?;
+    } else if outcome.exit == Exit::Unable {
+        exit::say(&outcome.text);
+    } else {
+        writeln!(out, "{}", outcome.text)?;
+    }
+    Ok(outcome.exit)
+}
+
+/// Asks, unless somebody stops the command first: then the question is taken back.
+async fn until_stopped(options: &AskOptions) -> Outcome {
+    let mut signals = match Signals::new() {
+        Ok(signals) => signals,
+        Err(fault) => return Outcome::unable(fault.to_string()),
+    };
+    let agent = match agent(options) {
+        Ok(agent) => agent,
+        Err(why) => return Outcome::unable(why),
+    };
+    let outcome = tokio::select! {
+        outcome = ask(&agent, options) => outcome,
+        () = signals.stop() => {
+            Outcome::unable("Stopped before there was an answer; the question was taken back.")
+        }
+    };
+    let _ = tokio::time::timeout(GOODBYE, agent.close()).await;
+    outcome
+}
+
+fn agent(options: &AskOptions) -> Result<Agent, String> {
+    let found = near::hub(options.hub.as_deref())?;
+    let mut remote = Remote::at(found.url);
+    if let Some(certificate) = found.certificate {
+        remote = remote.trust_pem(certificate);
+    }
+    if let Some(token) = near::token(options.token_file.as_deref().map(Path::new))? {
+        remote = remote.token(token);
+    }
+    let producer = Producer::new(options.name.as_str()).name("A shell script");
+    let agent = Agent::connect(remote, producer).map_err(|error| error.to_string())?;
+    Ok(agent.patience(HUB_ANSWERS))
+}
+
+async fn ask(agent: &Agent, options: &AskOptions) -> Outcome {
+    let (question, consequence) = (options.question.as_str(), options.consequence());
+    let tool = options.name.as_str();
+    match options.undone {
+        Undone::No => {
+            ask_for(agent, options, Confirmation::irreversible(tool, question, consequence)).await
+        }
+        Undone::WithEffort => {
+            ask_for(agent, options, Confirmation::with_effort(tool, question, consequence)).await
+        }
+        Undone::Yes => {
+            ask_for(agent, options, Confirmation::reversible(tool, question, consequence)).await
+        }
+    }
+}
+
+async fn ask_for<K: Kind>(
+    agent: &Agent,
+    options: &AskOptions,
+    request: Confirmation<K>,
+) -> Outcome {
+    let mut request = request.risk(RiskLevel::from(options.risk));
+    if let Some(seconds) = options.timeout {
+        request = request.timeout_seconds(seconds);
+    }
+    if let Some(arguments) = &options.arguments {
+        request = request.arguments_json(arguments.as_str());
+    }
+    let opening = agent.session(format!("A script asks: {}", options.question));
+    let session = match opening.open().await {
+        Ok(session) => session,
+        Err(error) => return not_asked(error),
+    };
+    let parked = match session.park((), request).await {
+        Ok(parked) => parked,
+        Err(error) => return not_asked(error),
+    };
+    // All clones share it.
+    drop(agent.clone().patience(HUB_COMES_BACK));
+    if !options.json {
+        exit::say("Asked. Waiting for an answer.");
+    }
+    let approval = match parked.decision().await {
+        Ok(approval) => approval,
+        Err(refusal) => {
+            let outcome = refused(refusal);
+            let _ = session.complete("The script was told no.").await;
+            return outcome;
+        }
+    };
+    let by = approval.by().to_owned();
+    // The script acts by itself from here on; that it may is said before it knows.
+    let spent = match session.invoke(parked, approval).await {
+        Ok(((), call)) => call.succeed("The script was told yes, and goes on by itself.").await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = spent {
+        return not_asked(error);
+    }
+    let _ = session.complete("The script was told yes.").await;
+    Outcome {
+        by: Some(by.clone()),
+        ..Outcome::new(Exit::Good, "accepted", format!("Accepted by {by}."))
+    }
+}
+
+/// Why there is no yes.
+fn refused(refusal: NotApproved) -> Outcome {
+    let text = refusal.to_string();
+    match refusal {
+        NotApproved::Rejected { by } => {
+            Outcome { by: Some(by), ..Outcome::new(Exit::Wrong, "rejected", text) }
+        }
+        NotApproved::TimedOut => Outcome::new(Exit::Nobody, "timed_out", text),
+        // A user who stops the agent says no.
+        NotApproved::SessionOver => Outcome::new(Exit::Wrong, "rejected", "The user stopped it."),
+        _ => Outcome::unable(text),
+    }
+}
+
+fn not_asked(error: Error) -> Outcome {
+    match error {
+        Error::Unavailable(why) => Outcome::unable(format!(
+            "Nobody could be asked: {why}. Start a hub with `aaep hub`, or name one with --hub."
+        )),
+        other => Outcome::unable(format!("Nobody could be asked: {other}")),
+    }
+}

@@ -1,0 +1,167 @@
+//! `aaep demo`: a hub on this machine with an agent to talk to. The first thing a newcomer runs.
+
+mod agent;
+mod scripts;
+mod talk;
+mod topics;
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use aaep_agent::{Agent, Producer};
+use aaep_hub::config::{Config, Development, Flags, Label, LogLevel, Surroundings, load};
+use aaep_hub::{Fault, Running, start};
+
+use crate::arguments::DemoOptions;
+use crate::exit::{self, Exit};
+use crate::signals::Signals;
+
+/// How long the agent may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(options: &DemoOptions, out: &mut impl Write) -> io::Result<Exit> {
+    if let Some(text) = &options.say {
+        return talk::say(text, options, out);
+    }
+    let config = match config(options) {
+        Ok(config) => config,
+        Err(fault) => return Ok(unable(&fault)),
+    };
+    crate::hub::write_log(&config);
+    let prepared = match start::prepare(&config) {
+        Ok(prepared) => prepared,
+        Err(fault) => return Ok(unable(&fault)),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ended = runtime.block_on(async {
+        let running = match Running::start(config, prepared).await {
+            Ok(running) => running,
+            Err(fault) => return Ok(unable(&fault)),
+        };
+        greet(&running, options, out)?;
+        Ok(match serve(running).await {
+            Ok(()) => Exit::Good,
+            Err(fault) => unable(&fault),
+        })
+    });
+    // A thread may still wait for a line from the terminal.
+    runtime.shutdown_background();
+    ended
+}
+
+fn unable(fault: &Fault) -> Exit {
+    exit::say(&fault.to_string());
+    Exit::Unable
+}
+
+/// What the demo is: open to this machine, and forgetful. Your own configuration is left alone, unless
+/// you name it.
+fn config(options: &DemoOptions) -> Result<Config, Fault> {
+    let flags = Flags {
+        config: options.config.clone(),
+        listen: options.listen.clone(),
+        data: options.data.clone(),
+        ephemeral: options.ephemeral || options.data.is_none(),
+        local_replies: true,
+        published_suite: !options.strict,
+        ..Flags::default()
+    };
+    if flags.config.is_some() {
+        return load(&flags, &Surroundings::of_process()?).map(|loaded| loaded.config);
+    }
+    let mut config = Config {
+        data: flags.data,
+        ephemeral: flags.ephemeral,
+        development: Development { local_replies: true },
+        ..Config::default()
+    };
+    if !flags.listen.is_empty() {
+        config.listen = flags.listen;
+    }
+    config.compatibility.published_suite = flags.published_suite;
+    config.log.level = LogLevel::Warn;
+    // A socket of its own, so that a real hub may run beside it.
+    config.hub.agent_id = Label::parse("aaep-demo").unwrap_or(config.hub.agent_id);
+    config.hub.agent_name = Label::parse("AAEP demo").unwrap_or(config.hub.agent_name);
+    Ok(config)
+}
+
+/// Where to listen and how to answer, in plain lines. "Ready." is the last one.
+fn greet(running: &Running, options: &DemoOptions, out: &mut impl Write) -> io::Result<()> {
+    let mut url = String::new();
+    for address in running.addresses() {
+        url = running.url(*address);
+        writeln!(out, "Listening: {url}")?;
+    }
+    if let Some(socket) = running.socket() {
+        writeln!(out, "Socket: {}", socket.display())?;
+    }
+    writeln!(
+        out,
+        "This is for trying out. Anyone on this machine can listen, speak and answer in your name."
+    )?;
+    if options.data.is_none() {
+        writeln!(out, "Nothing is kept: when it ends, everything is forgotten.")?;
+    }
+    if options.strict {
+        writeln!(out, "It follows the specification strictly.")?;
+    } else {
+        writeln!(
+            out,
+            "To please the published conformance suite, streams without a handshake hear the start of each session twice. --strict turns that off."
+        )?;
+    }
+    let place = if running
+        .addresses()
+        .iter()
+        .any(|address| address.port() == aaep_hub::config::DEFAULT_PORT)
+    {
+        String::new()
+    } else {
+        format!(" --hub {url}")
+    };
+    writeln!(
+        out,
+        "To talk with it, hear it and answer it, in another terminal: aaep demo{place} --say \"transfer 20 euros to Ann\""
+    )?;
+    writeln!(out, "To hear everything: curl -N {url}/events")?;
+    writeln!(
+        out,
+        "To say something without our command: curl -H 'Content-Type: application/json' -d '{{\"kind\":\"user_input\",\"text\":\"help\"}}' {url}/messages"
+    )?;
+    writeln!(
+        out,
+        "To answer without our command, put the question's reply_token into: curl -H 'Content-Type: application/json' -d '{{\"type\":\"confirmation.reply\",\"reply_token\":\"rpl_...\",\"decision\":\"accept\",\"timestamp\":\"'$(date -u +%Y-%m-%dT%H:%M:%S.000Z)'\"}}' {url}/messages"
+    )?;
+    writeln!(out, "It understands: {}.", understands())?;
+    writeln!(out, "Ready. Stop with Ctrl-C.")?;
+    out.flush()
+}
+
+fn understands() -> String {
+    let said: Vec<&str> = topics::EXAMPLES.iter().map(|(said, _)| *said).collect();
+    said.join(", ")
+}
+
+/// Works until somebody wants it to stop, or it cannot go on.
+async fn serve(mut running: Running) -> Result<(), Fault> {
+    let mut signals = Signals::new()?;
+    let unusable = |error: aaep_agent::Error| Fault::System { what: error.to_string() };
+    let producer =
+        Producer::new("demo-agent").name("Demonstration").version(env!("CARGO_PKG_VERSION"));
+    let agent = Agent::embed(running.hub(), producer).map_err(unusable)?;
+    let working = tokio::spawn(agent::work(agent.clone()));
+    let failed = tokio::select! {
+        failed = running.failed() => Some(failed),
+        () = signals.stop() => None,
+    };
+    // What is dropped says that it was given up.
+    working.abort();
+    let _ = working.await;
+    if let Some(failed) = failed {
+        return failed;
+    }
+    exit::say("Stopping.");
+    let _ = tokio::time::timeout(GOODBYE, agent.close()).await;
+    running.stop().await
+}

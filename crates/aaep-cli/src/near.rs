@@ -1,0 +1,98 @@
+//! The hub on this machine: where it listens, and what to show it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use aaep_hub::config::{Config, Flags, Surroundings, load};
+
+/// Names the hub, for commands that talk with one.
+pub(crate) const HUB_VARIABLE: &str = "AAEP_URL";
+
+/// A token, and a file with one.
+pub(crate) const TOKEN_VARIABLES: (&str, &str) = ("AAEP_TOKEN", "AAEP_TOKEN_FILE");
+
+/// The longest token file, in bytes.
+const TOKEN_BYTES: u64 = 4096;
+
+/// A hub, and the certificate that it made itself, if it did.
+pub(crate) struct Found {
+    pub(crate) url: String,
+    pub(crate) certificate: Option<Vec<u8>>,
+}
+
+/// The hub that was named, else the one of the environment, else the one of the configuration.
+pub(crate) fn hub(named: Option<&str>) -> Result<Found, String> {
+    let variable = || std::env::var(HUB_VARIABLE).ok().filter(|url| !url.is_empty());
+    if let Some(url) = named.map(str::to_owned).or_else(variable) {
+        return Ok(Found { url, certificate: certificate(&configuration().unwrap_or_default()) });
+    }
+    let config = configuration()?;
+    let Some(address) = config.listen.first() else {
+        return Err(
+            "The configuration names no address to listen on; name a hub with --hub.".into()
+        );
+    };
+    let scheme = if config.tls.files().is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}{}", reached(*address), config.base.as_str());
+    Ok(Found { url, certificate: certificate(&config) })
+}
+
+fn configuration() -> Result<Config, String> {
+    let surroundings = Surroundings::of_process().map_err(|fault| fault.to_string())?;
+    // Where the data would be does not matter here.
+    let flags = Flags { ephemeral: true, ..Flags::default() };
+    load(&flags, &surroundings).map(|loaded| loaded.config).map_err(|fault| fault.to_string())
+}
+
+/// A hub that listens everywhere is here as well.
+fn reached(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        ip if !ip.is_unspecified() => ip,
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+fn certificate(config: &Config) -> Option<Vec<u8>> {
+    let (certificate, _) = config.tls.files()?;
+    std::fs::read(certificate).ok()
+}
+
+/// The token to show: from the file that was named, or from the environment; none is fine on
+/// loopback.
+pub(crate) fn token(file: Option<&Path>) -> Result<Option<String>, String> {
+    let (token, token_file) = TOKEN_VARIABLES;
+    if let Some(file) = file {
+        return read(file).map(Some);
+    }
+    if let Some(token) = std::env::var(token).ok().filter(|token| !token.is_empty()) {
+        return Ok(Some(token));
+    }
+    std::env::var_os(token_file)
+        .filter(|path| !path.is_empty())
+        .map(|path| read(Path::new(&path)))
+        .transpose()
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    use std::io::Read;
+    let mut text = String::new();
+    let opened = std::fs::File::open(file);
+    opened.and_then(|file| file.take(TOKEN_BYTES).read_to_string(&mut text)).map_err(|error| {
+        format!("cannot read the token in {}: {error}. Check the path.", file.display())
+    })?;
+    Ok(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hub_that_listens_everywhere_is_reached_here() {
+        assert_eq!(reached("0.0.0.0:1".parse().unwrap()).to_string(), "127.0.0.1:1");
+        assert_eq!(reached("[::]:1".parse().unwrap()).to_string(), "[::1]:1");
+        assert_eq!(reached("10.0.0.1:1".parse().unwrap()).to_string(), "10.0.0.1:1");
+    }
+}

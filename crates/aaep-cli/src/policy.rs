@@ -1,0 +1,165 @@
+//! `aaep policy`: says what is asked before a tool runs, and judges policy files.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use aaep_policy::{MAX_ARGUMENT_BYTES, MAX_FILE_BYTES, Matched, Policy, Problem, Ruling};
+use aaep_types::json::Members;
+use serde_json::json;
+
+use crate::arguments::{ExplainOptions, PolicyCheckOptions, PolicyCommand};
+use crate::exit::{Exit, say};
+use crate::input::Source;
+use crate::lines::{Plain, count};
+
+pub(crate) fn run(command: &PolicyCommand, out: &mut impl Write) -> io::Result<Exit> {
+    match command {
+        PolicyCommand::Explain(options) => explain(options, out),
+        PolicyCommand::Check(options) => check(options, out),
+    }
+}
+
+fn explain(options: &ExplainOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let policy = match options.policy.as_deref().map(read_policy).transpose() {
+        Ok(policy) => policy,
+        Err(Unread::Unable(why)) => return Ok(unable(&why)),
+        Err(Unread::Wrong(source, problems)) => {
+            print_problems(&source, &problems, options.json, out)?;
+            return Ok(Exit::Wrong);
+        }
+    };
+    let arguments = match read_arguments(&options.arguments) {
+        Ok(arguments) => arguments,
+        Err(why) => return Ok(unable(&why)),
+    };
+    let none = policy.is_none();
+    let ruling = policy.unwrap_or_default().decide(&options.tool, &arguments);
+    if options.json {
+        print_json(&options.tool, &ruling, out)?;
+        return Ok(Exit::Good);
+    }
+    for line in ruling.explain() {
+        writeln!(out, "{}", Plain(&line))?;
+    }
+    if none {
+        writeln!(out, "No policy file was given; name one with --policy.")?;
+    }
+    Ok(Exit::Good)
+}
+
+fn print_json(tool: &str, ruling: &Ruling, out: &mut impl Write) -> io::Result<()> {
+    let rule = ruling.rule.as_ref().map(|Matched { number, line, pattern }| {
+        json!({ "number": number, "line": line, "pattern": pattern })
+    });
+    let said = json!({
+        "tool": tool,
+        "verdict": ruling.verdict.as_str(),
+        "rule": rule,
+        "risk_level": ruling.risk.as_str(),
+        "reversibility": ruling.reversibility.as_str(),
+        "timeout_seconds": ruling.timeout.get(),
+        "default_decision": ruling.default.as_str(),
+        "action": ruling.action,
+        "consequence": ruling.consequence,
+        "summary": ruling.summary,
+        "explanation": ruling.explain(),
+    });
+    writeln!(out, "{said}")
+}
+
+fn check(options: &PolicyCheckOptions, out: &mut impl Write) -> io::Result<Exit> {
+    match read_policy(&options.file) {
+        Ok(policy) => {
+            if !options.json {
+                writeln!(out, "{}: no problems.", count(policy.len() as u64, "rule"))?;
+            }
+            Ok(Exit::Good)
+        }
+        Err(Unread::Unable(why)) => Ok(unable(&why)),
+        Err(Unread::Wrong(source, problems)) => {
+            print_problems(&source, &problems, options.json, out)?;
+            if !options.json {
+                writeln!(
+                    out,
+                    "{}; nothing of this file counts.",
+                    count(problems.len() as u64, "problem")
+                )?;
+            }
+            Ok(Exit::Wrong)
+        }
+    }
+}
+
+fn unable(why: &str) -> Exit {
+    say(why);
+    Exit::Unable
+}
+
+fn print_problems(
+    source: &Source,
+    problems: &[Problem],
+    json: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    for problem in problems {
+        let Problem { line, key, what, remedy } = problem;
+        if json {
+            let text = format!("{what} {remedy}");
+            let said = json!({ "file": source.name(), "line": line, "key": key, "text": text });
+            writeln!(out, "{said}")?;
+        } else {
+            writeln!(out, "{source}, {}", Plain(&problem.to_string()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Why there is no policy.
+enum Unread {
+    Unable(String),
+    Wrong(Source, Vec<Problem>),
+}
+
+fn read_policy(path: &Path) -> Result<Policy, Unread> {
+    let source = Source::of(path);
+    let text = read_text(&source, MAX_FILE_BYTES).map_err(Unread::Unable)?;
+    Policy::parse(&text).map_err(|problems| Unread::Wrong(source, problems))
+}
+
+/// The arguments as they were typed. What is no JSON was mistyped, so it is told.
+fn read_arguments(typed: &str) -> Result<String, String> {
+    let text = match typed {
+        "-" => read_text(&Source::StandardInput, MAX_ARGUMENT_BYTES)?,
+        typed => typed.to_owned(),
+    };
+    if text.trim().is_empty() || text.len() > MAX_ARGUMENT_BYTES {
+        return Ok(text);
+    }
+    let depth = aaep_types::Limits::default().max_depth;
+    Members::whole(&text, depth).map_err(|fault| {
+        format!(
+            "the arguments are not JSON: {} (byte {}) Put them in single quotes, such as '{{\"path\": \"a.txt\"}}'.",
+            fault.kind, fault.offset
+        )
+    })?;
+    Ok(text)
+}
+
+/// Reads a text, and a little more than its bound so that whoever judges it can say so.
+fn read_text(source: &Source, bound: usize) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(bound).unwrap_or(u64::MAX).saturating_add(1);
+    let input = source.open()?;
+    input.take(most).read_to_end(&mut bytes).map_err(|error| source.explain(&error))?;
+    String::from_utf8(bytes).or_else(|error| {
+        // The bound may have cut a character in two.
+        let good = error.utf8_error().valid_up_to();
+        let mut bytes = error.into_bytes();
+        if bytes.len() > bound {
+            bytes.resize(bound + 1, b' ');
+            bytes[good..].fill(b' ');
+            return Ok(String::from_utf8_lossy(&bytes).into_owned());
+        }
+        Err(format!("cannot read {source}: it is not UTF-8 from byte {good} on. Save it as UTF-8."))
+    })
+}

@@ -1,0 +1,102 @@
+//! `aaep ask`: consent for scripts.
+
+use std::process::Child;
+
+use crate::support::*;
+use crate::{Ended, aaep, demo, ended};
+
+/// Asks the demo's hub.
+fn ask(hub: &Hub, options: &[&str]) -> Child {
+    let mut command = aaep(&["ask", "Delete the build?"]);
+    command.args(options).env("AAEP_URL", hub.base()).env("HOME", hub.directory());
+    command.spawn().unwrap()
+}
+
+async fn answered(hub: &Hub, options: &[&str], decision: &str) -> (Value, Ended) {
+    let mut ear = Ear::subscribe(hub.anonymous()).await;
+    let child = ask(hub, options);
+    let request = ear.event("awaiting.confirmation").await;
+    ear.decide(&request, decision).await;
+    let ended = ended(child).await;
+    ear.event("session.completed").await;
+    ear.is_lawful();
+    (request, ended)
+}
+
+// covers: C1, C12, T27
+#[test]
+fn yes_is_0_no_is_1_and_silence_is_3() {
+    run(async {
+        let hub = demo(&[]);
+        let (request, yes) = answered(&hub, &[], "accept").await;
+        assert_eq!((yes.code, yes.out.as_str()), (0, "Accepted by local.\n"), "{}", yes.err);
+        assert_eq!(request["action"], "Delete the build?");
+        assert_eq!(
+            (&request["risk_level"], &request["irreversible"]),
+            (&json!("high"), &json!(true))
+        );
+        let options = ["--risk", "low", "--undone", "yes", "--consequence", "It is built again."];
+        let (request, no) = answered(&hub, &options, "reject").await;
+        assert_eq!((no.code, no.out.as_str()), (1, "Rejected by local.\n"), "{}", no.err);
+        assert_eq!(
+            (&request["risk_level"], &request["irreversible"]),
+            (&json!("low"), &json!(false))
+        );
+        assert_eq!(request["consequence"], "It is built again.");
+        let silence = ended(ask(&hub, &["--timeout", "1"])).await;
+        assert_eq!(silence.code, 3, "{}{}", silence.out, silence.err);
+    });
+}
+
+#[test]
+fn json_says_the_same_for_programs() {
+    run(async {
+        let hub = demo(&[]);
+        let (_, yes) =
+            answered(&hub, &["--json", "--arguments", r#"{"path":"build"}"#], "accept").await;
+        let said: Value = serde_json::from_str(&yes.out).unwrap();
+        assert_eq!((&said["decision"], &said["decided_by"]), (&json!("accepted"), &json!("local")));
+        assert_eq!(yes.err, "");
+        let silence = ended(ask(&hub, &["--json", "--timeout", "1"])).await;
+        let said: Value = serde_json::from_str(&silence.out).unwrap();
+        assert_eq!((silence.code, &said["decision"]), (3, &json!("timed_out")));
+    });
+}
+
+#[test]
+fn whoever_could_not_ask_ends_with_2_and_says_why() {
+    run(async {
+        let hub = demo(&[]);
+        let nobody = ended(ask(&hub, &["--hub", "http://127.0.0.1:1"])).await;
+        assert_eq!((nobody.code, nobody.out.as_str()), (2, ""));
+        assert!(nobody.err.contains("Start a hub with `aaep hub`"), "{}", nobody.err);
+        let nonsense = ended(ask(&hub, &["--arguments", "nonsense"])).await;
+        assert_eq!(nonsense.code, 2, "{}", nonsense.err);
+        let timeout = ended(ask(&hub, &["--timeout", "0"])).await;
+        assert_eq!(timeout.code, 2, "{}", timeout.err);
+        let file = ended(ask(&hub, &["--token-file", "/nowhere"])).await;
+        assert_eq!(file.code, 2);
+        assert!(file.err.contains("cannot read the token in /nowhere"), "{}", file.err);
+        let hub_url = ended(ask(&hub, &["--hub", "nonsense"])).await;
+        assert_eq!(hub_url.code, 2, "{}", hub_url.err);
+    });
+}
+
+// covers: C24, T1
+#[test]
+fn a_script_that_is_stopped_takes_its_question_back() {
+    run(async {
+        let hub = demo(&[]);
+        let mut ear = Ear::subscribe(hub.anonymous()).await;
+        let child = ask(&hub, &[]);
+        ear.event("awaiting.confirmation").await;
+        let mut kill = std::process::Command::new("kill");
+        kill.arg("-INT").arg(child.id().to_string());
+        assert!(kill.status().unwrap().success());
+        let stopped = ended(child).await;
+        assert_eq!(stopped.code, 2, "{}{}", stopped.out, stopped.err);
+        assert!(stopped.err.contains("the question was taken back"), "{}", stopped.err);
+        ear.event("session.cancelled").await;
+        ear.is_lawful();
+    });
+}

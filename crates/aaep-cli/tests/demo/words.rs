@@ -1,0 +1,152 @@
+//! The demo's words, and how it begins and ends.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use crate::support::*;
+use crate::{aaep, demo, ended, say};
+
+/// Hears until so many sessions have ended, and answers every question. Gives the types that it heard.
+async fn follow(ear: &mut Ear, sessions: usize, decision: &str) -> Vec<String> {
+    let (mut over, mut types) = (BTreeSet::new(), Vec::new());
+    while over.len() < sessions {
+        let event = ear.next().await;
+        let kind = text(&event, "type").trim_start_matches("aaep:agent.").to_owned();
+        match kind.as_str() {
+            "awaiting.confirmation" => ear.decide(&event, decision).await,
+            "awaiting.clarification" => ear.answer(&event, json!("Lagos")).await,
+            "session.completed" | "session.errored" | "session.cancelled" => {
+                over.insert(text(&event, "session_id").to_owned());
+            }
+            _ => {}
+        }
+        types.push(kind);
+    }
+    types
+}
+
+// covers: T1, T12, T27
+#[test]
+fn its_words_show_every_event_type_and_every_stream_is_lawful() {
+    run(async {
+        let hub = demo(&[]);
+        let mut ear = Ear::subscribe(hub.anonymous()).await;
+        let mut all = BTreeSet::new();
+        let words: [(&str, usize, &str); 12] = [
+            ("balance", 1, "tool.completed"),
+            ("transfer 20 euros to Ann", 1, "awaiting.confirmation"),
+            ("send an email", 1, "awaiting.confirmation"),
+            ("delete the record", 1, "awaiting.confirmation"),
+            ("book a room", 1, "awaiting.confirmation"),
+            ("three sentences", 1, "output.streaming"),
+            ("ask me something", 1, "awaiting.clarification"),
+            ("fail", 1, "session.errored"),
+            ("give up", 1, "session.cancelled"),
+            ("hand off", 1, "handoff.requested"),
+            ("a long job", 1, "progress.updated"),
+            ("several at once", 3, "awaiting.confirmation"),
+        ];
+        for (words, sessions, shows) in words {
+            say(&hub, words).await;
+            let types = follow(&mut ear, sessions, "accept").await;
+            assert!(types.iter().any(|kind| kind == shows), "{words}: {types:?}");
+            all.extend(types);
+        }
+        all.retain(|kind| !kind.contains(':'));
+        assert_eq!(all.len(), 12, "{all:?}");
+        ear.is_lawful();
+    });
+}
+
+// covers: T12, C12
+#[test]
+fn without_a_yes_nothing_is_done() {
+    run(async {
+        let hub = demo(&[]);
+        let mut ear = Ear::subscribe(hub.anonymous()).await;
+        for words in ["transfer", "email", "delete", "book"] {
+            say(&hub, words).await;
+            let types = follow(&mut ear, 1, "reject").await;
+            assert!(!types.iter().any(|kind| kind.starts_with("tool.")), "{words}: {types:?}");
+        }
+        ear.is_lawful();
+    });
+}
+
+#[test]
+fn it_says_where_it_is_that_anyone_can_answer_and_what_it_does_for_the_suite() {
+    run(async {
+        for (options, start, says) in
+            [(&[][..], 2, "--strict turns that off"), (&["--strict"][..], 1, "strictly")]
+        {
+            let hub = demo(options);
+            let said = hub.said().join("\n");
+            assert!(said.contains("Anyone on this machine can listen, speak and answer"), "{said}");
+            assert!(said.contains(says) && said.contains("/aaep/v1/events"), "{said}");
+            let mut ear = Ear::listen(hub.anonymous()).await;
+            say(&hub, "hello").await;
+            let types = follow(&mut ear, 1, "accept").await;
+            let starts = types.iter().filter(|kind| *kind == "session.started").count();
+            assert_eq!(starts, start, "{types:?}");
+            ear.is_lawful();
+        }
+    });
+}
+
+// covers: T1, I23
+#[test]
+fn when_it_is_stopped_everything_that_runs_is_heard_to_end() {
+    run(async {
+        let hub = demo(&[]);
+        let mut ear = Ear::subscribe(hub.anonymous()).await;
+        say(&hub, "delete the record").await;
+        ear.event("awaiting.confirmation").await;
+        say(&hub, "a long job").await;
+        ear.event("progress.updated").await;
+        hub.signal("INT");
+        let rest = ear.until_end().await;
+        let ends = rest.iter().filter(|event| event["type"] == "aaep:agent.session.cancelled");
+        assert_eq!(ends.count(), 2, "{rest:#?}");
+        ear.is_lawful();
+        assert_eq!(hub.ended().code(), Some(0));
+    });
+}
+
+#[test]
+fn somebody_can_talk_with_it_from_a_terminal() {
+    run(async {
+        let hub = demo(&[]);
+        let base = hub.base();
+        let talk = |words: &str, types: &str| {
+            let mut child = aaep(&["demo", "--hub", &base, "--say", words]).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(types.as_bytes()).unwrap();
+            ended(child)
+        };
+        let yes = talk("transfer 5 euros to Bob", "perhaps\nyes\n").await;
+        assert_eq!(yes.code, 0, "{}", yes.err);
+        assert!(
+            yes.out.contains("Question: Transfer 5 euros to Bob. This cannot be undone."),
+            "{}",
+            yes.out
+        );
+        assert!(yes.out.contains("5 euros were sent to Bob."), "{}", yes.out);
+        assert_eq!(yes.out.matches("Type yes or no").count(), 2, "{}", yes.out);
+        let no = talk("delete the record", "no\n").await;
+        assert!(
+            no.out.contains("Nothing was done.") && !no.out.contains("was deleted"),
+            "{}",
+            no.out
+        );
+        let answer = talk("ask me something", "Lagos\n").await;
+        assert!(answer.out.contains("In Lagos the sun shines."), "{}", answer.out);
+        let several = talk("several at once", "yes\nyes\n").await;
+        assert_eq!(several.code, 0, "{}", several.err);
+        assert!(several.out.contains("The backup is complete."), "{}", several.out);
+        let nobody = ended(
+            aaep(&["demo", "--hub", "http://127.0.0.1:1/aaep/v1", "--say", "hi"]).spawn().unwrap(),
+        )
+        .await;
+        assert_eq!((nobody.code, nobody.out.as_str()), (2, ""));
+        assert!(nobody.err.contains("`aaep demo` starts it"), "{}", nobody.err);
+    });
+}

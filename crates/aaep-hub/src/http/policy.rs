@@ -1,0 +1,254 @@
+//! The policy in force: no agent asks for less than it says, or runs what must be asked about.
+//!
+//! Rules are the user's, words are the agent's: what an agent does not say itself is filled in.
+
+use aaep_engine::{Blame, Refusal};
+use aaep_policy::{Policy, Ruling, Verdict};
+use aaep_types::json::{Members, Raw, Writer};
+use aaep_types::{Decision, Reversibility, RiskLevel, rule};
+
+/// The members of a request that weigh: they are never weaker than the policy says.
+const WEIGHED: [&str; 5] =
+    ["risk_level", "irreversible", "reversibility", "default_decision", "timeout_seconds"];
+
+// enforces: T27, C15, I9
+/// What is left of a request for consent once the policy has looked at it. What nobody can read is
+/// left as it is: the engine refuses it, and says why.
+pub(super) fn strengthen(ruling: &Ruling, said: &Members<'_>, leave_out: &[&str]) -> String {
+    let mut out = Writer::new();
+    out.open('{');
+    for member in said.iter().filter(|member| !leave_out.contains(&&*member.name)) {
+        if !WEIGHED.contains(&&*member.name) || !is_known(&member.name, member.value) {
+            out.name(&member.name);
+            out.raw(member.value);
+            out.comma();
+        }
+    }
+    let weighed = Weighed::of(ruling, said);
+    for (name, value) in weighed.members() {
+        if said.find(name).is_none_or(|value| is_known(name, value)) {
+            out.name(name);
+            out.json(&value);
+            out.comma();
+        }
+    }
+    for (name, words) in words_of(ruling) {
+        if said.find(name).is_none() {
+            out.name(name);
+            out.string(&words);
+            out.comma();
+        }
+    }
+    out.close('}');
+    out.finish()
+}
+
+/// The worse of what the agent and the policy say.
+struct Weighed {
+    risk: RiskLevel,
+    reversibility: Reversibility,
+    default: Decision,
+    seconds: u64,
+}
+
+impl Weighed {
+    fn of(ruling: &Ruling, said: &Members<'_>) -> Self {
+        let word = |name: &str| said.text(name);
+        let risk = word("risk_level").and_then(|word| RiskLevel::parse(&word).ok());
+        let told = word("reversibility").and_then(|word| Reversibility::parse(&word).ok());
+        let never = said.find("irreversible") == Some(Raw::Bool(true));
+        let default = word("default_decision").and_then(|word| Decision::parse(&word).ok());
+        let seconds = match said.find("timeout_seconds") {
+            Some(Raw::Number(number)) => number.parse().unwrap_or_default(),
+            _ => 0,
+        };
+        let worst = never.then_some(Reversibility::Irreversible).max(told);
+        let (risk, reversibility) =
+            (risk.unwrap_or(RiskLevel::Low), worst.unwrap_or(Reversibility::Reversible));
+        let accepts = ruling.default == Decision::Accept && default == Some(Decision::Accept);
+        Self {
+            risk: risk.max(ruling.risk),
+            reversibility: reversibility.max(ruling.reversibility),
+            default: if accepts { Decision::Accept } else { Decision::Reject },
+            // People get the longer of both times.
+            seconds: ruling.timeout.get().max(seconds),
+        }
+    }
+
+    fn members(&self) -> [(&'static str, String); 5] {
+        let quoted = |word: &str| format!("\"{word}\"");
+        let irreversible = self.reversibility == Reversibility::Irreversible;
+        [
+            ("risk_level", quoted(self.risk.as_str())),
+            ("irreversible", irreversible.to_string()),
+            ("reversibility", quoted(self.reversibility.as_str())),
+            ("default_decision", quoted(self.default.as_str())),
+            ("timeout_seconds", self.seconds.to_string()),
+        ]
+    }
+}
+
+/// Whether a member that weighs says something that can be weighed.
+fn is_known(name: &str, value: Raw<'_>) -> bool {
+    let word = |known: &dyn Fn(&str) -> bool| match value {
+        Raw::String(text) => known(&text.decode()),
+        _ => false,
+    };
+    match name {
+        "risk_level" => word(&|text| RiskLevel::parse(text).is_ok()),
+        "reversibility" => word(&|text| Reversibility::parse(text).is_ok()),
+        "default_decision" => word(&|text| Decision::parse(text).is_ok()),
+        "irreversible" => matches!(value, Raw::Bool(_)),
+        _ => matches!(value, Raw::Number(number) if number.parse::<u64>().is_ok()),
+    }
+}
+
+/// The policy's words for what the agent does not say itself.
+fn words_of(ruling: &Ruling) -> [(&'static str, String); 3] {
+    [
+        ("action", ruling.action.clone()),
+        ("consequence", ruling.consequence.clone()),
+        ("summary_normal", ruling.normal().to_owned()),
+    ]
+}
+
+// enforces: T12, T27
+/// Whether a tool may be announced as running without a question. `arguments` are what the agent
+/// says that they are.
+pub(super) fn permit(
+    policy: &Policy,
+    tool: &str,
+    arguments: Option<&str>,
+) -> Result<Ruling, Refusal> {
+    let ruling = match arguments {
+        Some(arguments) => policy.decide(tool, arguments),
+        None => policy.decide_unseen(tool),
+    };
+    if ruling.verdict != Verdict::Ask {
+        return Ok(ruling);
+    }
+    let mut text = String::from(
+        "The policy wants the user to be asked before this tool runs: ask through a request, and invoke that.",
+    );
+    for line in ruling.explain().iter().skip(1).filter(|line| line.contains("ule ")) {
+        text.push(' ');
+        text.push_str(line);
+    }
+    Err(Refusal { blame: Blame::OutOfOrder, rule: rule::T27, text })
+}
+
+/// An announcement with at least the policy's risk.
+pub(super) fn announce(ruling: &Ruling, said: &Members<'_>, leave_out: &[&str]) -> String {
+    let told = said.text("risk_level").and_then(|word| RiskLevel::parse(&word).ok());
+    let raised = told.unwrap_or(RiskLevel::Low).max(ruling.risk);
+    let kept = said.find("risk_level").filter(|value| !is_known("risk_level", *value));
+    let mut out = Writer::new();
+    out.open('{');
+    for member in said.iter().filter(|member| !leave_out.contains(&&*member.name)) {
+        if member.name != "risk_level" {
+            out.name(&member.name);
+            out.raw(member.value);
+            out.comma();
+        }
+    }
+    out.name("risk_level");
+    match kept {
+        Some(value) => out.raw(value),
+        None => out.string(raised.as_str()),
+    }
+    out.close('}');
+    out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: &str = r#"
+        [[rule]]
+        tool = "notes.add"
+        risk_level = "medium"
+        reversibility = "reversible"
+        default_decision = "accept"
+        timeout_seconds = 30
+        action = "Add {text}"
+        consequence = "It is in your notes."
+    "#;
+
+    fn strengthened(tool: &str, said: &str) -> serde_json::Value {
+        let ruling = Policy::parse(POLICY).unwrap().decide(tool, r#"{"text":"milk"}"#);
+        let members = Members::whole(said, 8).unwrap().unwrap();
+        serde_json::from_str(&strengthen(&ruling, &members, &["kind"])).unwrap()
+    }
+
+    // covers: T27, C15, I9
+    #[test]
+    fn a_request_is_never_weaker_than_the_policy_says() {
+        let mild = r#"{"kind":"x","risk_level":"low","irreversible":false,
+            "reversibility":"reversible","default_decision":"accept","timeout_seconds":1}"#;
+        let worst = strengthened("other", mild);
+        assert_eq!(worst["risk_level"], "high");
+        assert_eq!(worst["irreversible"], true);
+        assert_eq!(worst["reversibility"], "irreversible");
+        assert_eq!(worst["default_decision"], "reject");
+        assert_eq!(worst["timeout_seconds"], 300);
+        let covered = strengthened("notes.add", mild);
+        assert_eq!(covered["risk_level"], "medium");
+        assert_eq!(
+            (&covered["irreversible"], &covered["timeout_seconds"]),
+            (&false.into(), &30.into())
+        );
+        assert_eq!(covered["default_decision"], "accept");
+        assert_eq!(covered.get("kind"), None);
+    }
+
+    // covers: T27
+    #[test]
+    fn what_an_agent_says_in_earnest_stays_and_what_it_leaves_out_is_filled_in() {
+        let grave = strengthened(
+            "notes.add",
+            r#"{"risk_level":"high","irreversible":true,"default_decision":"reject","timeout_seconds":900,"action":"Mine."}"#,
+        );
+        assert_eq!(grave["risk_level"], "high");
+        assert_eq!(grave["reversibility"], "irreversible");
+        assert_eq!(
+            (&grave["default_decision"], &grave["timeout_seconds"]),
+            (&"reject".into(), &900.into())
+        );
+        assert_eq!(grave["action"], "Mine.");
+        let bare = strengthened("notes.add", "{}");
+        assert_eq!(bare["action"], "Add \"milk\"");
+        assert_eq!(bare["consequence"], "It is in your notes.");
+        assert_eq!(bare["default_decision"], "reject", "silence is no yes unless both say so");
+    }
+
+    #[test]
+    fn what_nobody_can_weigh_is_left_for_the_engine_to_refuse() {
+        let odd = strengthened(
+            "notes.add",
+            r#"{"risk_level":"none","irreversible":"no","timeout_seconds":-1}"#,
+        );
+        assert_eq!((&odd["risk_level"], &odd["irreversible"]), (&"none".into(), &"no".into()));
+        assert_eq!(odd["timeout_seconds"], -1);
+    }
+
+    // covers: T27, T12
+    #[test]
+    fn only_what_needs_no_question_may_be_announced_and_never_as_less() {
+        let policy = Policy::parse(
+            &POLICY
+                .replace("default_decision = \"accept\"", "verdict = \"announce\"")
+                .replace("timeout_seconds = 30\n", "")
+                .replace("consequence = \"It is in your notes.\"\n", ""),
+        )
+        .unwrap();
+        let refused = permit(&policy, "rm", None).unwrap_err();
+        assert_eq!((refused.rule.id, refused.blame), ("T27", Blame::OutOfOrder));
+        assert!(refused.text.contains("No rule covers this call"), "{}", refused.text);
+        let ruling = permit(&policy, "notes.add", Some("{}")).unwrap();
+        let said = r#"{"tool":"notes.add","risk_level":"low","arguments":{}}"#;
+        let members = Members::whole(said, 8).unwrap().unwrap();
+        let raised = announce(&ruling, &members, &["arguments"]);
+        assert_eq!(raised, r#"{"tool":"notes.add","risk_level":"medium"}"#);
+    }
+}
