@@ -169,10 +169,8 @@ fn whoever_comes_back_after_a_restart_hears_what_was_missed() {
 
         let hub = house.hub();
         let person = person.at(&hub);
-        let subscribed = person.reader().await;
-        let id = subscribed.subscription.clone();
-        drop(subscribed);
-        let mut ear = Ear::attach(person.client("reader"), &id, last.as_deref()).await;
+        let reader = person.client("reader");
+        let mut ear = Ear::subscribe_after(reader, everything(), last.as_deref()).await;
         person.agent().complete(&session).await;
         ear.event("session.completed").await;
         let ids = |heard: &[String]| -> Vec<String> {

@@ -301,11 +301,8 @@ impl Core {
         }
     }
 
-    /// Remembers which event a call led to, for a while.
+    /// Remembers which event of an open session a call led to, for a while.
     pub(crate) fn keep_event(&mut self, key: CallKey, session: SessionId, kept: Kept) {
-        if !self.agents.sessions.contains_key(&session) {
-            return self.keep_call(key, session, kept);
-        }
         let events = self.agents.events_of.entry(session).or_default();
         events.push_back(key.clone());
         let oldest = if events.len() > REMEMBERED_EVENTS { events.pop_front() } else { None };

@@ -87,7 +87,8 @@ async fn once(hub: &Hub, call: &Call, route: Route, bytes: Bytes) -> Result<Answ
             };
             if let Some((key, body)) = key {
                 let kept = Kept { body, status: status.as_u16(), answer: answer.clone() };
-                if is_event {
+                // What ends a session is remembered beyond it.
+                if is_event && core.standing(agent, session).is_some() {
                     core.keep_event(key, session, kept);
                 } else {
                     core.keep_call(key, session, kept);

@@ -11,7 +11,7 @@ use super::process::Hub;
 use super::{HttpClient, Value, body, json, request, soon, text};
 
 /// Everything that a subscriber can do.
-fn everything() -> Value {
+pub fn everything() -> Value {
     json!({ "supports_confirmation_reply": true, "supports_clarification_reply": true,
         "coalesce_boundaries": ["none"], "supported_conformance_levels": [1, 2, 3],
         "supported_extensions":
@@ -39,13 +39,22 @@ impl Ear {
     }
 
     pub async fn subscribe_for(client: HttpClient, capabilities: Value) -> Self {
+        Self::subscribe_after(client, capabilities, None).await
+    }
+
+    /// Subscribes over HTTP and opens the stream, after an event that was heard elsewhere.
+    pub async fn subscribe_after(
+        client: HttpClient,
+        capabilities: Value,
+        last: Option<&str>,
+    ) -> Self {
         let answer = client.post("subscriptions", request(capabilities)).await.unwrap();
         assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
         let subscription = text(&body(&answer), "subscription_id").to_owned();
         let location = answer.headers["location"].to_str().unwrap();
         let path = location.strip_prefix("/aaep/v1/").unwrap().to_owned();
         assert_eq!(path, format!("events?subscription_id={subscription}"));
-        Self::attach(client, &subscription, None).await
+        Self::attach(client, &subscription, last).await
     }
 
     /// Opens the stream of a subscription, after an event that was heard.
