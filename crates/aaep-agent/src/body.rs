@@ -14,7 +14,7 @@ pub(crate) struct Body(Writer);
 
 impl Body {
     pub(crate) fn new() -> Self {
-        let mut out = Writer::with_capacity(512);
+        let mut out = Writer::with_capacity(1024);
         out.open('{');
         Self(out)
     }

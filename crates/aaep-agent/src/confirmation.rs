@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::body::{Body, raw_json};
 use crate::error::Error;
-use crate::words::Words;
+use crate::words::{Words, without_secrets};
 
 /// The shortest and the longest wait for an answer (T20).
 const TIMEOUT_SECONDS: (u32, u32) = (1, 86_400);
@@ -209,25 +209,37 @@ impl Parts {
         let arguments = self.arguments.transpose().map_err(|why| {
             Error::misuse(rule::T12, format!("The arguments are no JSON: {why}."))
         })?;
-        let words = self.words.unwrap_or_else(|| {
-            Words::new(&self.action).detailed(format!("{} {}", self.action, self.consequence))
-        });
         let irreversible = self.reversibility == Reversibility::Irreversible;
         let mut body = Body::new().text("kind", "confirmation").text("tool", &self.tool);
         if let Some(arguments) = &arguments {
             body = body.json("arguments", arguments);
         }
+        let action = without_secrets(&self.action);
+        let consequence = without_secrets(&self.consequence);
         let body = body
-            .human("action", &self.action)
-            .human("consequence", &self.consequence)
+            .text("action", &action)
+            .text("consequence", &consequence)
             .number("timeout_seconds", seconds.into())
             .text("default_decision", self.default.as_str())
             .text("risk_level", self.risk.as_str())
             .json("irreversible", if irreversible { "true" } else { "false" })
-            .text("reversibility", self.reversibility.as_str())
-            .words(&words)
-            .finish();
-        Ok(Wanted { body, tool: self.tool, action: self.action, arguments })
+            .text("reversibility", self.reversibility.as_str());
+        let body = match &self.words {
+            Some(words) => body.words(words),
+            None => {
+                let both = format!("{action} {consequence}");
+                let body = body.text("summary_normal", &action);
+                // No secret goes on behind the end of a sentence.
+                let apart = action.ends_with('.');
+                if apart {
+                    body.text("summary_detailed", &both)
+                } else {
+                    body.human("summary_detailed", &both)
+                }
+            }
+        };
+        let (body, tool) = (body.finish(), self.tool);
+        Ok(Wanted { body, tool, action: self.action, arguments })
     }
 }
 
