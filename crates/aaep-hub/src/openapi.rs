@@ -275,14 +275,21 @@ fn schemas() -> Value {
                 "outputs": { "type": "array", "items": { "type": "object", "properties": { "output_id": text(), "position": { "type": "integer" } } } },
             },
         },
-        "NewEvent": { "type": "object", "required": ["type"], "properties": { "type": text() } },
+        "NewEvent": {
+            "type": "object",
+            "required": ["type"],
+            "properties": {
+                "type": text(),
+                "arguments": { "description": "Of a tool that is invoked: for the policy in force alone. Nobody hears them." },
+            },
+        },
         "Emitted": {
             "type": "object",
             "required": ["event_id", "sequence_number"],
             "properties": { "event_id": text(), "sequence_number": { "type": "integer" } },
         },
         "NewRequest": {
-            "description": "With `tool` and `arguments` for a confirmation; the rest is the payload of the event.",
+            "description": "With `tool` and `arguments` for a confirmation; the rest is the payload of the event. A policy in force fills in what is missing, and makes it graver where it has to be.",
             "type": "object",
             "required": ["kind"],
             "properties": { "kind": { "enum": ["confirmation", "clarification"] }, "tool": text(), "arguments": {} },

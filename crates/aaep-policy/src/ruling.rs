@@ -186,6 +186,18 @@ impl Ruling {
         format!("It counts as {} risk. {}", self.risk, undone(self.reversibility))
     }
 
+    /// Which rule counts, and why not one that came close: a plain sentence for each.
+    pub fn why(&self) -> Vec<String> {
+        let mut lines = self.reasons.clone();
+        lines.push(match &self.rule {
+            Some(Matched { number, line, pattern }) => {
+                format!("Rule {number}, in line {line}, counts: its pattern is {pattern}.")
+            }
+            None => "No rule covers this call, so it counts as the worst.".into(),
+        });
+        lines
+    }
+
     /// What happens and why, one plain sentence after the other.
     pub fn explain(&self) -> Vec<String> {
         let tool = &self.tool;
@@ -194,13 +206,7 @@ impl Ruling {
             Verdict::Announce => format!("{tool} runs without a question, and the user is told."),
             Verdict::Silent => format!("{tool} runs without a question and without a word."),
         }];
-        lines.extend(self.reasons.iter().cloned());
-        lines.push(match &self.rule {
-            Some(Matched { number, line, pattern }) => {
-                format!("Rule {number}, in line {line}, counts: its pattern is {pattern}.")
-            }
-            None => "No rule covers this call, so it counts as the worst.".into(),
-        });
+        lines.extend(self.why());
         lines.push(self.stakes());
         match self.verdict {
             Verdict::Ask => {

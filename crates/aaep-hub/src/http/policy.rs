@@ -130,9 +130,9 @@ pub(super) fn permit(
     let mut text = String::from(
         "The policy wants the user to be asked before this tool runs: ask through a request, and invoke that.",
     );
-    for line in ruling.explain().iter().skip(1).filter(|line| line.contains("ule ")) {
+    for line in ruling.why() {
         text.push(' ');
-        text.push_str(line);
+        text.push_str(&line);
     }
     Err(Refusal { blame: Blame::OutOfOrder, rule: rule::T27, text })
 }
