@@ -229,7 +229,7 @@ impl<R: Rules> Engine<R> {
             moves: None,
         };
         let json = draft.json(asked.request, number, stamp, session);
-        let (action, answer) = words_of(&json);
+        let (action, answer) = words_of(kind, &json);
         let left = if R::keeps(Check::KeepsDeadlines) {
             left_micros(asked.stamp, asked.timeout_seconds, now)
         } else {
@@ -415,10 +415,15 @@ fn key_of(session: &str) -> Option<Key> {
 }
 
 /// What is shown of a request, and what counts when no answer comes.
-fn words_of(json: &str) -> (Arc<str>, Option<Arc<str>>) {
+fn words_of(kind: EventKind, json: &str) -> (Arc<str>, Option<Arc<str>>) {
+    if kind == EventKind::AwaitingConfirmation {
+        // It was valid when it was asked; only this is needed of it, a million times over.
+        let members = aaep_types::json::Members::whole(json, 64).ok().flatten();
+        let action = members.and_then(|members| members.text("action"));
+        return (action.as_deref().unwrap_or_default().into(), None);
+    }
     let Ok(event) = Event::parse(json.as_bytes()) else { return ("".into(), None) };
     let action = match event.payload() {
-        Payload::AwaitingConfirmation(confirmation) => confirmation.action.as_str(),
         Payload::AwaitingClarification(question) => question.question.as_str(),
         _ => "",
     };

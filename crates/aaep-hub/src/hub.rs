@@ -137,6 +137,16 @@ impl Hub {
         self.0.inbox.call();
     }
 
+    /// The same, here and now if nobody else has the core: for a thread that holds nothing which the
+    /// core needs.
+    pub(crate) fn tell_here(&self, job: impl FnOnce(&mut Core) + Send + 'static) {
+        self.0.inbox.push(Box::new(move |core| {
+            job(core);
+            None
+        }));
+        self.work();
+    }
+
     /// A call of the agent API from inside this process, as this agent: the path is what follows
     /// the base, such as `agent/sessions`. Gives the status and the body, as over HTTP.
     pub async fn agent_call(

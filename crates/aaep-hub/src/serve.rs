@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
-use aaep_store::Keeper;
+use aaep_store::{Keeper, Report};
 use aaep_transport::server::{Limits as DoorLimits, Server};
 use arc_swap::ArcSwap;
 use tokio::sync::{Mutex, watch};
@@ -67,7 +67,6 @@ impl Running {
         let hub = Hub(Arc::new(shared));
         let (mut core, news) = new_core(&hub, kept, &token_key, &addresses)?;
         core.drain();
-        core.hand_over();
         let mut doors = JoinSet::new();
         let socket = open_socket(&hub, &mut doors)?;
         for server in servers {
@@ -81,6 +80,9 @@ impl Running {
             });
         }
         *hub.0.core.lock().await = Some(core);
+        // What the restart itself recorded is handed over with this: the journal's thread finds the
+        // core in its place.
+        hub.tell(|_| {});
         let core = tokio::spawn(Core::run(hub.clone()));
         Ok(Self { hub, addresses, socket, tls, doors, core, news, _data: data })
     }
@@ -190,7 +192,16 @@ fn new_core(
 /// The thread that keeps the journal; what it says comes to the core as a job.
 fn keeper(hub: &Hub, kept: Kept) -> Result<Keeper, Fault> {
     let hub = hub.clone();
-    let report = move |report| hub.tell(move |core| core.reported(report));
+    let mut told = 0;
+    let report = move |report| {
+        let reported = move |core: &mut Core| core.reported(report);
+        let Report::Durable { units, .. } = report else { return hub.tell(reported) };
+        // One that waits alone is spared the way over the core's own task. For many, that task tells
+        // them while this thread is at the next.
+        let alone = units == told + 1;
+        told = units;
+        if alone { hub.tell_here(reported) } else { hub.tell(reported) }
+    };
     Keeper::start(kept.journal, kept.head, report).map_err(|error| Fault::System {
         what: format!("The thread of the journal cannot be started: {error}."),
     })
