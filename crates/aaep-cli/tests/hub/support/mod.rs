@@ -10,7 +10,7 @@ mod raw;
 use std::time::Duration;
 
 pub use agent::{Agent, deletion};
-pub use ear::{Ear, lawful};
+pub use ear::{Ear, everything, lawful};
 pub use people::{Person, client, token};
 pub use process::{Hub, Setup};
 pub use raw::{Raw, Reply};
