@@ -13,7 +13,7 @@ use aaep_agent::{
 };
 use aaep_hub::config::{Config, HostName};
 use serde_json::{Value, json};
-use support::{Answer, Flaky, Hub, LONG, Program};
+use support::{Answer, Flaky, Hub, LONG, Person, Program};
 
 fn request(dollars: u32) -> Confirmation<Irreversible> {
     let action = format!("Transfer ${dollars}.");
@@ -224,6 +224,45 @@ async fn a_hub_that_forgot_everything_approves_nothing() {
     assert!(matches!(decision, Err(NotApproved::Cancelled)), "{decision:?}");
     session.stopped().await;
     assert!(matches!(session.complete("Done.").await, Err(Error::SessionOver)));
+}
+
+// covers: I3, I11, C6
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_was_killed_brings_every_question_back_to_its_agent() {
+    let home = tempfile::tempdir().unwrap();
+    let mut hub = Program::durable(home.path(), "127.0.0.1:0").await;
+    let address = format!("127.0.0.1:{}", hub.port());
+    let agent = Agent::connect(hub.url.as_str(), "test-agent").unwrap().patience(LONG);
+    let session = agent.session("Moving money.").open().await.unwrap();
+    let parked = session.park("the money", request(5)).await.unwrap();
+    let open = session.tool("search").begin().await.unwrap();
+    hub.kill().await;
+
+    // It waits while there is no hub, and the answer comes from the next one.
+    let restart = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let hub = Program::durable(home.path(), &address).await;
+        let person = Person::listens_to(&hub.url, |_| Answer::Accept).await;
+        (hub, person)
+    };
+    let (approval, (mut hub, person)) = tokio::join!(parked.decision(), restart);
+    drop(person);
+    hub.kill().await;
+
+    // The yes is kept, and spent once.
+    let restart = Program::durable(home.path(), &address);
+    let (invoked, hub) = tokio::join!(session.invoke(parked, approval.unwrap()), restart);
+    let (money, call) = invoked.unwrap();
+    assert_eq!(money, "the money");
+    let person = Person::listens_to(&hub.url, |_| Answer::Accept).await;
+    open.succeed("Found.").await.unwrap();
+    call.succeed("Moved.").await.unwrap();
+    session.complete("Done.").await.unwrap();
+    // Numbers were skipped at each restart, so this is no whole stream.
+    let events = person.hears_type("session.completed").await;
+    let done = of_type(&events, "tool.completed");
+    assert_eq!(done.len(), 2, "{events:#?}");
+    assert!(of_type(&events, "awaiting.confirmation").is_empty(), "it is not asked again");
 }
 
 #[tokio::test]

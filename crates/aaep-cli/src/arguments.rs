@@ -60,10 +60,10 @@ pub(crate) struct DemoOptions {
     /// Listen on this address, such as 127.0.0.1:8707. May be given several times.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Vec<std::net::SocketAddr>,
-    /// Keep everything in this directory.
+    /// Keep everything in this directory. Without it: aaep-demo in your data directory.
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "say")]
     pub(crate) data: Option<PathBuf>,
-    /// Keep nothing: forget everything at the end. This is what it does without --data.
+    /// Keep nothing: forget everything at the end.
     #[arg(long, conflicts_with = "say")]
     pub(crate) ephemeral: bool,
     /// Read this configuration file.

@@ -1,6 +1,6 @@
 //! The real program, `aaep hub`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
 
@@ -21,9 +21,18 @@ impl Program {
         } else {
             arguments
         };
-        let mut child = Command::new(built())
-            .arg("hub")
-            .args(arguments)
+        Self::start_by(Command::new(built()).arg("hub").args(arguments)).await
+    }
+
+    /// Starts one that keeps everything below this directory.
+    pub async fn durable(home: &Path, listen: &str) -> Self {
+        let mut command = Command::new(built());
+        command.args(["hub", "--listen", listen, "--data"]).arg(home.join("data"));
+        Self::start_by(command.env("AAEP_STATE", home.join("state"))).await
+    }
+
+    async fn start_by(command: &mut Command) -> Self {
+        let mut child = command
             .env("AAEP_DEVELOPMENT__LOCAL_REPLIES", "true")
             .env("AAEP_UNIX_SOCKET__ENABLED", "false")
             .env("AAEP_LOG", "warn")

@@ -6,10 +6,11 @@ mod talk;
 mod topics;
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aaep_agent::{Agent, Producer};
-use aaep_hub::config::{Config, Development, Flags, Label, LogLevel, Surroundings, load};
+use aaep_hub::config::{Config, Development, Flags, Label, LogLevel, Surroundings, System, load};
 use aaep_hub::{Fault, Running, start};
 
 use crate::arguments::DemoOptions;
@@ -28,6 +29,7 @@ pub(crate) fn run(options: &DemoOptions, out: &mut impl Write) -> io::Result<Exi
         Err(fault) => return Ok(unable(&fault)),
     };
     crate::hub::write_log(&config);
+    let kept = config.data.clone();
     let prepared = match start::prepare(&config) {
         Ok(prepared) => prepared,
         Err(fault) => return Ok(unable(&fault)),
@@ -38,7 +40,7 @@ pub(crate) fn run(options: &DemoOptions, out: &mut impl Write) -> io::Result<Exi
             Ok(running) => running,
             Err(fault) => return Ok(unable(&fault)),
         };
-        greet(&running, options, out)?;
+        greet(&running, options, kept.as_deref(), out)?;
         Ok(match serve(running).await {
             Ok(()) => Exit::Good,
             Err(fault) => unable(&fault),
@@ -54,24 +56,32 @@ fn unable(fault: &Fault) -> Exit {
     Exit::Unable
 }
 
-/// What the demo is: open to this machine, and forgetful. Your own configuration is left alone, unless
-/// you name it.
+/// What the demo is: open to this machine. Your own configuration, and what your own hub keeps, are
+/// left alone, unless you name them.
 fn config(options: &DemoOptions) -> Result<Config, Fault> {
+    let surroundings = Surroundings::of_process()?;
     let flags = Flags {
         config: options.config.clone(),
         listen: options.listen.clone(),
         data: options.data.clone(),
-        ephemeral: options.ephemeral || options.data.is_none(),
+        ephemeral: options.ephemeral,
         local_replies: true,
         published_suite: !options.strict,
         ..Flags::default()
     };
     if flags.config.is_some() {
-        return load(&flags, &Surroundings::of_process()?).map(|loaded| loaded.config);
+        return load(&flags, &surroundings).map(|loaded| loaded.config);
     }
+    // Beside the directories of a hub. Whoever has no home directory keeps nothing.
+    let of_its_own = |usual: Option<PathBuf>| Some(usual?.with_file_name("aaep-demo"));
+    let variables = &surroundings.variables;
+    let data = flags.data.or_else(|| of_its_own(System::HERE.data(variables)));
+    let data = data.filter(|_| !flags.ephemeral);
+    let state = of_its_own(System::HERE.state(variables)).filter(|_| data.is_some());
     let mut config = Config {
-        data: flags.data,
-        ephemeral: flags.ephemeral,
+        ephemeral: data.is_none(),
+        data,
+        state,
         development: Development { local_replies: true },
         ..Config::default()
     };
@@ -87,7 +97,12 @@ fn config(options: &DemoOptions) -> Result<Config, Fault> {
 }
 
 /// Where to listen and how to answer, in plain lines. "Ready." is the last one.
-fn greet(running: &Running, options: &DemoOptions, out: &mut impl Write) -> io::Result<()> {
+fn greet(
+    running: &Running,
+    options: &DemoOptions,
+    kept: Option<&Path>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut url = String::new();
     for address in running.addresses() {
         url = running.url(*address);
@@ -100,8 +115,13 @@ fn greet(running: &Running, options: &DemoOptions, out: &mut impl Write) -> io::
         out,
         "This is for trying out. Anyone on this machine can listen, speak and answer in your name."
     )?;
-    if options.data.is_none() {
-        writeln!(out, "Nothing is kept: when it ends, everything is forgotten.")?;
+    match kept {
+        Some(data) => writeln!(
+            out,
+            "What is asked and answered is kept in {}. --ephemeral keeps nothing.",
+            data.display()
+        )?,
+        None => writeln!(out, "Nothing is kept: when it ends, everything is forgotten.")?,
     }
     if options.strict {
         writeln!(out, "It follows the specification strictly.")?;

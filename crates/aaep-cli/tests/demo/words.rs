@@ -93,6 +93,30 @@ fn it_says_where_it_is_that_anyone_can_answer_and_what_it_does_for_the_suite() {
     });
 }
 
+#[test]
+fn it_keeps_what_was_answered_in_a_directory_of_its_own_unless_told_otherwise() {
+    run(async {
+        let hub = demo(&[]);
+        let said = hub.said().join("\n");
+        assert!(said.contains("What is asked and answered is kept in"), "{said}");
+        let mut ear = Ear::subscribe(hub.anonymous()).await;
+        say(&hub, "transfer").await;
+        follow(&mut ear, 1, "accept").await;
+        hub.signal("TERM");
+        assert_eq!(hub.ended().code(), Some(0));
+        let data = hub.home().join(".local/share/aaep-demo");
+        let audit =
+            aaep(&["audit", "export", "--kind", "resolved", "--data", data.to_str().unwrap()]);
+        let audit = ended({ audit }.spawn().unwrap()).await;
+        assert_eq!(audit.code, 0, "{}", audit.err);
+        assert_eq!(audit.out.lines().count(), 1, "{}", audit.out);
+
+        let hub = demo(&["--ephemeral"]);
+        assert!(hub.said().join("\n").contains("Nothing is kept"));
+        assert!(!hub.home().join(".local/share/aaep-demo").exists());
+    });
+}
+
 // covers: T1, I23
 #[test]
 fn when_it_is_stopped_everything_that_runs_is_heard_to_end() {

@@ -222,6 +222,11 @@ impl Hub {
         self.out.all()
     }
 
+    /// The home directory that it was given.
+    pub fn home(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// The base of its API.
     pub fn base(&self) -> String {
         self.greeting("Listening:")
