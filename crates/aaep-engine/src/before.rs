@@ -2,7 +2,7 @@
 //! the same bytes (I18, I11, I5); the rest is remembered for those who come back (§8.7, D28).
 
 use aaep_types::json::{Members, Raw};
-use aaep_types::{Event, EventId, SessionId, Timestamp};
+use aaep_types::{Event, EventId, EventKind, SessionId, Timestamp, Urgency};
 use std::sync::Arc;
 
 use crate::engine::Engine;
@@ -21,13 +21,36 @@ pub(crate) struct Before {
     user: Arc<str>,
     /// The request that its record is about.
     about: Option<u128>,
-    /// Whether it is the event that asks.
-    asks: bool,
+    /// What is known of the event that asks, so that it need not be read: there may be a million.
+    asks: Option<Asks>,
     json: Arc<str>,
+}
+
+/// An event that asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asks {
+    pub(crate) event: u128,
+    pub(crate) kind: EventKind,
+    /// Its place in the session.
+    pub(crate) number: u64,
 }
 
 impl Before {
     fn emitted(&self) -> Option<Emitted> {
+        if let Some(Asks { event, kind, number }) = self.asks {
+            return Some(Emitted {
+                session: self.session,
+                user: self.user.clone(),
+                number,
+                event,
+                kind: Some(kind),
+                urgency: Urgency::Critical,
+                about: None,
+                resolves_event: None,
+                leaves: None,
+                json: self.json.clone(),
+            });
+        }
         let event = Event::parse(self.json.as_bytes()).ok()?;
         let envelope = event.envelope();
         let resolves_event = event.extensions().get("outcome").and_then(request_named);
@@ -59,7 +82,7 @@ impl<R: Rules> Engine<R> {
         &mut self,
         key: Key,
         record: u64,
-        (about, asks): (Option<u128>, bool),
+        (about, asks): (Option<u128>, Option<Asks>),
         json: Arc<str>,
     ) {
         let Some(session) = self.sessions.get(&key) else { return };
@@ -75,7 +98,7 @@ impl<R: Rules> Engine<R> {
             session.last_stamp = stamp.unwrap_or(session.last_stamp);
         }
         for json in said.events {
-            self.replay_event(key, record, (about, false), json);
+            self.replay_event(key, record, (about, None), json);
         }
         self.replay_told(said.told);
     }
@@ -89,7 +112,7 @@ impl<R: Rules> Engine<R> {
             if session.before.len() > self.limits.recent_events.max(1) {
                 let requests = &self.requests;
                 let waits = |before: &Before| {
-                    let about = before.about.filter(|_| before.asks);
+                    let about = before.about.filter(|_| before.asks.is_some());
                     let request = about.and_then(|number| requests.get(&number));
                     request.is_some_and(|request| request.status == Status::Pending)
                 };
@@ -116,7 +139,7 @@ impl<R: Rules> Engine<R> {
         let open = request.is_some_and(|request| {
             request.status == Status::Pending && request.event_number == emitted.event
         });
-        before.asks && !open
+        before.asks.is_some() && !open
     }
 
     /// What the sessions that still live said before a restart, as far as it is on record, in the

@@ -6,8 +6,8 @@
 //! ever premature. The same contract: one mutation, then drain.
 
 use aaep_shaping::{
-    Delivery as Shaped, Glance, HeldLimits, Mono, Overflow, OwnState, Prepared, Preparer, Shape,
-    Shaper, Terms,
+    Delivery as Shaped, Glance, HeldLimits, Mono, Overflow, OwnQuestion, OwnState, Prepared,
+    Preparer, Shape, Shaper, Terms,
 };
 use aaep_types::{EventId, EventKind, Invalid, SessionId, SubscriptionId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -207,6 +207,13 @@ impl<R: Rules> Delivery<R> {
                 resolution: resolves,
             }),
             None if resolves => self.preparer.prepare_resolution(json)?,
+            None if event.kind.is_some_and(asks) => self.preparer.prepare_question(OwnQuestion {
+                json,
+                event_id: EventId::from_bits(event.event),
+                session_id: event.session,
+                number: event.number,
+                kind: event.kind,
+            }),
             None => self.preparer.prepare(json)?,
         };
         self.remember(event, &prepared);
@@ -321,7 +328,7 @@ impl<R: Rules> Delivery<R> {
         });
         match event.kind {
             Some(EventKind::StateChanged) => live.state = Some(prepared.clone()),
-            Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
+            Some(kind) if asks(kind) => {
                 live.open.insert(event.event, (order, prepared.clone()));
             }
             _ => {}
@@ -538,4 +545,9 @@ pub(crate) fn stir(stirred: &mut VecDeque<usize>, place: usize, known: &mut Subs
 
 fn is_request(event: &Prepared) -> bool {
     matches!(event.kind(), Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification))
+}
+
+/// Whether it is one of the two that wait for an answer.
+fn asks(kind: EventKind) -> bool {
+    matches!(kind, EventKind::AwaitingConfirmation | EventKind::AwaitingClarification)
 }

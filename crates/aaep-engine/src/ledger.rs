@@ -184,10 +184,10 @@ impl<R: Rules> Engine<R> {
         let by: Arc<str> = by.into();
         request.by = Some(by.clone());
         request.status = Status::Resolved { outcome, runs };
+        let action = request.action();
         request.event = None;
         let (id, event) = (request.session, request.event_number);
         self.sessions.expect(request.home);
-        let action = request.action.clone();
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
             .flatten();
@@ -251,7 +251,7 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn extend(&mut self, number: u128, seconds: u64, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (old, id, kind) = (request.event_number, request.session, request.kind);
-        let action = request.action.clone();
+        let action = request.action();
         let json = request.event.take().unwrap_or_else(|| "{}".into());
         let event = self.ids.event();
         let token = self.ids.token_bits(event);
@@ -348,7 +348,7 @@ impl<R: Rules> Engine<R> {
         let run = arguments
             .filter(|_| !R::keeps(Check::ChecksDigest))
             .map_or_else(|| request.arguments.clone(), Into::into);
-        let action = request.action.clone();
+        let action = request.action.clone().unwrap_or_default();
         let Some(session) = self.sessions.get(&id) else {
             return Err(Refusal::order(rule::T1, "The session is over."));
         };
@@ -379,10 +379,10 @@ impl<R: Rules> Engine<R> {
 
     /// §6.4.3: how much time is left, said at half and at a tenth.
     pub(crate) fn count_down(&mut self, number: u128, now: Now) {
-        let Some(request) = self.requests.get(&number) else { return };
+        let Some(request) = self.requests.get_mut(&number) else { return };
         let percent = request.counted_down;
         let left = request.deadline.0.saturating_sub(now.boot.0) / 1_000_000;
-        let (id, action) = (request.session, request.action.clone());
+        let (id, action) = (request.session, request.action());
         let summary = format!("{left} seconds left to answer: {action}");
         let progress = members(&[("description", &format!("{left} seconds left to answer."))]);
         let payload = format!(
@@ -442,7 +442,7 @@ fn request_of(
         digest,
         tool: ask.tool.into(),
         arguments: ask.arguments.into(),
-        action: action.into(),
+        action: Some(action.into()),
         stamp,
         asked_at: now.boot,
         deadline: now.boot.after_seconds(timeout_seconds),

@@ -1,11 +1,12 @@
 //! From records back to the state.
 
 use aaep_types::{
-    Event, EventKind, LanguageTag, Payload, ReplyToken, SessionId, Timestamp, ToolCallId, Urgency,
+    Event, EventKind, LanguageTag, ReplyToken, SessionId, Timestamp, ToolCallId, Urgency,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::before::Asks;
 use crate::clock::{Boot, Now};
 use crate::draft::{Draft, Extension, payload_of};
 use crate::engine::{Engine, Timer};
@@ -162,7 +163,7 @@ impl<R: Rules> Engine<R> {
                 let (stamp, number) = (said.stamp, said.next_number.saturating_sub(1));
                 self.replay_said(self.session_of(request), record, Some(request), said);
                 self.replay_extended(request, (event, number), stamp, timeout_seconds, now);
-                self.replay_question(request, record);
+                self.replay_question(request, record, number);
             }
             Record::Restarted { stamp } => self.go_on_after(stamp),
             Record::Ignored { .. } => {}
@@ -175,11 +176,12 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The event that asks, which its record does not hold as it was sent.
-    fn replay_question(&mut self, number: u128, record: u64) {
+    fn replay_question(&mut self, number: u128, record: u64, place: u64) {
         let Some(request) = self.requests.get(&number) else { return };
         let (key, json) = (request.session, request.event.clone());
+        let asks = Asks { event: request.event_number, kind: request.kind, number: place };
         if let Some(json) = json {
-            self.replay_event(key, record, (Some(number), true), json);
+            self.replay_event(key, record, (Some(number), Some(asks)), json);
         }
     }
 
@@ -193,7 +195,7 @@ impl<R: Rules> Engine<R> {
         let texts = (opened.producer, language);
         let session = Session::new((id, agent), texts, opened.lease_seconds, stamp, now);
         self.sessions.insert(Session { next_number: 1, recovered: true, ..session });
-        self.replay_event(id, record, (None, false), opened.event);
+        self.replay_event(id, record, (None, None), opened.event);
     }
 
     fn replay_asked(&mut self, record: u64, asked: Asked, now: Now) {
@@ -229,7 +231,7 @@ impl<R: Rules> Engine<R> {
             moves: None,
         };
         let json = draft.json(asked.request, number, stamp, session);
-        let (action, answer) = words_of(kind, &json);
+        let answer = if asked.confirmation { None } else { default_of(&json) };
         let left = if R::keeps(Check::KeepsDeadlines) {
             left_micros(asked.stamp, asked.timeout_seconds, now)
         } else {
@@ -245,7 +247,7 @@ impl<R: Rules> Engine<R> {
             digest,
             tool: asked.tool,
             arguments: asked.arguments,
-            action,
+            action: None,
             stamp,
             asked_at: Boot(deadline.0.saturating_sub(asked.timeout_seconds * 1_000_000)),
             deadline,
@@ -262,7 +264,7 @@ impl<R: Rules> Engine<R> {
         };
         self.waiting += 1;
         self.requests.insert(request);
-        self.replay_question(asked.request, record);
+        self.replay_question(asked.request, record, number);
     }
 
     fn replay_extended(
@@ -306,6 +308,7 @@ impl<R: Rules> Engine<R> {
         self.waiting -= usize::from(request.status == Status::Pending);
         request.status = Status::Resolved { outcome, runs };
         request.by = Some(by);
+        request.action();
         request.event = None;
         request.answer = Some(response).filter(|response| !response.is_empty());
         if let Some(session) = self.sessions.get_mut(&request.session) {
@@ -414,20 +417,9 @@ fn key_of(session: &str) -> Option<Key> {
     session_key(&SessionId::parse(session).ok()?)
 }
 
-/// What is shown of a request, and what counts when no answer comes.
-fn words_of(kind: EventKind, json: &str) -> (Arc<str>, Option<Arc<str>>) {
-    if kind == EventKind::AwaitingConfirmation {
-        // It was valid when it was asked; only this is needed of it, a million times over.
-        let members = aaep_types::json::Members::whole(json, 64).ok().flatten();
-        let action = members.and_then(|members| members.text("action"));
-        return (action.as_deref().unwrap_or_default().into(), None);
-    }
-    let Ok(event) = Event::parse(json.as_bytes()) else { return ("".into(), None) };
-    let action = match event.payload() {
-        Payload::AwaitingClarification(question) => question.question.as_str(),
-        _ => "",
-    };
-    (action.into(), default_answer(event.payload()))
+/// What counts when no answer comes.
+fn default_of(json: &str) -> Option<Arc<str>> {
+    default_answer(Event::parse(json.as_bytes()).ok()?.payload())
 }
 
 /// What is left of a wait, by the clock on the wall; never more than the wait itself (I8).

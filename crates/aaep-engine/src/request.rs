@@ -1,5 +1,6 @@
 //! One request: what was asked, what it is bound to, what became of it.
 
+use aaep_types::json::Members;
 use aaep_types::{EventKind, SessionId, Timestamp};
 use std::sync::Arc;
 
@@ -70,8 +71,9 @@ pub(crate) struct Request {
     pub(crate) digest: Digest,
     pub(crate) tool: Arc<str>,
     pub(crate) arguments: Arc<str>,
-    /// What is shown in the events about it.
-    pub(crate) action: Arc<str>,
+    /// What is shown in the events about it; after a restart it is read from the event when it is
+    /// needed, for there may be a million.
+    pub(crate) action: Option<Arc<str>>,
     pub(crate) stamp: Timestamp,
     pub(crate) asked_at: Boot,
     pub(crate) deadline: Boot,
@@ -94,6 +96,21 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// What is shown in the events about it.
+    pub(crate) fn action(&mut self) -> Arc<str> {
+        let read = || {
+            let members = self.event.as_deref().and_then(|json| Members::whole(json, 64).ok()?);
+            let name = match self.kind {
+                EventKind::AwaitingConfirmation => "action",
+                _ => "question",
+            };
+            // It was valid when it was asked.
+            let text = members.as_ref().and_then(|members| members.text(name));
+            text.as_deref().unwrap_or_default().into()
+        };
+        self.action.get_or_insert_with(read).clone()
+    }
+
     /// When something is due for it: half of the time left, a tenth left, none left.
     pub(crate) fn due(&self) -> Boot {
         let length = self.deadline.0.saturating_sub(self.asked_at.0);

@@ -3,7 +3,7 @@
 use aaep_types::{
     CoalesceBoundary, Event, EventId, EventKind, Invalid, OutputId, Payload, SessionId, Urgency,
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::cuts::{Cuts, apparent_end, scalars};
 use crate::shapes::{Shapable, Shapes};
@@ -57,7 +57,8 @@ pub struct Prepared {
     critical: bool,
     resolution: bool,
     role: Role,
-    shapable: Shapable,
+    /// Found out when it is needed.
+    shapable: OnceLock<Shapable>,
     shapes: Shapes,
 }
 
@@ -79,7 +80,42 @@ pub struct OwnState<'a> {
     pub resolution: bool,
 }
 
+/// An event that asks, of the producer's own making: it is critical, and it is never merged.
+#[derive(Clone, Debug)]
+pub struct OwnQuestion {
+    /// The event as it is emitted.
+    pub json: Arc<str>,
+    /// Its id.
+    pub event_id: EventId,
+    /// The session it belongs to.
+    pub session_id: SessionId,
+    /// Its place in the session.
+    pub number: u64,
+    /// Which of the two.
+    pub kind: Option<EventKind>,
+}
+
 impl Prepared {
+    /// What reading it would come to.
+    pub(crate) fn question(question: OwnQuestion) -> Self {
+        let OwnQuestion { json, event_id, session_id, number, kind } = question;
+        let prepared = Self {
+            json,
+            event_id,
+            session_id,
+            number: Some(number),
+            kind,
+            type_name: "".into(),
+            critical: true,
+            resolution: false,
+            role: Role::Whole,
+            shapable: OnceLock::new(),
+            shapes: Shapes::default(),
+        };
+        debug_assert!(prepared.is_as_read(), "{prepared:?}");
+        prepared
+    }
+
     /// What reading it would come to.
     pub(crate) fn state(state: OwnState<'_>) -> Self {
         let OwnState { json, event_id, session_id, number, from_state, resolution } = state;
@@ -93,7 +129,7 @@ impl Prepared {
             critical: false,
             resolution,
             role: Role::State { from: from_state.into() },
-            shapable: Shapable::default(),
+            shapable: Shapable::default().into(),
             shapes: Shapes::default(),
         };
         debug_assert!(prepared.is_as_read(), "{prepared:?}");
@@ -109,7 +145,7 @@ impl Prepared {
             && self.kind == read.kind
             && self.critical == read.critical
             && self.leaving() == read.leaving()
-            && !read.shapable.is_any()
+            && self.shapable().is_any() == read.shapable().is_any()
     }
 
     /// Reads the event as it was emitted. `resolution` marks the notice of a request's outcome,
@@ -129,7 +165,7 @@ impl Prepared {
                 || kind.is_some_and(EventKind::is_critical),
             resolution,
             role: role(&event),
-            shapable: Shapable::of(&event),
+            shapable: Shapable::of(&event).into(),
             shapes: Shapes::default(),
             json,
         })
@@ -221,7 +257,11 @@ impl Prepared {
     }
 
     pub(crate) fn shapable(&self) -> &Shapable {
-        &self.shapable
+        self.shapable.get_or_init(|| {
+            // It was valid when it was made.
+            let event = Event::parse(self.json.as_bytes());
+            event.map(|event| Shapable::of(&event)).unwrap_or_default()
+        })
     }
 
     pub(crate) fn shapes(&self) -> &Shapes {

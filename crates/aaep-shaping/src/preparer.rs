@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::cuts::{Segmenters, Tail};
-use crate::prepared::{OwnState, Prepared};
+use crate::prepared::{OwnQuestion, OwnState, Prepared};
 use crate::terms::{Shape, Terms};
 
 /// How many outputs are followed at once. Of more than these, text is cut only where its producer
@@ -57,6 +57,11 @@ impl Preparer {
     /// Prepares a state change of the producer's own making, which it knows without reading it.
     pub fn prepare_state(&mut self, state: OwnState<'_>) -> Arc<Prepared> {
         Arc::new(Prepared::state(state))
+    }
+
+    /// Prepares an event that asks, of the producer's own making, which it knows without reading it.
+    pub fn prepare_question(&mut self, question: OwnQuestion) -> Arc<Prepared> {
+        Arc::new(Prepared::question(question))
     }
 
     /// Terms of equal shapes get the same one, so that one can tell without looking into them.
