@@ -145,13 +145,15 @@ impl<R: Rules> Engine<R> {
     /// What the sessions that still live said before a restart, as far as it is on record, in the
     /// order of the records: for those who come back and for newcomers (§8.7, D28). Nobody is asked
     /// again what is settled. To be taken once, before anything else is done.
-    pub fn reminders(&mut self) -> Vec<Emitted> {
+    pub fn reminders(&mut self) -> impl Iterator<Item = Emitted> {
         let mut said: Vec<Before> = Vec::new();
         for session in self.sessions.iter_mut() {
             said.append(&mut session.before);
         }
         said.sort_by_key(|before| before.record);
-        let emitted = said.iter().filter_map(|before| Some((before, before.emitted()?)));
-        emitted.filter(|(b, emitted)| !self.is_settled(b, emitted)).map(|(_, e)| e).collect()
+        said.into_iter().filter_map(|before| {
+            let emitted = before.emitted()?;
+            (!self.is_settled(&before, &emitted)).then_some(emitted)
+        })
     }
 }

@@ -217,6 +217,9 @@ impl<R: Rules> Delivery<R> {
             None => self.preparer.prepare(json)?,
         };
         self.remember(event, &prepared);
+        if self.subscriptions.places.is_empty() {
+            return Ok(());
+        }
         let terminal = event.kind.is_some_and(EventKind::is_terminal);
         self.waves.push_back(Wave {
             event: prepared,

@@ -460,8 +460,13 @@ fn request_of(
 }
 
 /// A request's payload, whose last member is its token.
-fn with_token(head: &str, token: &str) -> String {
+pub(crate) fn with_token(head: &str, token: &str) -> String {
     [head, ",\"reply_token\":\"", token, "\""].concat()
+}
+
+/// The same members without their token.
+pub(crate) fn without_token(members: &str) -> &str {
+    members.strip_suffix(",\"reply_token\":\"\"").unwrap_or(members)
 }
 
 /// Whether silence means yes, and whether the action cannot be taken back.

@@ -11,7 +11,7 @@ use crate::clock::{Boot, Now};
 use crate::draft::{Draft, Extension, payload_of};
 use crate::engine::{Engine, Timer};
 use crate::ids::{Digest, Key, Secrets, session_key};
-use crate::ledger::default_answer;
+use crate::ledger::{default_answer, with_token, without_token};
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record};
@@ -207,10 +207,8 @@ impl<R: Rules> Engine<R> {
         };
         let stamp = stamp_of(asked.stamp, now);
         let token = self.ids.token_bits(asked.request);
-        let payload = asked.event.replace(
-            "\"reply_token\":\"\"",
-            &format!("\"reply_token\":\"{}\"", ReplyToken::from_bits(token).as_str()),
-        );
+        let head = without_token(&asked.event);
+        let payload = with_token(head, ReplyToken::from_bits(token).as_str());
         let digest = if asked.confirmation {
             Digest::of(&asked.tool, &asked.arguments)
         } else {
