@@ -314,15 +314,17 @@ impl Core {
 
     /// Remembers what a call led to, until a day after its session.
     pub(crate) fn keep_call(&mut self, key: CallKey, session: SessionId, kept: Kept) {
-        self.note(Note::Call(KeptCall {
-            agent: key.0.to_string(),
-            path: key.1.clone(),
-            key: key.2.clone(),
-            session: session.to_string(),
-            body: kept.body,
-            status: kept.status,
-            answer: kept.answer.clone(),
-        }));
+        if self.keeper.is_some() {
+            self.note(Note::Call(KeptCall {
+                agent: key.0.to_string(),
+                path: key.1.clone(),
+                key: key.2.clone(),
+                session: session.to_string(),
+                body: kept.body,
+                status: kept.status,
+                answer: kept.answer.clone(),
+            }));
+        }
         self.agents.remember(key, session, kept, self.now.boot);
     }
 }
