@@ -12,11 +12,19 @@ use super::topics::Topic;
 /// Sessions at once; what is said beyond that waits.
 const SESSIONS: usize = 64;
 
-/// Works until it is dropped.
-pub(super) async fn work(agent: Agent) {
+/// Works until it is told to stop; then everything that runs is given up, and that is said.
+pub(super) async fn work(agent: Agent, stop: impl Future<Output = ()>) {
+    let mut running = JoinSet::new();
+    tokio::select! {
+        () = listen(&agent, &mut running) => {}
+        () = stop => {}
+    }
+    running.shutdown().await;
+}
+
+async fn listen(agent: &Agent, running: &mut JoinSet<()>) {
     let room = Arc::new(Semaphore::new(SESSIONS));
     let mut inputs = agent.inputs();
-    let mut running = JoinSet::new();
     loop {
         let Ok(place) = room.clone().acquire_owned().await else { return };
         while running.try_join_next().is_some() {}
@@ -41,17 +49,10 @@ pub(super) async fn work(agent: Agent) {
 async fn answer(agent: &Agent, text: &str) {
     let ended = match Topic::of(text) {
         Topic::Several => {
-            let all = ["a long job", "ask me", "transfer"];
-            let mut running = JoinSet::new();
-            for text in all {
-                let agent = agent.clone();
-                running.spawn(async move { one(&agent, Topic::of(text), text).await });
-            }
-            let mut last = Ok(());
-            while let Some(ended) = running.join_next().await {
-                last = ended.unwrap_or(Ok(())).and(last);
-            }
-            last
+            let one = |text| one(agent, Topic::of(text), text);
+            let (job, question, transfer) =
+                tokio::join!(one("a long job"), one("ask me"), one("transfer"));
+            job.and(question).and(transfer)
         }
         topic => one(agent, topic, text).await,
     };

@@ -18,7 +18,7 @@ use crate::exit::{self, Exit};
 use crate::signals::Signals;
 
 /// How long the agent may take to say goodbye.
-const GOODBYE: Duration = Duration::from_secs(2);
+const GOODBYE: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(options: &DemoOptions, out: &mut impl Write) -> io::Result<Exit> {
     if let Some(text) = &options.say {
@@ -170,13 +170,14 @@ async fn serve(mut running: Running) -> Result<(), Fault> {
     let producer =
         Producer::new("demo-agent").name("Demonstration").version(env!("CARGO_PKG_VERSION"));
     let agent = Agent::embed(running.hub(), producer).map_err(unusable)?;
-    let working = tokio::spawn(agent::work(agent.clone()));
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let stopped = async move { drop(stopped.await) };
+    let working = tokio::spawn(agent::work(agent.clone(), stopped));
     let failed = tokio::select! {
         failed = running.failed() => Some(failed),
         () = signals.stop() => None,
     };
-    // What is dropped says that it was given up.
-    working.abort();
+    drop(stop);
     let _ = working.await;
     if let Some(failed) = failed {
         return failed;
