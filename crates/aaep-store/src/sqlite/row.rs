@@ -68,7 +68,7 @@ pub(crate) fn kind_of(record: &Record) -> &'static str {
     }
 }
 
-/// Every kind that [`kind_of`] can say.
+/// Every kind that `kind_of` can say.
 pub const KINDS: [&str; 10] = [
     "opened",
     "asked",
