@@ -15,6 +15,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::clock::Boot;
+use crate::hearers::{Subscription, Subscriptions, asks, stir};
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -61,24 +62,6 @@ pub struct Load {
     pub ended_sessions: usize,
 }
 
-/// A subscription as far as hearing is concerned.
-pub(crate) struct Subscription {
-    id: SubscriptionId,
-    pub(crate) peer: Principal,
-    pub(crate) shaper: Shaper,
-    pub(crate) attached: bool,
-    /// Its connection takes nothing for now; what is said waits in its shaper, which is bounded.
-    pub(crate) paused: bool,
-    /// Whether it is among the stirred.
-    stirred: bool,
-    /// When it has something to say by itself.
-    due: Option<Mono>,
-    /// Sessions of which it was sent a request: it hears their outcomes past any filter (D31).
-    pub(crate) asked: BTreeSet<SessionId>,
-    /// For when it comes back.
-    pub(crate) left_off: LeftOff,
-}
-
 /// What is known of a live session.
 pub(crate) struct Live {
     pub(crate) user: Arc<str>,
@@ -89,36 +72,6 @@ pub(crate) struct Live {
     pub(crate) recent: VecDeque<(u64, Arc<Prepared>)>,
     /// The place of the last event that had to be forgotten.
     pub(crate) forgotten: u64,
-}
-
-/// Subscriptions, one beside the other, so that an event goes from one to the next.
-#[derive(Default)]
-pub(crate) struct Subscriptions {
-    at: Vec<Option<Subscription>>,
-    free: Vec<usize>,
-    places: BTreeMap<SubscriptionId, usize>,
-}
-
-impl Subscriptions {
-    pub(crate) fn find(&mut self, id: SubscriptionId) -> Option<(usize, &mut Subscription)> {
-        let place = *self.places.get(&id)?;
-        Some((place, self.at[place].as_mut()?))
-    }
-
-    fn insert(&mut self, known: Subscription) {
-        let place = self.free.pop().unwrap_or(self.at.len());
-        if place == self.at.len() {
-            self.at.push(None);
-        }
-        self.places.insert(known.id, place);
-        self.at[place] = Some(known);
-    }
-
-    fn remove(&mut self, id: SubscriptionId) -> Option<(usize, Subscription)> {
-        let place = self.places.remove(&id)?;
-        self.free.push(place);
-        Some((place, self.at[place].take()?))
-    }
 }
 
 /// An event on its way from one subscription to the next.
@@ -504,53 +457,4 @@ impl Wave {
         }
         bytes
     }
-}
-
-impl Subscription {
-    fn hears<R: Rules>(&self, user: &str) -> bool {
-        self.attached && (self.peer.may_hear(user) || !R::keeps(Check::HearsOwnOnly))
-    }
-
-    fn glance(&mut self, event: &Prepared, now: Boot) -> Glance {
-        // What waits to be fetched goes first.
-        if self.paused || self.stirred {
-            return Glance::Offer;
-        }
-        self.shaper.glance(event, mono(now))
-    }
-
-    fn next(&mut self, now: Boot) -> Option<Shaped> {
-        self.left_off.ready.pop_front().or_else(|| self.shaper.poll_output(mono(now)))
-    }
-
-    fn take(&mut self, event: &Arc<Prepared>, outcome: bool, now: Boot) -> Result<(), Overflow> {
-        let session = event.session_id();
-        if is_request(event) {
-            self.asked.insert(session);
-        }
-        let past_filter = outcome && self.asked.contains(&session);
-        if event.kind().is_some_and(EventKind::is_terminal) {
-            self.asked.remove(&session);
-        }
-        if past_filter {
-            self.shaper.offer_past_filter(event, mono(now))
-        } else {
-            self.shaper.offer(event, mono(now))
-        }
-    }
-}
-
-pub(crate) fn stir(stirred: &mut VecDeque<usize>, place: usize, known: &mut Subscription) {
-    if !std::mem::replace(&mut known.stirred, true) {
-        stirred.push_back(place);
-    }
-}
-
-fn is_request(event: &Prepared) -> bool {
-    matches!(event.kind(), Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification))
-}
-
-/// Whether it is one of the two that wait for an answer.
-fn asks(kind: EventKind) -> bool {
-    matches!(kind, EventKind::AwaitingConfirmation | EventKind::AwaitingClarification)
 }

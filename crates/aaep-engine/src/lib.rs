@@ -89,6 +89,7 @@ mod delivery;
 mod draft;
 mod emit;
 mod engine;
+mod hearers;
 mod ids;
 mod io;
 mod lanes;

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::clock::Boot;
-use crate::delivery::{Delivery, Live, mono, stir};
+use crate::delivery::{Delivery, Live, mono};
+use crate::hearers::stir;
 use crate::principal::Principal;
 use crate::rules::{Check, Rules};
 

@@ -1,0 +1,110 @@
+//! Subscriptions as far as hearing is concerned, and how an event is offered to one of them.
+
+use aaep_shaping::{Delivery as Shaped, Glance, Mono, Overflow, Prepared, Shaper};
+use aaep_types::{EventKind, SessionId, SubscriptionId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::clock::Boot;
+use crate::delivery::mono;
+use crate::principal::Principal;
+use crate::resume::LeftOff;
+use crate::rules::{Check, Rules};
+
+/// A subscription as far as hearing is concerned.
+pub(crate) struct Subscription {
+    pub(crate) id: SubscriptionId,
+    pub(crate) peer: Principal,
+    pub(crate) shaper: Shaper,
+    pub(crate) attached: bool,
+    /// Its connection takes nothing for now; what is said waits in its shaper, which is bounded.
+    pub(crate) paused: bool,
+    /// Whether it is among the stirred.
+    pub(crate) stirred: bool,
+    /// When it has something to say by itself.
+    pub(crate) due: Option<Mono>,
+    /// Sessions of which it was sent a request: it hears their outcomes past any filter (D31).
+    pub(crate) asked: BTreeSet<SessionId>,
+    /// For when it comes back.
+    pub(crate) left_off: LeftOff,
+}
+
+/// Subscriptions, one beside the other, so that an event goes from one to the next.
+#[derive(Default)]
+pub(crate) struct Subscriptions {
+    pub(crate) at: Vec<Option<Subscription>>,
+    free: Vec<usize>,
+    pub(crate) places: BTreeMap<SubscriptionId, usize>,
+}
+
+impl Subscriptions {
+    pub(crate) fn find(&mut self, id: SubscriptionId) -> Option<(usize, &mut Subscription)> {
+        let place = *self.places.get(&id)?;
+        Some((place, self.at[place].as_mut()?))
+    }
+
+    pub(crate) fn insert(&mut self, known: Subscription) {
+        let place = self.free.pop().unwrap_or(self.at.len());
+        if place == self.at.len() {
+            self.at.push(None);
+        }
+        self.places.insert(known.id, place);
+        self.at[place] = Some(known);
+    }
+
+    pub(crate) fn remove(&mut self, id: SubscriptionId) -> Option<(usize, Subscription)> {
+        let place = self.places.remove(&id)?;
+        self.free.push(place);
+        Some((place, self.at[place].take()?))
+    }
+}
+
+impl Subscription {
+    pub(crate) fn hears<R: Rules>(&self, user: &str) -> bool {
+        self.attached && (self.peer.may_hear(user) || !R::keeps(Check::HearsOwnOnly))
+    }
+
+    pub(crate) fn glance(&mut self, event: &Prepared, now: Boot) -> Glance {
+        // What waits to be fetched goes first.
+        if self.paused || self.stirred {
+            return Glance::Offer;
+        }
+        self.shaper.glance(event, mono(now))
+    }
+
+    pub(crate) fn next(&mut self, now: Boot) -> Option<Shaped> {
+        self.left_off.ready.pop_front().or_else(|| self.shaper.poll_output(mono(now)))
+    }
+
+    pub(crate) fn take(
+        &mut self,
+        event: &Arc<Prepared>,
+        outcome: bool,
+        now: Boot,
+    ) -> Result<(), Overflow> {
+        let session = event.session_id();
+        if event.kind().is_some_and(asks) {
+            self.asked.insert(session);
+        }
+        let past_filter = outcome && self.asked.contains(&session);
+        if event.kind().is_some_and(EventKind::is_terminal) {
+            self.asked.remove(&session);
+        }
+        if past_filter {
+            self.shaper.offer_past_filter(event, mono(now))
+        } else {
+            self.shaper.offer(event, mono(now))
+        }
+    }
+}
+
+pub(crate) fn stir(stirred: &mut VecDeque<usize>, place: usize, known: &mut Subscription) {
+    if !std::mem::replace(&mut known.stirred, true) {
+        stirred.push_back(place);
+    }
+}
+
+/// Whether it is one of the two that wait for an answer.
+pub(crate) fn asks(kind: EventKind) -> bool {
+    matches!(kind, EventKind::AwaitingConfirmation | EventKind::AwaitingClarification)
+}
