@@ -1,10 +1,12 @@
-//! The thread that makes things durable, so that nobody else waits for the disk.
+//! The thread that makes things durable, so that nobody else waits for the disk. Whoever brings
+//! something while nothing else waits may do it on the spot, and is spared the way to the thread and
+//! back.
 #![allow(clippy::disallowed_methods)] // it is a thread
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::head::{Head, Noted};
 use crate::journal::Fault;
@@ -12,6 +14,9 @@ use crate::sqlite::{Sqlite, Unit};
 
 /// Units that are made durable in one transaction at most.
 const UNITS_AT_ONCE: usize = 4096;
+
+/// A disk that takes longer than this is left to the thread.
+const QUICK: Duration = Duration::from_millis(2);
 
 /// How long a journal without room is left alone before it is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -40,31 +45,97 @@ pub enum Report {
 /// What waits is bounded by those who wait for it: they are not answered before it is durable.
 #[derive(Debug)]
 pub struct Keeper {
-    units: Option<Sender<Unit>>,
+    helper: Helper,
     thread: Option<JoinHandle<()>>,
 }
 
+/// Somebody beside the keeper's thread who can do its work.
+#[derive(Clone)]
+pub struct Helper(Arc<Shared>);
+
+struct Shared {
+    queue: Mutex<Queue>,
+    called: Condvar,
+    /// The queue is emptied by whoever has this, so that its order is kept. `None` once nothing more
+    /// is kept: a helper may live on.
+    work: Mutex<Option<Work>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    units: Vec<Unit>,
+    /// The thread has to look.
+    called: bool,
+    /// Nothing more comes.
+    over: bool,
+}
+
+type Reporting = Box<dyn FnMut(Report) + Send>;
+
+struct Work {
+    journal: Sqlite,
+    head: Option<Head>,
+    waiting: Vec<Unit>,
+    /// How many are durable.
+    units: u64,
+    stuck: bool,
+    /// Whether the disk was quick the last time.
+    quick: bool,
+    /// Nobody knows what was kept.
+    broken: bool,
+    report: Reporting,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Keeper {
-    /// Starts the thread. `report` is called on it.
+    /// Starts the thread. `report` is called on it, or by a [`Helper`].
     pub fn start(
         journal: Sqlite,
         head: Option<Head>,
         report: impl FnMut(Report) + Send + 'static,
     ) -> io::Result<Self> {
-        let (sender, receiver) = channel();
-        let mut work = Work { journal, head, waiting: Vec::new(), units: 0, stuck: false, report };
-        let thread = thread::Builder::new()
-            .name("aaep-journal".into())
-            .spawn(move || work.until_over(&receiver))?;
-        Ok(Self { units: Some(sender), thread: Some(thread) })
+        let work = Work {
+            journal,
+            head,
+            waiting: Vec::new(),
+            units: 0,
+            stuck: false,
+            quick: false,
+            broken: false,
+            report: Box::new(report),
+        };
+        let shared = Shared {
+            queue: Mutex::default(),
+            called: Condvar::new(),
+            work: Mutex::new(Some(work)),
+        };
+        let helper = Helper(Arc::new(shared));
+        let shared = helper.0.clone();
+        let thread =
+            thread::Builder::new().name("aaep-journal".into()).spawn(move || shared.run())?;
+        Ok(Self { helper, thread: Some(thread) })
     }
 
     /// Hands a unit over. The order is kept.
     pub fn keep(&self, unit: Unit) {
-        // The thread ends before its sender only if it is broken, and it said so.
-        if let Some(units) = &self.units {
-            let _ = units.send(unit);
-        }
+        let mut queue = lock(&self.helper.0.queue);
+        queue.units.push(unit);
+        queue.called = true;
+        drop(queue);
+        self.helper.0.called.notify_one();
+    }
+
+    /// Hands a unit over, of which somebody takes care with [`Helper::help`].
+    pub fn leave(&self, unit: Unit) {
+        lock(&self.helper.0.queue).units.push(unit);
+    }
+
+    /// Somebody who can help.
+    pub fn helper(&self) -> Helper {
+        self.helper.clone()
     }
 
     /// Waits until everything that was handed over is durable, or cannot be, and closes the journal.
@@ -73,7 +144,8 @@ impl Keeper {
     }
 
     fn end(&mut self) {
-        self.units = None;
+        lock(&self.helper.0.queue).over = true;
+        self.helper.call();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -86,54 +158,95 @@ impl Drop for Keeper {
     }
 }
 
-struct Work<F> {
-    journal: Sqlite,
-    head: Option<Head>,
-    waiting: Vec<Unit>,
-    /// How many are durable.
-    units: u64,
-    stuck: bool,
-    report: F,
+impl Helper {
+    /// Keeps what was left, here and now, if nobody is at it and the disk is quick. Otherwise the
+    /// thread does.
+    pub fn help(&self) {
+        let shared = &*self.0;
+        if let Ok(mut place) = shared.work.try_lock()
+            && let Some(work) = place.as_mut()
+            && work.quick
+            && !work.stuck
+        {
+            work.take(&shared.queue);
+            work.keep();
+            let works = !work.broken && !work.stuck && work.journal.is_tidy();
+            if works && lock(&shared.queue).units.is_empty() {
+                return;
+            }
+        }
+        self.call();
+    }
+
+    fn call(&self) {
+        lock(&self.0.queue).called = true;
+        self.0.called.notify_one();
+    }
 }
 
-impl<F: FnMut(Report)> Work<F> {
-    fn until_over(&mut self, units: &Receiver<Unit>) {
+impl std::fmt::Debug for Helper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Helper")
+    }
+}
+
+impl Shared {
+    /// The thread.
+    fn run(&self) {
+        if let Some(work) = lock(&self.work).as_mut() {
+            work.journal.lay_out_log();
+        }
+        let mut stuck = false;
         loop {
-            let over = self.wait(units);
-            while self.waiting.len() < UNITS_AT_ONCE
-                && let Ok(unit) = units.try_recv()
-            {
-                self.waiting.push(unit);
-            }
-            let going_on = self.keep();
-            if !going_on || over && (self.stuck || self.waiting.is_empty()) {
+            let over = self.wait(stuck);
+            let mut place = lock(&self.work);
+            let Some(work) = place.as_mut() else { return };
+            work.take(&self.queue);
+            work.keep();
+            work.tidy();
+            stuck = work.stuck;
+            let idle = work.waiting.is_empty() && lock(&self.queue).units.is_empty();
+            if work.broken || over && (stuck || idle) {
+                *place = None;
                 return;
             }
         }
     }
 
     /// Waits for something to do; true if nothing more can come.
-    fn wait(&mut self, units: &Receiver<Unit>) -> bool {
-        let next = if self.stuck {
-            match units.recv_timeout(RETRY) {
-                Err(RecvTimeoutError::Timeout) => return false,
-                next => next.ok(),
-            }
+    fn wait(&self, stuck: bool) -> bool {
+        let idle = |queue: &mut Queue| !queue.called && !queue.over;
+        let queue = lock(&self.queue);
+        let mut queue = if stuck {
+            let waited = self.called.wait_timeout_while(queue, RETRY, |queue| !queue.over);
+            waited.unwrap_or_else(PoisonError::into_inner).0
         } else {
-            units.recv().ok()
+            self.called.wait_while(queue, idle).unwrap_or_else(PoisonError::into_inner)
         };
-        let over = next.is_none();
-        self.waiting.extend(next);
-        over
+        queue.called = !queue.units.is_empty();
+        queue.over
+    }
+}
+
+impl Work {
+    /// Takes what waits to be kept together.
+    fn take(&mut self, queue: &Mutex<Queue>) {
+        let mut queue = lock(queue);
+        let room = UNITS_AT_ONCE.saturating_sub(self.waiting.len());
+        let some = queue.units.len().min(room);
+        self.waiting.extend(queue.units.drain(..some));
+        queue.called = !queue.units.is_empty();
     }
 
-    /// Keeps what waits; false if that is the end of it.
-    fn keep(&mut self) -> bool {
-        if self.waiting.is_empty() {
-            return true;
+    /// Keeps what waits.
+    fn keep(&mut self) {
+        if self.waiting.is_empty() || self.broken {
+            return;
         }
+        let start = Instant::now();
         match self.try_keep() {
             Ok(number) => {
+                self.quick = start.elapsed() < QUICK;
                 self.units += self.waiting.len() as u64;
                 self.waiting.clear();
                 if std::mem::take(&mut self.stuck) {
@@ -145,20 +258,8 @@ impl<F: FnMut(Report)> Work<F> {
                 if !std::mem::replace(&mut self.stuck, true) {
                     (self.report)(Report::Stuck(fault));
                 }
-                return true;
             }
-            Err(fault) => {
-                (self.report)(Report::Broken(fault));
-                return false;
-            }
-        }
-        // Nobody waits for this.
-        match self.journal.tidy() {
-            Ok(()) => true,
-            Err(fault) => {
-                (self.report)(Report::Broken(fault));
-                false
-            }
+            Err(fault) => self.end(fault),
         }
     }
 
@@ -170,5 +271,19 @@ impl<F: FnMut(Report)> Work<F> {
             head.note(Noted { number, hash }).map_err(|_| Fault::Failed)?;
         }
         Ok(number)
+    }
+
+    /// What nobody waits for.
+    fn tidy(&mut self) {
+        if !self.broken
+            && let Err(fault) = self.journal.tidy()
+        {
+            self.end(fault);
+        }
+    }
+
+    fn end(&mut self, fault: Fault) {
+        self.broken = true;
+        (self.report)(Report::Broken(fault));
     }
 }

@@ -50,7 +50,7 @@ mod tail;
 pub use head::{Head, Noted, Standing};
 pub use journal::{Entry, Fault, Journal};
 #[cfg(feature = "sqlite")]
-pub use keeper::{Keeper, Report};
+pub use keeper::{Helper, Keeper, Report};
 pub use memory::Memory;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{

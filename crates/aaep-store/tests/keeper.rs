@@ -136,3 +136,71 @@ fn records_out_of_turn_are_a_fault_that_ends_it() {
     drop(keeper);
     assert!(open(&place).read().unwrap().is_empty());
 }
+
+// covers: I10
+#[test]
+fn whoever_helps_keeps_in_order_beside_the_thread() {
+    let place = Place::new();
+    let (keeper, reports) = start(open(&place), None);
+    // The first goes over the thread, so that it is known whether the disk is quick.
+    keeper.keep(unit([1]));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Durable { units: 1, number: 1 });
+    let helper = keeper.helper();
+    for number in 2..=200 {
+        if number % 3 == 0 {
+            keeper.keep(unit([number]));
+        } else {
+            keeper.leave(unit([number]));
+            helper.help();
+        }
+    }
+    let mut last = 1;
+    while last < 200 {
+        match reports.recv_timeout(PATIENCE).unwrap() {
+            Report::Durable { number, units } if units == number && number > last => last = number,
+            other => panic!("{other:?}"),
+        }
+    }
+    keeper.close();
+    // Who lives on can do no harm, and holds nothing.
+    helper.help();
+    assert_eq!(open(&place).read().unwrap(), records(&batch(1..=200)));
+}
+
+// covers: I3
+#[test]
+fn a_log_with_room_laid_out_is_read_up_to_where_it_was_written() {
+    let place = Place::new();
+    let (keeper, reports) = start(open(&place), None);
+    keeper.keep(unit(1..=5));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Durable { units: 1, number: 5 });
+    // As after a kill: the files as they are now.
+    let log = std::fs::read(place.path("journal.db-wal")).unwrap();
+    assert!(log.len() >= 1 << 20 && log.ends_with(&[0; 4096]), "{}", log.len());
+    let written = log.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let file = std::fs::read(place.journal()).unwrap();
+    let kept = |length: usize, name: &str| {
+        let copy = place.path(name);
+        std::fs::write(&copy, &file).unwrap();
+        std::fs::write(place.path(&format!("{name}-wal")), &log[..length]).unwrap();
+        Sqlite::open(&copy, Options::default()).unwrap().read().unwrap().len()
+    };
+    assert_eq!(kept(log.len(), "whole.db"), 5);
+    assert_eq!(kept(written.next_multiple_of(4096), "cut.db"), 5);
+}
+
+#[test]
+fn what_a_helper_could_not_keep_is_tried_again_by_the_thread() {
+    let place = Place::new();
+    let (keeper, reports) = start(open(&place), None);
+    keeper.keep(unit([1]));
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Durable { units: 1, number: 1 });
+    let other = rusqlite::Connection::open(place.journal()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    keeper.leave(unit([2]));
+    keeper.helper().help();
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(Fault::Busy));
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Works);
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Durable { units: 2, number: 2 });
+}

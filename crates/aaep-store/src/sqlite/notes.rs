@@ -1,6 +1,6 @@
 //! What the hub notes beside the records: calls that may come twice, and its own starts.
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Damage, Fault, Sqlite, Unit, fault_of, wall_micros};
 use crate::chain::checksum;
@@ -55,7 +55,7 @@ pub enum Note {
 }
 
 impl Note {
-    pub(super) fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    pub(super) fn write(&self, transaction: &Connection) -> rusqlite::Result<()> {
         match self {
             Note::Call(call) => {
                 let KeptCall { agent, path, key, session, body, status, answer } = call;
