@@ -55,6 +55,9 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopped;
 
+/// How often whoever has the core looks for more to do before its own task is called.
+const WORK_AT_ONCE: usize = 8;
+
 impl Hub {
     /// Lets the core do something, and waits until all that it recorded is durable.
     pub(crate) async fn call<T: Send + 'static>(
@@ -101,30 +104,42 @@ impl Hub {
     fn at_once<T: Send + 'static, J: FnOnce(&mut Core) -> T>(&self, job: J) -> Result<Ran<T>, J> {
         let Ok(mut place) = self.0.core.try_lock() else { return Err(job) };
         let Some(core) = place.as_mut() else { return Err(job) };
-        let ran = core.run_now(job);
-        self.leave(place);
+        let (ran, helper) = core.run_now(job);
+        if !self.leave(place) {
+            self.work();
+        }
+        if let Some(helper) = helper {
+            helper.help();
+        }
         Ok(ran)
     }
 
-    /// Does what waits, unless somebody is at it.
+    /// Does what waits, unless somebody is at it. What comes meanwhile finds the core taken, so it is
+    /// done here as well, for a while: calling another thread for it takes longer.
     fn work(&self) {
-        let Ok(mut place) = self.0.core.try_lock() else { return };
-        match place.as_mut() {
-            Some(core) => core.work(),
-            // Whoever waits for it learns that the hub has stopped.
-            None => drop(self.0.inbox.take()),
+        for _ in 0..WORK_AT_ONCE {
+            let Ok(mut place) = self.0.core.try_lock() else { return };
+            match place.as_mut() {
+                Some(core) => core.work(),
+                // Whoever waits for it learns that the hub has stopped.
+                None => drop(self.0.inbox.take()),
+            }
+            if self.leave(place) {
+                return;
+            }
         }
-        self.leave(place);
+        self.0.inbox.call();
     }
 
-    /// Gives the core back. Somebody may have come in the meantime and found it taken, or something
-    /// may be due sooner than its task thinks: then its task looks after it.
-    fn leave(&self, place: MutexGuard<'_, Option<Core>>) {
+    /// Gives the core back; false if somebody came in the meantime and found it taken. If something is
+    /// due sooner than its task thinks, its task is called.
+    fn leave(&self, place: MutexGuard<'_, Option<Core>>) -> bool {
         let wanted = place.as_ref().is_some_and(Core::wants_its_task);
         drop(place);
-        if wanted || !self.0.inbox.is_empty() {
+        if wanted {
             self.0.inbox.call();
         }
+        self.0.inbox.is_empty()
     }
 
     /// Lets the core do something that nobody waits for.

@@ -5,7 +5,8 @@
 //! answered when they are.
 
 use aaep_engine::Input;
-use aaep_store::{Note, Report};
+use aaep_store::{Helper, Note, Report};
+use tokio::runtime::RuntimeFlavor;
 use tracing::{error, info, warn};
 
 use super::Core;
@@ -30,6 +31,21 @@ impl Core {
                 None => self.durable_up_to(self.handed, self.last_record),
             }
         }
+    }
+
+    /// The same, unless this step is the only one that is not durable: then whoever did it is to make
+    /// it so, with the helper. That blocks a thread while the disk writes, so there have to be more.
+    pub(super) fn leave_or_hand_over(&mut self) -> Option<Helper> {
+        let threads = tokio::runtime::Handle::try_current()
+            .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
+        let keeper = self.keeper.as_ref().filter(|_| threads && self.handed == self.kept);
+        let Some(keeper) = keeper.filter(|_| !self.unit.entries.is_empty()) else {
+            self.hand_over();
+            return None;
+        };
+        self.handed += 1;
+        keeper.leave(std::mem::take(&mut self.unit));
+        Some(keeper.helper())
     }
 
     /// Does this once everything that was recorded so far is durable. While nothing can be made

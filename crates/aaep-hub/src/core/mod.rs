@@ -15,7 +15,7 @@ use std::time::Duration;
 use aaep_engine::{
     Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View,
 };
-use aaep_store::{Entry, Fault as JournalFault, Keeper, Unit};
+use aaep_store::{Entry, Fault as JournalFault, Helper, Keeper, Unit};
 use aaep_types::{EventKind, SubscriptionId};
 use tokio::sync::oneshot;
 use tracing::info;
@@ -130,6 +130,8 @@ impl Core {
             match next {
                 Next::End => break,
                 Next::More => tokio::task::yield_now().await,
+                // Whoever came after it looked found the core taken, and relies on it.
+                Next::Sleep(_) if !hub.0.inbox.is_empty() => {}
                 Next::Sleep(sleep) => tokio::select! {
                     () = hub.0.inbox.called() => {}
                     () = tokio::time::sleep(sleep.unwrap_or_default()), if sleep.is_some() => {
@@ -175,23 +177,24 @@ impl Core {
         self.steps(jobs);
     }
 
-    /// Does what waits, and then this.
+    /// Does what waits, and then this. If that is the only thing that is not durable, whoever wanted it
+    /// may make it so.
     pub(crate) fn run_now<T: Send + 'static>(
         &mut self,
         job: impl FnOnce(&mut Core) -> T,
-    ) -> Ran<T> {
+    ) -> (Ran<T>, Option<Helper>) {
         let (jobs, now) = self.hub.0.inbox.take();
         self.steps(jobs);
         self.set_time(now);
         let answer = job(self);
         self.drain();
-        self.hand_over();
+        let helper = self.leave_or_hand_over();
         if self.handed <= self.kept {
-            return Ran::Done(answer);
+            return (Ran::Done(answer), None);
         }
         let (sender, receiver) = oneshot::channel();
         self.when_durable(Box::new(move || drop(sender.send(answer))));
-        Ran::Waits(receiver)
+        (Ran::Waits(receiver), helper)
     }
 
     /// When there is something to do by itself.
