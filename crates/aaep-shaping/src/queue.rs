@@ -1,7 +1,7 @@
 //! What waits for budget, in order, and how it is merged.
 
 use aaep_types::SessionId;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::prepared::Prepared;
@@ -56,6 +56,22 @@ impl Entry {
     }
 }
 
+/// One session, or each for itself.
+#[derive(Clone, Copy)]
+pub(crate) enum Which {
+    One(SessionId),
+    Each,
+}
+
+impl Which {
+    fn is(self, session: SessionId) -> bool {
+        match self {
+            Self::One(one) => one == session,
+            Self::Each => true,
+        }
+    }
+}
+
 /// One queue for all sessions of a subscription: first come, first served.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
@@ -85,12 +101,13 @@ impl Queue {
     }
 
     /// Nothing of a session waits longer than what comes after it: order is kept.
-    pub fn settle(&mut self, session: SessionId) {
+    pub fn settle(&mut self, which: Which) {
         // enforces: I19
-        let mut soonest = None;
-        for entry in self.entries.iter_mut().rev().filter(|entry| entry.session == session) {
-            entry.due = soonest.map_or(entry.due, |due| entry.due.min(due));
-            soonest = Some(entry.due);
+        let mut soonest = BTreeMap::new();
+        for entry in self.entries.iter_mut().rev().filter(|entry| which.is(entry.session)) {
+            let due = soonest.entry(entry.session).or_insert(entry.due);
+            entry.due = entry.due.min(*due);
+            *due = entry.due;
         }
     }
 
@@ -134,65 +151,75 @@ impl Queue {
         self.entries.iter().map(|entry| entry.session)
     }
 
-    /// Merges what waits for a session: the latest progress, the latest state, and text that
-    /// follows text. Starts, ends and tools stay, and nothing is moved across them but that later
+    /// Merges what waits for a session, or for each: the latest progress, the latest state, and text
+    /// that follows text. Starts, ends and tools stay, and nothing is moved across them but that later
     /// progress replaces earlier.
-    pub fn coalesce(&mut self, session: SessionId) {
+    pub fn coalesce(&mut self, which: Which) {
         // enforces: H17, T10
         let mut slots: Vec<Option<Entry>> =
             std::mem::take(&mut self.entries).into_iter().map(Some).collect();
-        merge_states_and_progress(&mut slots, session);
-        join_texts(&mut slots, session);
+        merge_states_and_progress(&mut slots, which);
+        join_texts(&mut slots, which);
         self.entries = slots.into_iter().flatten().collect();
         self.bytes = self.entries.iter().map(Entry::weight).sum();
-        self.settle(session);
+        self.settle(which);
     }
 }
 
+/// What of a session was met on the way back.
+#[derive(Default)]
+struct Met {
+    progress: Option<usize>,
+    state: Option<usize>,
+    text_between: bool,
+}
+
 /// Backwards, so that each entry meets what replaces it.
-fn merge_states_and_progress(slots: &mut [Option<Entry>], session: SessionId) {
-    let (mut progress, mut state, mut text_between) = (None, None, false);
+fn merge_states_and_progress(slots: &mut [Option<Entry>], which: Which) {
+    let mut sessions: BTreeMap<SessionId, Met> = BTreeMap::new();
     for index in (0..slots.len()).rev() {
-        let Some(entry) = slots[index].take_if(|entry| entry.session == session) else { continue };
+        let Some(entry) = slots[index].take_if(|entry| which.is(entry.session)) else { continue };
+        let met = sessions.entry(entry.session).or_default();
         let newer: Option<usize> = match entry.item {
             Item::Whole(_) | Item::Again(_) => {
-                state = None;
+                met.state = None;
                 None
             }
             Item::Text(_) => {
-                text_between = true;
+                met.text_between = true;
                 None
             }
             Item::Progress(_) => {
-                let newer = progress;
-                progress = progress.or(Some(index));
+                let newer = met.progress;
+                met.progress = newer.or(Some(index));
                 newer
             }
             Item::State { .. } => {
-                let newer = state;
+                let newer = met.state;
                 if newer.is_none() {
-                    (state, text_between) = (Some(index), false);
+                    (met.state, met.text_between) = (Some(index), false);
                 }
                 newer
             }
         };
         match newer.and_then(|at| slots[at].as_mut()) {
-            Some(newer) => newer.absorb(entry, text_between),
+            Some(newer) => newer.absorb(entry, met.text_between),
             None => slots[index] = Some(entry),
         }
     }
 }
 
 /// Forwards; only progress may stand between two texts that become one.
-fn join_texts(slots: &mut [Option<Entry>], session: SessionId) {
-    let mut earlier: Option<usize> = None;
+fn join_texts(slots: &mut [Option<Entry>], which: Which) {
+    let mut sessions: BTreeMap<SessionId, usize> = BTreeMap::new();
     for index in 0..slots.len() {
-        let Some(mut entry) = slots[index].take_if(|entry| entry.session == session) else {
+        let Some(mut entry) = slots[index].take_if(|entry| which.is(entry.session)) else {
             continue;
         };
+        let session = entry.session;
         match &mut entry.item {
             Item::Text(span) => {
-                if let Some(at) = earlier
+                if let Some(at) = sessions.insert(session, index)
                     && let Some(Entry { item: Item::Text(first), due, .. }) = slots[at].take()
                 {
                     match span.join_after(first) {
@@ -202,10 +229,11 @@ fn join_texts(slots: &mut [Option<Entry>], session: SessionId) {
                         }
                     }
                 }
-                earlier = Some(index);
             }
             Item::Progress(_) => {}
-            Item::Whole(_) | Item::Again(_) | Item::State { .. } => earlier = None,
+            Item::Whole(_) | Item::Again(_) | Item::State { .. } => {
+                sessions.remove(&session);
+            }
         }
         slots[index] = Some(entry);
     }

@@ -12,7 +12,7 @@ use crate::bounds::{HeldLimits, Overflow};
 use crate::bucket::Bucket;
 use crate::pace::{Pace, Shown};
 use crate::prepared::{Prepared, Role};
-use crate::queue::{Item, Queue};
+use crate::queue::{Item, Queue, Which};
 use crate::shapes::Cast;
 use crate::terms::Terms;
 use crate::text::OpenText;
@@ -70,6 +70,8 @@ pub struct Shaper {
     texts: Vec<OpenText>,
     pace: Pace,
     shown: Shown,
+    /// Near the bound: how many events are held when they are merged again.
+    merge_at: usize,
 }
 
 impl Shaper {
@@ -91,6 +93,7 @@ impl Shaper {
             queue: Queue::default(),
             texts: Vec::new(),
             shown: Shown::default(),
+            merge_at: 0,
         }
     }
 
@@ -119,7 +122,7 @@ impl Shaper {
             return self.urgently(event, Cast::Plain, now);
         }
         self.admit(event, now);
-        self.relieve(event.session_id(), now)
+        self.relieve(now)
     }
 
     /// Where nothing is held and nothing has to be, one look decides: the same comes of it as of
@@ -269,9 +272,9 @@ impl Shaper {
         let low = self.terms.load == Level::Low;
         let over_budget = || self.bucket.as_ref().is_some_and(|bucket| !bucket.has_budget(now));
         if !whole && (low || over_budget()) {
-            self.queue.coalesce(session);
+            self.queue.coalesce(Which::One(session));
         } else if low {
-            self.queue.settle(session);
+            self.queue.settle(Which::One(session));
         }
     }
 
@@ -295,7 +298,7 @@ impl Shaper {
         if self.queue.len() == 0 {
             return;
         }
-        self.queue.coalesce(session);
+        self.queue.coalesce(Which::One(session));
         for item in self.queue.take_session(session) {
             self.borrow(now);
             if let Some(delivery) = self.deliver(item) {
@@ -336,17 +339,22 @@ impl Shaper {
     }
 
     /// I22: near the bound text is let go and everything is merged; past it the subscription ends.
-    fn relieve(&mut self, session: SessionId, now: Mono) -> Result<(), Overflow> {
+    /// Merging looks at all that is held, so it is done once in a while: a subscriber that stalls
+    /// must not cost more than one that listens (I21).
+    fn relieve(&mut self, now: Mono) -> Result<(), Overflow> {
         self.texts.retain(|text| !text.is_empty());
         let near = |held: usize, max: usize| held > max / 4 * 3;
         let (events, bytes) = (self.pending_events(), self.pending_bytes());
-        if near(events, self.limits.max_events) || near(bytes, self.limits.max_bytes) {
+        if !near(events, self.limits.max_events) && !near(bytes, self.limits.max_bytes) {
+            self.merge_at = 0;
+        } else if events >= self.merge_at || self.check(events, bytes).is_err() {
             let mut open: Vec<SessionId> = self.texts.iter().map(|text| text.session).collect();
             open.dedup();
             for session in open {
                 self.push_out(session, Push::Flush, now);
             }
-            self.queue.coalesce(session);
+            self.queue.coalesce(Which::Each);
+            self.merge_at = self.pending_events() + self.limits.max_events / 16;
         }
         self.check(self.pending_events(), self.pending_bytes())
     }

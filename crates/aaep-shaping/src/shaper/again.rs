@@ -36,7 +36,7 @@ impl Shaper {
         }
         let (session, bytes) = (event.session_id(), event.bytes(&self.terms.shape));
         self.queue.push(session, Item::Again(Delivery { event: event.clone(), bytes }), now);
-        self.relieve(session, now)
+        self.relieve(now)
     }
 
     fn again(&mut self, delivery: Delivery, now: Mono) {
