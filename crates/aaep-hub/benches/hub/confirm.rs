@@ -12,7 +12,7 @@ use mio::{Events, Interest, Poll, Token};
 use crate::events::{
     ask_request, listen_request, open_session, reply_request, subscribe, wait_request,
 };
-use crate::numbers::{best, median, percentile, rate, rounds, time};
+use crate::numbers::{median, percentile, rate, ratio, rounds, time};
 use crate::server::{Server, Side};
 use crate::wire::{connect, member, open, request, take_answer};
 
@@ -238,17 +238,17 @@ pub fn run() -> String {
         println!("    {AT_ONCE} at once: {}", all.join(", "));
         println!("    processor time for each: {:.0} µs (median)", median(&costs[at]));
     }
-    let least = |at: usize| alone[at].iter().min().copied().unwrap_or_default();
-    let (p50, bare_p50) = (least(0), least(1));
-    let (ours, theirs) = (best(&rates[0]), best(&rates[1]));
+    let seconds = |at: usize| -> Vec<f64> { alone[at].iter().map(Duration::as_secs_f64).collect() };
+    let (p50, bare_p50) = (seconds(0), seconds(1));
+    let middle = |values: &[f64]| time(Duration::from_secs_f64(median(values)));
     format!(
-        "confirmation: p50 hub {}, bare axum {}, ratio {:.2} (wanted: at most 1.3)\n\
-         confirmations, {AT_ONCE} at once: hub {}, bare axum {}, ratio {:.2} (wanted 0.7)",
-        time(p50),
-        time(bare_p50),
-        p50.as_secs_f64() / bare_p50.as_secs_f64(),
-        rate(ours),
-        rate(theirs),
-        ours / theirs,
+        "confirmation: p50 hub {}, bare axum {}, ratio {:.2} (medians; wanted: at most 1.3)\n\
+         confirmations, {AT_ONCE} at once: hub {}, bare axum {}, ratio {:.2} (medians; wanted 0.7)",
+        middle(&p50),
+        middle(&bare_p50),
+        ratio(&p50, &bare_p50),
+        rate(median(&rates[0])),
+        rate(median(&rates[1])),
+        ratio(&rates[0], &rates[1]),
     )
 }

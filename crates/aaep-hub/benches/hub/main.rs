@@ -3,7 +3,7 @@
 //!
 //! Servers are processes of their own; the load is this one, one thread with raw sockets. Everything
 //! runs on the same machine over loopback, plain HTTP. Hub and bare axum take turns, several rounds,
-//! and the best round of each counts, so that a noisy machine disturbs both alike. Processor time of
+//! and the median of the rounds' ratios counts, since a noisy machine disturbs both of a pair alike. Processor time of
 //! the servers is shown beside, since it suffers less from neighbours than time on the wall.
 //!
 //! One part alone: `cargo bench -p aaep-hub --bench hub -- fan-out` (or held, confirm, stalled).

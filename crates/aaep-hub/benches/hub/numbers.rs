@@ -20,8 +20,11 @@ pub fn median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
-pub fn best(values: &[f64]) -> f64 {
-    values.iter().copied().fold(0.0, f64::max)
+/// What one side is to the other, round by round, in the middle: both rounds of a pair ran under the
+/// same neighbours, and one lucky round of either counts no more than any other.
+pub fn ratio(ours: &[f64], theirs: &[f64]) -> f64 {
+    let pairs: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    median(&pairs)
 }
 
 /// 1234567 as `1.23 M/s`.

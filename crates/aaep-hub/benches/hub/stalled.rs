@@ -7,7 +7,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::audience::Audience;
 use crate::events::{listen_request, subscribe};
-use crate::numbers::{best, median, percentile, rate, rounds, time};
+use crate::numbers::{median, percentile, rate, ratio, rounds, time};
 use crate::server::{Server, Side};
 use crate::wire::{call, connect, open, request};
 
@@ -81,10 +81,10 @@ pub fn run() -> String {
         Duration::from_secs_f64(median(&seconds))
     };
     format!(
-        "stalled: {} with it, {} without, ratio {:.2}; p99 {} with it, {} without (wanted: the same)",
-        rate(best(&with.rates)),
-        rate(best(&without.rates)),
-        best(&with.rates) / best(&without.rates),
+        "stalled: {} with it, {} without, ratio {:.2} (medians); p99 {} with it, {} without (wanted: the same)",
+        rate(median(&with.rates)),
+        rate(median(&without.rates)),
+        ratio(&with.rates, &without.rates),
         time(middle(&with)),
         time(middle(&without)),
     )
