@@ -11,6 +11,7 @@ use aaep_types::Timestamp;
 use aaep_types::json::Writer;
 
 use crate::arguments::{AuditCommand, AuditOptions, ExportOptions, Place, VerifyOptions};
+use crate::demo::NAME as DEMO_NAME;
 use crate::exit::{self, Exit};
 
 pub(crate) fn run(options: &AuditOptions, out: &mut impl Write) -> io::Result<Exit> {
@@ -32,7 +33,11 @@ pub(crate) fn open(place: &Place) -> Result<(Reader, Option<Noted>), String> {
     let path = data.join(JOURNAL_NAME);
     let reader = Reader::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
     // Before anything is read: a hub that works goes on meanwhile, and never back.
-    let noted = config.state.and_then(|state| Head::look(&state.join(HEADS_NAME), reader.store()));
+    // The demo notes beside a hub; a store's name is its own, so whoever knows it means this one.
+    let places =
+        config.state.iter().flat_map(|state| [state.clone(), state.with_file_name(DEMO_NAME)]);
+    let noted =
+        places.into_iter().find_map(|state| Head::look(&state.join(HEADS_NAME), reader.store()));
     Ok((reader, noted))
 }
 

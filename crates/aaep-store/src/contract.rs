@@ -46,6 +46,42 @@ pub fn full_journal_contract<J: Journal>(mut make: impl FnMut() -> J) {
     assert_eq!(journal.read().unwrap(), kept, "a batch that did not fit left something behind");
 }
 
+/// What a journal promises while the disk under it fails now and then: a batch that was taken is
+/// there for ever, one that may be offered again left nothing behind, and after doubt nothing more is
+/// taken until it is opened again from what is there. `open` gives the journal that is there; `told`
+/// hears how each batch went. At the end every batch was taken, once.
+pub fn faulty_journal_contract<J: Journal>(
+    mut open: impl FnMut() -> J,
+    batches: u64,
+    mut told: impl FnMut(u64, Result<(), Fault>),
+) {
+    const TRIES: u32 = 100;
+    let mut journal = open();
+    let (mut next, mut tries) = (1, 0);
+    while next <= batches {
+        let last = next * 3;
+        let one = batch(last - 2..=last);
+        tries += 1;
+        assert!(tries < TRIES, "the fault passes, and so must this");
+        let taken = journal.append(&one);
+        told(last, taken);
+        match taken {
+            Ok(()) => next += 1,
+            Err(fault) if fault.may_pass() => {}
+            Err(_) => {
+                assert_eq!(journal.append(&one), Err(Fault::Failed), "nobody knows what was kept");
+                drop(journal);
+                journal = open();
+                let kept = journal.read().unwrap().len() as u64;
+                assert!(kept.is_multiple_of(3) && kept / 3 + 1 >= next, "{kept} kept");
+                next = kept / 3 + 1;
+            }
+        }
+    }
+    drop(journal);
+    assert_eq!(open().read().unwrap(), bytes(&batch(1..=batches * 3)));
+}
+
 fn an_empty_journal_reads_as_nothing(journal: &mut impl Journal) {
     assert!(journal.read().unwrap().is_empty());
     journal.append(&[]).unwrap();

@@ -57,6 +57,47 @@ mod tests {
         crate::contract::journal_contract(Memory::default);
     }
 
+    /// A journal whose every third append fails, with or without having kept the batch.
+    struct Failing<'a> {
+        inner: &'a std::cell::RefCell<Memory>,
+        turns: &'a std::cell::Cell<u32>,
+        failed: bool,
+    }
+
+    impl Journal for Failing<'_> {
+        fn append(&mut self, batch: &[Entry]) -> Result<(), Fault> {
+            if self.failed {
+                return Err(Fault::Failed);
+            }
+            self.turns.set(self.turns.get() + 1);
+            match self.turns.get() % 6 {
+                2 => return Err(Fault::Full),
+                3 => self.failed = true,
+                5 => {
+                    self.inner.borrow_mut().append(batch)?;
+                    self.failed = true;
+                }
+                _ => return self.inner.borrow_mut().append(batch),
+            }
+            Err(Fault::Failed)
+        }
+
+        fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault> {
+            self.inner.borrow_mut().read()
+        }
+    }
+
+    #[test]
+    fn the_contract_under_faults_holds_for_a_journal_that_fails_as_it_may() {
+        let (inner, turns) = (Memory::default().into(), Default::default());
+        let open = || Failing { inner: &inner, turns: &turns, failed: false };
+        let mut faults = 0;
+        crate::contract::faulty_journal_contract(open, 30, |_, taken| {
+            faults += taken.is_err() as u32
+        });
+        assert!(faults > 10, "{faults}");
+    }
+
     #[test]
     fn a_full_journal_keeps_what_it_has_and_nothing_of_the_batch() {
         crate::contract::full_journal_contract(|| Memory::with_room_for(200));

@@ -9,8 +9,8 @@ mod support;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use aaep_store::contract::batch;
-use aaep_store::{CannotOpen, Fault, Journal, Options, Sqlite};
+use aaep_store::contract::{batch, faulty_journal_contract};
+use aaep_store::{CannotOpen, Journal, Options, Sqlite};
 use support::{Place, records};
 
 /// How many batches of three records the child appends.
@@ -20,52 +20,35 @@ const BATCHES: u64 = 6;
 const CHILD: &str = "child_that_appends";
 const VARIABLE: &str = "AAEP_STORE_TEST_JOURNAL";
 
-/// What a hub does, in small: offers each batch until it is durable, and starts again after a fault
-/// that leaves doubt. Says what it was promised, line by line.
+/// The contract under faults. Says what it was promised, line by line.
 #[test]
 #[ignore = "run by the tests of this file, in a process of its own"]
 fn child_that_appends() {
     let Some(path) = std::env::var_os(VARIABLE) else { return };
     let path = Path::new(&path);
-    let mut tries = 0;
-    let mut journal = open(path, &mut tries);
-    let mut next = 1;
-    while next <= BATCHES {
-        let last = next * 3;
-        tries += 1;
-        assert!(tries < 100, "the fault passes, and so must this");
-        match journal.append(&batch(last - 2..=last)) {
-            Ok(()) => {
-                println!("promised {last}");
-                next += 1;
-            }
-            Err(fault) => {
-                println!("fault {fault:?}");
-                if !fault.may_pass() {
-                    // Nothing more is taken: nobody knows what was kept.
-                    assert_eq!(journal.append(&batch(last - 2..=last)), Err(Fault::Failed));
-                    drop(journal);
-                    journal = open(path, &mut tries);
-                    let kept = journal.read().unwrap().len() as u64;
-                    assert!(kept.is_multiple_of(3) && kept / 3 + 1 >= next, "{kept} kept");
-                    next = kept / 3 + 1;
-                }
-            }
-        }
-    }
+    faulty_journal_contract(
+        || open(path),
+        BATCHES,
+        |last, taken| match taken {
+            Ok(()) => println!("promised {last}"),
+            Err(fault) => println!("fault {fault:?}"),
+        },
+    );
     println!("done");
 }
 
-fn open(path: &Path, tries: &mut u32) -> Sqlite {
-    loop {
-        *tries += 1;
-        assert!(*tries < 100, "the fault passes, and so must this");
+fn open(path: &Path) -> Sqlite {
+    for _ in 0..100 {
         match Sqlite::open(path, Options::default()) {
-            Ok(journal) => return journal,
+            Ok(mut journal) => {
+                journal.lay_out_log();
+                return journal;
+            }
             Err(CannotOpen::System { what }) => println!("not opened: {what}"),
             Err(other) => panic!("{other}"),
         }
     }
+    panic!("the fault passes, and so must this")
 }
 
 /// Runs the child with a fault in its `nth` such call; gives its words, or nothing if there were

@@ -17,6 +17,9 @@ use crate::arguments::DemoOptions;
 use crate::exit::{self, Exit};
 use crate::signals::Signals;
 
+/// What its directories and its socket are called.
+pub(crate) const NAME: &str = "aaep-demo";
+
 /// How long the agent may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(10);
 
@@ -73,7 +76,7 @@ fn config(options: &DemoOptions) -> Result<Config, Fault> {
         return load(&flags, &surroundings).map(|loaded| loaded.config);
     }
     // Beside the directories of a hub. Whoever has no home directory keeps nothing.
-    let of_its_own = |usual: Option<PathBuf>| Some(usual?.with_file_name("aaep-demo"));
+    let of_its_own = |usual: Option<PathBuf>| Some(usual?.with_file_name(NAME));
     let variables = &surroundings.variables;
     let data = flags.data.or_else(|| of_its_own(System::HERE.data(variables)));
     let data = data.filter(|_| !flags.ephemeral);
@@ -91,7 +94,7 @@ fn config(options: &DemoOptions) -> Result<Config, Fault> {
     config.compatibility.published_suite = flags.published_suite;
     config.log.level = LogLevel::Warn;
     // A socket of its own, so that a real hub may run beside it.
-    config.hub.agent_id = Label::parse("aaep-demo").unwrap_or(config.hub.agent_id);
+    config.hub.agent_id = Label::parse(NAME).unwrap_or(config.hub.agent_id);
     config.hub.agent_name = Label::parse("AAEP demo").unwrap_or(config.hub.agent_name);
     Ok(config)
 }

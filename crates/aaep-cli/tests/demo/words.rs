@@ -110,6 +110,11 @@ fn it_keeps_what_was_answered_in_a_directory_of_its_own_unless_told_otherwise() 
         let audit = ended({ audit }.spawn().unwrap()).await;
         assert_eq!(audit.code, 0, "{}", audit.err);
         assert_eq!(audit.out.lines().count(), 1, "{}", audit.out);
+        // What the demo noted outside is found, so an end that is cut off would be noticed.
+        let mut audit = aaep(&["audit", "verify", "--json", "--data", data.to_str().unwrap()]);
+        audit.env("HOME", hub.home());
+        let audit = ended({ audit }.spawn().unwrap()).await;
+        assert!(audit.out.contains(r#""end_is_known":true"#), "{}{}", audit.out, audit.err);
 
         let hub = demo(&["--ephemeral"]);
         assert!(hub.said().join("\n").contains("Nothing is kept"));
