@@ -136,6 +136,23 @@ fn lines(said: &[Said]) -> Value {
     said.iter().map(|line| line.spans.iter().map(span).collect::<Value>()).collect()
 }
 
+/// JSON in which whoever reads it sees every character.
+fn visible(json: &str) -> String {
+    let mut text = String::new();
+    for character in json.chars() {
+        let marks = matches!(character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}');
+        if marks || safe(&character.to_string()).hidden > 0 || character == '\u{a0}' {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
 /// Runs the vectors of a file: `find` gives what is found now for `member`.
 fn run(file: &str, member: &str, find: impl Fn(&Value) -> Value) {
     let path = format!("{}/vectors/{file}", env!("CARGO_MANIFEST_DIR"));
@@ -153,7 +170,8 @@ fn run(file: &str, member: &str, find: impl Fn(&Value) -> Value) {
         }
     }
     if write {
-        let lines: Vec<String> = vectors.iter().map(|vector| format!("  {vector}")).collect();
+        let lines: Vec<String> =
+            vectors.iter().map(|vector| format!("  {}", visible(&vector.to_string()))).collect();
         std::fs::write(&path, format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -177,4 +195,13 @@ fn every_happening_is_said_as_the_vectors_say() {
 #[test]
 fn text_is_made_safe_as_the_vectors_say() {
     run("safe.json", "safe", |vector| json!(safe(vector["text"].as_str().unwrap()).text));
+}
+
+// covers: D34
+#[test]
+fn text_is_spelled_as_the_vectors_say() {
+    run("spell.json", "spelled", |vector| {
+        let words = Words::new(&[vector["language"].as_str().unwrap()]);
+        lines(&words.spell(vector["text"].as_str().unwrap()))
+    });
 }
