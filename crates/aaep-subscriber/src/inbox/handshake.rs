@@ -255,10 +255,8 @@ impl Inbox {
         for open in self.requests.iter_mut().filter(|open| open.connection == connection) {
             open.confirm_by = None;
             if let Some(own) = &mut open.own
-                && let Some(ticket) = own.in_flight.take()
+                && own.in_flight.take().is_some()
             {
-                // What was taken from here may have arrived.
-                own.attempted |= !self.sends.iter().any(|send| send.ticket == ticket);
                 own.again_at = Some(now.saturating_add(again_ms));
             }
         }

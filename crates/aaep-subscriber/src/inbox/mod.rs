@@ -287,7 +287,12 @@ impl Inbox {
 
     /// The next message to send.
     pub fn poll_send(&mut self) -> Option<Send> {
-        self.sends.pop_front()
+        let send = self.sends.pop_front()?;
+        if let Some(own) = self.requests.by_ticket(send.ticket).and_then(|open| open.own.as_mut()) {
+            // From here on nobody knows whether it arrives.
+            own.attempted_before = std::mem::replace(&mut own.attempted, true);
+        }
+        Some(send)
     }
 
     /// The next note for the log.
