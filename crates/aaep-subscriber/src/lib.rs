@@ -57,3 +57,8 @@ pub mod words;
 
 pub use happening::{Agent, Happening, Silence};
 pub use request::{Asks, Choice, Outcome, Request};
+
+// The README's example is run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
