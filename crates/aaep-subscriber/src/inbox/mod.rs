@@ -111,6 +111,11 @@ pub enum Input<'a> {
         /// By which connection.
         connection: Connection,
     },
+    /// The same, and what comes first is how things stand: whatever is not spoken of is over (D28).
+    AttachedAnew {
+        /// By which connection.
+        connection: Connection,
+    },
     /// Events flow from now on, without a handshake (D4).
     AttachedBare {
         /// By which connection.
@@ -242,6 +247,10 @@ impl Inbox {
                 self.unreadable(connection, "A message is longer than we take.", now);
             }
             Input::Attached { connection } => self.attached(connection, now),
+            Input::AttachedAnew { connection } => {
+                self.attached(connection, now);
+                self.doubt_sessions(connection, now);
+            }
             Input::AttachedBare { connection } => {
                 if let Some(link) = self.link_mut(connection) {
                     link.go_bare();
@@ -383,8 +392,13 @@ impl Inbox {
     }
 
     // enforces: E27, S12
-    fn note(&mut self, connection: Connection, rule: &'static str, text: String) {
-        let hub = self.link(connection).map_or_else(|| Arc::from(""), |link| link.name.clone());
+    fn note(&mut self, connection: Connection, rule: &'static str, text: String, now: u64) {
+        let Some(link) = self.link_mut(connection) else { return };
+        // A log that is flooded tells nothing.
+        if !link.notes.take(now) {
+            return;
+        }
+        let hub = link.name.clone();
         if self.notes.len() >= self.bounds.notes {
             self.notes.pop_front();
         }
@@ -395,7 +409,7 @@ impl Inbox {
         let Some(link) = self.link(connection) else { return };
         let (agent, bounds) = (link.agent.clone(), self.bounds);
         self.silences.add(agent, Silence::Unreadable, Some(1), now, &bounds);
-        self.note(connection, "E27", format!("A message cannot be understood: {why}"));
+        self.note(connection, "E27", format!("A message cannot be understood: {why}"), now);
     }
 
     /// Puts a message where the driver finds it; `None` if too many wait.

@@ -82,7 +82,7 @@ impl Inbox {
     /// A request that cannot be answered from here is heard all the same.
     fn unanswerable(&mut self, connection: Connection, heard: &Heard<'_>, why: &str, now: u64) {
         if self.is_new(connection, heard) {
-            self.note(connection, "S10", why.to_owned());
+            self.note(connection, "S10", why.to_owned(), now);
             self.take_turn(connection, heard, true, || Early { json: "".into() }, now);
             let agent = self.agent_of(connection, heard);
             self.plain(connection, heard, agent, Rank::Milestone, now);
@@ -209,6 +209,7 @@ impl Inbox {
             for id in waiting {
                 self.release(connection, &id, now);
             }
+            self.forget_doubtful(connection, now);
         }
     }
 
