@@ -52,6 +52,13 @@ impl Inbox {
             .timestamp()
             .map(|at| at.as_millis().saturating_add(i64::try_from(timeout_ms).unwrap_or(i64::MAX)));
         let latest = now.saturating_add(timeout_ms);
+        // enforces: S10
+        // Who asks now waits now: a stamp by which the time is over already is not believed.
+        let deadline_ms = self.by_our_clock(connection, server_deadline, latest);
+        let (server_deadline, deadline_ms) = match deadline_ms > now {
+            true => (server_deadline, deadline_ms),
+            false => (None, latest),
+        };
         let request = Arc::new(Request {
             number,
             agent,
@@ -60,7 +67,7 @@ impl Inbox {
             reply_token: asked.token,
             asks: asked.asks,
             timeout_seconds: asked.timeout_seconds,
-            deadline_ms: self.by_our_clock(connection, server_deadline, latest).max(now),
+            deadline_ms,
             continues,
             language: language(heard),
             json: heard.as_json().into(),
@@ -110,6 +117,7 @@ impl Inbox {
         for (number, deadline_ms) in corrected {
             if let Some(open) = self.requests.get_mut(number)
                 && open.server_deadline.is_some()
+                && deadline_ms > now
                 && open.request.deadline_ms.abs_diff(deadline_ms) > SAME_MS
             {
                 Arc::make_mut(&mut open.request).deadline_ms = deadline_ms;
