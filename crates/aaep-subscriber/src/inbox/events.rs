@@ -266,7 +266,7 @@ impl Inbox {
 
     fn state(&mut self, connection: Connection, heard: &Heard<'_>, agent: Agent, now: u64) {
         if let Some((event, word)) = asked::outcome(heard) {
-            if self.resolved(connection, &event, &word) {
+            if self.resolved(connection, (heard.session_id(), &event), &word) {
                 return;
             }
         } else {

@@ -22,7 +22,11 @@ impl Inbox {
         let Some(asked) = asked::read(heard, self.bounds.timeout_seconds) else {
             return self.unanswerable(connection, heard, "A request has no reply token.", now);
         };
-        let known = self.requests.known(connection, heard.event_id(), asked.token.as_str());
+        let known = self.requests.known(
+            connection,
+            (heard.session_id(), heard.event_id()),
+            asked.token.as_str(),
+        );
         let number = match known {
             Known::Open(number) => {
                 self.requests.get_mut(number).into_iter().for_each(|open| open.confirm_by = None);
@@ -43,7 +47,8 @@ impl Inbox {
         };
         let agent = self.agent_of(connection, heard);
         let supersedes = asked.supersedes.as_deref();
-        let continues = supersedes.and_then(|event| self.requests.number_of(connection, event));
+        let continues = supersedes
+            .and_then(|event| self.requests.number_of(connection, (heard.session_id(), event)));
         if let Some(old) = continues {
             self.settle(old, Outcome::Superseded, Sure::Told);
         }
@@ -138,8 +143,13 @@ impl Inbox {
 
     // enforces: D30
     /// The producer says what became of a request; false if that is not told by this.
-    pub(super) fn resolved(&mut self, connection: Connection, event: &str, word: &str) -> bool {
-        match self.requests.known(connection, event, "") {
+    pub(super) fn resolved(
+        &mut self,
+        connection: Connection,
+        request: (&str, &str),
+        word: &str,
+    ) -> bool {
+        match self.requests.known(connection, request, "") {
             Known::Open(number) => {
                 if let Some(outcome) = self.requests.get(number).map(|open| open.outcome_of(word)) {
                     self.settle(number, outcome, Sure::Told);
