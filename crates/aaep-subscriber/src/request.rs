@@ -1,0 +1,101 @@
+//! A question that waits for the user, and what becomes of it.
+
+use std::sync::Arc;
+
+use aaep_types::{ReplyToken, ResponseKind, Reversibility, RiskLevel};
+
+use crate::happening::Agent;
+
+/// A request of an agent, as the user hears it. Everything an agent wrote is as it was sent: the
+/// words make it safe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// A small number, given in the order of asking, by which the user can name it.
+    pub number: u32,
+    /// Who asks.
+    pub agent: Agent,
+    /// The request's event.
+    pub event_id: Arc<str>,
+    /// Its session.
+    pub session_id: Arc<str>,
+    /// What is echoed in the reply (C7, C29). Never shown.
+    pub reply_token: ReplyToken,
+    /// What is asked.
+    pub asks: Asks,
+    /// How long it waits in all, in seconds.
+    pub timeout_seconds: u64,
+    /// When it stops to wait, in milliseconds of the clock with which the inbox is called.
+    pub deadline_ms: u64,
+    /// The number of the request that this one continues with more time (D32).
+    pub continues: Option<u32>,
+    /// The language of the agent's text, when it says so.
+    pub language: Option<Arc<str>>,
+    /// The event as it was received.
+    pub json: Arc<str>,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asks {
+    /// For consent (§4.4.1).
+    Consent {
+        /// What will be done.
+        action: String,
+        /// What comes of it.
+        consequence: String,
+        /// How much can go wrong; unknown counts as high.
+        risk: RiskLevel,
+        /// Whether it can be taken back; unknown counts as no.
+        reversibility: Reversibility,
+        /// Whether silence means yes.
+        silence_accepts: bool,
+    },
+    /// For an answer (§4.4.2).
+    Answer {
+        /// What the agent wants to know.
+        question: String,
+        /// Why.
+        context: Option<String>,
+        /// How the answer may look.
+        kinds: Vec<ResponseKind>,
+        /// What to choose from.
+        choices: Vec<Choice>,
+        /// What counts when no answer comes.
+        default: Option<String>,
+    },
+}
+
+/// One of the answers to choose from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What is sent back.
+    pub value: String,
+    /// What is said.
+    pub label: String,
+}
+
+/// What became of a request (C25, D30, D32).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The user's own yes counted.
+    Accepted,
+    /// The user's own no counted.
+    Rejected,
+    /// The user's own answer counted.
+    Answered,
+    /// Somebody else said yes, from another place.
+    AcceptedElsewhere,
+    /// Somebody else said no, from another place.
+    RejectedElsewhere,
+    /// Somebody else answered, from another place.
+    AnsweredElsewhere,
+    /// Nobody answered in time.
+    TimedOut,
+    /// The agent, or the end of its session, took it back.
+    Cancelled,
+    /// Another request continues it, with more time.
+    Superseded,
+    /// It no longer waits, and nobody said why.
+    Gone,
+}
