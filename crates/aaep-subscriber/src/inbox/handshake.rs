@@ -165,6 +165,7 @@ impl Inbox {
                 self.rejected(connection, &members);
                 true
             }
+            // enforces: H19
             Some("subscription.close") => {
                 if let Some(link) = self.link_mut(connection) {
                     link.standing = Standing::Ended;

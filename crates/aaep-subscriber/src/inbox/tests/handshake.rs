@@ -113,7 +113,7 @@ fn goodbye_is_said() {
     assert_eq!(close.subscription_id.as_str(), "sub_1");
 }
 
-// covers: H24
+// covers: H19, H24
 #[test]
 fn a_hub_may_end_it_and_a_lost_connection_is_told_once() {
     let mut world = World::new();
