@@ -134,7 +134,7 @@ fn wasm() -> Result<Outcome> {
         let hint = "to have it checked: rustup target add";
         return Ok(Outcome::Skipped(format!("{WASM} is not installed; {hint} {WASM}")));
     }
-    let mut command = cargo(["check", "--target", WASM]);
+    let mut command = cargo(["check", "--no-default-features", "--target", WASM]);
     for name in CORE {
         command.args(["--package", name]);
     }
