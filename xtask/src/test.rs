@@ -8,7 +8,8 @@ use crate::workspace::{answers, cargo, run as run_program};
 use crate::{fuzz, guests, requirements, sim};
 
 /// The crates that must also compile where there is no operating system beneath them.
-const CORE: &[&str] = &["aaep-types"];
+const CORE: &[&str] =
+    &["aaep-types", "aaep-shaping", "aaep-engine", "aaep-policy", "aaep-subscriber"];
 
 const WASM: &str = "wasm32-unknown-unknown";
 
