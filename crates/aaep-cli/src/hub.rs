@@ -120,6 +120,10 @@ fn greet(running: &Running, file: Option<PathBuf>, out: &mut impl Write) -> io::
     for address in running.addresses() {
         writeln!(out, "Listening: {}", running.url(*address))?;
     }
+    if let Some(address) = running.addresses().first() {
+        let page = running.page(*address);
+        writeln!(out, "Page: {page} Paste a token there, so that your answers count.")?;
+    }
     if let Some(socket) = running.socket() {
         writeln!(out, "Socket: {}", socket.display())?;
     }

@@ -30,7 +30,7 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 use crate::config::{Config, PrincipalEntry};
 use crate::{Fault, files};
 
-pub(crate) use token::fill;
+pub(crate) use token::{base64url, fill};
 pub use token::{TOKEN_PREFIX, Token, TokenHash};
 
 /// The user of everybody who comes from this machine without a token.

@@ -1,0 +1,209 @@
+// Dialogs that ask: a request of an agent, or whether to stop one. The focus goes to the text, never
+// to a button, and no key press that was under way before can answer.
+
+import { button, focused, h, shown, stops } from "./dom.js";
+
+/** @typedef {import("./inbox.js").Request} Request */
+/** @typedef {import("./words.js").Words} Words */
+/** @typedef {import("./words.js").Line} Line */
+/** @typedef {import("./dom.js").Keys} Keys */
+
+/** For how long after a text appeared nobody can have read it, and nothing answers it. */
+const UNREAD_MS = 600;
+
+/** A dialog in the page, modal for the keyboard; whoever opens it makes the rest inert. */
+export class Dialog {
+  /** @param {Keys} keys */
+  constructor(keys) {
+    this.keys = keys;
+    this.heading = h("h2", { id: "dialog-heading" });
+    this.body = h("div", { id: "dialog-text", class: "text", role: "group", tabindex: "-1",
+      "aria-labelledby": "dialog-text" });
+    this.answers = h("div", { class: "answers" });
+    this.box = h("div", { role: "alertdialog", "aria-labelledby": "dialog-heading", class: "dialog" },
+      this.heading, this.body, this.answers);
+    this.root = h("div", { class: "backdrop", hidden: true }, this.box);
+    /** @type {Set<string>} */
+    this.stale = new Set();
+    this.since = 0;
+    /** @type {HTMLElement | null} */
+    this.before = null;
+    /** @type {() => void} */
+    this.escape = () => {};
+    this.root.addEventListener("keydown", (event) => this.down(event), true);
+    this.root.addEventListener("keyup", (event) => this.up(event), true);
+  }
+
+  get isOpen() {
+    return !this.root.hidden;
+  }
+
+  /**
+   * Shows a text and ways to answer it.
+   * @param {string} heading @param {Node[]} text @param {Node[]} answers @param {() => void} escape
+   */
+  show(heading, text, answers, escape) {
+    if (!this.isOpen) this.before = focused();
+    this.heading.textContent = heading;
+    this.body.replaceChildren(...text);
+    this.answers.replaceChildren(...answers);
+    this.escape = escape;
+    this.root.hidden = false;
+    this.begin();
+  }
+
+  /** From here on, the text is new to the user. */
+  begin() {
+    this.stale = new Set(this.keys.held);
+    this.since = performance.now();
+    this.root.scrollTop = 0;
+    this.body.focus();
+  }
+
+  /** Whether the user may have read what they answer. */
+  get isRead() {
+    return performance.now() - this.since >= UNREAD_MS;
+  }
+
+  hide() {
+    if (!this.isOpen) return;
+    const inside = this.box.contains(focused());
+    this.root.hidden = true;
+    this.answers.replaceChildren();
+    if (inside) this.before?.focus();
+    this.before = null;
+  }
+
+  /** @param {KeyboardEvent} event */
+  down(event) {
+    const activates = event.key === "Enter" || event.key === " ";
+    if (activates && (event.repeat || this.stale.has(event.code) || !this.isRead)) {
+      event.preventDefault();
+      event.stopPropagation();
+    } else if (event.key === "Escape" && !event.isComposing) {
+      event.preventDefault();
+      this.escape();
+    } else if (event.key === "Tab") {
+      this.tab(event);
+    }
+  }
+
+  /** A key that went down before goes up: that answers nothing. @param {KeyboardEvent} event */
+  up(event) {
+    if (this.stale.delete(event.code)) event.preventDefault();
+  }
+
+  /** Tab stays inside. @param {KeyboardEvent} event */
+  tab(event) {
+    const all = stops(this.box);
+    const at = all.indexOf(/** @type {HTMLElement} */ (focused()));
+    const next = event.shiftKey ? (at <= 0 ? all.at(-1) : null) : at === all.length - 1 ? all[0] : null;
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  }
+}
+
+/**
+ * A paragraph of a dialog's text.
+ * @param {Line} line @param {string} language @param {string} [kind]
+ */
+export const paragraph = (line, language, kind = "") =>
+  h("p", kind === "" ? {} : { class: kind }, ...shown(line, language), " ");
+
+/**
+ * What is asked, in the order in which it is heard: the action, whether it can be undone, what comes
+ * of it, what silence means, how long it waits.
+ * @param {Request} request @param {Words} words @param {number} seconds
+ */
+export function question(request, words, seconds) {
+  const { language } = request;
+  /** @type {HTMLElement[]} */
+  const text = [];
+  /** @param {string} key @param {Record<string, import("./words.js").Argument>} [given] @param {string} [kind] */
+  const say = (key, given, kind) => void text.push(paragraph(words.phrase(key, given), language, kind));
+  const action = { theirs: request.action };
+  if (request.asks === "consent") {
+    if (request.action === "") say("ask.consent.bare", {}, "action");
+    else say("ask.consent", { action }, "action");
+    say(`undo.${request.reversibility}`, {}, request.reversibility === "irreversible" ? "grave" : "");
+    say(`risk.${request.risk}`, {}, request.risk === "high" ? "grave" : "");
+    if (request.consequence === "") say("ask.consequence.bare");
+    else say("ask.consequence", { consequence: { theirs: request.consequence } });
+    say(request.silence_accepts ? "ask.silence_accepts" : "ask.silence_rejects");
+  } else {
+    if (request.action === "") say("ask.question.bare", {}, "action");
+    else say("ask.question", { question: action }, "action");
+    if (request.context !== "") say("ask.context", { context: { theirs: request.context } });
+    if (request.default !== null) say("ask.default", { default: { theirs: request.default } });
+  }
+  say("ask.waits", { number: request.number, time: { ours: words.time(seconds) } });
+  return text;
+}
+
+/**
+ * Whether accepting takes a second step.
+ * @param {Request} request @param {"risky"|"always"} when
+ */
+export const needsSecond = (request, when) =>
+  request.asks === "consent" &&
+  (when === "always" || (request.risk === "high" && request.reversibility === "irreversible"));
+
+/**
+ * A number as people write it.
+ * @param {string} text
+ * @returns {number | null}
+ */
+export function numeric(text) {
+  const digits = text.trim().replace(/[٠-٩]/g, (digit) => String(digit.charCodeAt(0) - 0x660))
+    .replace(/[０-９．－]/g, (digit) => String.fromCharCode(digit.charCodeAt(0) - 0xfee0))
+    .replace("٫", ".").replace("−", "-");
+  return /^[+-]?(\d+\.?\d*|\.\d+)$/.test(digits) ? Number(digits) : null;
+}
+
+/**
+ * Ways to answer a question of each kind; `send` gets what is sent back.
+ * @param {Request} request @param {Words} words
+ * @param {(response: string | number | boolean) => void} send
+ * @param {(field: HTMLElement, message: HTMLElement, key: string) => void} again asks again, gently
+ * @returns {Node[]}
+ */
+export function answers(request, words, send, again) {
+  return request.kinds.map((kind) => {
+    if (kind === "yes_no") {
+      return h("div", { class: "buttons" },
+        button(words.text("page.yes"), () => send(true), { class: "answer" }),
+        button(words.text("page.no"), () => send(false), { class: "answer" }));
+    }
+    const message = h("p", { class: "again", id: `again-${kind}`, hidden: true });
+    const submit = button(words.text(`page.send.${kind}`), () => {}, { class: "answer", type: "submit" });
+    const form = h("form", { class: kind });
+    if (kind === "multiple_choice") {
+      const choices = request.choices.map(({ label }, at) => {
+        const line = words.phrase("ask.choice", { number: at + 1, label: { theirs: label } });
+        return h("label", { class: "choice" }, h("input", { type: "radio", name: "choice", value: at,
+          "aria-describedby": `again-${kind}` }), h("span", {}, ...shown(line, request.language)));
+      });
+      form.append(h("fieldset", {}, h("legend", {}, words.text("page.choose")), ...choices), message, submit);
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        const chosen = form.querySelector("input:checked");
+        const choice = chosen instanceof HTMLInputElement ? request.choices[Number(chosen.value)] : undefined;
+        const first = form.querySelector("input");
+        if (choice) send(choice.value);
+        else if (first) again(first, message, "page.again.multiple_choice");
+      });
+      return form;
+    }
+    const field = h("input", { id: `field-${kind}`, type: "text", autocomplete: "off", maxlength: 4096,
+      "aria-describedby": `again-${kind}`, ...(kind === "numeric" ? { inputmode: "decimal" } : { dir: "auto" }) });
+    form.append(h("label", { for: `field-${kind}` }, words.text(`page.label.${kind}`)), field, message, submit);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const response = kind === "numeric" ? numeric(field.value) : field.value.trim();
+      if (response === null || response === "") again(field, message, `page.again.${kind}`);
+      else send(response);
+    });
+    return form;
+  });
+}
