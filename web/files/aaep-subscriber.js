@@ -4,6 +4,7 @@
 //   <aaep-subscriber base="https://your.hub/aaep/v1"></aaep-subscriber>
 //   document.querySelector("aaep-subscriber").connect({ token });
 
+import { loadTable } from "./alike.js";
 import { Connection } from "./connection.js";
 import { h } from "./dom.js";
 import { Inbox } from "./inbox.js";
@@ -38,7 +39,7 @@ export class AaepSubscriber extends HTMLElement {
     if (this.shadowRoot) return;
     const shadow = this.attachShadow({ mode: "open", delegatesFocus: false });
     shadow.append(h("link", { rel: "stylesheet", href: new URL("styles.css", import.meta.url).href }));
-    const words = await this.words();
+    const [words] = await Promise.all([this.words(), loadTable().catch(() => {})]);
     this.view = new View(words, this.settings, this.inbox, {
       now: () => this.connection?.now() ?? Date.now(),
       decide: (request, decision) => {

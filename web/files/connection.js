@@ -38,14 +38,16 @@ export class Frames {
   constructor(give) {
     this.give = give;
     this.rest = "";
+    this.event = "";
+    this.id = "";
+    /** @type {string[]} */
+    this.data = [];
     this.size = 0;
-    this.clear();
   }
 
   clear() {
     this.event = "";
     this.id = "";
-    /** @type {string[]} */
     this.data = [];
     this.size = 0;
   }

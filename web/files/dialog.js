@@ -2,6 +2,8 @@
 // to a button, and no key press that was under way before can answer.
 
 import { button, focused, h, shown, stops } from "./dom.js";
+import { choiceLabel } from "./inbox.js";
+import { Speech } from "./speech.js";
 
 /** @typedef {import("./inbox.js").Request} Request */
 /** @typedef {import("./words.js").Words} Words */
@@ -113,32 +115,18 @@ export const paragraph = (line, language, kind = "") =>
 
 /**
  * What is asked, in the order in which it is heard: the action, whether it can be undone, what comes
- * of it, what silence means, how long it waits.
- * @param {Request} request @param {Words} words @param {number} seconds
+ * of it, what to beware of, how long it waits.
+ * @param {Request} request @param {Words} words @param {import("./words.js").Manner} manner
+ * @param {number} seconds
  */
-export function question(request, words, seconds) {
-  const { language } = request;
-  /** @type {HTMLElement[]} */
-  const text = [];
-  /** @param {string} key @param {Record<string, import("./words.js").Argument>} [given] @param {string} [kind] */
-  const say = (key, given, kind) => void text.push(paragraph(words.phrase(key, given), language, kind));
-  const action = { theirs: request.action };
-  if (request.asks === "consent") {
-    if (request.action === "") say("ask.consent.bare", {}, "action");
-    else say("ask.consent", { action }, "action");
-    say(`undo.${request.reversibility}`, {}, request.reversibility === "irreversible" ? "grave" : "");
-    say(`risk.${request.risk}`, {}, request.risk === "high" ? "grave" : "");
-    if (request.consequence === "") say("ask.consequence.bare");
-    else say("ask.consequence", { consequence: { theirs: request.consequence } });
-    say(request.silence_accepts ? "ask.silence_accepts" : "ask.silence_rejects");
-  } else {
-    if (request.action === "") say("ask.question.bare", {}, "action");
-    else say("ask.question", { question: action }, "action");
-    if (request.context !== "") say("ask.context", { context: { theirs: request.context } });
-    if (request.default !== null) say("ask.default", { default: { theirs: request.default } });
-  }
-  say("ask.waits", { number: request.number, time: { ours: words.time(seconds) } });
-  return text;
+export function question(request, words, manner, seconds) {
+  const speech = new Speech(words, { ...manner, name_agents: false, load: manner.load === "low" ? "medium" : manner.load });
+  speech.asks(request);
+  speech.newLine();
+  speech.say("ask.waits", { number: request.number, time: words.duration(seconds) });
+  const grave = request.asks === "consent" && request.risk === "high" && request.reversibility === "irreversible";
+  return speech.finish(null).map((line, at) =>
+    paragraph(line, request.language, at === 0 ? `action${grave ? " grave" : ""}` : ""));
 }
 
 /**
@@ -179,8 +167,8 @@ export function answers(request, words, send, again) {
     const submit = button(words.text(`page.send.${kind}`), () => {}, { class: "answer", type: "submit" });
     const form = h("form", { class: kind });
     if (kind === "multiple_choice") {
-      const choices = request.choices.map(({ label }, at) => {
-        const line = words.phrase("ask.choice", { number: at + 1, label: { theirs: label } });
+      const choices = request.choices.map((choice, at) => {
+        const line = words.phrase("ask.choice", { number: at + 1, label: { theirs: choiceLabel(choice) } });
         return h("label", { class: "choice" }, h("input", { type: "radio", name: "choice", value: at,
           "aria-describedby": `again-${kind}` }), h("span", {}, ...shown(line, request.language)));
       });

@@ -31,11 +31,11 @@
 /**
  * @typedef {{kind: "event", agent: Agent, event: any, critical: boolean}
  *   | {kind: "asked", request: Request}
- *   | {kind: "settled", request: Request, outcome: Outcome}
+ *   | {kind: "settled", request: Request, outcome: Outcome, announced?: boolean}
  *   | {kind: "text", agent: Agent, session_id: string, output_id: string, text: string, ends: boolean, after_gap: boolean, language: string}
  *   | {kind: "silence", agent: Agent, why: "missing"|"too_much"|"unreadable", count: number}
  *   | {kind: "connected", hub: string, again: boolean, may_reply: boolean}
- *   | {kind: "lost", hub: string}} Happening
+ *   | {kind: "lost", hub: string, why?: string}} Happening
  */
 
 /** Ids of events that are remembered, to tell duplicates. */
@@ -61,7 +61,11 @@ const ENDINGS = ["session.completed", "session.errored", "session.cancelled"];
 const NAMESPACES = ["aaep:", "https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"];
 
 /** @param {unknown} value @returns {string} */
-const text = (value) => (typeof value === "string" ? value : "");
+export const textOf = (value) => (typeof value === "string" ? value : "");
+const text = textOf;
+
+/** What a choice is called. @param {Choice} choice */
+export const choiceLabel = ({ value, label }) => (label.trim() === "" ? value : label);
 
 /**
  * The name of a core type, without `aaep:agent.`; other types as they are.
@@ -430,7 +434,7 @@ function choices(event) {
   return event.choices
     .filter((/** @type {any} */ choice) => typeof choice?.value === "string")
     .slice(0, 32)
-    .map((/** @type {any} */ { value, label }) => ({ value, label: text(label) || value }));
+    .map((/** @type {any} */ { value, label }) => ({ value, label: text(label) }));
 }
 
 /**

@@ -7,7 +7,7 @@
  * @property {"low"|"medium"|"high"} load how much is taken in at once
  * @property {number} pace words a minute; 0 for no preference
  * @property {"end"|"sentence"|"silent"} reading how the agent's answers are read out
- * @property {"risky"|"always"} second when a second step is asked for
+ * @property {"risky"|"always"} ask_twice when a second step is asked for
  * @property {boolean} sounds
  * @property {boolean} shortcuts
  * @property {boolean} notify
@@ -22,7 +22,7 @@ export const DEFAULTS = {
   load: "medium",
   pace: 0,
   reading: "end",
-  second: "risky",
+  ask_twice: "risky",
   sounds: false,
   shortcuts: true,
   notify: false,
@@ -35,7 +35,7 @@ export const CHOICES = {
   load: ["low", "medium", "high"],
   pace: [0, 120, 160, 200, 300],
   reading: ["end", "sentence", "silent"],
-  second: ["risky", "always"],
+  ask_twice: ["risky", "always"],
 };
 
 /** @returns {Settings} */
@@ -56,7 +56,7 @@ export function load() {
 function fits(name, value) {
   if (typeof DEFAULTS[name] === "boolean") return typeof value === "boolean";
   const choices = /** @type {Record<string, unknown[]>} */ (CHOICES)[name];
-  return choices.includes(value);
+  return choices?.includes(value) ?? false;
 }
 
 /** @param {Settings} settings */

@@ -48,6 +48,8 @@ export class View {
     this.waiting = h("ul", { class: "waiting" });
     this.timer = h("span", { role: "timer", "aria-labelledby": "time-label", class: "time", dir: "ltr" });
     this.connection = "page.connecting";
+    /** Agents that were heard: with more than one, each is named. @type {Set<string>} */
+    this.agents = new Set();
     /** The request in the dialog. @type {Request | null} */
     this.current = null;
     /** What a dialog is about that is no request. @type {string | null} */
@@ -58,6 +60,8 @@ export class View {
     this.told = new Map();
     /** Sentences of outputs that are not read out. @type {Map<string, number>} */
     this.unread = new Map();
+    /** @type {number | undefined} */
+    this.pending = undefined;
     this.root = h("div", { class: "subscriber" });
     this.main = h("div", { class: "main" });
     this.build();
@@ -112,6 +116,13 @@ export class View {
     this.announcer.notify = this.settings.notify;
   }
 
+  /** How much is said. The hub is told how much the user takes in; the words, how little. */
+  get manner() {
+    const { verbosity, load } = this.settings;
+    const burdens = /** @type {const} */ ({ low: "high", medium: "medium", high: "low" });
+    return { verbosity, load: burdens[load], name_agents: this.agents.size > 1 };
+  }
+
   stop() {
     clearInterval(this.beat);
     removeEventListener("keydown", this.press);
@@ -125,6 +136,7 @@ export class View {
 
   /** Something happened. @param {Happening} happening */
   tell(happening) {
+    if ("agent" in happening && this.agents.size < 2) this.agents.add(happening.agent.id);
     switch (happening.kind) {
       case "asked": return this.asked(happening.request);
       case "settled": return this.settled(happening.request, happening.outcome);
@@ -138,7 +150,7 @@ export class View {
 
   /** @param {Extract<Happening, {kind: "event"|"silence"}>} happening */
   event(happening) {
-    const lines = this.words.say(happening, this.settings);
+    const lines = this.words.say(happening, this.manner);
     const critical = happening.kind === "event" && happening.critical;
     const language = happening.kind === "event" ? happening.event.localization_hints?.primary_language ?? "" : "";
     if (happening.kind === "event") {
@@ -180,7 +192,7 @@ export class View {
 
   /** @param {Extract<Happening, {kind: "connected"|"lost"}>} happening */
   connected(happening) {
-    const lines = this.words.say(happening, this.settings);
+    const lines = this.words.say(happening, this.manner);
     this.announcer.say(lines.map(plain).join(" "));
     if (happening.kind === "lost") this.connection = "page.lost";
     else this.connection = happening.may_reply ? "page.connected" : "page.listening";
@@ -192,7 +204,7 @@ export class View {
     const line = this.words.phrase(request.asks === "consent" ? "ask.consent" : "ask.question",
       { action: { theirs: request.action }, question: { theirs: request.action } });
     if (request.continues !== null) {
-      const time = { ours: this.words.time(this.left(request)) };
+      const time = this.words.duration(this.left(request));
       this.say("page.more_time.given", { time }, true);
       if (this.later.delete(request.continues)) this.later.add(request.number);
       if (this.current?.number === request.continues) this.current = request;
@@ -220,7 +232,10 @@ export class View {
     this.stopping = null;
     this.later.delete(request.number);
     this.told.set(request.event_id, this.told.get(request.event_id) ?? 0);
-    const text = question(request, words, this.left(request));
+    // A request that just came waits for all of its time.
+    const left = this.left(request);
+    const seconds = request.timeout_seconds - left <= 3 ? request.timeout_seconds : left;
+    const text = question(request, words, this.manner, seconds);
     this.show(words.text("page.question", { number: request.number, agent: { theirs: request.agent.name } }),
       text, this.ways(request), () => this.putOff());
   }
@@ -276,8 +291,9 @@ export class View {
     this.current = null;
     this.stopping = null;
     this.main.inert = false;
-    this.dialog.hide();
+    // First, so that the focus can go back there.
     this.hands.dialog(false);
+    this.dialog.hide();
     this.refresh();
     const next = this.inbox.waiting().find((request) => !this.later.has(request.number));
     if (next) this.open(next);
@@ -293,7 +309,7 @@ export class View {
   decide(decision) {
     const request = this.current;
     if (!request || !this.dialog.isRead) return;
-    if (decision === "accept" && needsSecond(request, this.settings.second)) return this.second(request);
+    if (decision === "accept" && needsSecond(request, this.settings.ask_twice)) return this.second(request);
     void this.send(request, this.hands.decide(request, decision));
   }
 
@@ -367,7 +383,7 @@ export class View {
     this.told.delete(request.event_id);
     if (outcome === "superseded") return;
     this.later.delete(request.number);
-    const lines = this.words.say({ kind: "settled", request, outcome }, this.settings);
+    const lines = this.words.say({ kind: "settled", request, outcome }, this.manner);
     for (const line of lines) this.entry(request.session_id, request.agent.name, "", line, request.language, "outcome");
     this.announcer.say(lines.map(plain).join(" "), true);
     if (this.current?.number === request.number) this.close();
@@ -419,7 +435,7 @@ export class View {
     const step = part <= 0.1 ? 2 : part <= 0.5 ? 1 : 0;
     if (left <= 0 || step <= (this.told.get(request.event_id) ?? 0)) return;
     this.told.set(request.event_id, step);
-    const time = { ours: this.words.time(Math.max(1, Math.round(left / 1000))) };
+    const time = this.words.duration(Math.max(1, Math.round(left / 1000)));
     this.say("page.time.told", { number: request.number, time, action: { theirs: request.action } }, true);
   }
 

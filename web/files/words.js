@@ -1,15 +1,47 @@
-// What is said: phrases of the message files, with the agent's own text set apart and made safe.
-// The same files, rules and vectors as the Rust library.
+// The phrases of the message files, with the agent's own text set apart and made safe. The same
+// files, rules and vectors as the Rust library.
 
 import { safe } from "./safe.js";
+import { Speech } from "./speech.js";
 
 /** A piece of what is said: ours, or the agent's. @typedef {{text: string, theirs: boolean}} Span */
-/** One line. @typedef {Span[]} Line */
+/** One line: what is said without a pause. @typedef {Span[]} Line */
 /** @typedef {string | Record<string, string>} Message */
 /** A value for a placeholder. @typedef {number | {ours: string} | {theirs: string} | Line} Argument */
+/** @typedef {Record<string, Argument>} Arguments */
+/** @typedef {import("./inbox.js").Happening} Happening */
+/** @typedef {import("./inbox.js").Request} Request */
+/**
+ * How much is said. `load` is how burdened the listener is: the contrary of what is negotiated.
+ * @typedef {{verbosity: "terse"|"normal"|"detailed", load: "low"|"medium"|"high", name_agents: boolean}} Manner
+ */
+
+/** Up to here seconds are easier to grasp than minutes and a rest. */
+const PLAIN_SECONDS = 90;
 
 /** @param {Line} line */
 export const plain = (line) => line.map((span) => span.text).join("");
+
+/** Adds words of ours. @param {Line} line @param {string} text */
+function ours(line, text) {
+  const last = line.at(-1);
+  if (last && !last.theirs) last.text += text;
+  else if (text !== "") line.push({ text, theirs: false });
+}
+
+/** Adds words of the agent, made safe. @param {Line} line @param {string} text */
+export function theirs(line, text) {
+  const made = safe(text).text;
+  if (made !== "") line.push({ text: made, theirs: true });
+}
+
+/** Adds another line. @param {Line} line @param {Line} other */
+export function append(line, other) {
+  for (const span of other) {
+    if (span.theirs) line.push(span);
+    else ours(line, span.text);
+  }
+}
 
 export class Words {
   /**
@@ -38,66 +70,81 @@ export class Words {
   }
 
   /**
-   * One phrase by its key.
-   * @param {string} key @param {Record<string, Argument>} [given]
+   * One phrase by its key. A key that there is not is said as it stands.
+   * @param {string} key @param {Arguments} [given]
    * @returns {Line}
    */
   phrase(key, given = {}) {
-    const message = this.messages[key];
-    if (message === undefined) return [{ text: key, theirs: false }];
+    /** @type {Line} */
+    const line = [];
+    const message = Object.hasOwn(this.messages, key) ? this.messages[key] : undefined;
+    if (message === undefined) {
+      ours(line, key);
+      return line;
+    }
     const count = typeof given.count === "number" ? given.count : undefined;
     const category = count === undefined ? "other" : this.plurals.select(count);
     const pattern = typeof message === "string" ? message : message[category] ?? message.other ?? "";
-    /** @type {Line} */
-    const line = [];
     for (const part of pattern.split(/(\{\{|\}\}|\{[^}]*\})/)) {
-      if (part === "{{" || part === "}}") line.push({ text: part.charAt(0), theirs: false });
-      else if (part.startsWith("{") && part.endsWith("}")) line.push(...this.argument(given[part.slice(1, -1)]));
-      else if (part !== "") line.push({ text: part, theirs: false });
+      if (part === "{{" || part === "}}") ours(line, part.charAt(0));
+      else if (/^\{.*\}$/s.test(part)) fill(line, given[part.slice(1, -1)]);
+      else ours(line, part);
     }
-    return joined(line);
-  }
-
-  /** @param {Argument | undefined} value @returns {Line} */
-  argument(value) {
-    if (value === undefined) return [];
-    if (Array.isArray(value)) return value;
-    if (typeof value === "number") return [{ text: String(value), theirs: false }];
-    if ("ours" in value) return [{ text: value.ours, theirs: false }];
-    return [{ text: safe(value.theirs).text, theirs: true }];
+    return line;
   }
 
   /**
    * The same as plain text.
-   * @param {string} key @param {Record<string, Argument>} [given]
+   * @param {string} key @param {Arguments} [given]
    */
   text(key, given) {
     return plain(this.phrase(key, given));
   }
 
   /**
-   * A length of time in words.
+   * A length of time: "90 seconds", "5 minutes", "2 hours 30 minutes".
    * @param {number} seconds
-   * @returns {string}
+   * @returns {Line}
    */
-  time(seconds) {
-    if (seconds < 60) return this.text("time.seconds", { count: seconds });
+  duration(seconds) {
+    const of = (/** @type {string} */ key, /** @type {number} */ count) => this.phrase(key, { count });
+    const two = (/** @type {Line} */ first, /** @type {Line} */ second) =>
+      this.phrase("time.and", { first, second });
     const [minutes, rest] = [Math.floor(seconds / 60), seconds % 60];
-    const first = this.text("time.minutes", { count: minutes });
-    if (rest === 0) return first;
-    const second = this.text("time.seconds", { count: rest });
-    return this.text("time.and", { first: { ours: first }, second: { ours: second } });
+    const [hours, left] = [Math.floor(minutes / 60), minutes % 60];
+    if (seconds === 60) return of("time.minutes", 1);
+    if (seconds <= PLAIN_SECONDS) return of("time.seconds", seconds);
+    if (hours === 0 && rest === 0) return of("time.minutes", minutes);
+    if (hours === 0) return two(of("time.minutes", minutes), of("time.seconds", rest));
+    if (left === 0) return of("time.hours", hours);
+    return two(of("time.hours", hours), of("time.minutes", left));
+  }
+
+  /** The name of a script. @param {string} code @returns {Line} */
+  script(code) {
+    const key = `script.${code}`;
+    return Object.hasOwn(this.messages, key) ? this.phrase(key) : [{ text: code, theirs: false }];
+  }
+
+  /**
+   * What is said of something that happens; nothing when there is nothing to say.
+   * @param {Happening} happening @param {Manner} manner
+   * @returns {Line[]}
+   */
+  say(happening, manner) {
+    const speech = new Speech(this, manner);
+    speech.tell(happening);
+    const agent = "agent" in happening ? happening.agent
+      : "request" in happening ? happening.request.agent : null;
+    return speech.finish(manner.name_agents ? agent : null);
   }
 }
 
-/** Puts pieces of the same side together. @param {Line} line @returns {Line} */
-function joined(line) {
-  /** @type {Line} */
-  const out = [];
-  for (const span of line) {
-    const last = out.at(-1);
-    if (last && last.theirs === span.theirs && !span.theirs) last.text += span.text;
-    else if (span.text !== "") out.push({ ...span });
-  }
-  return out;
+/** @param {Line} line @param {Argument | undefined} value */
+function fill(line, value) {
+  if (value === undefined) return;
+  if (Array.isArray(value)) append(line, value);
+  else if (typeof value === "number") ours(line, String(value));
+  else if ("ours" in value) ours(line, safe(value.ours).text);
+  else theirs(line, value.theirs.trim());
 }

@@ -22,7 +22,10 @@
 //! * **A way for an agent's text to become markup.** It is only ever set as text, and
 //!   [`CONTENT_SECURITY_POLICY`] makes browsers refuse anything else.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
+
+use aaep_subscriber::words;
 
 /// What the page may do, for the header `Content-Security-Policy`: load its own files and speak with
 /// its own hub, nothing else. Text can never become markup or script.
@@ -34,23 +37,23 @@ pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'
 #[derive(Debug, PartialEq, Eq)]
 pub struct File {
     /// Where it is, from the folder in which the files are.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     /// For the header `Content-Type`.
     pub content_type: &'static str,
     /// What is in it.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
     etag: String,
 }
 
 impl File {
-    fn new(path: &'static str, text: &'static str) -> Self {
+    fn new(path: Cow<'static, str>, text: Cow<'static, str>) -> Self {
         let content_type = match path.rsplit_once('.') {
             Some((_, "js")) => "text/javascript; charset=utf-8",
             Some((_, "css")) => "text/css; charset=utf-8",
             Some((_, "svg")) => "image/svg+xml",
             _ => "application/json",
         };
-        let etag = format!("\"{:016x}-{:x}\"", fingerprint(text), text.len());
+        let etag = format!("\"{:016x}-{:x}\"", fingerprint(&text), text.len());
         Self { path, content_type, text, etag }
     }
 
@@ -71,11 +74,18 @@ const INDEX: &str = include_str!("../files/index.html");
 
 const EMBEDDED: &[(&str, &str)] = embedded![
     "aaep-subscriber.js",
+    "alike.js",
+    "announcer.js",
     "connection.js",
+    "dialog.js",
+    "dom.js",
     "inbox.js",
+    "log.js",
     "page.js",
+    "panel.js",
     "safe.js",
     "settings.js",
+    "speech.js",
     "view.js",
     "words.js",
     "page.css",
@@ -83,10 +93,18 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "icon.svg",
 ];
 
+/// The message files that the page needs; the terminal's are none of them.
+const MESSAGES: [&str; 3] = ["language.json", "said.json", "page.json"];
+
 static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
-    let own = EMBEDDED.iter().map(|(path, text)| File::new(path, text));
-    let messages = MESSAGES.iter().map(|(path, text)| File::new(path, text));
-    own.chain(messages).collect()
+    let own = EMBEDDED.iter().map(|(path, text)| File::new((*path).into(), (*text).into()));
+    let messages = words::files().iter().filter(|(_, name, _)| MESSAGES.contains(name)).map(
+        |(language, name, text)| {
+            File::new(format!("messages/{language}/{name}").into(), (*text).into())
+        },
+    );
+    let alike = File::new("alike.json".into(), words::look_alike_table().into());
+    own.chain(messages).chain([alike]).collect()
 });
 
 /// Every file of the page but the page itself.
@@ -120,16 +138,6 @@ fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-macro_rules! messages {
-    ($($path:literal),+ $(,)?) => {
-        &[$((concat!("messages/", $path), include_str!(concat!("../../crates/aaep-subscriber/messages/", $path)))),+]
-    };
-}
-
-const MESSAGES: &[(&str, &str)] = messages![
-    "en/page.json", "ar/page.json", "zh/page.json",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,7 +152,7 @@ mod tests {
     #[test]
     fn every_file_has_its_own_path_and_mark() {
         for (at, file) in files().iter().enumerate() {
-            assert_eq!(find(file.path), Some(file));
+            assert_eq!(find(&file.path), Some(file));
             let others = &files()[at + 1..];
             assert!(others.iter().all(|other| other.path != file.path), "{}", file.path);
             assert!(others.iter().all(|other| other.etag != file.etag), "{}", file.path);

@@ -110,7 +110,7 @@ const PAGE: &str = "page";
 /// Lets the page in, with a token of its own that lives as long as the demo. Whoever has a principal
 /// of that name already has the token for it too, and pastes it.
 fn with_page(mut config: Config) -> Result<(Config, Option<Token>), Fault> {
-    let (Some(name), Some(user)) = (Label::parse(PAGE), Label::parse(LOCAL_USER)) else {
+    let (Ok(name), Ok(user)) = (Label::parse(PAGE), Label::parse(LOCAL_USER)) else {
         return Ok((config, None));
     };
     if config.principals.iter().any(|entry| entry.name == name) {

@@ -53,7 +53,7 @@ pub(crate) fn file(file: &'static File, parts: &Parts) -> Answer {
     let mut known = known.filter_map(|value| value.to_str().ok()).flat_map(|list| list.split(','));
     let mut answer = match known.any(|etag| etag.trim() == file.etag()) {
         true => empty(StatusCode::NOT_MODIFIED),
-        false => typed(StatusCode::OK, file.content_type, file.text),
+        false => typed(StatusCode::OK, file.content_type, file.text.as_bytes()),
     };
     let headers = answer.headers_mut();
     if let Ok(etag) = HeaderValue::from_str(file.etag()) {
