@@ -29,7 +29,8 @@ export function shown(line, language = "") {
   // enforces: L7
   return line.map(({ text, theirs }) => {
     if (!theirs) return text;
-    const words = h("bdi", { class: "theirs", dir: "auto" }, text);
+    // A line that is all theirs needs no quotes to tell whose it is.
+    const words = h("bdi", { class: line.length > 1 ? "theirs" : "theirs alone", dir: "auto" }, text);
     if (language !== "") words.lang = language;
     return words;
   });

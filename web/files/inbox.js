@@ -172,7 +172,8 @@ export class Inbox {
     const agent = { id, name: text(producer.agent_name) || id };
     const type = typeOf(event);
     const critical = event.urgency === "critical" || CRITICAL.includes(type);
-    this.follow(event, type, agent, now, out);
+    // What resolves a request is told as what became of it.
+    if (this.follow(event, type, agent, now, out)) return out;
     if (type === "awaiting.confirmation" || type === "awaiting.clarification") {
       this.ask(event, type, agent, now, out);
     } else if (type === "output.streaming") {
@@ -206,9 +207,10 @@ export class Inbox {
   }
 
   /**
-   * What an event says about its session and its requests.
+   * What an event says about its session and its requests. True if all of it was told.
    * @param {any} event @param {string} type @param {Agent} agent @param {number} now
    * @param {Happening[]} out
+   * @returns {boolean}
    */
   follow(event, type, agent, now, out) {
     const id = event.session_id;
@@ -216,7 +218,7 @@ export class Inbox {
       this.settle_session(event, type, out);
       this.finish(id, out);
       this.sessions.delete(id);
-      return;
+      return false;
     }
     let session = this.sessions.get(id);
     if (!session) {
@@ -227,7 +229,7 @@ export class Inbox {
     const summary = text(event.summary_normal);
     if (type === "session.started") session.about = summary;
     else if (summary !== "") session.doing = summary;
-    if (type === "state.changed") this.resolve(event, now, out);
+    return type === "state.changed" && this.resolve(event, now, out);
   }
 
   /** The oldest session without an open request gives way. */
@@ -241,25 +243,31 @@ export class Inbox {
     }
   }
 
-  /** D30: a resolution names its request. @param {any} event @param {number} now @param {Happening[]} out */
+  /**
+   * D30: a resolution names its request. True if one was resolved.
+   * @param {any} event @param {number} now @param {Happening[]} out
+   * @returns {boolean}
+   */
   resolve(event, now, out) {
     const outcome = event.extensions?.outcome;
     if (outcome && typeof outcome === "object") {
       const request = this.open.get(text(outcome.request_event_id));
       if (request) this.settle(request, this.meaning(request, text(outcome.outcome)), out);
-      return;
+      return request !== undefined;
     }
     // Without our extension: only if it was the only one, and the agent goes on.
-    if (event.from_state !== "awaiting_input" || event.to_state === "awaiting_input") return;
+    if (event.from_state !== "awaiting_input" || event.to_state === "awaiting_input") return false;
     const own = this.waiting().filter((request) => request.session_id === event.session_id);
     const [request] = own;
-    if (own.length !== 1 || !request) return;
+    if (own.length !== 1 || !request) return false;
     const late = now >= request.deadline_ms;
     const said = this.answered.get(request.event_id);
     const runs = event.to_state === "calling_tool";
     if (late && !said) this.settle(request, "timed_out", out);
     else if (said) this.settle(request, this.meaning(request, runs ? "accepted" : "rejected"), out);
     else this.settle(request, runs ? this.meaning(request, "accepted") : "gone", out);
+    // Its own words say more.
+    return false;
   }
 
   /**

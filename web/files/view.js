@@ -160,8 +160,9 @@ export class View {
       if (type.endsWith("session.completed")) this.announcer.play("done");
       if (type.endsWith("session.errored")) this.announcer.play("error");
     }
-    // One announcement for one event.
-    this.announcer.say(lines.map(plain).join(" "), critical);
+    // One announcement for one event. That an agent waits is told by its request.
+    const waits = happening.kind === "event" && happening.event.to_state === "awaiting_input";
+    if (!waits || critical) this.announcer.say(lines.map(plain).join(" "), critical);
     this.refreshSoon();
   }
 
@@ -228,6 +229,8 @@ export class View {
   /** Opens the dialog of a request. @param {Request} request */
   open(request) {
     const { words } = this;
+    // Whoever goes on to another has put this one off.
+    if (this.current && this.current.number !== request.number) this.later.add(this.current.number);
     this.current = request;
     this.stopping = null;
     this.later.delete(request.number);
@@ -463,7 +466,7 @@ export class View {
       return h("li", {}, h("span", {}, ...shown(line)), " ", stop);
     })));
     const heading = this.questions?.querySelector("h2");
-    if (heading) heading.textContent = words.text("page.questions", { count: requests.length });
+    if (heading) heading.textContent = this.howMany(requests.length);
     this.waiting.hidden = requests.length === 0;
     keep(this.waiting, () => this.waiting.replaceChildren(...requests.map((request) => {
       const opener = this.opener(request);
@@ -472,6 +475,11 @@ export class View {
     })));
     this.root.dispatchEvent(new CustomEvent("aaep-requests", { bubbles: true, composed: true,
       detail: { count: requests.length } }));
+  }
+
+  /** @param {number} count */
+  howMany(count) {
+    return count === 0 ? this.words.text("page.questions.none") : this.words.text("page.questions", { count });
   }
 
   /** @param {KeyboardEvent} event */
@@ -513,7 +521,7 @@ export class View {
     const number = this.current?.number ?? 0;
     const next = all.find((request) => request.number > number) ?? all[0];
     if (next) this.open(next);
-    else this.say("page.questions", { count: 0 });
+    else this.say("page.questions.none");
   }
 
   repeat() {
@@ -527,7 +535,7 @@ export class View {
       parts.push(this.words.text("page.running", { agent: { theirs: session.agent.name },
         about: { theirs: session.about }, doing: { theirs: session.doing || session.about } }));
     }
-    parts.push(this.words.text("page.questions", { count: this.inbox.open.size }));
+    parts.push(`${this.howMany(this.inbox.open.size)}.`);
     this.announcer.say(parts.join(" "), true);
   }
 }
