@@ -12,8 +12,6 @@ import { CHOICES, capabilities, load, save } from "./settings.js";
 import { View } from "./view.js";
 import { Words } from "./words.js";
 
-/** @typedef {import("./settings.js").Settings} Settings */
-
 /** More time is at least this much, and at least twice what was given. */
 const MORE_SECONDS = 300;
 const MOST_SECONDS = 86_400;
@@ -27,6 +25,10 @@ export class AaepSubscriber extends HTMLElement {
     this.connection = null;
     /** @type {View | null} */
     this.view = null;
+    /** @type {Promise<void> | null} */
+    this.table = null;
+    /** @type {string[] | null} */
+    this.held = null;
     this.goodbye = () => this.connection?.stop();
     /** Settled when words are there and the element can be used. @type {Promise<void>} */
     this.ready = new Promise((resolve) => {
@@ -39,7 +41,7 @@ export class AaepSubscriber extends HTMLElement {
     if (this.shadowRoot) return;
     const shadow = this.attachShadow({ mode: "open", delegatesFocus: false });
     shadow.append(h("link", { rel: "stylesheet", href: new URL("styles.css", import.meta.url).href }));
-    const [words] = await Promise.all([this.words(), loadTable().catch(() => {})]);
+    const words = await this.words();
     this.view = new View(words, this.settings, this.inbox, {
       now: () => this.connection?.now() ?? Date.now(),
       decide: (request, decision) => {
@@ -96,6 +98,7 @@ export class AaepSubscriber extends HTMLElement {
     const connection = new Connection({ base: this.base, token, capabilities: asked, ears: {
       event: (json) => this.hear(json),
       connected: (hub, again, may_reply) => {
+        if (connection.fresh) this.inbox.begins(connection.now(), connection.tellsOutcomes);
         this.view?.tell({ kind: "connected", hub, again, may_reply });
         this.emit("aaep-state", { connected: true, mayReply: may_reply });
       },
@@ -112,8 +115,26 @@ export class AaepSubscriber extends HTMLElement {
     void connection.run();
   }
 
-  /** @param {string} json */
+  /**
+   * A request in letters that could look like others waits for the table of those, and what comes
+   * after it too.
+   * @param {string} json
+   */
   hear(json) {
+    if (!this.table && /[^\0-\x7f]|\\u/.test(json) && json.includes("awaiting.")) {
+      this.table = loadTable().catch(() => {}).then(() => {
+        const held = this.held;
+        this.held = null;
+        held?.forEach((one) => this.take(one));
+      });
+      this.held = [];
+    }
+    if (this.held) this.held.push(json);
+    else this.take(json);
+  }
+
+  /** @param {string} json */
+  take(json) {
     const now = this.connection?.now() ?? Date.now();
     for (const happening of this.inbox.hear(json, now)) this.view?.tell(happening);
   }

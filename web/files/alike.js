@@ -1,13 +1,6 @@
 // Words that look like others (UTS #39), judged word by word as the Rust library does, with its
 // table of letters.
 
-/**
- * @typedef {{kind: "mixed", word: string, first: string, second: string}
- *   | {kind: "alike", word: string, script: string}
- *   | {kind: "styled", word: string}} LookAlike
- */
-/** @typedef {{letter: string, script: string, looks: "itself"|"alike"|"styled"}} Letter */
-
 const NO_SCRIPT = ["Zinh", "Zyyy", "Zzzz"];
 const ASCII = /^[\0-\x7f]*$/;
 const LETTER = /\p{Alphabetic}/u;

@@ -8,8 +8,6 @@ const STAYS_MS = 15_000;
 /** Lines in a region at most. */
 const MAX_LINES = 12;
 
-/** @typedef {"blocked"|"done"|"error"} Sound */
-
 /** Each as pairs of pitch and seconds: three that nobody takes for each other. @type {Record<Sound, [number, number][]>} */
 const SOUNDS = {
   blocked: [[660, 0.12], [880, 0.12], [660, 0.12]],

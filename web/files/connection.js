@@ -1,22 +1,6 @@
 // A connection to a hub: handshake, stream, resume, replies (§5, §6, B.1).
 // `EventSource` cannot send headers, so the stream is read with `fetch`.
 
-/** @typedef {Record<string, unknown>} Message */
-
-/**
- * What the connection tells.
- * @typedef {object} Ears
- * @property {(json: string) => void} event an event, as it was received
- * @property {(hub: string, again: boolean, mayReply: boolean) => void} connected
- * @property {() => void} lost the stream broke; it is tried again
- * @property {(status: number, text: string) => void} refused this token does not open the hub
- */
-
-/**
- * What became of a message.
- * @typedef {{ok: boolean, status: number, text: string}} Sent
- */
-
 /** The extensions of ours that we understand. */
 const EXTENSIONS = ["urn:aaep-rs:outcome:v1", "urn:aaep-rs:timing:v1", "urn:aaep-rs:control:v1"];
 
@@ -95,6 +79,9 @@ export class Connection {
     this.subscription = "";
     this.lastId = "";
     this.mayReply = false;
+    this.tellsOutcomes = false;
+    /** Whether the subscription is new to whoever hears. */
+    this.fresh = false;
     this.hub = "";
     /** The server's clock minus ours, in milliseconds (D9). */
     this.skew = 0;
@@ -189,6 +176,7 @@ export class Connection {
     const skew = date + 500 - Date.now();
     this.skew = Math.abs(skew) > 1500 ? skew : 0;
     this.subscription = String(body.subscription_id);
+    this.fresh = true;
     this.agreed(body);
     return true;
   }
@@ -206,6 +194,7 @@ export class Connection {
   /** @param {any} accepted */
   agreed(accepted) {
     this.mayReply = accepted.honored_capabilities?.supports_confirmation_reply === true;
+    this.tellsOutcomes = accepted.honored_capabilities?.supported_extensions?.includes(EXTENSIONS[0]) === true;
     this.hub = String(accepted.producer?.agent_name ?? accepted.producer?.agent_id ?? "");
   }
 
@@ -227,6 +216,7 @@ export class Connection {
       heard();
       this.ears.connected(this.hub, this.was, this.mayReply);
       this.was = true;
+      this.fresh = false;
       const frames = new Frames(({ id, data }) => {
         if (id !== "") this.lastId = id;
         this.ears.event(data);

@@ -5,11 +5,6 @@ import { button, focused, h, shown, stops } from "./dom.js";
 import { choiceLabel } from "./inbox.js";
 import { Speech } from "./speech.js";
 
-/** @typedef {import("./inbox.js").Request} Request */
-/** @typedef {import("./words.js").Words} Words */
-/** @typedef {import("./words.js").Line} Line */
-/** @typedef {import("./dom.js").Keys} Keys */
-
 /** For how long after a text appeared nobody can have read it, and nothing answers it. */
 const UNREAD_MS = 600;
 
@@ -58,8 +53,8 @@ export class Dialog {
   begin() {
     this.stale = new Set(this.keys.held);
     this.since = performance.now();
+    this.body.focus({ preventScroll: true });
     this.root.scrollTop = 0;
-    this.body.focus();
   }
 
   /** Whether the user may have read what they answer. */
@@ -116,12 +111,12 @@ export const paragraph = (line, language, kind = "") =>
 /**
  * What is asked, in the order in which it is heard: the action, whether it can be undone, what comes
  * of it, what to beware of, how long it waits.
- * @param {Request} request @param {Words} words @param {import("./words.js").Manner} manner
+ * @param {AgentRequest} request @param {Words} words @param {Manner} manner
  * @param {number} seconds
  */
 export function question(request, words, manner, seconds) {
   const speech = new Speech(words, { ...manner, name_agents: false, load: manner.load === "low" ? "medium" : manner.load });
-  speech.asks(request);
+  speech.asks(request, request.agent.name);
   speech.newLine();
   speech.say("ask.waits", { number: request.number, time: words.duration(seconds) });
   const grave = request.asks === "consent" && request.risk === "high" && request.reversibility === "irreversible";
@@ -131,7 +126,7 @@ export function question(request, words, manner, seconds) {
 
 /**
  * Whether accepting takes a second step.
- * @param {Request} request @param {"risky"|"always"} when
+ * @param {AgentRequest} request @param {"risky"|"always"} when
  */
 export const needsSecond = (request, when) =>
   request.asks === "consent" &&
@@ -151,7 +146,7 @@ export function numeric(text) {
 
 /**
  * Ways to answer a question of each kind; `send` gets what is sent back.
- * @param {Request} request @param {Words} words
+ * @param {AgentRequest} request @param {Words} words
  * @param {(response: string | number | boolean) => void} send
  * @param {(field: HTMLElement, message: HTMLElement, key: string) => void} again asks again, gently
  * @returns {Node[]}
@@ -166,6 +161,10 @@ export function answers(request, words, send, again) {
     const message = h("p", { class: "again", id: `again-${kind}`, hidden: true });
     const submit = button(words.text(`page.send.${kind}`), () => {}, { class: "answer", type: "submit" });
     const form = h("form", { class: kind });
+    form.addEventListener("input", () => {
+      message.hidden = true;
+      form.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
+    });
     if (kind === "multiple_choice") {
       const choices = request.choices.map((choice, at) => {
         const line = words.phrase("ask.choice", { number: at + 1, label: { theirs: choiceLabel(choice) } });

@@ -1,12 +1,10 @@
 // Building blocks of the view. Text only ever becomes text: there is no way to markup here.
 
-/** @typedef {import("./words.js").Line} Line */
-
 /**
  * An element, with attributes and children.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
- * @param {Record<string, string | boolean | number>} [attributes] `true` for one without a value
+ * @param {Attributes} [attributes] `true` for one without a value
  * @param {...(Node | string)} children
  * @returns {HTMLElementTagNameMap[T]}
  */
@@ -39,7 +37,7 @@ export function shown(line, language = "") {
 /**
  * A button.
  * @param {string} label @param {(event: MouseEvent) => void} act
- * @param {Record<string, string | boolean>} [attributes]
+ * @param {Attributes} [attributes]
  */
 export function button(label, act, attributes = {}) {
   const made = h("button", { type: "button", ...attributes }, label);

@@ -1,43 +1,6 @@
 // What was heard, put in order: once each, whole sentences, and which requests wait.
 // The core does no input or output and reads no clock, like the one of the Rust library.
 
-/** @typedef {{id: string, name: string}} Agent */
-/** @typedef {{value: string, label: string}} Choice */
-/**
- * A request that waits for the user.
- * @typedef {object} Request
- * @property {number} number by which the user can name it
- * @property {Agent} agent
- * @property {string} event_id
- * @property {string} session_id
- * @property {string} reply_token never shown
- * @property {"consent"|"answer"} asks
- * @property {string} action what will be done, or what is asked
- * @property {string} consequence
- * @property {string} context
- * @property {"low"|"medium"|"high"} risk
- * @property {"reversible"|"reversible_with_effort"|"irreversible"} reversibility
- * @property {boolean} silence_accepts
- * @property {string[]} kinds
- * @property {Choice[]} choices
- * @property {string|null} default
- * @property {number} timeout_seconds
- * @property {number} deadline_ms by the server's clock
- * @property {number|null} continues the number of the request that this one continues
- * @property {string} language
- * @property {any} event
- */
-/** @typedef {"accepted"|"rejected"|"answered"|"accepted_elsewhere"|"rejected_elsewhere"|"answered_elsewhere"|"timed_out"|"cancelled"|"superseded"|"gone"} Outcome */
-/**
- * @typedef {{kind: "event", agent: Agent, event: any, critical: boolean}
- *   | {kind: "asked", request: Request}
- *   | {kind: "settled", request: Request, outcome: Outcome, announced?: boolean}
- *   | {kind: "text", agent: Agent, session_id: string, output_id: string, text: string, ends: boolean, after_gap: boolean, language: string}
- *   | {kind: "silence", agent: Agent, why: "missing"|"too_much"|"unreadable", count: number}
- *   | {kind: "connected", hub: string, again: boolean, may_reply: boolean}
- *   | {kind: "lost", hub: string, why?: string}} Happening
- */
-
 /** Ids of events that are remembered, to tell duplicates. */
 const MAX_IDS = 16_384;
 /** Sessions that are remembered. */
@@ -51,6 +14,8 @@ const RATE = 100;
 const BURST = 1000;
 /** How long after its deadline the producer's word on a request is waited for. */
 const PATIENCE_MS = 5000;
+/** How long after a new subscription what is open may take to be told again. */
+const REDELIVERY_MS = 10_000;
 /** How often the same silence is told. */
 const SILENCE_EVERY_MS = 3000;
 /** Seconds that a request waits which does not say how long. */
@@ -119,7 +84,7 @@ export class Inbox {
     this.memory = new Memory();
     /** @type {Map<string, Session>} */
     this.sessions = new Map();
-    /** Requests that wait, by the event that asked. @type {Map<string, Request>} */
+    /** Requests that wait, by the event that asked. @type {Map<string, AgentRequest>} */
     this.open = new Map();
     /** What the user answered, by the event that asked. @type {Map<string, string>} */
     this.answered = new Map();
@@ -132,6 +97,10 @@ export class Inbox {
     /** @type {Agent|null} */
     this.loud = null;
     this.told_at = 0;
+    this.outcomes = false;
+    /** Sessions and requests that were open on the subscription before. @type {Set<string>} */
+    this.unsure = new Set();
+    this.unsureUntil = 0;
   }
 
   /** Requests that wait, in the order of asking. */
@@ -165,6 +134,8 @@ export class Inbox {
       out.push({ kind: "silence", agent: { id: "", name: "" }, why: "unreadable", count: 1 });
       return out;
     }
+    this.unsure.delete(event.session_id);
+    this.unsure.delete(event.event_id);
     if (!this.memory.isNew(`${event.session_id} ${event.event_id}`)) return out;
     const producer = event.producer ?? {};
     const id = text(producer.agent_id);
@@ -215,7 +186,7 @@ export class Inbox {
   follow(event, type, agent, now, out) {
     const id = event.session_id;
     if (ENDINGS.includes(type)) {
-      this.settle_session(event, type, out);
+      this.settleSession(id, out);
       this.finish(id, out);
       this.sessions.delete(id);
       return false;
@@ -256,7 +227,7 @@ export class Inbox {
       return request !== undefined;
     }
     // Without our extension: only if it was the only one, and the agent goes on.
-    if (event.from_state !== "awaiting_input" || event.to_state === "awaiting_input") return false;
+    if (this.outcomes || event.from_state !== "awaiting_input" || event.to_state === "awaiting_input") return false;
     const own = this.waiting().filter((request) => request.session_id === event.session_id);
     const [request] = own;
     if (own.length !== 1 || !request) return false;
@@ -272,7 +243,7 @@ export class Inbox {
 
   /**
    * What a producer's word means for this user: theirs, or somebody else's answer.
-   * @param {Request} request @param {string} word
+   * @param {AgentRequest} request @param {string} word
    * @returns {Outcome}
    */
   meaning(request, word) {
@@ -287,7 +258,7 @@ export class Inbox {
     return "gone";
   }
 
-  /** @param {Request} request @param {Outcome} outcome @param {Happening[]} out */
+  /** @param {AgentRequest} request @param {Outcome} outcome @param {Happening[]} out */
   settle(request, outcome, out) {
     this.open.delete(request.event_id);
     this.answered.delete(request.event_id);
@@ -303,12 +274,21 @@ export class Inbox {
     out.push({ kind: "settled", request, outcome });
   }
 
-  /** C24: the end of a session ends its requests. @param {any} event @param {string} type @param {Happening[]} out */
-  settle_session(event, type, out) {
+  /** C24: the end of a session ends its requests. @param {string} id @param {Happening[]} out */
+  settleSession(id, out) {
     for (const request of this.waiting()) {
-      if (request.session_id !== event.session_id) continue;
-      this.settle(request, type === "session.cancelled" ? "cancelled" : "gone", out);
+      if (request.session_id === id) this.settle(request, "cancelled", out);
     }
+  }
+
+  /**
+   * There is a new subscription: what is still open comes again soon, or is over (D28).
+   * @param {number} now @param {boolean} outcomes whether the hub tells what becomes of requests
+   */
+  begins(now, outcomes) {
+    this.outcomes = outcomes;
+    this.unsure = new Set([...this.sessions.keys(), ...this.open.keys()]);
+    this.unsureUntil = now + REDELIVERY_MS;
   }
 
   /**
@@ -321,6 +301,13 @@ export class Inbox {
     const out = [];
     for (const request of this.waiting()) {
       if (now > request.deadline_ms + PATIENCE_MS) this.settle(request, "timed_out", out);
+    }
+    if (this.unsure.size > 0 && now > this.unsureUntil) {
+      for (const request of this.waiting()) {
+        if (this.unsure.has(request.event_id)) this.settle(request, "gone", out);
+      }
+      for (const id of this.unsure) this.sessions.delete(id);
+      this.unsure.clear();
     }
     this.count(now, out);
     return out;
@@ -345,7 +332,7 @@ export class Inbox {
     if (deadline + PATIENCE_MS < now) return;
     this.number += 1;
     const consent = type === "awaiting.confirmation";
-    /** @type {Request} */
+    /** @type {AgentRequest} */
     const request = {
       number: this.number,
       agent,
@@ -374,7 +361,7 @@ export class Inbox {
 
   /**
    * The user answered: what comes of it is theirs.
-   * @param {Request} request @param {string} decision
+   * @param {AgentRequest} request @param {string} decision
    */
   sent(request, decision) {
     if (this.open.has(request.event_id)) this.answered.set(request.event_id, decision);
@@ -418,7 +405,7 @@ export class Inbox {
   }
 }
 
-/** D10: what is not said counts as the worst. @param {any} event @returns {Request["reversibility"]} */
+/** D10: what is not said counts as the worst. @param {any} event @returns {AgentRequest["reversibility"]} */
 function reversibility(event) {
   if (event.irreversible === true) return "irreversible";
   if (event.reversibility === "reversible_with_effort") return "reversible_with_effort";

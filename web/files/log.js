@@ -3,8 +3,6 @@
 
 import { h, shown } from "./dom.js";
 
-/** @typedef {import("./words.js").Line} Line */
-
 /** Entries at most; the oldest give way. */
 export const MAX_ENTRIES = 400;
 

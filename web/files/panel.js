@@ -3,9 +3,6 @@
 import { h } from "./dom.js";
 import { CHOICES } from "./settings.js";
 
-/** @typedef {import("./words.js").Words} Words */
-/** @typedef {import("./settings.js").Settings} Settings */
-
 const SWITCHES = /** @type {const} */ (["sounds", "shortcuts", "notify"]);
 
 /** Each in its own name. @type {Record<string, string>} */

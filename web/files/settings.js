@@ -1,18 +1,5 @@
 // What the user chose. It stays in this browser; a token never does.
 
-/**
- * @typedef {object} Settings
- * @property {string} language `auto`, or a tag
- * @property {"terse"|"normal"|"detailed"} verbosity
- * @property {"low"|"medium"|"high"} load how much is taken in at once
- * @property {number} pace words a minute; 0 for no preference
- * @property {"end"|"sentence"|"silent"} reading how the agent's answers are read out
- * @property {"risky"|"always"} ask_twice when a second step is asked for
- * @property {boolean} sounds
- * @property {boolean} shortcuts
- * @property {boolean} notify
- */
-
 const KEY = "aaep-subscriber:settings";
 
 /** @type {Settings} */

@@ -5,14 +5,6 @@ import { choiceLabel, textOf, typeOf } from "./inbox.js";
 import { safe } from "./safe.js";
 import { append, theirs } from "./words.js";
 
-/** @typedef {import("./words.js").Line} Line */
-/** @typedef {import("./words.js").Words} Words */
-/** @typedef {import("./words.js").Manner} Manner */
-/** @typedef {import("./words.js").Arguments} Arguments */
-/** @typedef {import("./inbox.js").Happening} Happening */
-/** @typedef {import("./inbox.js").Request} Request */
-/** @typedef {import("./inbox.js").Agent} Agent */
-
 /** The longest text of an event, and the longest name, that are said in full, in code points. */
 const MAX_TEXT = 16_384;
 const MAX_NAME = 256;
@@ -198,8 +190,15 @@ export class Speech {
     return "";
   }
 
-  /** @param {any} event @param {boolean} critical @returns {void} */
+  /** @param {any} event @param {boolean} critical */
   event(event, critical) {
+    this.kind(event, critical);
+    // enforces: T28
+    if (critical && this.sentences.length === 0 && this.lines.length === 0) this.bare(event, "important.bare");
+  }
+
+  /** @param {any} event @param {boolean} critical @returns {void} */
+  kind(event, critical) {
     const lead = () => critical && this.say("important.lead");
     const type = typeOf(event);
     switch (type) {
@@ -301,7 +300,8 @@ export class Speech {
 
   /** @param {any} event */
   tool(event) {
-    return { theirs: this.name(event, "tool") || this.words.text("tool.unnamed") };
+    const name = this.name(event, "tool");
+    return name === "" ? this.words.phrase("tool.unnamed") : { theirs: name };
   }
 
   /** @param {any} event */
@@ -324,8 +324,7 @@ export class Speech {
     const summary = this.summary(event);
     const status = this.name(event, "status");
     if (status === "success" || status === "") {
-      if (summary !== "") return this.quoted(summary);
-      this.say("tool.completed", { tool });
+      return summary === "" ? this.say("tool.completed", { tool }) : this.quoted(summary);
     } else if (status === "error" || status === "timeout") {
       this.say(`tool.${status}`, { tool });
     } else {
@@ -348,24 +347,28 @@ export class Speech {
     const key = critical ? "important" : "notice";
     const summary = this.summary(event);
     if (summary !== "") this.about(key, "summary", summary);
-    else if (critical || this.detailed) {
-      this.say(`${key}.bare`, { type: { theirs: cut(textOf(event.type), MAX_NAME)[0] } });
-    }
+    else if (this.detailed && !critical) this.bare(event, "notice.bare");
   }
 
-  /** @param {Request} request */
+  /** @param {any} event @param {string} key */
+  bare(event, key) {
+    this.say(key, { type: { theirs: cut(textOf(event.type), MAX_NAME)[0] } });
+  }
+
+  /** @param {AgentRequest} request */
   asked(request) {
     if (request.continues !== null) {
       this.say("ask.more_time", { old: request.continues, number: request.number });
       this.newLine();
     }
-    this.asks(request);
+    // A name that is said is trusted, too.
+    this.asks(request, this.manner.name_agents ? request.agent.name : "");
     this.newLine();
     this.say("ask.waits", { number: request.number, time: this.words.duration(request.timeout_seconds) });
   }
 
-  /** @param {Omit<Request, "number"|"continues">} request */
-  asks(request) {
+  /** @param {AgentRequest} request @param {string} [name] of the agent, where it is said */
+  asks(request, name = "") {
     // enforces: S10
     if (request.asks === "consent") {
       this.whole("ask.consent", "action", request.action, "ask.consent.bare");
@@ -373,7 +376,7 @@ export class Speech {
       this.newLine();
       this.whole("ask.consequence", "consequence", request.consequence, "ask.consequence.bare");
       this.say(`risk.${request.risk}`);
-      this.careful([request.action, request.consequence]);
+      this.careful([request.action, request.consequence, name]);
       this.newLine();
       if (request.silence_accepts) this.say("ask.silence_accepts");
       else if (this.detailed) this.say("ask.silence_rejects");
@@ -382,12 +385,12 @@ export class Speech {
     this.whole("ask.question", "question", request.action, "ask.question.bare");
     this.whole("ask.context", "context", request.context);
     this.howToAnswer(request.kinds, request.choices);
-    this.careful([request.action, request.context, ...request.choices.map((choice) => choice.label)]);
+    this.careful([request.action, request.context, name, ...request.choices.map((choice) => choice.label)]);
     this.newLine();
     if (request.default !== null) this.default("ask.default", request);
   }
 
-  /** @param {string[]} kinds @param {import("./inbox.js").Choice[]} choices */
+  /** @param {string[]} kinds @param {Choice[]} choices */
   howToAnswer(kinds, choices) {
     this.newLine();
     const several = kinds.filter((kind) => kind !== "multiple_choice");
@@ -404,7 +407,7 @@ export class Speech {
     });
   }
 
-  /** The answer that counts when none comes (D17). @param {string} key @param {Pick<Request, "default"|"kinds"|"choices">} request */
+  /** The answer that counts when none comes (D17). @param {string} key @param {AgentRequest} request */
   default(key, request) {
     const value = request.default ?? "";
     const choice = request.choices.find((one) => one.value === value);
@@ -421,7 +424,8 @@ export class Speech {
     if (count > 0) this.say("careful.hidden", { count });
     const found = lookAlikes(texts);
     for (const one of found.slice(0, MAX_WARNINGS)) {
-      const word = { theirs: one.word };
+      // The text itself is said in full before.
+      const word = { theirs: cut(one.word, MAX_NAME)[0] };
       if (one.kind === "mixed") {
         const [first, second] = [this.words.script(one.first), this.words.script(one.second)];
         this.say("careful.mixed", { word, first, second });
@@ -434,7 +438,7 @@ export class Speech {
     if (found.length > MAX_WARNINGS) this.say("careful.more", { count: found.length - MAX_WARNINGS });
   }
 
-  /** @param {Request} request @param {import("./inbox.js").Outcome} outcome */
+  /** @param {AgentRequest} request @param {Outcome} outcome */
   settled(request, outcome) {
     // enforces: C25
     this.say(`outcome.${outcome}`, { number: request.number });
@@ -445,7 +449,7 @@ export class Speech {
     if (request.action.trim() !== "") this.about("outcome.it_was", "what", request.action);
   }
 
-  /** @param {Request} request */
+  /** @param {AgentRequest} request */
   afterSilence(request) {
     if (request.asks === "consent") this.say(request.silence_accepts ? "outcome.counts_as_yes" : "outcome.counts_as_no");
     else if (request.default !== null) this.default("outcome.goes_on_with", request);

@@ -8,25 +8,6 @@ import { Log } from "./log.js";
 import { SHORTCUTS, helpPanel, settingsPanel } from "./panel.js";
 import { plain } from "./words.js";
 
-/** @typedef {import("./inbox.js").Request} Request */
-/** @typedef {import("./inbox.js").Happening} Happening */
-/** @typedef {import("./inbox.js").Inbox} Inbox */
-/** @typedef {import("./words.js").Words} Words */
-/** @typedef {import("./settings.js").Settings} Settings */
-/** @typedef {import("./connection.js").Sent} Sent */
-
-/**
- * What the view asks for.
- * @typedef {object} Hands
- * @property {() => number} now the server's time, in milliseconds
- * @property {(request: Request, decision: "accept"|"reject") => Promise<Sent>} decide
- * @property {(request: Request, response: string|number|boolean) => Promise<Sent>} answer
- * @property {(request: Request) => Promise<Sent>} moreTime
- * @property {(session: string) => Promise<Sent>} stop
- * @property {(changed: Partial<Settings>) => void} change
- * @property {(open: boolean) => void} dialog
- */
-
 /** How long after an answer its outcome is waited for before the user is told that it is late. */
 const LATE_MS = 8000;
 
@@ -50,7 +31,7 @@ export class View {
     this.connection = "page.connecting";
     /** Agents that were heard: with more than one, each is named. @type {Set<string>} */
     this.agents = new Set();
-    /** The request in the dialog. @type {Request | null} */
+    /** The request in the dialog. @type {AgentRequest | null} */
     this.current = null;
     /** What a dialog is about that is no request. @type {string | null} */
     this.stopping = null;
@@ -129,7 +110,7 @@ export class View {
     this.keys.stop();
   }
 
-  /** @param {string} key @param {Record<string, import("./words.js").Argument>} [given] @param {boolean} [now] */
+  /** @param {string} key @param {Arguments} [given] @param {boolean} [now] */
   say(key, given, now) {
     this.announcer.say(this.words.text(key, given), now);
   }
@@ -148,10 +129,13 @@ export class View {
     }
   }
 
-  /** @param {Extract<Happening, {kind: "event"|"silence"}>} happening */
+  /** @param {EventHappening | SilenceHappening} happening */
   event(happening) {
-    const lines = this.words.say(happening, this.manner);
     const critical = happening.kind === "event" && happening.critical;
+    // That an agent waits is told by its request.
+    const waits = happening.kind === "event" && happening.event.to_state === "awaiting_input";
+    if (waits && !critical) return this.refreshSoon();
+    const lines = this.words.say(happening, this.manner);
     const language = happening.kind === "event" ? happening.event.localization_hints?.primary_language ?? "" : "";
     if (happening.kind === "event") {
       const { session_id, summary_normal } = happening.event;
@@ -160,15 +144,14 @@ export class View {
       if (type.endsWith("session.completed")) this.announcer.play("done");
       if (type.endsWith("session.errored")) this.announcer.play("error");
     }
-    // One announcement for one event. That an agent waits is told by its request.
-    const waits = happening.kind === "event" && happening.event.to_state === "awaiting_input";
-    if (!waits || critical) this.announcer.say(lines.map(plain).join(" "), critical);
+    // One announcement for one event.
+    this.announcer.say(lines.map(plain).join(" "), critical);
     this.refreshSoon();
   }
 
   /**
    * @param {string} session @param {string} agent @param {unknown} about
-   * @param {import("./words.js").Line} line @param {string} language @param {string} kind
+   * @param {Line} line @param {string} language @param {string} kind
    */
   entry(session, agent, about, line, language, kind) {
     const given = { agent: { theirs: agent }, about: { theirs: typeof about === "string" ? about : "" } };
@@ -176,7 +159,7 @@ export class View {
     this.log.add(session, heading, line, language, kind);
   }
 
-  /** Streamed text is shown, and said only as the user wants it. @param {Extract<Happening, {kind: "text"}>} happening */
+  /** Streamed text is shown, and said only as the user wants it. @param {TextHappening} happening */
   text({ agent, session_id, output_id, text, ends, after_gap, language }) {
     if (after_gap) this.entry(session_id, agent.name, "", this.words.phrase("text.gap"), "", "hint");
     const parts = split(text);
@@ -191,7 +174,7 @@ export class View {
     if (this.settings.reading === "end" && count > 0) this.say("page.written", { count });
   }
 
-  /** @param {Extract<Happening, {kind: "connected"|"lost"}>} happening */
+  /** @param {LinkHappening} happening */
   connected(happening) {
     const lines = this.words.say(happening, this.manner);
     this.announcer.say(lines.map(plain).join(" "));
@@ -200,7 +183,7 @@ export class View {
     this.refresh();
   }
 
-  /** @param {Request} request */
+  /** @param {AgentRequest} request */
   asked(request) {
     const line = this.words.phrase(request.asks === "consent" ? "ask.consent" : "ask.question",
       { action: { theirs: request.action }, question: { theirs: request.action } });
@@ -221,12 +204,12 @@ export class View {
     this.announcer.say(`${plain(line)} ${this.words.text("page.another", { count })}`, true);
   }
 
-  /** @param {Request} request */
+  /** @param {AgentRequest} request */
   left(request) {
     return Math.max(0, Math.round((request.deadline_ms - this.hands.now()) / 1000));
   }
 
-  /** Opens the dialog of a request. @param {Request} request */
+  /** Opens the dialog of a request. @param {AgentRequest} request */
   open(request) {
     const { words } = this;
     // Whoever goes on to another has put this one off.
@@ -251,7 +234,7 @@ export class View {
     this.tick();
   }
 
-  /** What can be done about a request. @param {Request} request @returns {Node[]} */
+  /** What can be done about a request. @param {AgentRequest} request @returns {Node[]} */
   ways(request) {
     const { words } = this;
     /** @type {Node[]} */
@@ -281,7 +264,7 @@ export class View {
     return ways;
   }
 
-  /** A button that opens a request. @param {Request} request */
+  /** A button that opens a request. @param {AgentRequest} request */
   opener(request) {
     const line = this.words.phrase("page.open", { number: request.number, action: { theirs: request.action } });
     const opener = button("", () => this.open(request), { class: "opener" });
@@ -316,7 +299,7 @@ export class View {
     void this.send(request, this.hands.decide(request, decision));
   }
 
-  /** The second step: other words, other buttons, another place of the focus. @param {Request} request */
+  /** The second step: other words, other buttons, another place of the focus. @param {AgentRequest} request */
   second(request) {
     const { words } = this;
     const text = [paragraph(words.phrase("page.second", { action: { theirs: request.action } }), request.language, "action")];
@@ -348,7 +331,7 @@ export class View {
     this.say(key, {}, true);
   }
 
-  /** @param {Request} request @param {Promise<Sent>} sending */
+  /** @param {AgentRequest} request @param {Promise<Sent>} sending */
   async send(request, sending) {
     this.busy(true);
     const { ok } = await sending;
@@ -381,7 +364,7 @@ export class View {
     });
   }
 
-  /** @param {Request} request @param {import("./inbox.js").Outcome} outcome */
+  /** @param {AgentRequest} request @param {Outcome} outcome */
   settled(request, outcome) {
     this.told.delete(request.event_id);
     if (outcome === "superseded") return;
@@ -431,7 +414,7 @@ export class View {
     }
   }
 
-  /** The time is told at half and at a tenth; in between it is only shown. @param {Request} request */
+  /** The time is told at half and at a tenth; in between it is only shown. @param {AgentRequest} request */
   tellTime(request) {
     const left = request.deadline_ms - this.hands.now();
     const part = left / (request.timeout_seconds * 1000);

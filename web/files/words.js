@@ -4,18 +4,6 @@
 import { safe } from "./safe.js";
 import { Speech } from "./speech.js";
 
-/** A piece of what is said: ours, or the agent's. @typedef {{text: string, theirs: boolean}} Span */
-/** One line: what is said without a pause. @typedef {Span[]} Line */
-/** @typedef {string | Record<string, string>} Message */
-/** A value for a placeholder. @typedef {number | {ours: string} | {theirs: string} | Line} Argument */
-/** @typedef {Record<string, Argument>} Arguments */
-/** @typedef {import("./inbox.js").Happening} Happening */
-/** @typedef {import("./inbox.js").Request} Request */
-/**
- * How much is said. `load` is how burdened the listener is: the contrary of what is negotiated.
- * @typedef {{verbosity: "terse"|"normal"|"detailed", load: "low"|"medium"|"high", name_agents: boolean}} Manner
- */
-
 /** Up to here seconds are easier to grasp than minutes and a rest. */
 const PLAIN_SECONDS = 90;
 
@@ -46,7 +34,7 @@ export function append(line, other) {
 export class Words {
   /**
    * @param {string} language @param {"ltr"|"rtl"} direction
-   * @param {Record<string, Message>} messages
+   * @param {Record<string, Phrase>} messages
    */
   constructor(language, direction, messages) {
     this.language = language;
@@ -140,7 +128,7 @@ export class Words {
   }
 }
 
-/** @param {Line} line @param {Argument | undefined} value */
+/** @param {Line} line @param {Given | undefined} value */
 function fill(line, value) {
   if (value === undefined) return;
   if (Array.isArray(value)) append(line, value);
