@@ -5,8 +5,8 @@ import { h } from "./dom.js";
 /** How long a line stays in its region; it was read by then, and is in the log. */
 const STAYS_MS = 15_000;
 
-/** Lines in a region at most. */
-const MAX_LINES = 12;
+/** Lines in both regions at most. */
+const MAX_LINES = 24;
 
 /** Each as pairs of pitch and seconds: three that nobody takes for each other. @type {Record<Sound, [number, number][]>} */
 const SOUNDS = {
@@ -21,6 +21,8 @@ export class Announcer {
     this.polite = h("div", { role: "status", "aria-atomic": "false", class: "unseen" });
     this.assertive = h("div", { role: "alert", "aria-atomic": "false", class: "unseen" });
     this.last = "";
+    /** @type {{line: HTMLElement, at: number}[]} */
+    this.lines = [];
     this.sounds = false;
     this.notify = false;
     /** @type {AudioContext | null} */
@@ -33,11 +35,16 @@ export class Announcer {
   say(text, now = false) {
     if (text === "") return;
     this.last = text;
-    const region = now ? this.assertive : this.polite;
     const line = h("p", {}, text);
-    region.append(line);
-    while (region.childElementCount > MAX_LINES) region.firstElementChild?.remove();
-    setTimeout(() => line.remove(), STAYS_MS);
+    (now ? this.assertive : this.polite).append(line);
+    this.lines.push({ line, at: Date.now() });
+    while (this.lines.length > MAX_LINES) this.lines.shift()?.line.remove();
+  }
+
+  /** Takes away what was read. */
+  tidy() {
+    const before = Date.now() - STAYS_MS;
+    while (this.lines[0] && this.lines[0].at < before) this.lines.shift()?.line.remove();
   }
 
   /** @param {Sound} sound */

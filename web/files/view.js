@@ -406,6 +406,7 @@ export class View {
 
   /** A quarter of a second has passed. */
   tick() {
+    this.announcer.tidy();
     for (const happening of this.inbox.tick(this.hands.now())) this.tell(happening);
     for (const request of this.inbox.waiting()) this.tellTime(request);
     if (this.current && this.dialog.isOpen) {

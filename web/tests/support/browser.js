@@ -24,12 +24,12 @@ export class Browser {
   }
 
   /** A tab of its own, with everything that it logs and asks for. */
-  async tab(options = {}) {
+  async tab(options = {}, { notes = true } = {}) {
     const context = await this.chromium.newContext({ locale: "en-US", ...options });
     context.setDefaultTimeout(PATIENCE);
     const page = await context.newPage();
     const tab = new Tab(page);
-    await tab.begin();
+    if (notes) await tab.begin();
     return tab;
   }
 
