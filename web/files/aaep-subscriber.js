@@ -1,10 +1,7 @@
 // <aaep-subscriber>: hears an agent and answers it, on any page.
 //
-//   <script type="module" src="https://your.hub/page/aaep-subscriber.js"></script>
-//   <aaep-subscriber base="https://your.hub/aaep/v1"></aaep-subscriber>
-//   document.querySelector("aaep-subscriber").connect({ token });
+// docs/page.md tells how to use it.
 
-import { loadTable } from "./alike.js";
 import { Connection } from "./connection.js";
 import { h } from "./dom.js";
 import { Inbox } from "./inbox.js";
@@ -38,7 +35,7 @@ export class AaepSubscriber extends HTMLElement {
 
   async connectedCallback() {
     addEventListener("pagehide", this.goodbye);
-    if (this.shadowRoot) return;
+    if (this.shadowRoot) return this.view?.start();
     const shadow = this.attachShadow({ mode: "open", delegatesFocus: false });
     shadow.append(h("link", { rel: "stylesheet", href: new URL("styles.css", import.meta.url).href }));
     const words = await this.words();
@@ -61,6 +58,7 @@ export class AaepSubscriber extends HTMLElement {
       dialog: (open) => this.emit("aaep-dialog", { open }),
     });
     shadow.append(this.view.root);
+    if (this.isConnected) this.view.start();
     this.isReady?.();
     this.emit("aaep-words", {});
   }
@@ -68,6 +66,7 @@ export class AaepSubscriber extends HTMLElement {
   disconnectedCallback() {
     removeEventListener("pagehide", this.goodbye);
     this.connection?.stop();
+    this.view?.stop();
   }
 
   /** The words in the user's language. */
@@ -122,7 +121,7 @@ export class AaepSubscriber extends HTMLElement {
    */
   hear(json) {
     if (!this.table && /[^\0-\x7f]|\\u/.test(json) && json.includes("awaiting.")) {
-      this.table = loadTable().catch(() => {}).then(() => {
+      this.table = import("./alike.js").then(({ begin }) => begin()).catch(() => {}).then(() => {
         const held = this.held;
         this.held = null;
         held?.forEach((one) => this.take(one));

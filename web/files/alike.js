@@ -1,6 +1,8 @@
 // Words that look like others (UTS #39), judged word by word as the Rust library does, with its
 // table of letters.
 
+import { setLookAlikes } from "./speech.js";
+
 const NO_SCRIPT = ["Zinh", "Zyyy", "Zzzz"];
 const ASCII = /^[\0-\x7f]*$/;
 const LETTER = /\p{Alphabetic}/u;
@@ -39,10 +41,12 @@ export function setTable(letters) {
   }
 }
 
-/** Reads the table from beside this module. */
-export async function loadTable() {
+/** Reads the table from beside this module, and judges from now on. */
+export async function begin() {
   const answer = await fetch(new URL("alike.json", import.meta.url));
-  if (answer.ok) setTable(await answer.json());
+  if (!answer.ok) return;
+  setTable(await answer.json());
+  setLookAlikes(lookAlikes);
 }
 
 /** @type {Map<string, string>} */

@@ -76,6 +76,9 @@ export class Keys {
     this.up = (/** @type {KeyboardEvent} */ event) => void this.held.delete(event.code);
     // Nobody tells about keys that go up elsewhere.
     this.away = () => this.held.clear();
+  }
+
+  start() {
     addEventListener("keydown", this.down, true);
     addEventListener("keyup", this.up, true);
     addEventListener("blur", this.away);

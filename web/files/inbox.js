@@ -29,7 +29,7 @@ const NAMESPACES = ["aaep:", "https://aaep-protocol.org/types/", "https://aaep-p
 export const textOf = (value) => (typeof value === "string" ? value : "");
 const text = textOf;
 
-/** What a choice is called. @param {Choice} choice */
+/** @param {Choice} choice */
 export const choiceLabel = ({ value, label }) => (label.trim() === "" ? value : label);
 
 /**
@@ -84,12 +84,12 @@ export class Inbox {
     this.memory = new Memory();
     /** @type {Map<string, Session>} */
     this.sessions = new Map();
-    /** Requests that wait, by the event that asked. @type {Map<string, AgentRequest>} */
+    /** @type {Map<string, AgentRequest>} */
     this.open = new Map();
-    /** What the user answered, by the event that asked. @type {Map<string, string>} */
+    /** @type {Map<string, string>} */
     this.answered = new Map();
     this.number = 0;
-    /** Numbers of requests that got more time. @type {Map<string, number>} */
+    /** @type {Map<string, number>} */
     this.superseded = new Map();
     this.level = BURST;
     this.at = 0;
@@ -98,7 +98,7 @@ export class Inbox {
     this.loud = null;
     this.told_at = 0;
     this.outcomes = false;
-    /** Sessions and requests that were open on the subscription before. @type {Set<string>} */
+    /** @type {Set<string>} */
     this.unsure = new Set();
     this.unsureUntil = 0;
   }
@@ -159,7 +159,7 @@ export class Inbox {
     return out;
   }
 
-  /** Says how much was left out, now and then. @param {number} now @param {Happening[]} out */
+  /** @param {number} now @param {Happening[]} out */
   count(now, out) {
     if (this.left_out === 0 || this.loud === null || now - this.told_at < SILENCE_EVERY_MS) return;
     out.push({ kind: "silence", agent: this.loud, why: "too_much", count: this.left_out });
@@ -392,7 +392,7 @@ export class Inbox {
     out.push({ kind: "text", agent, session_id: session.id, output_id, text: whole, ends, after_gap, language });
   }
 
-  /** What waits for a boundary when a session ends. @param {string} id @param {Happening[]} out */
+  /** @param {string} id @param {Happening[]} out */
   finish(id, out) {
     const session = this.sessions.get(id);
     if (!session) return;

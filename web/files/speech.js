@@ -1,9 +1,16 @@
 // What is said of each thing that happens, sentence by sentence, as the Rust library says it.
 
-import { lookAlikes } from "./alike.js";
 import { choiceLabel, textOf, typeOf } from "./inbox.js";
 import { safe } from "./safe.js";
 import { append, theirs } from "./words.js";
+
+/** @type {(texts: string[]) => LookAlike[]} */
+let lookAlikes = () => [];
+
+/** @param {typeof lookAlikes} found */
+export function setLookAlikes(found) {
+  lookAlikes = found;
+}
 
 /** The longest text of an event, and the longest name, that are said in full, in code points. */
 const MAX_TEXT = 16_384;
@@ -37,10 +44,10 @@ export function cut(text, max) {
   return [text.slice(0, end), Array.from(text.slice(end)).length];
 }
 
-/** Whether a text ends a sentence by itself, closing quotes and brackets aside. @param {string} text */
+/** @param {string} text */
 const ends = (text) => /[.!?…:;。！？：；؟۔؛।]["'”’»)\]」』）]*$/u.test(text);
 
-/** A whole number of 0 or more, fractions cut off. @param {unknown} value */
+/** @param {unknown} value */
 const whole = (value) =>
   typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? Math.trunc(value) : null;
 
@@ -49,9 +56,9 @@ export class Speech {
   constructor(words, manner) {
     this.words = words;
     this.manner = manner;
-    /** Sentences, each with the line it belongs to under a medium load. @type {[number, Line][]} */
+    /** @type {[number, Line][]} */
     this.sentences = [];
-    /** Lines that stay as they are: the agent's own answer. @type {Line[]} */
+    /** @type {Line[]} */
     this.lines = [];
     this.line = 0;
     const { verbosity, load } = manner;
@@ -76,7 +83,7 @@ export class Speech {
     this.line += 1;
   }
 
-  /** A sentence of the agent's alone. @param {string} text */
+  /** @param {string} text */
   quote(text) {
     /** @type {Line} */
     const line = [];
@@ -84,7 +91,7 @@ export class Speech {
     this.push(line);
   }
 
-  /** Says the beginning of a text that may be too long. @param {string} text @param {(text: string) => void} say */
+  /** @param {string} text @param {(text: string) => void} say */
   bounded(text, say) {
     const [start, count] = cut(text, MAX_TEXT);
     say(start);
@@ -96,7 +103,7 @@ export class Speech {
     if (text !== "") this.bounded(text, (start) => this.quote(start));
   }
 
-  /** Words of ours around a text, or others without one. @param {string} key @param {string} name @param {string} text @param {string} [bare] */
+  /** @param {string} key @param {string} name @param {string} text @param {string} [bare] */
   about(key, name, text, bare = "") {
     if (text !== "") this.bounded(text, (start) => this.say(key, { [name]: { theirs: start } }));
     else if (bare !== "") this.say(bare);
@@ -166,7 +173,7 @@ export class Speech {
     }
   }
 
-  /** A text of an event, in our language where there is a variant (§11.5.1). @param {any} event @param {string} name */
+  /** @param {any} event @param {string} name */
   text(event, name) {
     // enforces: E26, L11
     const variant = textOf(event[`${name}_${this.words.language}`]);
@@ -179,7 +186,7 @@ export class Speech {
     return cut(this.text(event, name), MAX_NAME)[0];
   }
 
-  /** The summary that fits the verbosity best. @param {any} event */
+  /** @param {any} event */
   summary(event) {
     const order = this.terse ? ["terse", "normal", "detailed"]
       : this.detailed ? ["detailed", "normal", "terse"] : ["normal", "terse", "detailed"];
@@ -416,7 +423,7 @@ export class Speech {
     else this.say(key, { default: { theirs: choice ? choice.label : value } });
   }
 
-  /** What to beware of in these texts. @param {string[]} texts */
+  /** @param {string[]} texts */
   careful(texts) {
     // enforces: D34
     this.newLine();
@@ -456,7 +463,7 @@ export class Speech {
     else this.say("outcome.agent_decides");
   }
 
-  /** A request that came without what an answer needs: it is said all the same. @param {any} event @param {boolean} consent */
+  /** @param {any} event @param {boolean} consent */
   unanswerable(event, consent) {
     // enforces: E26, V2
     if (consent) {

@@ -11,6 +11,9 @@ import { plain } from "./words.js";
 /** How long after an answer its outcome is waited for before the user is told that it is late. */
 const LATE_MS = 8000;
 
+/** Outputs at once whose sentences are counted. */
+const MAX_OUTPUTS = 256;
+
 export class View {
   /**
    * @param {Words} words @param {Settings} settings @param {Inbox} inbox @param {Hands} hands
@@ -29,26 +32,30 @@ export class View {
     this.waiting = h("ul", { class: "waiting" });
     this.timer = h("span", { role: "timer", "aria-labelledby": "time-label", class: "time", dir: "ltr" });
     this.connection = "page.connecting";
-    /** Agents that were heard: with more than one, each is named. @type {Set<string>} */
+    /** @type {Set<string>} */
     this.agents = new Set();
-    /** The request in the dialog. @type {AgentRequest | null} */
+    /** @type {AgentRequest | null} */
     this.current = null;
-    /** What a dialog is about that is no request. @type {string | null} */
-    this.stopping = null;
-    /** Requests that the user put off, by their number. @type {Set<number>} */
+    /** @type {Set<number>} */
     this.later = new Set();
-    /** How far the time of each request was told. @type {Map<string, number>} */
+    /** @type {Map<string, number>} */
     this.told = new Map();
-    /** Sentences of outputs that are not read out. @type {Map<string, number>} */
+    /** @type {Map<string, number>} */
     this.unread = new Map();
     /** @type {number | undefined} */
     this.pending = undefined;
     this.root = h("div", { class: "subscriber" });
     this.main = h("div", { class: "main" });
-    this.build();
-    this.beat = setInterval(() => this.tick(), 250);
     this.press = (/** @type {KeyboardEvent} */ event) => this.shortcut(event);
+    this.beat = 0;
+    this.build();
+  }
+
+  /** The element is in a page. */
+  start() {
+    this.beat = setInterval(() => this.tick(), 250);
     addEventListener("keydown", this.press);
+    this.keys.start();
   }
 
   /** Everything with words in it is made anew when the language changes. */
@@ -115,7 +122,7 @@ export class View {
     this.announcer.say(this.words.text(key, given), now);
   }
 
-  /** Something happened. @param {Happening} happening */
+  /** @param {Happening} happening */
   tell(happening) {
     if ("agent" in happening && this.agents.size < 2) this.agents.add(happening.agent.id);
     switch (happening.kind) {
@@ -159,7 +166,7 @@ export class View {
     this.log.add(session, heading, line, language, kind);
   }
 
-  /** Streamed text is shown, and said only as the user wants it. @param {TextHappening} happening */
+  /** @param {TextHappening} happening */
   text({ agent, session_id, output_id, text, ends, after_gap, language }) {
     if (after_gap) this.entry(session_id, agent.name, "", this.words.phrase("text.gap"), "", "hint");
     const parts = split(text);
@@ -169,8 +176,13 @@ export class View {
       if (this.settings.reading === "sentence") this.announcer.say(plain(line));
     }
     const count = (this.unread.get(output_id) ?? 0) + parts.length;
-    if (!ends) return void this.unread.set(output_id, count);
     this.unread.delete(output_id);
+    if (!ends) {
+      // Some never end; the oldest is forgotten.
+      if (this.unread.size >= MAX_OUTPUTS) this.unread.delete(this.unread.keys().next().value ?? "");
+      this.unread.set(output_id, count);
+      return;
+    }
     if (this.settings.reading === "end" && count > 0) this.say("page.written", { count });
   }
 
@@ -209,13 +221,12 @@ export class View {
     return Math.max(0, Math.round((request.deadline_ms - this.hands.now()) / 1000));
   }
 
-  /** Opens the dialog of a request. @param {AgentRequest} request */
+  /** @param {AgentRequest} request */
   open(request) {
     const { words } = this;
     // Whoever goes on to another has put this one off.
     if (this.current && this.current.number !== request.number) this.later.add(this.current.number);
     this.current = request;
-    this.stopping = null;
     this.later.delete(request.number);
     this.told.set(request.event_id, this.told.get(request.event_id) ?? 0);
     // A request that just came waits for all of its time.
@@ -234,7 +245,7 @@ export class View {
     this.tick();
   }
 
-  /** What can be done about a request. @param {AgentRequest} request @returns {Node[]} */
+  /** @param {AgentRequest} request @returns {Node[]} */
   ways(request) {
     const { words } = this;
     /** @type {Node[]} */
@@ -264,7 +275,7 @@ export class View {
     return ways;
   }
 
-  /** A button that opens a request. @param {AgentRequest} request */
+  /** @param {AgentRequest} request */
   opener(request) {
     const line = this.words.phrase("page.open", { number: request.number, action: { theirs: request.action } });
     const opener = button("", () => this.open(request), { class: "opener" });
@@ -275,7 +286,6 @@ export class View {
   /** Closes the dialog; the next request that was not put off comes. */
   close() {
     this.current = null;
-    this.stopping = null;
     this.main.inert = false;
     // First, so that the focus can go back there.
     this.hands.dialog(false);
@@ -291,7 +301,7 @@ export class View {
     if (!this.dialog.isOpen) this.say("page.put_off");
   }
 
-  /** The user says yes or no. @param {"accept"|"reject"} decision */
+  /** @param {"accept"|"reject"} decision */
   decide(decision) {
     const request = this.current;
     if (!request || !this.dialog.isRead) return;
@@ -299,7 +309,7 @@ export class View {
     void this.send(request, this.hands.decide(request, decision));
   }
 
-  /** The second step: other words, other buttons, another place of the focus. @param {AgentRequest} request */
+  /** @param {AgentRequest} request */
   second(request) {
     const { words } = this;
     const text = [paragraph(words.phrase("page.second", { action: { theirs: request.action } }), request.language, "action")];
@@ -322,7 +332,7 @@ export class View {
     if (request && this.dialog.isRead) void this.send(request, this.hands.answer(request, response));
   }
 
-  /** The answer does not fit: says how it could. @param {HTMLElement} field @param {HTMLElement} message @param {string} key */
+  /** @param {HTMLElement} field @param {HTMLElement} message @param {string} key */
   again(field, message, key) {
     message.textContent = this.words.text(key);
     message.hidden = false;
@@ -346,7 +356,7 @@ export class View {
     }, LATE_MS);
   }
 
-  /** While an answer is on its way, nothing else is sent. @param {boolean} busy */
+  /** @param {boolean} busy */
   busy(busy) {
     this.dialog.answers.classList.toggle("busy", busy);
     for (const one of this.dialog.answers.querySelectorAll("button.answer")) {
@@ -376,7 +386,7 @@ export class View {
     else this.refresh();
   }
 
-  /** Asks back before an agent is stopped. @param {string} session */
+  /** @param {string} session */
   askStop(session) {
     const { words } = this;
     const known = this.inbox.sessions.get(session);
@@ -386,7 +396,6 @@ export class View {
     const request = this.current;
     const back = () => (request && this.inbox.open.has(request.event_id) ? this.open(request) : this.close());
     this.current = null;
-    this.stopping = session;
     this.show(words.text("page.stop.heading"), text, [h("div", { class: "buttons" },
       button(words.text("page.stop.no"), back, { class: "answer" }),
       button(words.text("page.stop.yes"), () => this.doStop(session), { class: "answer" }))], back);
@@ -415,7 +424,7 @@ export class View {
     }
   }
 
-  /** The time is told at half and at a tenth; in between it is only shown. @param {AgentRequest} request */
+  /** @param {AgentRequest} request */
   tellTime(request) {
     const left = request.deadline_ms - this.hands.now();
     const part = left / (request.timeout_seconds * 1000);
@@ -536,7 +545,7 @@ function keep(list, make) {
   same?.focus();
 }
 
-/** Seconds as people read them. @param {number} seconds */
+/** @param {number} seconds */
 export function clock(seconds) {
   const two = (/** @type {number} */ part) => String(part).padStart(2, "0");
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
