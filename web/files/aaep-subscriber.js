@@ -27,6 +27,10 @@ export class AaepSubscriber extends HTMLElement {
     /** @type {string[] | null} */
     this.held = null;
     this.goodbye = () => this.connection?.stop();
+    // A page that comes back from the browser's cache connects again.
+    this.back = (/** @type {PageTransitionEvent} */ event) => {
+      if (event.persisted && this.connection) void this.connect({ token: this.connection.token });
+    };
     /** Settled when words are there and the element can be used. @type {Promise<void>} */
     this.ready = new Promise((resolve) => {
       this.isReady = resolve;
@@ -35,6 +39,7 @@ export class AaepSubscriber extends HTMLElement {
 
   async connectedCallback() {
     addEventListener("pagehide", this.goodbye);
+    addEventListener("pageshow", this.back);
     if (this.shadowRoot) return this.view?.start();
     const shadow = this.attachShadow({ mode: "open", delegatesFocus: false });
     shadow.append(h("link", { rel: "stylesheet", href: new URL("styles.css", import.meta.url).href }));
@@ -65,6 +70,7 @@ export class AaepSubscriber extends HTMLElement {
 
   disconnectedCallback() {
     removeEventListener("pagehide", this.goodbye);
+    removeEventListener("pageshow", this.back);
     this.connection?.stop();
     this.view?.stop();
   }
@@ -102,11 +108,12 @@ export class AaepSubscriber extends HTMLElement {
         this.emit("aaep-state", { connected: true, mayReply: may_reply });
       },
       lost: () => {
-        this.view?.tell({ kind: "lost", hub: connection.hub });
+        if (connection.was) this.view?.tell({ kind: "lost", hub: connection.hub });
+        else this.view?.unconnected("page.unreachable");
         this.emit("aaep-state", { connected: false });
       },
       refused: (status, text) => {
-        this.view?.refused();
+        this.view?.unconnected("page.refused");
         this.emit("aaep-state", { connected: false, refused: status, text });
       },
     } });
@@ -148,7 +155,9 @@ export class AaepSubscriber extends HTMLElement {
    * @param {string} text
    */
   async say(text) {
-    return this.connection?.say(text) ?? { ok: false, status: 0, text: "" };
+    const sent = (await this.connection?.say(text)) ?? { ok: false, status: 0, text: "" };
+    if (sent.ok) this.view?.said(text);
+    return sent;
   }
 
   /**

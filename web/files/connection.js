@@ -97,7 +97,7 @@ export class Connection {
   /** Connects, and stays connected until it is stopped or refused. */
   async run() {
     let pause = FIRST_PAUSE_MS;
-    let told = true;
+    let told = false;
     while (!this.stopped) {
       const heard = () => {
         pause = FIRST_PAUSE_MS;

@@ -44,6 +44,15 @@ export class Log {
     this.trim();
   }
 
+  /** A heading of its own, for what the user said. @param {string} heading */
+  note(heading) {
+    const section = h("section", {}, h("h3", { dir: "auto" }, heading));
+    this.list.append(section);
+    this.entries.push(section);
+    this.empty.hidden = true;
+    this.trim();
+  }
+
   trim() {
     while (this.size > MAX_ENTRIES) this.drop();
     while (this.sessions.size > MAX_SESSIONS) {
@@ -67,7 +76,7 @@ export class Log {
     if (!entry || !list) return;
     entry.remove();
     this.older.hidden = false;
-    if (list.childElementCount > 0) return;
+    if (list === this.list || list.childElementCount > 0) return;
     for (const [id, known] of this.sessions) {
       if (known === list) this.remove(id, list);
     }

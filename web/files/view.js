@@ -91,11 +91,11 @@ export class View {
     if (same instanceof HTMLElement) same.focus();
   }
 
-  /** The hub does not let this token in. */
-  refused() {
-    this.connection = "page.refused";
+  /** There is no connection, for this reason. @param {string} why */
+  unconnected(why) {
+    this.connection = why;
     this.refresh();
-    this.say("page.refused", {}, true);
+    this.say(why, {}, true);
   }
 
   /** Takes over settings that need no new words. */
@@ -164,6 +164,12 @@ export class View {
     const given = { agent: { theirs: agent }, about: { theirs: typeof about === "string" ? about : "" } };
     const heading = this.log.sessions.has(session) ? "" : this.words.text("page.session", given);
     this.log.add(session, heading, line, language, kind);
+  }
+
+  /** The user said something. @param {string} text */
+  said(text) {
+    this.log.note(this.words.text("page.you", { text: { theirs: text } }));
+    this.say("page.sent");
   }
 
   /** @param {TextHappening} happening */
@@ -448,7 +454,7 @@ export class View {
     const sessions = this.inbox.running();
     const requests = this.inbox.waiting();
     this.state.textContent = words.text(this.connection) +
-      (sessions.length === 0 && this.connection !== "page.lost" ? ` ${words.text("page.idle")}` : "");
+      (sessions.length === 0 && /connected|listening/.test(this.connection) ? ` ${words.text("page.idle")}` : "");
     this.running.hidden = sessions.length === 0;
     keep(this.running, () => this.running.replaceChildren(...sessions.slice(-20).map((session) => {
       const line = words.phrase("page.running", { agent: { theirs: session.agent.name }, about: { theirs: session.about },

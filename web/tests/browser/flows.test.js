@@ -48,6 +48,8 @@ test("a code lets the page in once, and an irreversible transfer is accepted in 
   await tab.dialog("You are about to accept");
   await tab.picture("second-step");
   assert.match((await tab.focus()).name, /You are about to accept: Transfer 20 euros to Ann\./);
+  await tab.press("Alt+Shift+Y");
+  await tab.page.waitForTimeout(300);
   await tab.to("Yes, do it");
   await tab.press("Enter");
   await tab.noDialog();
@@ -55,6 +57,8 @@ test("a code lets the page in once, and an irreversible transfer is accepted in 
   await tab.hears("Done. 20 euros were sent to Ann.");
   await tab.picture("done");
   assert.equal((await tab.focus()).name, "Say something", "the focus is back where it was");
+  const headings = await tab.page.locator("aaep-subscriber h3").allTextContents();
+  assert.deepEqual(headings, ["You: transfer 20 euros to Ann", "Demonstration: Preparing a transfer."]);
   const kept = await tab.page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie);
   assert.ok(!kept.includes("aaep_"), "no token is kept");
   assert.deepEqual(tab.errors, []);

@@ -190,3 +190,40 @@ test("shortcuts say what is going on, and can be turned off", async () => {
   await agent.end();
   await tab.close();
 });
+
+test("a user who looks elsewhere is notified once, if they want to be, and sounds tell waiting from done", async () => {
+  const tab = await browser.tab({ permissions: ["notifications"] });
+  await tab.page.addInitScript(() => {
+    globalThis.notified = [];
+    const Real = globalThis.Notification;
+    globalThis.Notification = class extends Real {
+      constructor(title, options) {
+        super(title, options);
+        globalThis.notified.push(`${title}: ${options.body}`);
+      }
+    };
+  });
+  await tab.open(hub.origin);
+  await tab.page.locator("aaep-subscriber #settings summary").focus();
+  await tab.press("Enter");
+  for (const setting of ["Sounds for waiting, done and failed", "Notify me when this page is hidden"]) {
+    await tab.to(setting);
+    await tab.press("Space");
+  }
+  await tab.hears("Changed.");
+  const agent = await Agent.begin(hub, "Baking.");
+  await tab.page.evaluate(() => Object.defineProperty(document, "hidden", { get: () => true, configurable: true }));
+  await agent.confirm("Open the oven.", { risk_level: "medium" });
+  await tab.dialog("Open the oven.");
+  assert.deepEqual(await tab.page.evaluate(() => globalThis.notified), ["An agent waits for you: Allow this? Open the oven."]);
+  await tab.page.evaluate(() => Object.defineProperty(document, "hidden", { get: () => false, configurable: true }));
+  await agent.confirm("Close the oven.", { risk_level: "medium" });
+  await tab.hears("Close the oven.");
+  assert.equal(await tab.page.evaluate(() => globalThis.notified.length), 1, "not while they look");
+  assert.ok(await tab.page.evaluate(() => document.querySelector("aaep-subscriber").view.announcer.audio !== null));
+  assert.equal(await tab.page.evaluate(() => document.getAnimations().length), 0, "nothing moves");
+  assert.match(await tab.page.title(), /^\(2\) /);
+  await agent.end();
+  await tab.noDialog();
+  await tab.close();
+});

@@ -50,8 +50,8 @@ looks.push(["forced-dark-ar", { forcedColors: "active", colorScheme: "dark", loc
 looks.push(["zoomed-en-US", { locale: "en-US", viewport: { width: 320, height: 256 } }]);
 looks.push(["zoomed-ar", { locale: "ar", viewport: { width: 320, height: 256 } }]);
 
-// covers: L7
 for (const [look, options] of looks) {
+  // covers: L7
   test(`every state in ${look} is free of violations`, async () => {
     const bypassCSP = true;
     const tab = await browser.tab({ bypassCSP, ...options });
