@@ -159,7 +159,7 @@ impl Inbox {
         let others = link.sessions.iter().filter(|(_, session)| session.touched != newest);
         let oldest = others.min_by_key(|(id, session)| (waits(id), session.touched));
         let Some(id) = oldest.map(|(id, _)| id.clone()) else { return };
-        self.finish_outputs(connection, &id, now);
+        self.finish_session(connection, &id, now);
         if let Some(link) = self.link_mut(connection) {
             link.sessions.remove(&id);
         }
@@ -262,7 +262,7 @@ impl Inbox {
 
     fn ended(&mut self, connection: Connection, heard: &Heard<'_>, agent: Agent, now: u64) {
         self.session_over(connection, heard.session_id());
-        self.finish_outputs(connection, heard.session_id(), now);
+        self.finish_session(connection, heard.session_id(), now);
         self.plain(connection, heard, agent, Rank::Milestone, now);
         if let Some(link) = self.link_mut(connection) {
             link.sessions.remove(heard.session_id());
@@ -340,7 +340,17 @@ impl Inbox {
         }
     }
 
-    /// Nothing more comes of a session: what waits for a boundary is said.
+    /// Nothing more comes of a session: what waits for its turn or for a boundary is told.
+    fn finish_session(&mut self, connection: Connection, session_id: &str, now: u64) {
+        let link = self.link_mut(connection);
+        if let Some(session) = link.and_then(|link| link.sessions.get_mut(session_id)) {
+            session.order.expire();
+        }
+        self.release(connection, session_id, now);
+        self.finish_outputs(connection, session_id, now);
+    }
+
+    /// What waits for a boundary is said.
     fn finish_outputs(&mut self, connection: Connection, session_id: &str, now: u64) {
         let Some(link) = self.link_mut(connection) else { return };
         let Some(session) = link.sessions.get_mut(session_id) else { return };

@@ -33,8 +33,6 @@ pub enum Refused {
     NotWaiting,
     /// The user answered it before.
     AlreadyAnswered,
-    /// Its time is over.
-    TooLate,
     /// Answers from here do not count: the hub did not grant it.
     MayNotReply,
     /// It is not an answer of a kind that is asked for; these are.
@@ -49,7 +47,7 @@ pub enum Refused {
     Empty,
     /// It is longer than 16384 characters.
     TooLong,
-    /// It is not a number that can be written.
+    /// It is not a number, or too large for one.
     NotANumber,
     /// The hub does not know how to give more time, or to stop an agent.
     NotOffered,
@@ -64,7 +62,6 @@ impl fmt::Display for Refused {
         f.write_str(match self {
             Self::NotWaiting => "this request does not wait any more",
             Self::AlreadyAnswered => "this request was answered before",
-            Self::TooLate => "the time for this request is over",
             Self::MayNotReply => "answers from here do not count with this hub",
             Self::WrongKind(_) => "this is not the kind of answer that is asked for",
             Self::YesOrNo => "this asks for yes or no",
@@ -101,7 +98,10 @@ pub(super) fn check(answer: &Answer, asks: &Asks, allows: (bool, bool)) -> Resul
             match answer {
                 Answer::Accept | Answer::Reject => Err(Refused::WrongKind(kinds.clone())),
                 Answer::YesNo(_) => asked_for(ResponseKind::YesNo),
-                Answer::Number(number) if !number.is_finite() => Err(Refused::NotANumber),
+                // §3.8: larger whole numbers do not travel as numbers.
+                Answer::Number(number) if !(number.abs() <= aaep_types::MAX_SAFE as f64) => {
+                    Err(Refused::NotANumber)
+                }
                 Answer::Number(_) => asked_for(ResponseKind::Numeric),
                 Answer::Choice(value) => {
                     asked_for(ResponseKind::MultipleChoice)?;
@@ -246,6 +246,7 @@ mod tests {
         assert_eq!(fits(Answer::Choice("B".into()), &[MultipleChoice]), Err(Refused::NotAChoice));
         assert_eq!(fits(Answer::YesNo(true), &[YesNo]), Ok(()));
         assert_eq!(fits(Answer::Number(f64::NAN), &[Numeric]), Err(Refused::NotANumber));
+        assert_eq!(fits(Answer::Number(1e300), &[Numeric]), Err(Refused::NotANumber));
         assert_eq!(fits(Answer::Number(-2.5), &[Numeric]), Ok(()));
         assert!(fits(Answer::Accept, &[YesNo]).is_err());
         assert_eq!(check(&Answer::Accept, &consent(), (true, true)), Ok(()));
@@ -266,7 +267,7 @@ mod tests {
             Answer::Text("\"quoted\"\n".into()),
             Answer::YesNo(false),
             Answer::Number(-0.0),
-            Answer::Number(1e300),
+            Answer::Number(9e15),
             Answer::Choice("a".into()),
         ];
         let mut messages: Vec<String> =

@@ -120,6 +120,9 @@ impl Inbox {
     /// A request does not wait any more.
     fn settle(&mut self, number: u32, outcome: Outcome, sure: Sure) {
         let Some(open) = self.requests.remove(number, sure, &self.bounds) else { return };
+        if let Some(ticket) = open.own.as_ref().and_then(|own| own.in_flight) {
+            self.sends.retain(|send| send.ticket != ticket);
+        }
         // Who has not heard the question need not hear it any more.
         let announced = !self.critical.remove(open.place);
         self.tell_critical(Happening::Settled { request: open.request, outcome, announced });
@@ -256,7 +259,7 @@ impl Inbox {
     pub(super) fn not_sent(&mut self, ticket: Ticket, perhaps: bool, now: u64) {
         let later = now.saturating_add(self.bounds.resend_ms);
         if let Some(own) = self.requests.by_ticket(ticket).and_then(|open| open.own.as_mut()) {
-            own.attempted |= perhaps;
+            own.attempted = own.attempted_before || perhaps;
             (own.in_flight, own.again_at) = (None, Some(later));
         }
     }
@@ -265,7 +268,7 @@ impl Inbox {
     /// The user answers a request. If the hub is away, the answer is kept and sent as long as the
     /// request's time allows.
     pub fn answer(&mut self, number: u32, answer: Answer, now: u64) -> Result<(), Refused> {
-        let open = self.waits_for(number, now)?;
+        let open = self.waits_for(number)?;
         let terms = self.link(open.connection).map(|link| link.terms).unwrap_or_default();
         let may = match open.request.asks {
             Asks::Consent { .. } => terms.confirm,
@@ -276,7 +279,7 @@ impl Inbox {
         }
         reply::check(&answer, &open.request.asks, open.allows)?;
         if let Some(open) = self.requests.get_mut(number) {
-            open.own = Some(Own { answer, attempted: false, in_flight: None, again_at: Some(now) });
+            open.own = Some(Own::new(answer, now));
         }
         self.pass_time(now);
         Ok(())
@@ -284,7 +287,7 @@ impl Inbox {
 
     /// The user needs more time for a request: so many seconds from now (D32).
     pub fn more_time(&mut self, number: u32, seconds: u64, now: u64) -> Result<(), Refused> {
-        let open = self.waits_for(number, now)?;
+        let open = self.waits_for(number)?;
         let (connection, token) = (open.connection, open.request.reply_token);
         let link = self.link(connection).filter(|link| link.attached);
         if !link.ok_or(Refused::NotConnected)?.terms.timing {
@@ -313,13 +316,10 @@ impl Inbox {
     }
 
     /// A request that can still be answered.
-    fn waits_for(&self, number: u32, now: u64) -> Result<&Open, Refused> {
+    fn waits_for(&self, number: u32) -> Result<&Open, Refused> {
         let open = self.requests.get(number).ok_or(Refused::NotWaiting)?;
         if open.own.is_some() {
             return Err(Refused::AlreadyAnswered);
-        }
-        if open.request.deadline_ms <= now {
-            return Err(Refused::TooLate);
         }
         Ok(open)
     }
