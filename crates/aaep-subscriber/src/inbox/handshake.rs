@@ -145,10 +145,11 @@ impl Inbox {
     /// Says goodbye to every hub that is connected.
     pub fn close(&mut self, _now: u64) {
         for index in 0..self.links.len() {
-            let Some(id) = self.links[index].subscription() else { continue };
+            let link = &mut self.links[index];
+            let leaving = std::mem::replace(&mut link.leaving, true);
+            let Some(id) = link.subscription().filter(|_| !leaving) else { continue };
             let connection = Connection(u32::try_from(index).unwrap_or(u32::MAX));
             self.send(connection, Purpose::Close, reply::close(id));
-            self.links[index].standing = Standing::Ended;
         }
     }
 
@@ -247,7 +248,7 @@ impl Inbox {
         let again_ms = self.bounds.resend_ms;
         let Some(link) = self.link_mut(connection) else { return };
         link.attached = false;
-        let told = std::mem::replace(&mut link.lost_told, true);
+        let told = std::mem::replace(&mut link.lost_told, true) || link.leaving;
         let hub = link.name.clone();
         if !told {
             self.tell_critical(Happening::Lost { hub, why: why.into() });

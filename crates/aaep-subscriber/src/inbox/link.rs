@@ -35,6 +35,8 @@ pub(super) struct Link {
     pub(super) attached: bool,
     /// Whether it was attached at some time.
     pub(super) was_attached: bool,
+    /// Goodbye was said.
+    pub(super) leaving: bool,
     /// Whether the user knows that it is lost.
     pub(super) lost_told: bool,
     /// The subscription is a new one: what waits is asked again.
@@ -116,6 +118,7 @@ impl Link {
             bare: false,
             attached: false,
             was_attached: false,
+            leaving: false,
             lost_told: false,
             fresh: true,
             joining_until: 0,

@@ -371,9 +371,7 @@ impl Inbox {
         link.lane.push(place, happening, rank);
         let mut gone = Vec::new();
         while let Some(left_out) = link.lane.thin(&bounds) {
-            if let Some(output) =
-                left_out.text_of.as_ref().filter(|output| !link.lane.has_text(output))
-            {
+            if let Some(output) = &left_out.text_of {
                 link.mark_gap(output);
             }
             gone.push(left_out.agent.unwrap_or_else(|| link.agent.clone()));
