@@ -78,7 +78,7 @@ type Manner = { verbosity: Verbosity; load: Level; name_agents: boolean };
 type LookAlike =
   | { kind: "mixed"; word: string; first: string; second: string }
   | { kind: "alike"; word: string; script: string }
-  | { kind: "styled"; word: string };
+  | { kind: "styled" | "digits"; word: string };
 
 /** What the user chose. */
 interface Settings {
@@ -105,8 +105,8 @@ type Sent = { ok: boolean; status: number; text: string };
 
 /** What the connection tells. */
 interface Ears {
-  /** An event, as it was received. */
-  event(json: string): void;
+  /** Events that came together, as they were received. */
+  events(all: string[]): void;
   connected(hub: string, again: boolean, mayReply: boolean): void;
   /** The stream broke; it is tried again. */
   lost(): void;

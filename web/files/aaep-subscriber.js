@@ -4,7 +4,7 @@
 
 import { Connection } from "./connection.js";
 import { h } from "./dom.js";
-import { Inbox } from "./inbox.js";
+import { Inbox, criticalFirst } from "./inbox.js";
 import { CHOICES, capabilities, load, save } from "./settings.js";
 import { View } from "./view.js";
 import { Words } from "./words.js";
@@ -101,9 +101,9 @@ export class AaepSubscriber extends HTMLElement {
     this.connection?.stop();
     const asked = capabilities(this.settings, this.view?.words.language ?? "en");
     const connection = new Connection({ base: this.base, token, capabilities: asked, ears: {
-      event: (json) => this.hear(json),
+      events: (all) => this.hear(...all),
       connected: (hub, again, may_reply) => {
-        if (connection.fresh) this.inbox.begins(connection.now(), connection.tellsOutcomes);
+        if (connection.fresh) this.inbox.begins(connection.now(), connection.terms, hub);
         this.view?.tell({ kind: "connected", hub, again, may_reply });
         this.emit("aaep-state", { connected: true, mayReply: may_reply });
       },
@@ -122,27 +122,28 @@ export class AaepSubscriber extends HTMLElement {
   }
 
   /**
-   * A request in letters that could look like others waits for the table of those, and what comes
-   * after it too.
-   * @param {string} json
+   * Events that came together. A request in letters that could look like others waits for the table
+   * of those, and what comes after it too.
+   * @param {...string} all
    */
-  hear(json) {
-    if (!this.table && /[^\0-\x7f]|\\u/.test(json) && json.includes("awaiting.")) {
+  hear(...all) {
+    const needed = (/** @type {string} */ json) => /[^\0-\x7f]|\\u/.test(json) && json.includes("awaiting.");
+    if (!this.table && all.some(needed)) {
       this.table = import("./alike.js").then(({ begin }) => begin()).catch(() => {}).then(() => {
-        const held = this.held;
+        const { held } = this;
         this.held = null;
-        held?.forEach((one) => this.take(one));
+        if (held) this.take(held);
       });
       this.held = [];
     }
-    if (this.held) this.held.push(json);
-    else this.take(json);
+    if (this.held) this.held.push(...all);
+    else this.take(all);
   }
 
-  /** @param {string} json */
-  take(json) {
+  /** @param {string[]} all */
+  take(all) {
     const now = this.connection?.now() ?? Date.now();
-    for (const happening of this.inbox.hear(json, now)) this.view?.tell(happening);
+    for (const one of criticalFirst(all.flatMap((json) => this.inbox.hear(json, now)))) this.view?.tell(one);
   }
 
   /** @param {Record<string, unknown>} message */

@@ -8,6 +8,8 @@ const ASCII = /^[\0-\x7f]*$/;
 const LETTER = /\p{Alphabetic}/u;
 const MARK = /(?![\ufe00-\ufe0f])\p{M}/u;
 const CASED = /[\p{Lowercase}\p{Uppercase}]/u;
+const DIGIT = /\p{Nd}/gu;
+const NUMBER = /[\p{Nd}.,'’٫٬_]+/gu;
 const WORD = /[\p{Alphabetic}\p{N}\p{M}\u200c\u200d]+/gu;
 
 /** Codes of scripts, the common ones first. */
@@ -130,10 +132,25 @@ export function lookAlikes(texts) {
   const hasLatin = words.some((word) => word.scripts.some(([script]) => script === "Latn"));
   const honest = new Set(words.flatMap((word) => word.scripts).filter(([, alike]) => !alike).map(([script]) => script));
   const seen = new Set();
-  return words.flatMap((word) => {
+  const found = words.flatMap((word) => {
     if (ASCII.test(word.text) || seen.has(word.text)) return [];
     seen.add(word.text);
     const found = word.mixed() ?? word.styled() ?? (hasLatin ? word.alike(honest) : null);
     return found ? [found] : [];
   });
+  const numbers = new Set(texts.flatMap((text) => text.match(NUMBER) ?? []).filter(hasMixedDigits));
+  return [...found, ...Array.from(numbers, (word) => /** @type {LookAlike} */ ({ kind: "digits", word }))];
+}
+
+/** Whether a number has digits of different sets of ten. @param {string} number */
+function hasMixedDigits(number) {
+  return new Set((number.match(DIGIT) ?? []).map(zeroOf)).size > 1;
+}
+
+/** The code point of the zero that belongs to a digit: a row of digits consists of sets of ten. @param {string} digit */
+function zeroOf(digit) {
+  const code = digit.codePointAt(0) ?? 0;
+  let first = code;
+  while (first > 0 && /\p{Nd}/u.test(String.fromCodePoint(first - 1))) first -= 1;
+  return first + Math.floor((code - first) / 10) * 10;
 }

@@ -79,7 +79,8 @@ export class Connection {
     this.subscription = "";
     this.lastId = "";
     this.mayReply = false;
-    this.tellsOutcomes = false;
+    /** What the hub agreed to. @type {any} */
+    this.terms = {};
     /** Whether the subscription is new to whoever hears. */
     this.fresh = false;
     this.hub = "";
@@ -193,8 +194,8 @@ export class Connection {
 
   /** @param {any} accepted */
   agreed(accepted) {
-    this.mayReply = accepted.honored_capabilities?.supports_confirmation_reply === true;
-    this.tellsOutcomes = accepted.honored_capabilities?.supported_extensions?.includes(EXTENSIONS[0]) === true;
+    this.terms = accepted.honored_capabilities ?? {};
+    this.mayReply = this.terms.supports_confirmation_reply === true;
     this.hub = String(accepted.producer?.agent_name ?? accepted.producer?.agent_id ?? "");
   }
 
@@ -217,9 +218,11 @@ export class Connection {
       this.ears.connected(this.hub, this.was, this.mayReply);
       this.was = true;
       this.fresh = false;
+      /** @type {string[]} */
+      let came = [];
       const frames = new Frames(({ id, data }) => {
         if (id !== "") this.lastId = id;
-        this.ears.event(data);
+        came.push(data);
       });
       const decoder = new TextDecoder();
       const reader = answer.body.getReader();
@@ -229,6 +232,8 @@ export class Connection {
         clearTimeout(patience);
         patience = setTimeout(() => stream.abort(), SILENCE_MS);
         frames.push(decoder.decode(value, { stream: true }));
+        if (came.length > 0) this.ears.events(came);
+        came = [];
       }
     } finally {
       clearTimeout(patience);

@@ -16,12 +16,15 @@ const BURST = 1000;
 const PATIENCE_MS = 5000;
 /** How long after a new subscription what is open may take to be told again. */
 const REDELIVERY_MS = 10_000;
+/** Agents whose silence is counted apart. */
+const MAX_SILENT = 64;
 /** How often the same silence is told. */
 const SILENCE_EVERY_MS = 3000;
 /** Seconds that a request waits which does not say how long. */
 const TIMEOUT_SECONDS = 300;
 
 const CRITICAL = ["session.errored", "awaiting.confirmation", "awaiting.clarification", "handoff.requested"];
+const BOUNDARIES = ["sentence", "paragraph", "completion"];
 const ENDINGS = ["session.completed", "session.errored", "session.cancelled"];
 const NAMESPACES = ["aaep:", "https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"];
 
@@ -93,10 +96,10 @@ export class Inbox {
     this.superseded = new Map();
     this.level = BURST;
     this.at = 0;
-    this.left_out = 0;
-    /** @type {Agent|null} */
-    this.loud = null;
-    this.told_at = 0;
+    /** What was not told, by agent and reason. @type {Map<string, {agent: Agent, why: SilenceHappening["why"], count: number, due: number, told: number}>} */
+    this.silences = new Map();
+    /** Who speaks where no agent is named. @type {Agent} */
+    this.hub = { id: "", name: "" };
     this.outcomes = false;
     /** @type {Set<string>} */
     this.unsure = new Set();
@@ -119,8 +122,7 @@ export class Inbox {
    * @returns {Happening[]}
    */
   hear(json, now) {
-    /** @type {Happening[]} */
-    const out = [];
+    const out = this.tick(now);
     let event;
     try {
       event = JSON.parse(json);
@@ -130,17 +132,17 @@ export class Inbox {
     const readable = event !== null && typeof event === "object" &&
       text(event.type) !== "" && text(event.event_id) !== "" && text(event.session_id) !== "";
     if (!readable) {
-      // E27
-      out.push({ kind: "silence", agent: { id: "", name: "" }, why: "unreadable", count: 1 });
+      // enforces: E27
+      this.leaveOut(this.hub, "unreadable", now);
+      this.tellSilences(now, out);
       return out;
     }
     this.unsure.delete(event.session_id);
     this.unsure.delete(event.event_id);
     if (!this.memory.isNew(`${event.session_id} ${event.event_id}`)) return out;
-    const producer = event.producer ?? {};
-    const id = text(producer.agent_id);
-    /** @type {Agent} */
-    const agent = { id, name: text(producer.agent_name) || id };
+    const id = text(event.producer?.agent_id);
+    const agent = id === "" ? this.sessions.get(event.session_id)?.agent ?? this.hub
+      : { id, name: text(event.producer.agent_name) || id };
     const type = typeOf(event);
     const critical = event.urgency === "critical" || CRITICAL.includes(type);
     // What resolves a request is told as what became of it.
@@ -152,19 +154,41 @@ export class Inbox {
     } else if (critical || this.may(now)) {
       out.push({ kind: "event", agent, event, critical });
     } else {
-      this.left_out += 1;
-      this.loud = agent;
+      this.leaveOut(agent, "too_much", now);
     }
-    this.count(now, out);
+    this.tellSilences(now, out);
     return out;
   }
 
+  /**
+   * Counts what is not told (I19, S3).
+   * @param {Agent} agent @param {SilenceHappening["why"]} why @param {number} now
+   */
+  leaveOut(agent, why, now) {
+    const key = `${why} ${agent.id}`;
+    const one = this.silences.get(key) ?? { agent, why, count: 0, due: Infinity, told: -Infinity };
+    one.count += 1;
+    // Too much is told when it is over, or at least not with every event.
+    const soonest = why === "too_much" ? now + SILENCE_EVERY_MS : now;
+    one.due = Math.min(one.due, Math.max(soonest, one.told + SILENCE_EVERY_MS));
+    // The oldest gives way.
+    if (!this.silences.has(key) && this.silences.size >= MAX_SILENT) {
+      for (const oldest of this.silences.keys()) {
+        this.silences.delete(oldest);
+        break;
+      }
+    }
+    this.silences.set(key, one);
+  }
+
   /** @param {number} now @param {Happening[]} out */
-  count(now, out) {
-    if (this.left_out === 0 || this.loud === null || now - this.told_at < SILENCE_EVERY_MS) return;
-    out.push({ kind: "silence", agent: this.loud, why: "too_much", count: this.left_out });
-    this.left_out = 0;
-    this.told_at = now;
+  tellSilences(now, out) {
+    for (const one of this.silences.values()) {
+      if (one.due > now) continue;
+      const { agent, why, count } = one;
+      out.push({ kind: "silence", agent, why, count });
+      Object.assign(one, { count: 0, due: Infinity, told: now });
+    }
   }
 
   /** Whether there is room in the bucket (S3). @param {number} now */
@@ -231,12 +255,15 @@ export class Inbox {
     const own = this.waiting().filter((request) => request.session_id === event.session_id);
     const [request] = own;
     if (own.length !== 1 || !request) return false;
-    const late = now >= request.deadline_ms;
     const said = this.answered.get(request.event_id);
     const runs = event.to_state === "calling_tool";
-    if (late && !said) this.settle(request, "timed_out", out);
-    else if (said) this.settle(request, this.meaning(request, runs ? "accepted" : "rejected"), out);
-    else this.settle(request, runs ? this.meaning(request, "accepted") : "gone", out);
+    const late = now >= request.deadline_ms;
+    /** @type {Outcome} */
+    let became = late ? "timed_out" : "gone";
+    if (said === "answer") became = "answered";
+    else if (said === "accept" && runs) became = "accepted";
+    else if (said === "reject") became = runs ? "accepted_elsewhere" : "rejected";
+    this.settle(request, became, out);
     // Its own words say more.
     return false;
   }
@@ -249,10 +276,7 @@ export class Inbox {
   meaning(request, word) {
     const said = this.answered.get(request.event_id);
     if (word === "timed_out" || word === "cancelled" || word === "superseded") return word;
-    if (request.asks === "answer") {
-      if (word === "answered" || word === "accepted") return said ? "answered" : "answered_elsewhere";
-      return "gone";
-    }
+    if (request.asks === "answer" && word === "accepted") return said ? "answered" : "answered_elsewhere";
     if (word === "accepted") return said === "accept" ? "accepted" : "accepted_elsewhere";
     if (word === "rejected") return said === "reject" ? "rejected" : "rejected_elsewhere";
     return "gone";
@@ -283,10 +307,11 @@ export class Inbox {
 
   /**
    * There is a new subscription: what is still open comes again soon, or is over (D28).
-   * @param {number} now @param {boolean} outcomes whether the hub tells what becomes of requests
+   * @param {number} now @param {any} terms what the hub agreed to @param {string} hub its name
    */
-  begins(now, outcomes) {
-    this.outcomes = outcomes;
+  begins(now, terms, hub) {
+    this.hub = { id: hub, name: hub };
+    this.outcomes = terms?.supported_extensions?.includes("urn:aaep-rs:outcome:v1") === true;
     this.unsure = new Set([...this.sessions.keys(), ...this.open.keys()]);
     this.unsureUntil = now + REDELIVERY_MS;
   }
@@ -300,7 +325,8 @@ export class Inbox {
     /** @type {Happening[]} */
     const out = [];
     for (const request of this.waiting()) {
-      if (now > request.deadline_ms + PATIENCE_MS) this.settle(request, "timed_out", out);
+      // A hub that tells outcomes has the first word.
+      if (now >= request.deadline_ms + (this.outcomes ? PATIENCE_MS : 0)) this.settle(request, "timed_out", out);
     }
     if (this.unsure.size > 0 && now > this.unsureUntil) {
       for (const request of this.waiting()) {
@@ -309,7 +335,7 @@ export class Inbox {
       for (const id of this.unsure) this.sessions.delete(id);
       this.unsure.clear();
     }
-    this.count(now, out);
+    this.tellSilences(now, out);
     return out;
   }
 
@@ -375,21 +401,28 @@ export class Inbox {
     const output = session.outputs.get(output_id) ?? { text: "", next: 0, gap: false, language: "" };
     if (session.outputs.size >= 16 && !session.outputs.has(output_id)) this.finish(session.id, out);
     session.outputs.set(output_id, output);
-    const chunk = text(event.chunk);
+    const chunk = Array.from(text(event.chunk));
     const position = Number.isInteger(event.position) ? event.position : output.next;
-    if (position > output.next) output.gap = true;
-    output.next = position + Array.from(chunk).length;
-    output.text += chunk;
+    const tell = (/** @type {string} */ said, /** @type {boolean} */ ends) => {
+      const { gap: after_gap, language } = output;
+      output.gap = false;
+      out.push({ kind: "text", agent, session_id: session.id, output_id, text: said, ends, after_gap, language });
+    };
+    if (position > output.next) {
+      // Something is missing: what waits can only be said as it is.
+      if (output.text !== "") tell(output.text, false);
+      output.text = "";
+      output.gap = true;
+    }
+    output.text += chunk.slice(Math.max(0, output.next - position)).join("");
+    output.next = Math.max(output.next, position + chunk.length);
     output.language = text(event.language) || text(event.localization_hints?.primary_language);
     const ends = event.complete === true;
-    const [whole, rest] = ends || output.text.length > MAX_TEXT ? [output.text, ""] : sentences(output.text);
+    const real = BOUNDARIES.includes(event.coalesce_hint) || output.text.length > MAX_TEXT;
+    const [whole, rest] = ends || real ? [output.text, ""] : sentences(output.text);
     output.text = rest;
     if (ends) session.outputs.delete(output_id);
-    if (whole === "" && !ends) return;
-    const after_gap = output.gap;
-    output.gap = false;
-    const language = output.language;
-    out.push({ kind: "text", agent, session_id: session.id, output_id, text: whole, ends, after_gap, language });
+    if (whole !== "" || ends) tell(whole, ends);
   }
 
   /** @param {string} id @param {Happening[]} out */
@@ -453,4 +486,15 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: "sentence" });
  */
 export function split(text) {
   return Array.from(segmenter.segment(text), (part) => part.segment.trim()).filter((part) => part !== "");
+}
+
+/**
+ * What is critical comes first (T28); otherwise things stay in their order.
+ * @param {Happening[]} all
+ */
+export function criticalFirst(all) {
+  // enforces: T28
+  const critical = (/** @type {Happening} */ one) =>
+    one.kind === "asked" || one.kind === "settled" || (one.kind === "event" && one.critical);
+  return [...all.filter(critical), ...all.filter((one) => !critical(one))];
 }

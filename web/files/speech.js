@@ -159,7 +159,9 @@ export class Speech {
         }
         return;
       }
-      case "silence": return this.say(`silence.${happening.why}`, { count: happening.count });
+      case "silence":
+        if (happening.count === 0) return this.say(`silence.${happening.why}.some`);
+        return this.say(`silence.${happening.why}`, { count: happening.count });
       case "connected":
         this.say(happening.again ? "connected.again" : "connected", { hub: { ours: happening.hub } });
         if (!happening.may_reply) this.say("connected.listen_only");
@@ -439,7 +441,7 @@ export class Speech {
       } else if (one.kind === "alike") {
         this.say("careful.alike", { word, script: this.words.script(one.script) });
       } else {
-        this.say("careful.styled", { word });
+        this.say(`careful.${one.kind}`, { word });
       }
     }
     if (found.length > MAX_WARNINGS) this.say("careful.more", { count: found.length - MAX_WARNINGS });

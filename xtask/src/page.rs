@@ -29,7 +29,7 @@ pub(crate) fn missing() -> Option<String> {
     if !answers("node") || !answers("npm") {
         return Some(format!("node or npm does not run; install Node.js {NODE} or newer"));
     }
-    let ask = format!("process.exit(Number(process.versions.node.split('.')[0]) < {NODE})");
+    let ask = format!("process.exit(parseInt(process.versions.node) < {NODE} ? 1 : 0)");
     let new_enough = Command::new("node").args(["-e", &ask]).status();
     if !new_enough.is_ok_and(|status| status.success()) {
         return Some(format!("node is older than {NODE}"));

@@ -72,14 +72,16 @@ test("a request ends with its session, with its time, or when nobody knows it an
   inbox.hear(asks(), NOW);
   assert.equal(inbox.hear(event("session.completed", { summary_normal: "Over." }), NOW)[0].outcome, "cancelled");
   inbox.hear(asks(), NOW);
+  inbox.begins(NOW, { supported_extensions: ["urn:aaep-rs:outcome:v1"] }, "hub");
+  inbox.unsure.clear();
   assert.deepEqual(inbox.tick(NOW + 60_000), []);
   assert.equal(inbox.tick(NOW + 65_001)[0].outcome, "timed_out");
   const asked = asks();
   inbox.hear(asked, NOW);
-  inbox.begins(NOW, true);
+  inbox.begins(NOW, {}, "hub");
   inbox.hear(asked, NOW);
   assert.deepEqual(inbox.tick(NOW + 10_001), [], "it came again");
-  inbox.begins(NOW, true);
+  inbox.begins(NOW, {}, "hub");
   assert.equal(inbox.tick(NOW + 10_001)[0].outcome, "gone");
 });
 
@@ -91,8 +93,9 @@ test("text is told by the sentence, and what is missing is said", () => {
     { chunk: text, position, complete, output_id: "out_1" }), NOW);
   assert.deepEqual(chunk("One. Tw", 0).map((one) => one.text), ["One. "]);
   assert.deepEqual(chunk("o", 7), []);
-  assert.deepEqual(chunk(". Three", 20).map((one) => [one.text, one.after_gap]), [["Two. ", true]]);
-  assert.deepEqual(chunk(" is last", 27, true).map((one) => [one.text, one.ends]), [["Three is last", true]]);
+  assert.deepEqual(chunk(". Three", 20).map((one) => [one.text, one.after_gap]), [["Two", false], [". ", true]]);
+  assert.deepEqual(chunk("Three is", 22), [], "what was heard is not told again");
+  assert.deepEqual(chunk(" last", 30, true).map((one) => [one.text, one.ends]), [["Three is last", true]]);
   assert.deepEqual(split("One. Two! 三。四？"), ["One.", "Two!", "三。", "四？"]);
 });
 
