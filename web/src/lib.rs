@@ -165,7 +165,8 @@ mod tests {
             for foreign in ["src=\"http", "href=\"http", "url(http", "import(\"http", "@import"] {
                 assert!(!file.text.contains(foreign), "{}: {foreign}", file.path);
             }
-            for sink in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+            for sink in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("]
+            {
                 assert!(!file.text.contains(sink), "{}: {sink}", file.path);
             }
         }

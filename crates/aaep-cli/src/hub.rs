@@ -121,8 +121,8 @@ fn greet(running: &Running, file: Option<PathBuf>, out: &mut impl Write) -> io::
         writeln!(out, "Listening: {}", running.url(*address))?;
     }
     if let Some(address) = running.addresses().first() {
-        let page = running.page(*address);
-        writeln!(out, "Page: {page} Paste a token there, so that your answers count.")?;
+        writeln!(out, "Page: {}", running.page(*address))?;
+        writeln!(out, "Paste a token on the page, so that your answers count.")?;
     }
     if let Some(socket) = running.socket() {
         writeln!(out, "Socket: {}", socket.display())?;

@@ -165,7 +165,7 @@ test("a request that the agent takes back disappears, and that is said", async (
   await tab.dialog("Send the letter.");
   await agent.withdraw(request);
   await tab.noDialog();
-  await tab.hears("was cancelled by the agent.");
+  await tab.hears("Request 1 was cancelled.");
   await agent.end();
   await tab.close();
 });
@@ -276,17 +276,42 @@ test("no key press that was under way before a dialog came answers it", async ()
   await tab.close();
 });
 
-test("the time is told at half and at a tenth, and a request nobody answers times out", async () => {
+test("the time is told at half and at a tenth, once each, and in between it is only shown", async () => {
   const tab = await connected();
   const agent = await Agent.begin(hub, "In a hurry.");
-  const request = await agent.confirm("Be quick.", { timeout_seconds: 10 });
-  await tab.dialog("Be quick.");
-  await tab.hears("waits for 5 seconds more: Be quick.");
-  await tab.hears("waits for 1 second more: Be quick.");
-  await tab.hears("timed out: nobody answered in time. It counts as no.");
+  await agent.confirm("Be quick.");
+  await tab.dialog("Request 1 waits for you, for 5 minutes.");
+  // Time passes faster here: the server's clock is that much ahead.
+  const passes = (seconds) => tab.page.evaluate((ms) => {
+    document.querySelector("aaep-subscriber").connection.skew += ms;
+  }, seconds * 1000);
+  await passes(100);
+  await tab.page.waitForFunction(() => {
+    const { textContent } = document.querySelector("aaep-subscriber").shadowRoot.querySelector("[role=timer]");
+    return /^[23]:\d\d$/.test(textContent);
+  });
+  assert.equal(times(await tab.heard(), "more: Be quick."), 0);
+  await passes(55);
+  await tab.hears("more: Be quick.");
+  await passes(120);
+  await tab.page.waitForFunction(() => globalThis.heard.filter(({ text }) => text.includes("more: Be quick.")).length === 2);
+  await tab.page.waitForTimeout(1200);
+  assert.equal(times(await tab.heard(), "more: Be quick."), 2);
+  assert.equal(times(await tab.heard(), "Be quick."), 2, "the clock itself says nothing");
+  await tab.press("Alt+Shift+N");
+  await tab.noDialog();
+  await agent.end();
+  await tab.close();
+});
+
+// covers: C25
+test("a request that nobody answers times out, and that is no rejection", async () => {
+  const tab = await connected();
+  const agent = await Agent.begin(hub, "Waiting.");
+  const request = await agent.confirm("Be quick.", { timeout_seconds: 3 });
+  await tab.hears("Request 1 timed out: nobody answered in time. It counts as no.");
   await tab.noDialog();
   assert.equal((await agent.outcome(request)).status, "timed_out");
-  assert.equal(times(await tab.heard(), "more: Be quick."), 2);
   await agent.end();
   await tab.close();
 });

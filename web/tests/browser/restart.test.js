@@ -42,3 +42,43 @@ test("after a restart of the hub in mid-question the page is there again, and th
   await tab.hears("Done with it.");
   await tab.close();
 });
+
+// covers: H24
+test("a stream that breaks goes on after the last event, and nothing is said twice or lost", async () => {
+  const tab = await browser.tab();
+  const resumed = [];
+  tab.page.on("request", (request) => {
+    if (request.url().includes("/events?")) resumed.push(request.headers()["last-event-id"] ?? null);
+  });
+  await tab.open(hub.origin);
+  const agent = await Agent.begin(hub, "Counting sheep.");
+  await tab.hears("Counting sheep.");
+  await tab.page.evaluate(() => document.querySelector("aaep-subscriber").connection.stream.abort());
+  for (const sheep of ["One sheep.", "Two sheep.", "Three sheep."]) {
+    await agent.emit("tool.invoked", { tool: "sheep.count", tool_call_id: `call_${sheep.slice(0, 3)}`, summary_normal: sheep });
+  }
+  await tab.hears("Connected to AAEP demo again.");
+  await tab.hears("Three sheep.");
+  const heard = (await tab.heard()).filter((text) => text.endsWith("sheep."));
+  assert.deepEqual(heard, ["Started: Counting sheep.", "One sheep.", "Two sheep.", "Three sheep."]);
+  assert.equal(resumed[0], null);
+  assert.match(resumed.at(-1), /^evt_/);
+  await tab.close();
+});
+
+test("what a hub forgot no longer waits, and that is said", async () => {
+  const forgetful = await Hub.start("demo", { options: ["--ephemeral"] });
+  const tab = await browser.tab();
+  await tab.open(forgetful.origin);
+  const agent = await Agent.begin(forgetful, "Forgetting.");
+  await agent.confirm("Remember this.", { risk_level: "medium" });
+  await tab.dialog("Remember this.");
+  await forgetful.end("SIGKILL");
+  await forgetful.begin();
+  await tab.hears("Connected to AAEP demo again.");
+  await tab.hears("Request 1 no longer waits. Nobody said why.");
+  await tab.noDialog();
+  await tab.page.locator("aaep-subscriber .state").getByText("Nothing is running.").waitFor();
+  await tab.close();
+  await forgetful.stop();
+});

@@ -40,7 +40,9 @@ fn the_page_is_there_with_a_strict_policy_and_everything_it_loads_is_the_hubs() 
         let again = get(&hub, path, &[("if-none-match", &format!("\"other\", {etag}"))]);
         assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
     }
-    for nowhere in ["/page/", "/page/index.html", "/page/../Cargo.toml", "/page/messages/en/terminal.json"] {
+    for nowhere in
+        ["/page/", "/page/index.html", "/page/../Cargo.toml", "/page/messages/en/terminal.json"]
+    {
         assert_eq!(get(&hub, nowhere, &[]).status, 404, "{nowhere}");
     }
 }
@@ -49,11 +51,9 @@ fn the_page_is_there_with_a_strict_policy_and_everything_it_loads_is_the_hubs() 
 #[test]
 fn other_sites_may_load_the_files_and_nothing_else() {
     let hub = Hub::shared();
-    for (name, value) in [
-        ("origin", "https://evil.example"),
-        ("origin", "null"),
-        ("sec-fetch-site", "cross-site"),
-    ] {
+    for (name, value) in
+        [("origin", "https://evil.example"), ("origin", "null"), ("sec-fetch-site", "cross-site")]
+    {
         let file = get(&hub, "/page/aaep-subscriber.js", &[(name, value)]);
         assert_eq!(file.status, 200, "{value}");
         assert!(file.head.contains("access-control-allow-origin: *"), "{}", file.head);

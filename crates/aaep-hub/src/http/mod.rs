@@ -23,7 +23,8 @@ use aaep_transport::server::read_body;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONNECTION, TRANSFER_ENCODING, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONNECTION, TRANSFER_ENCODING,
+    VARY,
 };
 use http::{HeaderValue, Method, Request, StatusCode, request::Parts};
 use hyper::body::Incoming;
@@ -150,9 +151,7 @@ async fn enter(
         return match route {
             Route::Page => page::index(hub),
             Route::PageFile(found) => page::file(found, &parts),
-            Route::PageToken => {
-                page::token(hub, body).await.unwrap_or_else(Problem::into_answer)
-            }
+            Route::PageToken => page::token(hub, body).await.unwrap_or_else(Problem::into_answer),
             other => operations::open(hub, &other).await,
         };
     };
