@@ -4,7 +4,7 @@
 
 import { Connection } from "./connection.js";
 import { h } from "./dom.js";
-import { Inbox, criticalFirst } from "./inbox.js";
+import { Inbox } from "./inbox.js";
 import { CHOICES, capabilities, load, save } from "./settings.js";
 import { View } from "./view.js";
 import { Words } from "./words.js";
@@ -142,8 +142,11 @@ export class AaepSubscriber extends HTMLElement {
 
   /** @param {string[]} all */
   take(all) {
+    // All at the same moment: the dialog and the assertive region come first by themselves (T28).
     const now = this.connection?.now() ?? Date.now();
-    for (const one of criticalFirst(all.flatMap((json) => this.inbox.hear(json, now)))) this.view?.tell(one);
+    for (const json of all) {
+      for (const happening of this.inbox.hear(json, now)) this.view?.tell(happening);
+    }
   }
 
   /** @param {Record<string, unknown>} message */

@@ -487,14 +487,3 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: "sentence" });
 export function split(text) {
   return Array.from(segmenter.segment(text), (part) => part.segment.trim()).filter((part) => part !== "");
 }
-
-/**
- * What is critical comes first (T28); otherwise things stay in their order.
- * @param {Happening[]} all
- */
-export function criticalFirst(all) {
-  // enforces: T28
-  const critical = (/** @type {Happening} */ one) =>
-    one.kind === "asked" || one.kind === "settled" || (one.kind === "event" && one.critical);
-  return [...all.filter(critical), ...all.filter((one) => !critical(one))];
-}

@@ -161,7 +161,8 @@ export class View {
    * @param {Line} line @param {string} language @param {string} kind
    */
   entry(session, agent, about, line, language, kind) {
-    const given = { agent: { theirs: agent }, about: { theirs: typeof about === "string" ? about : "" } };
+    const known = this.inbox.sessions.get(session)?.about || (typeof about === "string" ? about : "");
+    const given = { agent: { theirs: agent }, about: { theirs: known } };
     const heading = this.log.sessions.has(session) ? "" : this.words.text("page.session", given);
     this.log.add(session, heading, line, language, kind);
   }
@@ -462,6 +463,7 @@ export class View {
       const stop = button(words.text("page.stop"), () => this.askStop(session.id), { class: "stop",
         "data-key": `stop-${session.id}` });
       stop.append(h("span", { class: "unseen" }, ` ${session.about || session.agent.name}`));
+      stop.hidden = this.connection === "page.listening";
       return h("li", {}, h("span", {}, ...shown(line)), " ", stop);
     })));
     const heading = this.questions?.querySelector("h2");
@@ -503,7 +505,8 @@ export class View {
       case "more_time": return this.moreTime();
       case "stop": {
         const session = this.current?.session_id ?? this.inbox.running().at(-1)?.id;
-        if (session) this.askStop(session);
+        if (this.connection === "page.listening") this.say("connected.listen_only", {}, true);
+        else if (session) this.askStop(session);
         else this.say("page.nothing");
         return;
       }

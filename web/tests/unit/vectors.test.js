@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { Inbox, criticalFirst } from "../../files/inbox.js";
+import { Inbox } from "../../files/inbox.js";
 
 const vectors = JSON.parse(readFileSync(new URL("../../../crates/aaep-subscriber/vectors/inbox.json", import.meta.url), "utf8"));
 const START = Date.parse("2026-05-24T14:00:00Z");
@@ -61,7 +61,7 @@ function happen(inbox, state, step) {
     if (request) inbox.sent(request, typeof answer === "string" ? answer : "answer");
   }
   told.push(...inbox.tick(now));
-  return criticalFirst(told);
+  return told;
 }
 
 /** Where our client does otherwise, on purpose. */
@@ -70,6 +70,7 @@ const OTHERWISE = {
   "a session is told in its order and once": SENTENCES,
   "a hole is loss where everything was to come": SENTENCES,
   "a hole so wide that nobody can say how much is missing": SENTENCES,
+  "what is critical comes first": "what comes together is told at once; the dialog and the assertive region come first by themselves",
 };
 
 for (const { name, text = "sentence", steps } of vectors) {
