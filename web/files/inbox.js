@@ -1,10 +1,14 @@
 // What was heard, put in order: once each, whole sentences, and which requests wait.
 // The core does no input or output and reads no clock, like the one of the Rust library.
 
+import { cut } from "./speech.js";
+
 /** Ids of events that are remembered, to tell duplicates. */
 const MAX_IDS = 16_384;
 /** Sessions that are remembered. */
 const MAX_SESSIONS = 256;
+/** Characters that are kept of what a session does. */
+const MAX_KEPT = 512;
 /** Requests that can wait at once. */
 const MAX_REQUESTS = 256;
 /** Characters of one output that wait for a boundary. */
@@ -221,7 +225,7 @@ export class Inbox {
       this.forget();
       this.sessions.set(id, session);
     }
-    const summary = text(event.summary_normal);
+    const [summary] = cut(text(event.summary_normal), MAX_KEPT);
     if (type === "session.started") session.about = summary;
     else if (summary !== "") session.doing = summary;
     return type === "state.changed" && this.resolve(event, now, out);

@@ -76,6 +76,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "aaep-subscriber.js",
     "alike.js",
     "announcer.js",
+    "asking.js",
     "connection.js",
     "dialog.js",
     "dom.js",
