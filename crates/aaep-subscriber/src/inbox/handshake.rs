@@ -243,12 +243,21 @@ impl Inbox {
         let _ = self.ask_for_other_terms(connection);
     }
 
+    /// What was missed is not told: sessions of which nothing is heard are over.
+    pub(super) fn doubt_sessions(&mut self, connection: Connection, now: u64) {
+        let by = now.saturating_add(self.bounds.redelivery_ms);
+        let link = self.link_mut(connection).filter(|link| link.terms.outcome);
+        let sessions = link.into_iter().flat_map(|link| link.sessions.values_mut());
+        sessions.for_each(|session| session.confirm_by = Some(by));
+    }
+
     /// The connection is gone; it is tried again.
     pub(super) fn lost(&mut self, connection: Connection, why: &str, now: u64) {
         let again_ms = self.bounds.resend_ms;
         let Some(link) = self.link_mut(connection) else { return };
         link.attached = false;
         let told = std::mem::replace(&mut link.lost_told, true) || link.leaving;
+        link.sessions.values_mut().for_each(|session| session.confirm_by = None);
         let hub = link.name.clone();
         if !told {
             self.tell_critical(Happening::Lost { hub, why: why.into() });

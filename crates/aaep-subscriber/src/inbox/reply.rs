@@ -79,6 +79,9 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
+/// §3.8: larger whole numbers do not travel as numbers.
+const MAX_NUMBER: f64 = aaep_types::MAX_SAFE as f64;
+
 /// The longest answer, in characters (§6.5).
 const MAX_ANSWER: usize = 16_384;
 
@@ -98,8 +101,7 @@ pub(super) fn check(answer: &Answer, asks: &Asks, allows: (bool, bool)) -> Resul
             match answer {
                 Answer::Accept | Answer::Reject => Err(Refused::WrongKind(kinds.clone())),
                 Answer::YesNo(_) => asked_for(ResponseKind::YesNo),
-                // §3.8: larger whole numbers do not travel as numbers.
-                Answer::Number(number) if !(number.abs() <= aaep_types::MAX_SAFE as f64) => {
+                Answer::Number(number) if number.is_nan() || number.abs() > MAX_NUMBER => {
                     Err(Refused::NotANumber)
                 }
                 Answer::Number(_) => asked_for(ResponseKind::Numeric),

@@ -185,3 +185,20 @@ fn what_an_agent_does_can_be_asked_at_any_time() {
     assert_eq!(doing.progress.as_ref().unwrap().percent, Some(40.0));
     assert_eq!((doing.waiting, &*doing.agent.name), (1, "Tidy"));
 }
+
+// covers: D28
+#[test]
+fn a_session_that_ended_while_the_hub_was_away_is_not_said_to_go_on() {
+    let mut world = World::new();
+    world.event_of(1, "session.started", 0, r#","summary_normal":"One.""#);
+    let two = world.event_of(2, "session.started", 0, r#","summary_normal":"Two.""#);
+    world.lost();
+    world.inbox.begin(world.hub, world.now);
+    world.accepts(EVERYTHING, "sub_2");
+    world.inbox.handle(Input::AttachedAnew { connection: world.hub }, world.now);
+    world.comes(&event(&two, 2, "session.started", 0, START, r#","summary_normal":"Two.""#));
+    assert_eq!(world.inbox.doing().len(), 2);
+    world.passes(10_000);
+    let doing = world.inbox.doing();
+    assert_eq!((doing.len(), &*doing[0].session_id), (1, "sess_2"));
+}
