@@ -178,7 +178,7 @@ export class AaepSubscriber extends HTMLElement {
     save(this.settings);
     const { view } = this;
     if (!view) return;
-    if (changed.notify && "Notification" in globalThis) await Notification.requestPermission();
+    if (changed.notify && "Notification" in globalThis) void Notification.requestPermission();
     view.apply();
     if (changed.language !== undefined) {
       view.words = await this.words();

@@ -214,8 +214,10 @@ export class Asking {
   /** @param {AgentRequest} request @param {Promise<Sent>} sending */
   async send(request, sending) {
     this.busy(true);
-    const { ok } = await sending;
+    const { ok, status } = await sending;
     if (!ok) {
+      // What was refused did not count; what broke on the way may have.
+      if (status !== 0) this.inbox.answered.delete(request.event_id);
       this.busy(false);
       return this.say("page.not_sent", { number: request.number }, true);
     }
