@@ -36,6 +36,12 @@ const BENCHES: &[Bench] = &[
         run: || cargo_bench("aaep-hub", "hub"),
     },
     Bench {
+        name: "page",
+        about: "the page in Chromium: its script time for an event at 50 a second, and its heap over \
+                100,000 events",
+        run: crate::page::bench,
+    },
+    Bench {
         name: "validate",
         about: "validation of single messages beside the jsonschema crate and a bare parse",
         run: || {

@@ -6,6 +6,7 @@
 mod bench;
 mod fuzz;
 mod guests;
+mod page;
 mod requirements;
 mod schema_diff;
 mod sim;
@@ -55,6 +56,12 @@ const COMMANDS: &[Command] = &[
         usage: "guests",
         about: "Install the published Python packages and run them against `aaep demo`.",
         run: guests::run,
+    },
+    Command {
+        name: "page",
+        usage: "page",
+        about: "Check the page's scripts, and try them in Chromium against the real command.",
+        run: page::run,
     },
     Command {
         name: "bench",

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{answers, cargo, run as run_program};
-use crate::{fuzz, guests, requirements, sim};
+use crate::{fuzz, guests, page, requirements, sim};
 
 /// The crates that must also compile where there is no operating system beneath them.
 const CORE: &[&str] =
@@ -46,6 +46,11 @@ const STEPS: &[Step] = &[
         name: "guests",
         about: "the published packages find no failure of ours in the demo",
         run: guests_come,
+    },
+    Step {
+        name: "page",
+        about: "the page, by keyboard, in Chromium against the real command",
+        run: page_is_tried,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
 ];
@@ -165,6 +170,13 @@ fn guests_come() -> Result<Outcome> {
     match guests::missing() {
         Some(why) => Ok(Outcome::Skipped(why)),
         None => guests::test().map(|()| Outcome::Passed),
+    }
+}
+
+fn page_is_tried() -> Result<Outcome> {
+    match page::missing() {
+        Some(why) => Ok(Outcome::Skipped(why)),
+        None => page::test().map(|()| Outcome::Passed),
     }
 }
 

@@ -120,6 +120,10 @@ fn greet(running: &Running, file: Option<PathBuf>, out: &mut impl Write) -> io::
     for address in running.addresses() {
         writeln!(out, "Listening: {}", running.url(*address))?;
     }
+    if let Some(address) = running.addresses().first() {
+        writeln!(out, "Page: {}", running.page(*address))?;
+        writeln!(out, "Paste a token on the page, so that your answers count.")?;
+    }
     if let Some(socket) = running.socket() {
         writeln!(out, "Socket: {}", socket.display())?;
     }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::sync::{Mutex, MutexGuard, oneshot, watch};
 
 use crate::access::{Known, SharedAccess};
+use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::Core;
 use crate::guard::Guard;
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     /// What is asked before tools run, if anybody said so.
     pub(crate) policy: ArcSwap<Option<Policy>>,
     pub(crate) guard: Guard,
+    /// Codes that are worth a token, for the page.
+    pub(crate) codes: Codes,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
     pub(crate) phase: watch::Sender<Phase>,

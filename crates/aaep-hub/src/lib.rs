@@ -60,6 +60,7 @@
 
 pub mod access;
 mod clock;
+mod codes;
 pub mod config;
 mod core;
 mod fault;

@@ -140,7 +140,19 @@ fn about(method: &Method, path: &str) -> Option<About> {
         ("GET", "/openapi.json") => {
             about("This description.", None, &[("200", "It.", "OpenApi")], &[])
         }
+        ("POST", "page/token") => about(
+            "Exchange the one-time code of the page's address for a token.",
+            Some("PageCode"),
+            &[("200", "The token; the code is spent.", "PageToken")],
+            &[],
+        ),
         ("GET", "/") => about("A page for people.", None, &[("200", "It.", "text/html")], &[]),
+        ("GET", "/page/{file}") => about(
+            "A file of the page; sites of any origin may load it.",
+            None,
+            &[("200", "It.", "text/javascript"), ("304", "You have it.", "")],
+            &[],
+        ),
         _ => None,
     }
 }
@@ -187,7 +199,7 @@ fn operation(path: &str, about: &About) -> Value {
             responses.insert(status.to_owned(), response(text, "Problem"));
         }
     }
-    let ids = ["session_id", "request_id"];
+    let ids = ["session_id", "request_id", "file"];
     let ids = ids.iter().filter(|id| path.contains(&format!("{{{id}}}")));
     let mut parameters: Vec<Value> = ids
         .map(|id| json!({ "name": id, "in": "path", "required": true, "schema": { "type": "string" } }))
@@ -203,7 +215,7 @@ fn operation(path: &str, about: &About) -> Value {
     if let Some(schema) = about.takes {
         operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": reference(schema) } } });
     }
-    if open {
+    if open || path == "page/token" {
         operation["security"] = json!([]);
     }
     operation
@@ -310,6 +322,8 @@ fn schemas() -> Value {
             "required": ["tool_call_id", "arguments"],
             "properties": { "tool_call_id": text(), "arguments": {} },
         },
+        "PageCode": { "type": "object", "required": ["code"], "properties": { "code": text() } },
+        "PageToken": { "type": "object", "required": ["token"], "properties": { "token": text() } },
         "Inputs": {
             "type": "object",
             "required": ["inputs"],

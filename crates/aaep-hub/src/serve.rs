@@ -13,7 +13,8 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::access::{Access, SharedAccess};
+use crate::access::{Access, SharedAccess, Token};
+use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Recalled, Recovered, recover};
 use crate::guard::Guard;
@@ -60,6 +61,7 @@ impl Running {
             access: SharedAccess::new(access),
             policy: ArcSwap::from_pointee(policy),
             guard: Guard::new(&config, &addresses),
+            codes: Codes::default(),
             metrics: Metrics::default(),
             phase: watch::Sender::new(Phase::Open),
             config,
@@ -96,6 +98,19 @@ impl Running {
     pub fn url(&self, address: SocketAddr) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{address}{}", self.hub.config().base.as_str())
+    }
+
+    /// Where the page is at one of these addresses.
+    pub fn page(&self, address: SocketAddr) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}/")
+    }
+
+    /// A code that the page can exchange for this token, once and soon. It goes behind the `#` of
+    /// the page's address, which browsers send to nobody. The token is that of a principal of the
+    /// configuration.
+    pub fn page_code(&self, token: Token) -> Result<String, Fault> {
+        self.hub.0.codes.offer(token)
     }
 
     /// The Unix socket, if there is one.

@@ -60,8 +60,8 @@ pub(super) fn gather(root: &Path) -> Result<Evidence> {
     let mut evidence = Evidence::default();
     for folder in CODE {
         for path in files_under(root, folder)? {
-            if path.ends_with(".rs") && !path.contains("/benches/") && !path.contains("/examples/")
-            {
+            let code = path.ends_with(".rs") || path.ends_with(".js");
+            if code && !path.contains("/benches/") && !path.contains("/examples/") {
                 let text = std::fs::read_to_string(root.join(&path))
                     .with_context(|| format!("could not read {path}"))?;
                 source::scan(&path, &text, &mut evidence);

@@ -1,4 +1,4 @@
-//! Reads one Rust file for `rule::E7`, `// enforces: E7`, `// covers: E7`, and for the lines of the
+//! Reads one file, Rust or a script of the page, for `rule::E7`, `// enforces: E7`, `// covers: E7`, and for the lines of the
 //! `object!` tables, each of which names the rule that a wrong or missing member breaks.
 //!
 //! It works line by line on formatted code, which is all this repository accepts: a test module
@@ -82,12 +82,21 @@ fn test_below<'a>(lines: &[&'a str]) -> Option<&'a str> {
         if line.starts_with("#[") {
             is_test |= line.contains("test]") || line.contains("test(");
         } else if !line.starts_with("//") {
+            if let Some(name) = line.strip_prefix("test(") {
+                return named_in_script(name);
+            }
             let name = line.split_once("fn ")?.1;
             let end = name.find(|c: char| !c.is_alphanumeric() && c != '_')?;
             return is_test.then_some(&name[..end]);
         }
     }
     None
+}
+
+/// The name of a test of the page: `"a sentence", async () => {`.
+fn named_in_script(rest: &str) -> Option<&str> {
+    let quote = rest.chars().next().filter(|first| matches!(first, '"' | '`'))?;
+    rest.get(1..)?.split_once(quote).map(|(name, _)| name)
 }
 
 /// Follows where `#[cfg(test)]` items begin and end.
@@ -207,6 +216,16 @@ mod tests {
         assert_eq!(evidence.coverers("E7"), ["ids_are_short"]);
         assert_eq!(evidence.coverers("E9"), ["ids_are_short"]);
         assert!(evidence.problems().is_empty());
+    }
+
+    #[test]
+    fn a_test_of_the_page_covers_under_its_sentence() {
+        let text = "// covers: L7\ntest(\"a sentence, with a comma\", async () => {\n";
+        let evidence = scanned("web/tests/browser/a.test.js", text);
+        assert_eq!(evidence.coverers("L7"), ["a sentence, with a comma"]);
+        assert!(evidence.problems().is_empty());
+        let evidence = scanned("web/tests/browser/a.test.js", "// covers: L7\nconst test = 1;\n");
+        assert_eq!(evidence.problems().len(), 1);
     }
 
     #[test]

@@ -10,7 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aaep_agent::{Agent, Producer};
-use aaep_hub::config::{Config, Development, Flags, Label, LogLevel, Surroundings, System, load};
+use aaep_engine::Role;
+use aaep_hub::access::{LOCAL_USER, Token};
+use aaep_hub::config::{
+    Config, Development, Flags, Label, LogLevel, PrincipalEntry, Surroundings, System, load,
+};
 use aaep_hub::{Fault, Running, start};
 
 use crate::arguments::DemoOptions;
@@ -27,8 +31,8 @@ pub(crate) fn run(options: &DemoOptions, out: &mut impl Write) -> io::Result<Exi
     if let Some(text) = &options.say {
         return talk::say(text, options, out);
     }
-    let config = match config(options) {
-        Ok(config) => config,
+    let (config, token) = match config(options).and_then(with_page) {
+        Ok(ready) => ready,
         Err(fault) => return Ok(unable(&fault)),
     };
     crate::hub::write_log(&config);
@@ -43,7 +47,11 @@ pub(crate) fn run(options: &DemoOptions, out: &mut impl Write) -> io::Result<Exi
             Ok(running) => running,
             Err(fault) => return Ok(unable(&fault)),
         };
-        greet(&running, options, kept.as_deref(), out)?;
+        let code = match token.map(|token| running.page_code(token)).transpose() {
+            Ok(code) => code,
+            Err(fault) => return Ok(unable(&fault)),
+        };
+        greet(&running, options, kept.as_deref(), code.as_deref(), out)?;
         Ok(match serve(running).await {
             Ok(()) => Exit::Good,
             Err(fault) => unable(&fault),
@@ -99,20 +107,46 @@ fn config(options: &DemoOptions) -> Result<Config, Fault> {
     Ok(config)
 }
 
+/// The name of the page's principal.
+const PAGE: &str = "page";
+
+/// Lets the page in, with a token of its own that lives as long as the demo. Whoever has a principal
+/// of that name already has the token for it too, and pastes it.
+fn with_page(mut config: Config) -> Result<(Config, Option<Token>), Fault> {
+    let (Ok(name), Ok(user)) = (Label::parse(PAGE), Label::parse(LOCAL_USER)) else {
+        return Ok((config, None));
+    };
+    if config.principals.iter().any(|entry| entry.name == name) {
+        return Ok((config, None));
+    }
+    let token = Token::generate()?;
+    let (role, token_sha256) = (Role::AccessibilityConsumer, Some(token.hash()));
+    config.principals.push(PrincipalEntry { name, role, user, token_sha256, token_file: None });
+    Ok((config, Some(token)))
+}
+
 /// Where to listen and how to answer, in plain lines. "Ready." is the last one.
 fn greet(
     running: &Running,
     options: &DemoOptions,
     kept: Option<&Path>,
+    code: Option<&str>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut url = String::new();
+    let (mut url, mut page) = (String::new(), String::new());
     for address in running.addresses() {
-        url = running.url(*address);
+        (url, page) = (running.url(*address), running.page(*address));
         writeln!(out, "Listening: {url}")?;
     }
     if let Some(socket) = running.socket() {
         writeln!(out, "Socket: {}", socket.display())?;
+    }
+    match code {
+        Some(code) => {
+            writeln!(out, "Page: {page}#code={code}")?;
+            writeln!(out, "Open the page in your browser. Its code works once, for 15 minutes.")?;
+        }
+        None => writeln!(out, "Page: {page}")?,
     }
     writeln!(
         out,

@@ -5,6 +5,7 @@
 
 mod ask;
 mod guests;
+mod page;
 mod soak;
 mod words;
 

@@ -324,6 +324,7 @@ fn the_api_describes_itself_and_every_path_in_it_is_there() {
         for (path, operations) in document["paths"].as_object().unwrap() {
             let path = path.replace("{session_id}", &format!("sess_{}", "0".repeat(32)));
             let path = path.replace("{request_id}", &format!("req_{}", "0".repeat(32)));
+            let path = path.replace("{file}", "aaep-subscriber.js");
             for method in
                 operations.as_object().unwrap().keys().filter(|name| *name != "parameters")
             {

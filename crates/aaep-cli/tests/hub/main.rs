@@ -13,6 +13,7 @@ mod full;
 mod kills;
 mod links;
 mod operations;
+mod page;
 mod patience;
 mod peers;
 mod policy;

@@ -30,8 +30,8 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 use crate::config::{Config, PrincipalEntry};
 use crate::{Fault, files};
 
-pub(crate) use token::fill;
 pub use token::{TOKEN_PREFIX, Token, TokenHash};
+pub(crate) use token::{base64url, fill};
 
 /// The user of everybody who comes from this machine without a token.
 pub const LOCAL_USER: &str = "local";

@@ -119,7 +119,8 @@ pub(crate) fn fill(buffer: &mut [u8]) -> Result<(), Fault> {
     })
 }
 
-fn base64url(bytes: &[u8]) -> String {
+/// Base64 for addresses and headers, without padding (RFC 4648, section 5).
+pub(crate) fn base64url(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = String::with_capacity((bytes.len() * 8).div_ceil(6));
     for group in bytes.chunks(3) {

@@ -8,6 +8,7 @@ mod events;
 mod links;
 mod messages;
 mod operations;
+mod page;
 mod policy;
 pub(crate) mod route;
 mod standing;
@@ -22,13 +23,15 @@ use aaep_transport::server::read_body;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_MAX_AGE, ALLOW, CONNECTION, TRANSFER_ENCODING, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONNECTION, TRANSFER_ENCODING,
+    VARY,
 };
 use http::{HeaderValue, Method, Request, StatusCode, request::Parts};
 use hyper::body::Incoming;
 use tower_service::Service;
 
 use crate::access::{Face, Known};
+use crate::guard::Refused;
 use crate::hub::Hub;
 
 pub(crate) use answer::{Answer, Problem, empty, json, typed};
@@ -78,6 +81,11 @@ async fn answer(hub: &Hub, request: Request<Incoming>) -> Answer {
     let Some(address) = peer.address() else { return empty(StatusCode::FORBIDDEN) };
     let admitted = match hub.0.guard.admit(&parts, address, peer.is_tls()) {
         Ok(admitted) => admitted,
+        // Everything but the origin was looked at by then, and the files are the same for everybody.
+        Err(Refused::ForeignOrigin) if page::public(hub, &parts).is_some() => {
+            return page::public(hub, &parts)
+                .map_or_else(|| empty(StatusCode::NOT_FOUND), |file| page::file(file, &parts));
+        }
         Err(refused) => {
             hub.metrics().refused.add(1);
             return Problem::from(refused).into_answer();
@@ -140,7 +148,12 @@ async fn enter(
     known: Option<Known>,
 ) -> Answer {
     let Some(known) = known else {
-        return operations::open(hub, &route).await;
+        return match route {
+            Route::Page => page::index(hub),
+            Route::PageFile(found) => page::file(found, &parts),
+            Route::PageToken => page::token(hub, body).await.unwrap_or_else(Problem::into_answer),
+            other => operations::open(hub, &other).await,
+        };
     };
     if matches!(route, Route::WebSocket) {
         return links::web_socket(hub, parts, known);
@@ -195,6 +208,9 @@ fn allow_page(mut answer: Answer, page: Option<HeaderValue>) -> Answer {
         let allowed = "authorization, content-type, last-event-id, idempotency-key";
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
         headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+        // D9: clients correct their stamps by the server's clock.
+        let readable = HeaderValue::from_static("date, location, retry-after");
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, readable);
     }
     answer
 }

@@ -28,12 +28,9 @@ pub(crate) async fn open(hub: &Hub, route: &Route) -> Answer {
             Ok(agents) => json(StatusCode::OK, manifest::of(hub.config(), &agents)),
             Err(stopped) => Problem::from(stopped).into_answer(),
         },
-        _ => typed(StatusCode::OK, "text/plain; charset=utf-8", WELCOME),
+        _ => Problem::not_found("There is nothing here.").into_answer(),
     }
 }
-
-/// Until there is a page here.
-const WELCOME: &str = "This is an AAEP hub. Its API is described at /openapi.json.\n";
 
 /// `GET metrics`: for auditors, admins, and whoever comes from this machine.
 pub(crate) async fn metrics(hub: &Hub, call: &Call) -> Result<Answer, Problem> {

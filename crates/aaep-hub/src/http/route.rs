@@ -27,6 +27,8 @@ pub(crate) enum Route {
     Metrics,
     OpenApi,
     Page,
+    PageFile(&'static aaep_page::File),
+    PageToken,
 }
 
 impl Route {
@@ -39,7 +41,8 @@ impl Route {
             }
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
             | Inputs => Some(Face::Agent),
-            Manifest | Health | Ready | OpenApi | Page => None,
+            // Whoever shows a code for the token proves nothing else.
+            Manifest | Health | Ready | OpenApi | Page | PageFile(_) | PageToken => None,
         }
     }
 }
@@ -53,7 +56,8 @@ pub(crate) enum Found {
     Nothing,
 }
 
-/// One line of the table. `{session_id}` and `{request_id}` stand for ids.
+/// One line of the table. `{session_id}` and `{request_id}` stand for ids, `{file}` for a file of the
+/// page.
 pub(crate) struct Path {
     pub(crate) method: Method,
     /// Under the base, unless it begins with a slash.
@@ -66,6 +70,7 @@ pub(crate) struct Path {
 struct Ids {
     session: Option<SessionId>,
     request: Option<u128>,
+    file: Option<&'static aaep_page::File>,
 }
 
 macro_rules! paths {
@@ -92,12 +97,14 @@ paths! {
     DELETE "agent/requests/{request_id}" => |ids| ids.request.map(Route::Withdraw);
     POST "agent/requests/{request_id}/invoke" => |ids| ids.request.map(Route::Invoke);
     GET "agent/inputs" => |_| Some(Route::Inputs);
+    POST "page/token" => |_| Some(Route::PageToken);
     GET "/.well-known/aaep-manifest.json" => |_| Some(Route::Manifest);
     GET "/healthz" => |_| Some(Route::Health);
     GET "/readyz" => |_| Some(Route::Ready);
     GET "/metrics" => |_| Some(Route::Metrics);
     GET "/openapi.json" => |_| Some(Route::OpenApi);
     GET "/" => |_| Some(Route::Page);
+    GET "/page/{file}" => |ids| ids.file.map(Route::PageFile);
 }
 
 /// Finds where a request goes.
@@ -119,6 +126,10 @@ pub(crate) fn find(method: &Method, path: &str, base: &str) -> Found {
 }
 
 fn matches(pattern: &str, path: &str, base: &str) -> Option<Ids> {
+    if let Some(folder) = pattern.strip_suffix("{file}") {
+        let file = path.strip_prefix(folder)?;
+        return Some(Ids { file: aaep_page::find(file), ..Ids::default() });
+    }
     if pattern.starts_with('/') {
         return (pattern == path).then(Ids::default);
     }
@@ -134,8 +145,8 @@ fn matches(pattern: &str, path: &str, base: &str) -> Option<Ids> {
     }
     // An id that is none leads nowhere, like one that nobody knows.
     Some(match name {
-        "session_id" => Ids { session: SessionId::parse(id).ok(), request: None },
-        _ => Ids { session: None, request: request_number(id) },
+        "session_id" => Ids { session: SessionId::parse(id).ok(), ..Ids::default() },
+        _ => Ids { request: request_number(id), ..Ids::default() },
     })
 }
 
@@ -164,7 +175,8 @@ mod tests {
             let filled = known
                 .path
                 .replace("{session_id}", session.as_str())
-                .replace("{request_id}", &request);
+                .replace("{request_id}", &request)
+                .replace("{file}", "aaep-subscriber.js");
             let full = if filled.starts_with('/') { filled } else { format!("/aaep/v1/{filled}") };
             assert!(
                 matches!(find(&known.method, &full, "/aaep/v1"), Found::Route(_)),

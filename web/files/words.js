@@ -1,0 +1,138 @@
+// The phrases of the message files, with the agent's own text set apart and made safe. The same
+// files, rules and vectors as the Rust library.
+
+import { safe } from "./safe.js";
+import { Speech } from "./speech.js";
+
+/** Up to here seconds are easier to grasp than minutes and a rest. */
+const PLAIN_SECONDS = 90;
+
+/** @param {Line} line */
+export const plain = (line) => line.map((span) => span.text).join("");
+
+/** Adds words of ours. @param {Line} line @param {string} text */
+function ours(line, text) {
+  const last = line.at(-1);
+  if (last && !last.theirs) last.text += text;
+  else if (text !== "") line.push({ text, theirs: false });
+}
+
+/** Adds words of the agent, made safe. @param {Line} line @param {string} text */
+export function theirs(line, text) {
+  const made = safe(text).text;
+  if (made !== "") line.push({ text: made, theirs: true });
+}
+
+/** Adds another line. @param {Line} line @param {Line} other */
+export function append(line, other) {
+  for (const span of other) {
+    if (span.theirs) line.push(span);
+    else ours(line, span.text);
+  }
+}
+
+export class Words {
+  /**
+   * @param {string} language @param {"ltr"|"rtl"} direction
+   * @param {Record<string, Phrase>} messages
+   */
+  constructor(language, direction, messages) {
+    this.language = language;
+    this.direction = direction;
+    this.messages = messages;
+    this.plurals = new Intl.PluralRules(language);
+  }
+
+  /**
+   * Reads the message files of a language from beside this module.
+   * @param {string} language
+   */
+  static async load(language) {
+    const file = async (/** @type {string} */ name) => {
+      const answer = await fetch(new URL(`messages/${language}/${name}.json`, import.meta.url));
+      if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+      return answer.json();
+    };
+    const [about, said, page] = await Promise.all(["language", "said", "page"].map(file));
+    return new Words(about.language, about.direction, { ...said, ...page });
+  }
+
+  /**
+   * One phrase by its key. A key that there is not is said as it stands.
+   * @param {string} key @param {Arguments} [given]
+   * @returns {Line}
+   */
+  phrase(key, given = {}) {
+    /** @type {Line} */
+    const line = [];
+    const message = Object.hasOwn(this.messages, key) ? this.messages[key] : undefined;
+    if (message === undefined) {
+      ours(line, key);
+      return line;
+    }
+    const count = typeof given.count === "number" ? given.count : undefined;
+    const category = count === undefined ? "other" : this.plurals.select(count);
+    const pattern = typeof message === "string" ? message : message[category] ?? message.other ?? "";
+    for (const part of pattern.split(/(\{\{|\}\}|\{[^}]*\})/)) {
+      if (part === "{{" || part === "}}") ours(line, part.charAt(0));
+      else if (/^\{.*\}$/s.test(part)) fill(line, given[part.slice(1, -1)]);
+      else ours(line, part);
+    }
+    return line;
+  }
+
+  /**
+   * The same as plain text.
+   * @param {string} key @param {Arguments} [given]
+   */
+  text(key, given) {
+    return plain(this.phrase(key, given));
+  }
+
+  /**
+   * A length of time: "90 seconds", "5 minutes", "2 hours 30 minutes".
+   * @param {number} seconds
+   * @returns {Line}
+   */
+  duration(seconds) {
+    const of = (/** @type {string} */ key, /** @type {number} */ count) => this.phrase(key, { count });
+    const two = (/** @type {Line} */ first, /** @type {Line} */ second) =>
+      this.phrase("time.and", { first, second });
+    const [minutes, rest] = [Math.floor(seconds / 60), seconds % 60];
+    const [hours, left] = [Math.floor(minutes / 60), minutes % 60];
+    if (seconds === 60) return of("time.minutes", 1);
+    if (seconds <= PLAIN_SECONDS) return of("time.seconds", seconds);
+    if (hours === 0 && rest === 0) return of("time.minutes", minutes);
+    if (hours === 0) return two(of("time.minutes", minutes), of("time.seconds", rest));
+    if (left === 0) return of("time.hours", hours);
+    return two(of("time.hours", hours), of("time.minutes", left));
+  }
+
+  /** The name of a script. @param {string} code @returns {Line} */
+  script(code) {
+    const key = `script.${code}`;
+    return Object.hasOwn(this.messages, key) ? this.phrase(key) : [{ text: code, theirs: false }];
+  }
+
+  /**
+   * What is said of something that happens; nothing when there is nothing to say.
+   * @param {Happening} happening @param {Manner} manner
+   * @returns {Line[]}
+   */
+  say(happening, manner) {
+    const speech = new Speech(this, manner);
+    speech.tell(happening);
+    const agent = "agent" in happening ? happening.agent
+      : "request" in happening ? happening.request.agent : null;
+    return speech.finish(manner.name_agents ? agent : null);
+  }
+}
+
+/** @param {Line} line @param {Given | undefined} value */
+function fill(line, value) {
+  if (value === undefined) return;
+  if (Array.isArray(value)) append(line, value);
+  else if (typeof value === "number") ours(line, String(value));
+  else if ("ours" in value) ours(line, safe(value.ours).text);
+  else theirs(line, value.theirs.trim());
+}

@@ -1,0 +1,127 @@
+// The words say what the vectors want, which the Rust library says too.
+
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+
+import { lookAlikes, setTable } from "../../files/alike.js";
+import { numeric } from "../../files/dialog.js";
+import { safe } from "../../files/safe.js";
+import { setLookAlikes } from "../../files/speech.js";
+import { Words } from "../../files/words.js";
+import { Hub } from "../support/hub.js";
+
+const library = new URL("../../../crates/aaep-subscriber/", import.meta.url);
+const files = new URL("../../files/", import.meta.url);
+const read = (place, from = library) => JSON.parse(readFileSync(new URL(place, from), "utf8"));
+
+/** The table of letters comes from the library, as the hub serves it. */
+const hub = await Hub.start("demo", { options: ["--ephemeral"] });
+const table = await (await fetch(`${hub.origin}/page/alike.json`)).text();
+await hub.stop();
+setTable(JSON.parse(table));
+setLookAlikes(lookAlikes);
+
+function words(wanted) {
+  const base = wanted.toLowerCase().split("-")[0];
+  const language = ["ar", "zh"].includes(base) ? base : "en";
+  const of = (name) => read(`messages/${language}/${name}.json`);
+  return new Words(language, of("language").direction, { ...of("said"), ...of("page") });
+}
+
+/** A request of a vector, as our inbox has it. */
+function request({ asks, ...rest }) {
+  return { continues: null, agent: { id: "tidy", name: "tidy" }, consequence: "", context: "", kinds: [], choices: [],
+    default: null, ...rest, ...asks, asks: asks.kind, action: asks.action ?? asks.question };
+}
+
+function happening(given) {
+  const agent = { id: "tidy", name: "tidy" };
+  const full = { agent, ...given };
+  if (given.request) full.request = request(given.request);
+  if (given.kind === "connected" || given.kind === "lost" || given.request) delete full.agent;
+  return full;
+}
+
+const spans = (line) => line.map(({ text, theirs }) => (theirs ? { theirs: text } : text));
+
+// covers: D34, T28, T30, S10
+test("every vector of the words is said as the library says it", () => {
+  const all = read("vectors/words.json");
+  let run = 0;
+  for (const { name, language, verbosity, load, name_agents = false, happening: given, said } of all) {
+    // What is no JSON at all never comes this far here: the inbox tells it as a silence.
+    if (given.json !== undefined) continue;
+    const lines = words(language).say(happening(given), { verbosity, load, name_agents });
+    assert.deepEqual(lines.map(spans), said, name);
+    run += 1;
+  }
+  assert.ok(run > 50, `${run} vectors`);
+});
+
+// covers: D34
+test("every vector of safe text is made safe", () => {
+  for (const { name, text, safe: wanted } of read("vectors/safe.json")) {
+    assert.equal(safe(text).text, wanted, name);
+  }
+});
+
+test("every language has every phrase of the page, with its places and plurals", () => {
+  const english = read("messages/en/page.json");
+  const places = (message) => {
+    const texts = typeof message === "string" ? [message] : Object.values(message);
+    return new Set(texts.flatMap((text) => text.match(/\{\w+\}/g) ?? []));
+  };
+  for (const language of ["ar", "zh"]) {
+    const other = read(`messages/${language}/page.json`);
+    assert.deepEqual(Object.keys(other), Object.keys(english), language);
+    for (const [key, message] of Object.entries(english)) {
+      assert.deepEqual(places(other[key]), places(message), `${language} ${key}`);
+      if (typeof message === "string") continue;
+      const wanted = new Intl.PluralRules(language).resolvedOptions().pluralCategories;
+      assert.deepEqual(Object.keys(other[key]).sort(), [...wanted].sort(), `${language} ${key}`);
+    }
+  }
+});
+
+test("every phrase that the page asks for is there", () => {
+  const known = { ...read("messages/en/said.json"), ...read("messages/en/page.json") };
+  for (const name of readdirSync(files)) {
+    const text = readFileSync(new URL(name, files), "utf8");
+    for (const [, key] of text.matchAll(/"(page\.[\w.]*\w)"/g)) {
+      assert.ok(key in known, `${name}: ${key}`);
+    }
+  }
+});
+
+test("numbers are taken as people write them, and nothing else is", () => {
+  const given = { "12": 12, " 12.5 ": 12.5, "-3": -3, "−3": -3, "١٢٫٥": 12.5, "１２": 12, ".5": 0.5, "5.": 5 };
+  for (const [text, number] of Object.entries(given)) assert.equal(numeric(text), number, text);
+  for (const text of ["", "a few", "1,5", "1e5", "Infinity", "0x10", "--1", "1 2"]) assert.equal(numeric(text), null, text);
+});
+
+/** Files of the hub's own page, which other sites do not load. */
+const PAGE = ["index.html", "page.js", "page.css", "icon.svg"];
+
+/** Loaded when a request has letters beyond ASCII. */
+const LATER = ["alike.js"];
+
+test("the element with its styles and the words of one language is under 40 kB compressed", () => {
+  const size = (...all) => gzipSync(Buffer.concat(all), { level: 9 }).length;
+  const parts = { element: [], page: [], later: [Buffer.from(table)] };
+  for (const name of readdirSync(files)) {
+    const part = PAGE.includes(name) ? "page" : LATER.includes(name) ? "later" : "element";
+    parts[part].push(readFileSync(new URL(name, files)));
+  }
+  const sum = (all) => all.reduce((bytes, one) => bytes + size(one), 0);
+  console.log(`the page around it, file by file: ${sum(parts.page)} bytes; on demand: ${sum(parts.later)} bytes`);
+  for (const language of ["en", "ar", "zh"]) {
+    const messages = ["language", "said", "page"].map((name) => readFileSync(new URL(`messages/${language}/${name}.json`, library)));
+    const all = [...parts.element, ...messages];
+    console.log(`the element in ${language}: ${size(...all)} bytes compressed as one, ${sum(all)} file by file`);
+    assert.ok(size(...all) < 40_000, language);
+    // Each file has a dictionary of its own then, and types stand in comments.
+    assert.ok(sum(all) < 46_000, language);
+  }
+});

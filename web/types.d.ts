@@ -1,0 +1,135 @@
+// Types of the page's scripts, for the type checker alone: nobody loads this.
+
+type Agent = { id: string; name: string };
+type Choice = { value: string; label: string };
+
+/** A request that waits for the user. */
+interface AgentRequest {
+  /** By which the user can name it. */
+  number: number;
+  agent: Agent;
+  event_id: string;
+  session_id: string;
+  /** What is echoed in the reply. Never shown. */
+  reply_token: string;
+  asks: "consent" | "answer";
+  /** What will be done, or what is asked. */
+  action: string;
+  consequence: string;
+  context: string;
+  risk: "low" | "medium" | "high";
+  reversibility: "reversible" | "reversible_with_effort" | "irreversible";
+  silence_accepts: boolean;
+  kinds: string[];
+  choices: Choice[];
+  default: string | null;
+  timeout_seconds: number;
+  /** By the server's clock. */
+  deadline_ms: number;
+  /** The number of the request that this one continues with more time. */
+  continues: number | null;
+  language: string;
+  /** The event as it was received. */
+  event: any;
+}
+
+type Outcome =
+  | "accepted" | "rejected" | "answered"
+  | "accepted_elsewhere" | "rejected_elsewhere" | "answered_elsewhere"
+  | "timed_out" | "cancelled" | "superseded" | "gone";
+
+type EventHappening = { kind: "event"; agent: Agent; event: any; critical: boolean };
+type TextHappening = {
+  kind: "text"; agent: Agent; session_id: string; output_id: string; text: string;
+  ends: boolean; after_gap: boolean; language: string;
+};
+type SilenceHappening = {
+  kind: "silence"; agent: Agent; why: "missing" | "too_much" | "unreadable"; count: number;
+};
+type LinkHappening =
+  | { kind: "connected"; hub: string; again: boolean; may_reply: boolean }
+  | { kind: "lost"; hub: string; why?: string };
+
+/** Something that a person may want to hear, in the order in which it shall be heard. */
+type Happening =
+  | EventHappening
+  | { kind: "asked"; request: AgentRequest }
+  | { kind: "settled"; request: AgentRequest; outcome: Outcome; announced?: boolean }
+  | TextHappening
+  | SilenceHappening
+  | LinkHappening;
+
+/** A piece of what is said: ours, or the agent's. */
+type Span = { text: string; theirs: boolean };
+/** One line: what is said without a pause. */
+type Line = Span[];
+/** A phrase of the message files. */
+type Phrase = string | Record<string, string>;
+/** A value for a placeholder. */
+type Given = number | { ours: string } | { theirs: string } | Line;
+type Arguments = Record<string, Given>;
+
+type Level = "low" | "medium" | "high";
+type Verbosity = "terse" | "normal" | "detailed";
+
+/** How much is said. `load` is how burdened the listener is: the contrary of what is negotiated. */
+type Manner = { verbosity: Verbosity; load: Level; name_agents: boolean };
+
+type LookAlike =
+  | { kind: "mixed"; word: string; first: string; second: string }
+  | { kind: "alike"; word: string; script: string }
+  | { kind: "styled" | "digits"; word: string };
+
+/** What the user chose. */
+interface Settings {
+  /** `auto`, or a tag. */
+  language: string;
+  verbosity: Verbosity;
+  /** How much is taken in at once. */
+  load: Level;
+  /** Words a minute; 0 for no preference. */
+  pace: number;
+  /** How the agent's answers are read out. */
+  reading: "end" | "sentence" | "silent";
+  /** When a second step is asked for. */
+  ask_twice: "risky" | "always";
+  sounds: boolean;
+  shortcuts: boolean;
+  notify: boolean;
+}
+
+type Message = Record<string, unknown>;
+
+/** What became of a message. */
+type Sent = { ok: boolean; status: number; text: string };
+
+/** What the connection tells. */
+interface Ears {
+  /** Events that came together, as they were received. */
+  events(all: string[]): void;
+  connected(hub: string, again: boolean, mayReply: boolean): void;
+  /** The stream broke; it is tried again. */
+  lost(): void;
+  /** This token does not open the hub. */
+  refused(status: number, text: string): void;
+}
+
+/** What the view asks for. */
+interface Hands {
+  /** The server's time, in milliseconds. */
+  now(): number;
+  decide(request: AgentRequest, decision: "accept" | "reject"): Promise<Sent>;
+  answer(request: AgentRequest, response: string | number | boolean): Promise<Sent>;
+  moreTime(request: AgentRequest): Promise<Sent>;
+  stop(session: string): Promise<Sent>;
+  change(changed: Partial<Settings>): void;
+  dialog(open: boolean): void;
+}
+
+type Sound = "blocked" | "done" | "error";
+type Attributes = Record<string, string | boolean | number>;
+
+type Letter = { letter: string; script: string; looks: "itself" | "alike" | "styled" };
+type Words = import("./files/words.js").Words;
+type Inbox = import("./files/inbox.js").Inbox;
+type Keys = import("./files/dom.js").Keys;
