@@ -1,0 +1,455 @@
+//! The conversation: what happens, what is typed and what time it is come in; what is said, sent and
+//! sounded comes out. It does no input or output, so that a test can hear every word of it.
+//!
+//! * Each question is announced once, at once, and stays until it is settled.
+//! * One question is in focus: what is typed answers that one, and only after it was said.
+//! * An answer that is not certain is asked back for; nothing lies under a bare Enter.
+
+mod answering;
+mod commands;
+mod reading;
+mod sessions;
+#[cfg(test)]
+mod tests;
+mod vocabulary;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use aaep_subscriber::words::{Argument, Manner, Said, Span, Words};
+use aaep_subscriber::{Agent, Asks, Happening, Outcome, Request};
+use aaep_types::{EventKind, Heard};
+
+pub(crate) use answering::{Answer, Named, SecondStep};
+pub(crate) use reading::By;
+
+use super::standing::Standing;
+use crate::exit::Exit;
+use reading::Reading;
+use sessions::{Live, Sessions};
+use vocabulary::Vocabulary;
+
+/// Lines that wait while an answer is typed; beyond that they are said, whatever is typed.
+const HELD_LINES: usize = 1000;
+
+/// A question whose time runs out is warned of this long ahead, or at a tenth of its time if that is
+/// more, or at half of its time if that is less (WCAG 2.2.1).
+const WARNING_MS: u64 = 30_000;
+
+/// How the conversation goes.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) manner: Manner,
+    pub(crate) by: By,
+    /// Only questions, endings and trouble.
+    pub(crate) quiet: bool,
+    pub(crate) second_step: SecondStep,
+    /// Whole lines are typed rather than keys.
+    pub(crate) lines: bool,
+    pub(crate) once: bool,
+    /// What is typed sooner after a question than this does not answer it.
+    pub(crate) pause_ms: u64,
+    pub(crate) standing: Option<Standing>,
+}
+
+/// What comes out.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Output {
+    Say(String),
+    Sound(Sound),
+    Reply { request: Arc<Request>, answer: Answer },
+    MoreTime { request: Arc<Request>, seconds: u32 },
+    Stop { agent: Agent, session_id: Arc<str> },
+    Quit(Exit),
+}
+
+/// What is heard without words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sound {
+    /// An agent waits for the user.
+    Blocked,
+    Done,
+    Error,
+}
+
+/// A question that waits.
+#[derive(Debug)]
+struct Open {
+    request: Arc<Request>,
+    /// An answer is on its way.
+    sent: bool,
+    /// That its time runs out was said.
+    warned: bool,
+    /// When it was said last.
+    said_at: u64,
+}
+
+/// What the next key or line means.
+#[derive(Debug, PartialEq)]
+enum Mode {
+    Free,
+    /// It is the answer to this question.
+    Answering(u32),
+    /// It is the word that makes a yes to this question certain.
+    Certain(u32),
+    /// It says whether this is the answer to this question.
+    Sending(u32, String),
+    /// It is the number of the session to stop.
+    Choosing(Vec<Live>),
+    /// It says whether this session shall really be stopped.
+    Stopping(Live),
+    /// It says whether the user really wants to leave.
+    Quitting,
+}
+
+pub(crate) struct Talk {
+    words: Words,
+    vocabulary: Vocabulary,
+    settings: Settings,
+    quotes: (String, String),
+    open: Vec<Open>,
+    /// The number of the question that an answer is for.
+    focus: Option<u32>,
+    mode: Mode,
+    sessions: Sessions,
+    reading: Reading,
+    last: Vec<String>,
+    held: VecDeque<String>,
+    out: VecDeque<Output>,
+    now: u64,
+}
+
+impl Talk {
+    pub(crate) fn new(words: Words, settings: Settings) -> Self {
+        let vocabulary = Vocabulary::new(&words);
+        let quote = |key| plain(&words.phrase(key, &[]));
+        let quotes = (quote("terminal.quote.open"), quote("terminal.quote.close"));
+        Self {
+            vocabulary,
+            quotes,
+            reading: Reading::new(settings.by, settings.quiet),
+            words,
+            settings,
+            open: Vec::new(),
+            focus: None,
+            mode: Mode::Free,
+            sessions: Sessions::default(),
+            last: Vec::new(),
+            held: VecDeque::new(),
+            out: VecDeque::new(),
+            now: 0,
+        }
+    }
+
+    /// The next thing to do; `None` when there is nothing until something comes in.
+    pub(crate) fn poll(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    /// Whether a whole line is typed next, rather than a key.
+    pub(crate) fn wants_line(&self) -> bool {
+        self.settings.lines || self.is_typing()
+    }
+
+    fn is_typing(&self) -> bool {
+        matches!(self.mode, Mode::Answering(_) | Mode::Certain(_))
+    }
+
+    /// How many questions wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Something happened.
+    pub(crate) fn happened(&mut self, happening: &Happening, now: u64) {
+        self.now = self.now.max(now);
+        match happening {
+            Happening::Event { agent, json, critical } => {
+                self.event(happening, agent, json, *critical);
+            }
+            Happening::Asked(request) => self.asked(happening, request),
+            Happening::Settled { request, outcome, announced } => {
+                self.settled(happening, request, *outcome, *announced);
+            }
+            Happening::Text { .. } => self.text(happening),
+            Happening::Lost { .. } => {
+                // Nobody knows whether an answer that was on its way arrived.
+                self.open.iter_mut().for_each(|open| open.sent = false);
+                self.tell_of(happening, true);
+            }
+            Happening::Connected { .. } => {
+                self.tell_of(happening, true);
+                self.focus_next();
+            }
+            _ => self.tell_of(happening, false),
+        }
+    }
+
+    // enforces: T5, T28, T30, T36
+    fn event(&mut self, happening: &Happening, agent: &Agent, json: &str, critical: bool) {
+        let heard = Heard::parse(json.as_bytes()).ok();
+        let kind = heard.as_ref().and_then(Heard::kind);
+        let ends = matches!(
+            kind,
+            Some(
+                EventKind::SessionCompleted
+                    | EventKind::SessionErrored
+                    | EventKind::SessionCancelled
+            )
+        );
+        let sound = match kind {
+            Some(EventKind::SessionErrored) => Some(Sound::Error),
+            Some(EventKind::SessionCompleted | EventKind::SessionCancelled) => Some(Sound::Done),
+            _ => None,
+        };
+        self.out.extend(sound.map(Output::Sound));
+        let lines = self.lines_of(happening);
+        if let Some(heard) = &heard {
+            self.sessions.note(agent, heard.session_id(), &lines, ends);
+        }
+        if critical || ends || !self.settings.quiet {
+            self.tell(lines, critical);
+        }
+        if ends && self.settings.once && self.open.is_empty() {
+            let wrong = kind == Some(EventKind::SessionErrored);
+            self.out.push_back(Output::Quit(if wrong { Exit::Wrong } else { Exit::Good }));
+        }
+    }
+
+    // enforces: T21, T28, S10
+    fn asked(&mut self, happening: &Happening, request: &Arc<Request>) {
+        if self.open.iter().any(|open| open.request.number == request.number) {
+            return;
+        }
+        let (said_at, sent) = (self.now, false);
+        self.open.push(Open { request: request.clone(), sent, warned: false, said_at });
+        let continued = request.continues.filter(|before| self.focus == Some(*before));
+        let lines = self.lines_of(happening);
+        if self.sessions.find(&request.session_id).is_none() {
+            self.sessions.note(&request.agent, &request.session_id, &lines, false);
+        }
+        if self.settle_by_rule(request, &lines) {
+            return;
+        }
+        if request.continues.is_none() {
+            self.out.push_back(Output::Sound(Sound::Blocked));
+        }
+        self.tell(lines, true);
+        if continued.is_some() || self.focus.is_none() {
+            self.focus = Some(request.number);
+            self.say_keys(request);
+        } else {
+            self.say(self.by_mode("also_waits"), &[("number", count(request.number))], true);
+        }
+    }
+
+    // enforces: C25, D30
+    fn settled(
+        &mut self,
+        happening: &Happening,
+        request: &Arc<Request>,
+        outcome: Outcome,
+        announced: bool,
+    ) {
+        let number = request.number;
+        self.open.retain(|open| open.request.number != number);
+        if announced {
+            self.tell_of(happening, true);
+        }
+        let typing = match self.mode {
+            Mode::Answering(of) | Mode::Certain(of) | Mode::Sending(of, _) => of == number,
+            _ => false,
+        };
+        if typing {
+            self.mode = Mode::Free;
+            self.say("no_longer_needed", &[], true);
+            self.release();
+        }
+        // More time was asked for: the same question follows under another number.
+        if outcome == Outcome::Superseded && self.focus == Some(number) {
+            return;
+        }
+        if self.focus == Some(number) {
+            self.focus = None;
+        }
+        self.focus_next();
+        if announced && self.settings.once && outcome != Outcome::Superseded {
+            let wrong = matches!(outcome, Outcome::TimedOut | Outcome::Cancelled | Outcome::Gone);
+            self.out.push_back(Output::Quit(if wrong { Exit::Wrong } else { Exit::Good }));
+        }
+    }
+
+    /// Time passes.
+    pub(crate) fn tick(&mut self, now: u64) {
+        self.now = self.now.max(now);
+        let now = self.now;
+        let due = |open: &&mut Open| {
+            let whole = open.request.timeout_seconds.saturating_mul(1000);
+            let ahead = WARNING_MS.max(whole / 10).min(whole / 2);
+            let left = open.request.deadline_ms.saturating_sub(now);
+            !open.sent && !open.warned && left > 0 && left <= ahead
+        };
+        let mut late = Vec::new();
+        for open in self.open.iter_mut().filter(due) {
+            open.warned = true;
+            late.push((open.request.number, open.request.deadline_ms - now));
+        }
+        for (number, left) in late {
+            let left = self.duration(left);
+            let arguments = [("number", count(number)), ("time", Argument::Ours(&left))];
+            self.say(self.by_mode("time_runs_out"), &arguments, true);
+        }
+    }
+
+    /// Puts the oldest question that waits for an answer in focus, and says it again: nobody answers
+    /// what they do not have in mind.
+    fn focus_next(&mut self) {
+        if self.focus.is_some_and(|number| self.find(number).is_some_and(|open| !open.sent)) {
+            return;
+        }
+        let next = self.open.iter().find(|open| !open.sent).map(|open| open.request.clone());
+        self.focus = next.as_ref().map(|request| request.number);
+        if let Some(request) = next {
+            self.say("still_waits", &[("number", count(request.number))], true);
+            self.say_question(&request);
+        }
+    }
+
+    /// A question in full, with what can be pressed.
+    fn say_question(&mut self, request: &Arc<Request>) {
+        let lines = self.lines_of(&Happening::Asked(request.clone()));
+        self.tell(lines, true);
+        self.say_keys(request);
+        let now = self.now;
+        if let Some(open) = self.find_mut(request.number) {
+            open.said_at = now;
+        }
+    }
+
+    /// What can be pressed or typed for a question; always the last that is said of it.
+    fn say_keys(&mut self, request: &Request) {
+        for key in answering::keys(&request.asks) {
+            self.say(self.by_mode(key), &[], true);
+        }
+    }
+
+    fn find(&self, number: u32) -> Option<&Open> {
+        self.open.iter().find(|open| open.request.number == number)
+    }
+
+    fn find_mut(&mut self, number: u32) -> Option<&mut Open> {
+        self.open.iter_mut().find(|open| open.request.number == number)
+    }
+
+    /// The question in focus.
+    fn focused(&self) -> Option<Arc<Request>> {
+        self.focus.and_then(|number| self.find(number)).map(|open| open.request.clone())
+    }
+
+    fn lines_of(&self, happening: &Happening) -> Vec<String> {
+        let said = self.words.say(happening, &self.settings.manner);
+        said.iter().map(|said| self.line(said)).collect()
+    }
+
+    fn tell_of(&mut self, happening: &Happening, urgent: bool) {
+        let lines = self.lines_of(happening);
+        if urgent || !self.settings.quiet {
+            self.tell(lines, urgent);
+        }
+    }
+
+    /// Says lines; while an answer is typed, what can wait does.
+    fn tell(&mut self, lines: Vec<String>, urgent: bool) {
+        if lines.is_empty() {
+            return;
+        }
+        if !urgent && self.is_typing() && !self.settings.lines && self.held.len() < HELD_LINES {
+            self.held.extend(lines);
+            return;
+        }
+        self.last.clone_from(&lines);
+        self.out.extend(lines.into_iter().map(Output::Say));
+    }
+
+    /// Says what had to wait.
+    fn release(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        self.out.extend(held.into_iter().map(Output::Say));
+    }
+
+    /// Says one of the terminal's own phrases.
+    fn say(&mut self, key: impl AsRef<str>, arguments: &[(&str, Argument<'_>)], urgent: bool) {
+        let said = self.words.phrase(&format!("terminal.{}", key.as_ref()), arguments);
+        let line = self.line(&said);
+        if urgent || !self.is_typing() {
+            self.out.push_back(Output::Say(line));
+        } else {
+            self.held.push_back(line);
+        }
+    }
+
+    /// The key of a phrase that is another one where lines are typed.
+    fn by_mode(&self, key: &str) -> String {
+        if self.settings.lines { format!("{key}.line") } else { key.to_owned() }
+    }
+
+    /// How long, in the largest unit that says it well.
+    fn duration(&self, ms: u64) -> String {
+        let seconds = ms.div_ceil(1000);
+        let (key, number) = match seconds {
+            0..=119 => ("terminal.time.seconds", seconds),
+            120..=7199 => ("terminal.time.minutes", seconds / 60),
+            _ => ("terminal.time.hours", seconds / 3600),
+        };
+        plain(&self.words.phrase(key, &[("count", Argument::Count(number))]))
+    }
+
+    /// A line for the terminal: what the agent wrote stands in quotes that it cannot close, and
+    /// nothing in it moves the cursor.
+    fn line(&self, said: &Said) -> String {
+        let (open, close) = &self.quotes;
+        let mut line = String::new();
+        for span in &said.spans {
+            match span {
+                Span::Ours(text) => line.push_str(text),
+                Span::Theirs(text) => {
+                    line.push_str(open);
+                    let inner = text.replace(open.as_str(), "'").replace(close.as_str(), "'");
+                    line.push_str(&inner);
+                    line.push_str(close);
+                }
+            }
+        }
+        harmless(line)
+    }
+}
+
+/// The words alone.
+fn plain(said: &Said) -> String {
+    let mut text = String::new();
+    for span in &said.spans {
+        let (Span::Ours(piece) | Span::Theirs(piece)) = span;
+        text.push_str(piece);
+    }
+    text
+}
+
+/// The words are safe already; this is the second lock on the same door.
+fn harmless(line: String) -> String {
+    if !line.contains(char::is_control) {
+        return line;
+    }
+    line.chars().map(|sign| if sign.is_control() { '\u{FFFD}' } else { sign }).collect()
+}
+
+fn count(number: u32) -> Argument<'static> {
+    Argument::Count(u64::from(number))
+}
+
+/// What a question is about, in the agent's words.
+fn about(asks: &Asks) -> &str {
+    match asks {
+        Asks::Consent { action, .. } => action,
+        Asks::Answer { question, .. } => question,
+    }
+}
