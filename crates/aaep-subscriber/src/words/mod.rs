@@ -1,16 +1,55 @@
 //! What is said: events, requests and connections in words.
+//!
+//! The fixed phrases are data: `messages/README.md` describes the files. [`Words::say`] turns a
+//! [`Happening`] into lines. In each line our words and the agent's stay apart, and the agent's are
+//! made safe ([`safe`]), so that a voice can show which is which and nothing an agent writes can
+//! drive a terminal, hide, or pass for us.
 
-use aaep_types::{Level, Verbosity};
+mod alike;
+mod asked;
+mod bound;
+mod direction;
+mod event;
+mod files;
+mod messages;
+mod other;
+mod safe;
+mod speech;
+mod spell;
+mod time;
+
+use aaep_types::{LanguageTag, Level, Verbosity, choose_language};
+use std::fmt;
 
 use crate::happening::Happening;
+use crate::request::Request;
+use messages::{Catalogue, Part, catalogues};
+use speech::Speech;
+
+pub use alike::{LookAlike, look_alikes, table as look_alike_table};
+pub use bound::{MAX_NAME, MAX_TEXT};
+pub use direction::Direction;
+pub use files::files;
+pub use safe::{MAX_MARKS, MAX_NESTING, Safe, code, safe};
+pub use spell::MAX_SPELLED;
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manner {
     /// Terse, normal or detailed.
     pub verbosity: Verbosity,
-    /// How much the listener can take in: with `High` load, one short idea per line.
+    /// How burdened the listener is: with `High`, one short idea per line and fewer details; with
+    /// `Low`, everything in one line. Not the `cognitive_load` that is negotiated: there, low asks
+    /// for less.
     pub load: Level,
+    /// Whether it is said which agent something comes from: when more than one is heard.
+    pub name_agents: bool,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Self { verbosity: Verbosity::Normal, load: Level::Medium, name_agents: false }
+    }
 }
 
 /// A piece of what is said.
@@ -22,6 +61,15 @@ pub enum Span {
     Theirs(String),
 }
 
+impl Span {
+    /// Its text, whoever's it is.
+    pub fn text(&self) -> &str {
+        match self {
+            Span::Ours(text) | Span::Theirs(text) => text,
+        }
+    }
+}
+
 /// One line: what is said without a pause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
@@ -29,34 +77,157 @@ pub struct Said {
     pub spans: Vec<Span>,
 }
 
+impl Said {
+    fn ours(&mut self, text: &str) {
+        match self.spans.last_mut() {
+            Some(Span::Ours(last)) => last.push_str(text),
+            _ if text.is_empty() => {}
+            _ => self.spans.push(Span::Ours(text.to_owned())),
+        }
+    }
+
+    fn theirs(&mut self, text: &str) {
+        let text = safe(text).text;
+        if !text.is_empty() {
+            self.spans.push(Span::Theirs(text.into_owned()));
+        }
+    }
+
+    fn append(&mut self, other: &Said) {
+        for span in &other.spans {
+            match span {
+                Span::Ours(text) => self.ours(text),
+                Span::Theirs(_) => self.spans.push(span.clone()),
+            }
+        }
+    }
+}
+
+/// The line as plain text, ours and theirs alike.
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spans.iter().try_for_each(|span| f.write_str(span.text()))
+    }
+}
+
 /// A value for a placeholder.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument<'a> {
-    /// A number, written as the language writes it; `count` chooses the plural.
+    /// A number, in digits; `count` chooses the plural.
     Count(u64),
     /// Our own words.
     Ours(&'a str),
     /// The agent's words as they were sent; they are made safe.
     Theirs(&'a str),
+    /// Another phrase.
+    Phrase(&'a Said),
 }
 
 /// The words of one language.
 #[derive(Clone, Debug)]
-pub struct Words {}
+pub struct Words {
+    catalogue: Option<&'static Catalogue>,
+}
 
 impl Words {
     /// The words in the first of these languages that there is, or in English.
-    pub fn new(_languages: &[&str]) -> Self {
-        Self {}
+    pub fn new(languages: &[&str]) -> Self {
+        let asked: Vec<_> =
+            languages.iter().filter_map(|tag| LanguageTag::parse(*tag).ok()).collect();
+        let offered: Vec<_> =
+            catalogues().iter().filter_map(|one| LanguageTag::parse(one.language).ok()).collect();
+        let chosen = choose_language(&asked, &offered, &[]).map(LanguageTag::as_str);
+        let found = catalogues().iter().find(|one| Some(one.language) == chosen);
+        Self { catalogue: found.or(catalogues().first()) }
+    }
+
+    /// The languages that there are: tag, and name in the language itself. English is first.
+    pub fn languages() -> impl Iterator<Item = (&'static str, &'static str)> {
+        catalogues().iter().map(|one| (one.language, one.name.as_str()))
+    }
+
+    /// The tag of the language.
+    pub fn language(&self) -> &'static str {
+        self.catalogue.map_or("en", |one| one.language)
+    }
+
+    /// The direction of the language.
+    pub fn direction(&self) -> Direction {
+        self.catalogue.map_or(Direction::LeftToRight, |one| one.direction)
     }
 
     /// What is said of something that happens; nothing when there is nothing to say.
-    pub fn say(&self, _happening: &Happening, _manner: &Manner) -> Vec<Said> {
-        Vec::new()
+    pub fn say(&self, happening: &Happening, manner: &Manner) -> Vec<Said> {
+        let mut speech = Speech::new(self, *manner);
+        let agent = match happening {
+            Happening::Event { agent, json, critical } => {
+                speech.event(json, *critical);
+                Some(agent)
+            }
+            Happening::Asked(request) => {
+                speech.asked(request);
+                Some(&request.agent)
+            }
+            Happening::Settled { request, outcome, announced } => {
+                // What was never announced need not be taken back.
+                if *announced {
+                    speech.settled(request, *outcome);
+                }
+                Some(&request.agent)
+            }
+            Happening::Text { agent, text, after_gap, .. } => {
+                speech.text(text, *after_gap);
+                Some(agent)
+            }
+            Happening::Silence { agent, why, count } => {
+                speech.silence(*why, *count);
+                Some(agent)
+            }
+            Happening::Connected { hub, again, may_reply } => {
+                speech.connected(hub, *again, *may_reply);
+                None
+            }
+            Happening::Lost { hub, why } => {
+                speech.lost(hub, why);
+                None
+            }
+        };
+        speech.finish(agent.filter(|_| manner.name_agents))
     }
 
-    /// One phrase of the message files, by its key.
-    pub fn phrase(&self, _key: &str, _arguments: &[(&str, Argument<'_>)]) -> Said {
-        Said::default()
+    /// A request in full, as it is said when it is asked: to hear it again.
+    pub fn request(&self, request: &Request, manner: &Manner) -> Vec<Said> {
+        let mut speech = Speech::new(self, *manner);
+        speech.asked(request);
+        speech.finish(manner.name_agents.then_some(&request.agent))
+    }
+
+    /// One phrase of the message files, by its key. A key that there is not is said as it stands.
+    pub fn phrase(&self, key: &str, arguments: &[(&str, Argument<'_>)]) -> Said {
+        let argument = |name: &str| arguments.iter().find(|(given, _)| *given == name);
+        let count = argument("count").and_then(|(_, value)| match value {
+            Argument::Count(count) => Some(*count),
+            _ => None,
+        });
+        let english = || catalogues().first().and_then(|english| english.find(key, count));
+        let mut said = Said::default();
+        let Some(parts) = self.catalogue.and_then(|one| one.find(key, count)).or_else(english)
+        else {
+            said.ours(key);
+            return said;
+        };
+        for part in parts {
+            match part {
+                Part::Words(words) => said.ours(words),
+                Part::Argument(name) => match argument(name).map(|(_, value)| value) {
+                    Some(Argument::Count(count)) => said.ours(&count.to_string()),
+                    Some(Argument::Ours(text)) => said.ours(&safe(text).text),
+                    Some(Argument::Theirs(text)) => said.theirs(text.trim()),
+                    Some(Argument::Phrase(phrase)) => said.append(phrase),
+                    None => {}
+                },
+            }
+        }
+        said
     }
 }

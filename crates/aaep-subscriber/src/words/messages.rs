@@ -1,0 +1,160 @@
+//! The fixed phrases, read once from the message files.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use icu_locale_core::Locale;
+use icu_plurals::{PluralCategory, PluralRules};
+use serde_json::Value;
+
+use super::direction::Direction;
+use super::files::files;
+
+/// A phrase, cut where arguments stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Words.
+    Words(String),
+    /// The place of the argument of this name.
+    Argument(String),
+}
+
+/// A message: one phrase, or one for each plural category.
+#[derive(Clone, Debug)]
+pub(crate) enum Message {
+    Always(Vec<Part>),
+    Plural { by_category: BTreeMap<&'static str, Vec<Part>>, other: Vec<Part> },
+}
+
+/// All phrases of one language.
+#[derive(Debug)]
+pub(crate) struct Catalogue {
+    /// Its tag.
+    pub(crate) language: &'static str,
+    /// Its name in itself.
+    pub(crate) name: String,
+    /// How it is written.
+    pub(crate) direction: Direction,
+    messages: BTreeMap<String, Message>,
+}
+
+/// Every language; English is first, and is there even when the others are not.
+pub(crate) fn catalogues() -> &'static [Catalogue] {
+    static ALL: OnceLock<Vec<Catalogue>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut all: Vec<Catalogue> = Vec::new();
+        for &(language, file, text) in files() {
+            if all.last().is_none_or(|last| last.language != language) {
+                all.push(Catalogue::empty(language));
+            }
+            if let Some(last) = all.last_mut() {
+                last.read(file, text);
+            }
+        }
+        all
+    })
+}
+
+impl Catalogue {
+    fn empty(language: &'static str) -> Self {
+        let (name, direction) = (language.to_owned(), Direction::LeftToRight);
+        Self { language, name, direction, messages: BTreeMap::new() }
+    }
+
+    /// Takes in a file. The files are ours, and a test reads them all: what cannot be read is
+    /// left out here.
+    fn read(&mut self, file: &str, text: &str) {
+        let Ok(Value::Object(members)) = serde_json::from_str(text) else { return };
+        if file == "language.json" {
+            if let Some(name) = members.get("name").and_then(Value::as_str) {
+                name.clone_into(&mut self.name);
+            }
+            if members.get("direction").and_then(Value::as_str) == Some("rtl") {
+                self.direction = Direction::RightToLeft;
+            }
+            return;
+        }
+        let messages = members.into_iter().filter_map(|(key, value)| Some((key, message(&value)?)));
+        self.messages.extend(messages);
+    }
+
+    /// The phrase for a key, of the plural category that `count` has.
+    pub(crate) fn find(&self, key: &str, count: Option<u64>) -> Option<&[Part]> {
+        Some(match self.messages.get(key)? {
+            Message::Always(parts) => parts,
+            Message::Plural { by_category, other } => {
+                let category = count.map_or("other", |count| category(self.language, count));
+                by_category.get(category).unwrap_or(other)
+            }
+        })
+    }
+}
+
+/// The plural category of a number in a language.
+pub(crate) fn category(language: &str, count: u64) -> &'static str {
+    let rules = Locale::try_from_str(language)
+        .ok()
+        .and_then(|locale| PluralRules::try_new_cardinal(locale.into()).ok());
+    let category = rules.map_or(PluralCategory::Other, |rules| rules.category_for(count));
+    name(category)
+}
+
+fn name(category: PluralCategory) -> &'static str {
+    match category {
+        PluralCategory::Zero => "zero",
+        PluralCategory::One => "one",
+        PluralCategory::Two => "two",
+        PluralCategory::Few => "few",
+        PluralCategory::Many => "many",
+        _ => "other",
+    }
+}
+
+fn message(value: &Value) -> Option<Message> {
+    match value {
+        Value::String(text) => Some(Message::Always(parts(text))),
+        Value::Object(members) => {
+            let mut by_category = BTreeMap::new();
+            for category in PluralCategory::all().map(name) {
+                if let Some(text) = members.get(category).and_then(Value::as_str) {
+                    by_category.insert(category, parts(text));
+                }
+            }
+            let other = by_category.get("other")?.clone();
+            Some(Message::Plural { by_category, other })
+        }
+        _ => None,
+    }
+}
+
+/// Cuts a phrase: `{name}` is an argument, `{{` and `}}` are braces.
+pub(crate) fn parts(text: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut words = String::new();
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        let tail = rest.as_str();
+        match character {
+            '{' | '}' if tail.starts_with(character) => {
+                words.push(character);
+                rest.next();
+            }
+            '{' => {
+                let Some((name, after)) = tail.split_once('}') else {
+                    words.push(character);
+                    continue;
+                };
+                if !words.is_empty() {
+                    parts.push(Part::Words(std::mem::take(&mut words)));
+                }
+                parts.push(Part::Argument(name.to_owned()));
+                rest = after.chars();
+            }
+            _ => words.push(character),
+        }
+    }
+    if !words.is_empty() {
+        parts.push(Part::Words(words));
+    }
+    parts
+}

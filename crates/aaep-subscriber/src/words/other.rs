@@ -1,0 +1,43 @@
+//! What is neither an event nor a request: streamed text, silence, connections.
+
+use super::Argument;
+use super::speech::Speech;
+use crate::happening::Silence;
+
+impl Speech<'_> {
+    /// Text of the agent's answer: its lines, as they are.
+    pub(super) fn text(&mut self, text: &str, after_gap: bool) {
+        if after_gap {
+            self.say("text.gap", &[]);
+        }
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            self.line_of_text(line);
+        }
+    }
+
+    pub(super) fn silence(&mut self, why: Silence, count: u64) {
+        let key = match why {
+            Silence::Missing => "silence.missing",
+            Silence::TooMuch => "silence.too_much",
+            Silence::Unreadable => "silence.unreadable",
+        };
+        self.say(key, &[("count", Argument::Count(count))]);
+    }
+
+    pub(super) fn connected(&mut self, hub: &str, again: bool, may_reply: bool) {
+        let key = if again { "connected.again" } else { "connected" };
+        self.say(key, &[("hub", Argument::Ours(hub))]);
+        if !may_reply {
+            self.say("connected.listen_only", &[]);
+        }
+    }
+
+    pub(super) fn lost(&mut self, hub: &str, why: &str) {
+        let hub = ("hub", Argument::Ours(hub));
+        match why.trim() {
+            "" => self.say("lost.bare", &[hub]),
+            why => self.say("lost", &[hub, ("why", Argument::Ours(why))]),
+        }
+        self.say("lost.retrying", &[]);
+    }
+}

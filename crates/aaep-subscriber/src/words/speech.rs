@@ -1,0 +1,141 @@
+//! Sentences, and how they become lines.
+
+use aaep_types::{Level, Verbosity};
+
+use super::bound::{MAX_NAME, MAX_TEXT, cut};
+use super::{Argument, Manner, Said, Words};
+use crate::happening::Agent;
+
+/// What is said of one thing, while it is put together.
+pub(super) struct Speech<'w> {
+    pub(super) words: &'w Words,
+    pub(super) manner: Manner,
+    /// Sentences, each with the line it belongs to under a medium load.
+    sentences: Vec<(usize, Said)>,
+    /// Lines that stay as they are: the agent's own answer.
+    lines: Vec<Said>,
+    line: usize,
+}
+
+impl<'w> Speech<'w> {
+    pub(super) fn new(words: &'w Words, manner: Manner) -> Self {
+        Self { words, manner, sentences: Vec::new(), lines: Vec::new(), line: 0 }
+    }
+
+    /// Whether details are wanted that nobody needs to follow what happens.
+    pub(super) fn is_detailed(&self) -> bool {
+        self.manner.verbosity == Verbosity::Detailed && self.manner.load != Level::High
+    }
+
+    /// Whether only what matters is wanted.
+    pub(super) fn is_terse(&self) -> bool {
+        let high = self.manner.load == Level::High && self.manner.verbosity != Verbosity::Detailed;
+        self.manner.verbosity == Verbosity::Terse || high
+    }
+
+    /// What follows is a line of its own, unless everything is said in one.
+    pub(super) fn new_line(&mut self) {
+        self.line += 1;
+    }
+
+    /// A sentence of ours.
+    pub(super) fn say(&mut self, key: &str, arguments: &[(&str, Argument<'_>)]) {
+        let said = self.words.phrase(key, arguments);
+        self.push(said);
+    }
+
+    /// A sentence of the agent's alone.
+    pub(super) fn quote(&mut self, text: &str) {
+        let mut said = Said::default();
+        said.theirs(text.trim());
+        self.push(said);
+    }
+
+    /// A sentence of ours around a text of the agent's, which may be too long; or the other
+    /// sentence, when there is no text.
+    pub(super) fn about(&mut self, key: &str, argument: &str, text: Option<&str>, bare: &str) {
+        match text {
+            Some(text) => self.bounded(text, |speech, text| {
+                speech.say(key, &[(argument, Argument::Theirs(text))]);
+            }),
+            None if bare.is_empty() => {}
+            None => self.say(bare, &[]),
+        }
+    }
+
+    /// Says the beginning of a text that may be too long, and how much is left out.
+    pub(super) fn bounded(&mut self, text: &str, say: impl FnOnce(&mut Self, &str)) {
+        let (text, left_out) = cut(text, MAX_TEXT);
+        say(self, text);
+        self.left_out(left_out);
+    }
+
+    pub(super) fn left_out(&mut self, count: usize) {
+        if count > 0 {
+            self.say("left_out", &[("count", Argument::Count(count as u64))]);
+        }
+    }
+
+    /// A line of the agent's answer, after everything else.
+    pub(super) fn line_of_text(&mut self, text: &str) {
+        let mut said = Said::default();
+        said.theirs(text.trim_end());
+        self.lines.push(said);
+    }
+
+    fn push(&mut self, mut said: Said) {
+        if said.spans.is_empty() {
+            return;
+        }
+        self.close(&mut said);
+        self.sentences.push((self.line, said));
+    }
+
+    /// Ends a sentence with a full stop where the agent did not end it, so that the next one is
+    /// not taken for a part of it.
+    fn close(&self, said: &mut Said) {
+        if said.spans.last().is_some_and(|last| !ends(last.text())) {
+            said.append(&self.words.phrase("full_stop", &[]));
+        }
+    }
+
+    /// The lines. With an agent, the first begins with its name.
+    pub(super) fn finish(self, agent: Option<&Agent>) -> Vec<Said> {
+        let between = self.words.phrase("between_sentences", &[]);
+        let mut lines: Vec<(usize, Said)> = Vec::new();
+        for (line, sentence) in &self.sentences {
+            match lines.last_mut() {
+                Some((last, said)) if self.joins(*last, *line) => {
+                    said.append(&between);
+                    said.append(sentence);
+                }
+                _ => lines.push((*line, sentence.clone())),
+            }
+        }
+        let mut lines: Vec<Said> =
+            lines.into_iter().map(|(_, said)| said).chain(self.lines).collect();
+        if let (Some(agent), Some(first)) = (agent, lines.first_mut()) {
+            let (name, _) = cut(&agent.name, MAX_NAME);
+            let name = if name.trim().is_empty() { &agent.id } else { name };
+            let both = [("agent", Argument::Theirs(name)), ("line", Argument::Phrase(first))];
+            *first = self.words.phrase("named", &both);
+        }
+        lines
+    }
+
+    /// Whether two sentences that stand in these lines are said without a pause.
+    fn joins(&self, first: usize, second: usize) -> bool {
+        match self.manner.load {
+            Level::Low => true,
+            Level::Medium => first == second,
+            Level::High => false,
+        }
+    }
+}
+
+/// Whether a text ends a sentence by itself, closing quotes and brackets aside.
+fn ends(text: &str) -> bool {
+    let closers = ['"', '\'', '”', '’', '»', ')', ']', '」', '』', '）'];
+    let text = text.trim_end_matches(closers);
+    text.ends_with(['.', '!', '?', '…', ':', ';', '。', '！', '？', '：', '；', '؟', '۔', '؛', '।'])
+}
