@@ -26,6 +26,7 @@ mod hub;
 mod input;
 mod judge;
 mod lines;
+mod listen;
 mod near;
 mod policy;
 mod reader;

@@ -1,6 +1,5 @@
 //! What is typed, and what it does.
 
-use aaep_subscriber::Happening;
 use aaep_subscriber::words::{Argument, Manner};
 use aaep_types::Verbosity;
 
@@ -138,12 +137,12 @@ impl Talk {
                 () if self.focus == Some(request.number) => "list.here",
                 () => "list.one",
             };
-            let left = self.duration(request.deadline_ms.saturating_sub(self.now));
+            let left = self.left(&request);
             let arguments = [
                 ("number", count(request.number)),
                 ("agent", Argument::Theirs(&request.agent.name)),
                 ("action", Argument::Theirs(about(&request.asks))),
-                ("time", Argument::Ours(&left)),
+                ("time", Argument::Phrase(&left)),
             ];
             self.say(key, &arguments, true);
         }
@@ -154,18 +153,13 @@ impl Talk {
             return self.say("nothing_waits", &[], true);
         };
         let manner = Manner { verbosity: Verbosity::Detailed, ..self.settings.manner };
-        let said = self.words.say(&Happening::Asked(request.clone()), &manner);
-        let lines = said.iter().map(|said| self.line(said)).collect();
+        let lines = self.again(&request, manner);
         self.tell(lines, true);
-        let left = self.duration(request.deadline_ms.saturating_sub(self.now));
         let arguments = [
-            ("number", count(request.number)),
             ("agent", Argument::Theirs(&request.agent.name)),
             ("id", Argument::Theirs(&request.agent.id)),
-            ("time", Argument::Ours(&left)),
         ];
         self.say("details.agent", &arguments, true);
-        self.say("details.time", &arguments, true);
         self.say_keys(&request);
     }
 

@@ -10,6 +10,8 @@ mod commands;
 mod reading;
 mod sessions;
 #[cfg(test)]
+pub(super) mod stories;
+#[cfg(test)]
 mod tests;
 mod vocabulary;
 
@@ -122,7 +124,7 @@ pub(crate) struct Talk {
 impl Talk {
     pub(crate) fn new(words: Words, settings: Settings) -> Self {
         let vocabulary = Vocabulary::new(&words);
-        let quote = |key| plain(&words.phrase(key, &[]));
+        let quote = |key| words.phrase(key, &[]).to_string();
         let quotes = (quote("terminal.quote.open"), quote("terminal.quote.close"));
         Self {
             vocabulary,
@@ -292,11 +294,11 @@ impl Talk {
         let mut late = Vec::new();
         for open in self.open.iter_mut().filter(due) {
             open.warned = true;
-            late.push((open.request.number, open.request.deadline_ms - now));
+            late.push(open.request.clone());
         }
-        for (number, left) in late {
-            let left = self.duration(left);
-            let arguments = [("number", count(number)), ("time", Argument::Ours(&left))];
+        for request in late {
+            let left = self.left(&request);
+            let arguments = [("number", count(request.number)), ("time", Argument::Phrase(&left))];
             self.say(self.by_mode("time_runs_out"), &arguments, true);
         }
     }
@@ -317,13 +319,20 @@ impl Talk {
 
     /// A question in full, with what can be pressed.
     fn say_question(&mut self, request: &Arc<Request>) {
-        let lines = self.lines_of(&Happening::Asked(request.clone()));
+        let lines = self.again(request, self.settings.manner);
         self.tell(lines, true);
         self.say_keys(request);
         let now = self.now;
         if let Some(open) = self.find_mut(request.number) {
             open.said_at = now;
         }
+    }
+
+    /// A question in full, with the time that is left.
+    fn again(&self, request: &Request, manner: Manner) -> Vec<String> {
+        let left = request.deadline_ms.saturating_sub(self.now).div_ceil(1000);
+        let request = Request { continues: None, timeout_seconds: left, ..request.clone() };
+        self.words.request(&request, &manner).iter().map(|said| self.line(said)).collect()
     }
 
     /// What can be pressed or typed for a question; always the last that is said of it.
@@ -393,15 +402,10 @@ impl Talk {
         if self.settings.lines { format!("{key}.line") } else { key.to_owned() }
     }
 
-    /// How long, in the largest unit that says it well.
-    fn duration(&self, ms: u64) -> String {
-        let seconds = ms.div_ceil(1000);
-        let (key, number) = match seconds {
-            0..=119 => ("terminal.time.seconds", seconds),
-            120..=7199 => ("terminal.time.minutes", seconds / 60),
-            _ => ("terminal.time.hours", seconds / 3600),
-        };
-        plain(&self.words.phrase(key, &[("count", Argument::Count(number))]))
+    /// How long a request still waits.
+    fn left(&self, request: &Request) -> Said {
+        let left = request.deadline_ms.saturating_sub(self.now);
+        self.words.duration(left.div_ceil(1000))
     }
 
     /// A line for the terminal: what the agent wrote stands in quotes that it cannot close, and
@@ -422,16 +426,6 @@ impl Talk {
         }
         harmless(line)
     }
-}
-
-/// The words alone.
-fn plain(said: &Said) -> String {
-    let mut text = String::new();
-    for span in &said.spans {
-        let (Span::Ours(piece) | Span::Theirs(piece)) = span;
-        text.push_str(piece);
-    }
-    text
 }
 
 /// The words are safe already; this is the second lock on the same door.

@@ -56,7 +56,7 @@ impl Vocabulary {
         let mut words: Vec<(String, Command)> = Vec::new();
         for source in [&english, language] {
             for (command, key) in COMMANDS {
-                for word in super::plain(&source.phrase(key, &[])).split_whitespace() {
+                for word in source.phrase(key, &[]).to_string().split_whitespace() {
                     if !words.iter().any(|(known, _)| known == word) {
                         words.push((word.to_owned(), command));
                     }
