@@ -89,7 +89,7 @@ impl Standing {
     }
 
     // enforces: T21
-    fn parse(text: &str) -> Result<Self, (usize, String)> {
+    pub(super) fn parse(text: &str) -> Result<Self, (usize, String)> {
         if text.len() as u64 > FILE_BYTES {
             return Err((0, format!("There are more than {FILE_BYTES} bytes.")));
         }

@@ -36,6 +36,8 @@ pub(crate) enum Answer {
     YesNo(bool),
     Text(String),
     Number(f64),
+    /// One of the choices, by its value.
+    Choice(String),
 }
 
 /// An answer of a program, which names its request.
@@ -111,7 +113,7 @@ fn fit(asks: &Asks, text: &str, word: Option<Command>) -> Result<Answer, Misfit>
     if takes(ResponseKind::MultipleChoice)
         && let Some(choice) = chosen(choices, text)
     {
-        return Ok(Answer::Text(choice.value.clone()));
+        return Ok(Answer::Choice(choice.value.clone()));
     }
     if takes(ResponseKind::YesNo) && matches!(word, Some(Command::Yes | Command::No)) {
         return Ok(Answer::YesNo(word == Some(Command::Yes)));
@@ -273,7 +275,7 @@ impl Talk {
             let number = request.number;
             match answer {
                 // A number or a choice cannot be meant otherwise.
-                Answer::Text(typed) if typed == text.trim() => {
+                Answer::Text(typed) => {
                     let arguments =
                         [("number", count(number)), ("answer", Argument::Ours(typed.as_str()))];
                     self.say("really_send", &arguments, true);
@@ -327,7 +329,7 @@ impl Talk {
         let key = match &answer {
             Answer::Accept | Answer::YesNo(true) => "sent.yes",
             Answer::Reject | Answer::YesNo(false) => "sent.no",
-            Answer::Text(_) | Answer::Number(_) => "sent.answer",
+            Answer::Text(_) | Answer::Number(_) | Answer::Choice(_) => "sent.answer",
         };
         self.say(key, &[("number", count(request.number))], true);
         self.out.push_back(Output::Reply { request: request.clone(), answer });
@@ -366,12 +368,11 @@ fn fits(asks: &Asks, answer: &Answer) -> bool {
         (Asks::Answer { kinds, choices, .. }, answer) => match answer {
             Answer::YesNo(_) => kinds.contains(&ResponseKind::YesNo),
             Answer::Number(_) => kinds.contains(&ResponseKind::Numeric),
-            Answer::Text(text) => {
-                kinds.is_empty()
-                    || kinds.contains(&ResponseKind::Freetext)
-                    || kinds.contains(&ResponseKind::MultipleChoice)
-                        && choices.iter().any(|choice| choice.value == *text)
+            Answer::Choice(value) => {
+                kinds.contains(&ResponseKind::MultipleChoice)
+                    && choices.iter().any(|choice| choice.value == *value)
             }
+            Answer::Text(_) => kinds.is_empty() || kinds.contains(&ResponseKind::Freetext),
             Answer::Accept | Answer::Reject => false,
         },
         _ => false,

@@ -109,6 +109,8 @@ pub(crate) struct Talk {
     vocabulary: Vocabulary,
     settings: Settings,
     quotes: (String, String),
+    /// The first agent that was heard.
+    agent: Option<Arc<str>>,
     open: Vec<Open>,
     /// The number of the question that an answer is for.
     focus: Option<u32>,
@@ -132,6 +134,7 @@ impl Talk {
             reading: Reading::new(settings.by, settings.quiet),
             words,
             settings,
+            agent: None,
             open: Vec::new(),
             focus: None,
             mode: Mode::Free,
@@ -165,6 +168,7 @@ impl Talk {
     /// Something happened.
     pub(crate) fn happened(&mut self, happening: &Happening, now: u64) {
         self.now = self.now.max(now);
+        self.note_agent(happening);
         match happening {
             Happening::Event { agent, json, critical } => {
                 self.event(happening, agent, json, *critical);
@@ -174,16 +178,23 @@ impl Talk {
                 self.settled(happening, request, *outcome, *announced);
             }
             Happening::Text { .. } => self.text(happening),
-            Happening::Lost { .. } => {
-                // Nobody knows whether an answer that was on its way arrived.
-                self.open.iter_mut().for_each(|open| open.sent = false);
-                self.tell_of(happening, true);
-            }
-            Happening::Connected { .. } => {
-                self.tell_of(happening, true);
-                self.focus_next();
-            }
+            Happening::Lost { .. } | Happening::Connected { .. } => self.tell_of(happening, true),
             _ => self.tell_of(happening, false),
+        }
+    }
+
+    /// As soon as a second agent is heard, it is said who speaks.
+    fn note_agent(&mut self, happening: &Happening) {
+        let agent = match happening {
+            Happening::Event { agent, .. }
+            | Happening::Text { agent, .. }
+            | Happening::Silence { agent, .. } => agent,
+            Happening::Asked(request) | Happening::Settled { request, .. } => &request.agent,
+            _ => return,
+        };
+        match &self.agent {
+            None => self.agent = Some(agent.id.clone()),
+            Some(known) => self.settings.manner.name_agents |= *known != agent.id,
         }
     }
 
@@ -342,6 +353,13 @@ impl Talk {
         }
     }
 
+    /// What is kept of the agents' words, in bytes.
+    #[cfg(test)]
+    pub(super) fn kept_bytes(&self) -> usize {
+        let lines = self.held.iter().chain(&self.last).map(String::len).sum::<usize>();
+        lines + self.sessions.bytes() + self.reading.bytes()
+    }
+
     fn find(&self, number: u32) -> Option<&Open> {
         self.open.iter().find(|open| open.request.number == number)
     }
@@ -390,7 +408,7 @@ impl Talk {
     fn say(&mut self, key: impl AsRef<str>, arguments: &[(&str, Argument<'_>)], urgent: bool) {
         let said = self.words.phrase(&format!("terminal.{}", key.as_ref()), arguments);
         let line = self.line(&said);
-        if urgent || !self.is_typing() {
+        if urgent || !self.is_typing() || self.settings.lines {
             self.out.push_back(Output::Say(line));
         } else {
             self.held.push_back(line);

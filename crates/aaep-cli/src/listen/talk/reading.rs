@@ -55,6 +55,11 @@ impl Reading {
         Self { by, quiet, texts: VecDeque::new() }
     }
 
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.texts.iter().map(|text| text.text.capacity()).sum()
+    }
+
     fn position(&self, session: &str, output: &str) -> Option<usize> {
         self.texts.iter().rposition(|text| {
             &*text.session_id == session && &*text.output_id == output && !text.ended
@@ -174,7 +179,6 @@ impl Talk {
             text.hushed = true;
             any = true;
         }
-        self.held.clear();
         self.say(self.by_mode(if any { "hushed" } else { "nothing_to_hush" }), &[], true);
     }
 

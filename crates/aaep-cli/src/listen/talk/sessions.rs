@@ -43,6 +43,7 @@ impl Sessions {
         if !lines.is_empty() {
             live.latest = lines.join(" ");
             live.latest.truncate(live.latest.floor_char_boundary(LATEST_BYTES));
+            live.latest.shrink_to_fit();
         }
         if self.live.len() >= SESSIONS {
             self.live.remove(0);
@@ -53,6 +54,11 @@ impl Sessions {
     /// All of them, the one that was heard last first.
     pub(super) fn all(&self) -> Vec<Live> {
         self.live.iter().rev().cloned().collect()
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.live.iter().map(|live| live.latest.capacity() + live.agent.name.len()).sum()
     }
 
     /// One of them.

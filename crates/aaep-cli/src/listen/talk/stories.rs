@@ -205,7 +205,8 @@ impl Story {
     pub(crate) fn is(&mut self, expected: &str) -> &mut Self {
         let heard = self.heard();
         let expected: Vec<&str> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-        assert_eq!(heard.lines().collect::<Vec<_>>(), expected, "heard:\n{heard}");
+        let lines: Vec<&str> = heard.lines().map(str::trim).collect();
+        assert_eq!(lines, expected, "heard:\n{heard}");
         self
     }
 
