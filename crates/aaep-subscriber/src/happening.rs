@@ -59,7 +59,7 @@ pub enum Happening {
         agent: Agent,
         /// Why.
         why: Silence,
-        /// How many events.
+        /// How many events; 0 when nobody can say (a hub that was restarted skips numbers).
         count: u64,
     },
     /// The connection to a hub is there (again).

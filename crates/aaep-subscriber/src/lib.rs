@@ -1,6 +1,9 @@
 //! The listening side of AAEP, the Agent Accessibility Event Protocol.
 
+#[cfg(feature = "client")]
+pub mod client;
 mod happening;
+pub mod inbox;
 mod request;
 pub mod words;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aaep_subscriber::inbox::{Answer, Refused};
 use aaep_subscriber::words::Argument;
 use aaep_subscriber::{Asks, Choice, Request};
 use aaep_types::{ResponseKind, Reversibility, RiskLevel};
@@ -24,20 +25,6 @@ pub(crate) enum SecondStep {
     #[default]
     Risky,
     Never,
-}
-
-/// An answer.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answer {
-    /// To a request for consent.
-    Accept,
-    Reject,
-    /// To a question.
-    YesNo(bool),
-    Text(String),
-    Number(f64),
-    /// One of the choices, by its value.
-    Choice(String),
 }
 
 /// An answer of a program, which names its request.
@@ -338,11 +325,23 @@ impl Talk {
         }
     }
 
-    /// An answer could not be sent: the question waits again.
-    pub(crate) fn not_sent(&mut self, number: u32) {
-        if let Some(open) = self.find_mut(number) {
+    /// An answer, or a wish for more time, was not taken: the question waits, unless it is over.
+    pub(crate) fn refused(&mut self, number: u32, why: &Refused) {
+        let key = match why {
+            Refused::NotWaiting | Refused::TooLate => "refused.over",
+            Refused::AlreadyAnswered => "refused.answered",
+            Refused::MayNotReply => "refused.may_not",
+            Refused::NotAllowed => "refused.not_allowed",
+            Refused::NotOffered => "refused.not_offered",
+            _ => "refused.not_sent",
+        };
+        self.say(key, &[("number", count(number))], true);
+        let over = matches!(
+            why,
+            Refused::NotWaiting | Refused::TooLate | Refused::AlreadyAnswered | Refused::MayNotReply
+        );
+        if let Some(open) = self.find_mut(number).filter(|_| !over) {
             open.sent = false;
-            self.say("not_sent", &[("number", count(number))], true);
             self.focus_next();
         }
     }

@@ -18,11 +18,12 @@ mod vocabulary;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::words::{Argument, Manner, Said, Span, Words};
 use aaep_subscriber::{Agent, Asks, Happening, Outcome, Request};
 use aaep_types::{EventKind, Heard};
 
-pub(crate) use answering::{Answer, Named, SecondStep};
+pub(crate) use answering::{Named, SecondStep};
 pub(crate) use reading::By;
 
 use super::standing::Standing;

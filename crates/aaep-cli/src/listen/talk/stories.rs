@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::words::{Manner, Words};
 use aaep_subscriber::{Agent, Asks, Choice, Happening, Outcome, Request};
 use aaep_types::{ReplyToken, ResponseKind, Reversibility, RiskLevel};
 use serde_json::json;
 
-use super::{Answer, By, Output, SecondStep, Settings, Sound, Talk};
+use super::{By, Output, SecondStep, Settings, Sound, Talk};
 use crate::exit::Exit;
 
 /// When everything begins.

@@ -1,10 +1,11 @@
 //! The conversation as a listener hears it. `>` is what is typed; what is in brackets is not said.
 
+use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::{Happening, Outcome, Silence};
 use aaep_types::ResponseKind::{Freetext, MultipleChoice, Numeric, YesNo};
 
 use super::stories::{Story, agent, consent, mild, question, reply};
-use super::{Answer, By, SecondStep};
+use super::{By, SecondStep};
 
 // covers: T21, T30, T36, C28, C25
 #[test]

@@ -1,0 +1,415 @@
+//! The core of a listener: what came in, what is told, what is sent. No sockets, no clock, no
+//! randomness; whoever drives it brings the time.
+//!
+//! # The contract
+//!
+//! Every call that changes something takes `now`, in milliseconds of one clock that never goes back
+//! and counts sleep. After it, drain [`Inbox::poll_send`] and [`Inbox::poll_note`]; take from
+//! [`Inbox::poll_happening`] whenever the listener has time, critical things come first. Call
+//! [`Inbox::handle`] with [`Input::Time`] at [`Inbox::next_deadline`]. While [`Inbox::is_full`],
+//! receive nothing more: nothing critical is ever left out, so the producer has to wait.
+//!
+//! # Example
+//!
+//! ```
+//! use aaep_subscriber::Happening;
+//! use aaep_subscriber::inbox::{Answer, Bounds, Inbox, Input, Settings};
+//!
+//! let mut inbox = Inbox::new(Settings::default(), Bounds::default(), 1_779_632_531_000);
+//! let hub = inbox.add("my hub", 0);
+//! let _request = inbox.begin(hub, 0); // sent to the hub, which answers:
+//! let accepted = br#"{"type":"subscription.accepted","subscription_id":"sub_1",
+//!   "aaep_version":"1.0.0","producer":{"agent_id":"hub"},"honored_capabilities":
+//!   {"supports_confirmation_reply":true,"supports_clarification_reply":true}}"#;
+//! inbox.handle(Input::Message { connection: hub, bytes: accepted }, 5);
+//! inbox.handle(Input::Attached { connection: hub }, 5);
+//! assert!(matches!(inbox.poll_happening(5), Some(Happening::Connected { may_reply: true, .. })));
+//!
+//! let asks = br#"{"@context":"https://aaep-protocol.org/context/v1",
+//!   "type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1",
+//!   "timestamp":"2026-05-24T14:22:11.342Z","producer":{"agent_id":"tidy"},"urgency":"critical",
+//!   "action":"Delete the build","consequence":"It is gone","reply_token":"rpl_1",
+//!   "timeout_seconds":60,"default_decision":"reject","irreversible":true,"risk_level":"high"}"#;
+//! inbox.handle(Input::Message { connection: hub, bytes: asks }, 10);
+//! let Some(Happening::Asked(request)) = inbox.poll_happening(10) else { unreachable!() };
+//! inbox.answer(request.number, Answer::Reject, 20)?;
+//! let reply = inbox.poll_send().unwrap();
+//! assert!(reply.json.contains(r#""decision":"reject""#));
+//! # Ok::<(), aaep_subscriber::inbox::Refused>(())
+//! ```
+
+mod asked;
+mod backoff;
+mod bounds;
+mod bucket;
+mod events;
+mod handshake;
+mod lanes;
+mod link;
+mod memory;
+mod order;
+mod reply;
+mod requests;
+mod session;
+mod settings;
+mod settle;
+mod silence;
+mod text;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use aaep_types::Timestamp;
+
+use crate::happening::{Agent, Happening, Silence};
+use crate::request::Request;
+use lanes::{Critical, Place, Rank};
+use link::Link;
+use requests::Requests;
+use silence::Silences;
+
+pub use backoff::Backoff;
+pub use bounds::Bounds;
+pub use handshake::Standing;
+pub use reply::{Answer, Refused};
+pub use session::{Doing, Progress};
+pub use settings::{Settings, TextBy};
+
+/// Names a connection to a hub or a producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Connection(u32);
+
+/// Names a message that is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(u64);
+
+/// What happens to a connection.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Input<'a> {
+    /// A message came: an event, or an answer to the handshake.
+    Message {
+        /// By which connection.
+        connection: Connection,
+        /// The message.
+        bytes: &'a [u8],
+    },
+    /// A message came that was too long to be taken.
+    TooLong {
+        /// By which connection.
+        connection: Connection,
+    },
+    /// Events flow from now on, after a subscription was accepted or taken up again.
+    Attached {
+        /// By which connection.
+        connection: Connection,
+    },
+    /// Events flow from now on, without a handshake (D4).
+    AttachedBare {
+        /// By which connection.
+        connection: Connection,
+    },
+    /// The connection is lost, or could not be made.
+    Lost {
+        /// Which.
+        connection: Connection,
+        /// Why, in our words.
+        why: &'a str,
+    },
+    /// The hub does not know the subscription any more.
+    Forgotten {
+        /// By which connection.
+        connection: Connection,
+    },
+    /// What the hub's clock says just now.
+    ServerTime {
+        /// By which connection.
+        connection: Connection,
+        /// Milliseconds of Unix time.
+        unix_ms: i64,
+    },
+    /// A message was sent.
+    Sent(Ticket),
+    /// A message was not sent, or nobody knows whether it was.
+    NotSent {
+        /// Which.
+        ticket: Ticket,
+        /// Whether it may have arrived all the same.
+        perhaps: bool,
+    },
+    /// Time passes.
+    Time,
+}
+
+/// What a message that is to be sent is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// An answer, a wish for more time, or a stop.
+    Reply,
+    /// Other terms. The answer to it comes in as a message.
+    Renegotiate,
+    /// Goodbye.
+    Close,
+}
+
+/// A message to be sent.
+#[derive(Clone, Debug)]
+pub struct Send {
+    /// By which connection.
+    pub connection: Connection,
+    /// To report with [`Input::Sent`] or [`Input::NotSent`].
+    pub ticket: Ticket,
+    /// What it is about.
+    pub purpose: Purpose,
+    /// The message.
+    pub json: String,
+}
+
+/// Something for the log (E27, S12).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The connection's name.
+    pub hub: Arc<str>,
+    /// The rule that was broken.
+    pub rule: &'static str,
+    /// What happened, fit for one line.
+    pub text: String,
+}
+
+/// The core of a listener; see the [module's page](self).
+#[derive(Debug)]
+pub struct Inbox {
+    settings: Settings,
+    bounds: Bounds,
+    /// Milliseconds of Unix time when the inbox's clock was 0, by this machine.
+    wall: i64,
+    links: Vec<Link>,
+    requests: Requests,
+    critical: Critical,
+    silences: Silences,
+    sends: VecDeque<Send>,
+    notes: VecDeque<Note>,
+    last_place: Place,
+    last_ticket: u64,
+    last_touch: u64,
+    /// Whose turn it is among those who are not critical.
+    turn: usize,
+}
+
+impl Inbox {
+    /// An inbox for somebody who wants this. `unix_ms_at_zero` is the Unix time of this machine, in
+    /// milliseconds, at the moment 0 of the clock with which the inbox is called.
+    pub fn new(settings: Settings, bounds: Bounds, unix_ms_at_zero: i64) -> Self {
+        Self {
+            settings,
+            bounds,
+            wall: unix_ms_at_zero,
+            links: Vec::new(),
+            requests: Requests::default(),
+            critical: Critical::default(),
+            silences: Silences::default(),
+            sends: VecDeque::new(),
+            notes: VecDeque::new(),
+            last_place: 0,
+            last_ticket: 0,
+            last_touch: 0,
+            turn: 0,
+        }
+    }
+
+    /// Another hub or producer, under the name by which the user knows it.
+    pub fn add(&mut self, name: &str, now: u64) -> Connection {
+        let id = u32::try_from(self.links.len()).unwrap_or(u32::MAX);
+        self.links.push(Link::new(name, &self.bounds, now));
+        Connection(id)
+    }
+
+    /// Something happens.
+    pub fn handle(&mut self, input: Input<'_>, now: u64) {
+        match input {
+            Input::Message { connection, bytes } => self.message(connection, bytes, now),
+            Input::TooLong { connection } => {
+                self.unreadable(connection, "A message is longer than we take.", now);
+            }
+            Input::Attached { connection } => self.attached(connection, now),
+            Input::AttachedBare { connection } => {
+                if let Some(link) = self.link_mut(connection) {
+                    link.go_bare();
+                }
+                self.attached(connection, now);
+            }
+            Input::Lost { connection, why } => self.lost(connection, why, now),
+            Input::Forgotten { connection } => {
+                self.link_mut(connection).into_iter().for_each(Link::forget_subscription);
+            }
+            Input::ServerTime { connection, unix_ms } => {
+                if let Some(link) = self.link_mut(connection) {
+                    link.clock.dated(unix_ms, now);
+                }
+                self.correct_deadlines(connection, now);
+            }
+            Input::Sent(ticket) => self.sent(ticket),
+            Input::NotSent { ticket, perhaps } => self.not_sent(ticket, perhaps, now),
+            Input::Time => {}
+        }
+        self.pass_time(now);
+    }
+
+    // enforces: T28, H23
+    /// The next thing to tell; critical ones first, then silences, then the rest at a pace that can
+    /// be heard.
+    pub fn poll_happening(&mut self, now: u64) -> Option<Happening> {
+        if let Some(critical) = self.critical.pop() {
+            return Some(critical);
+        }
+        if let Some(silence) = self.silences.pop(now) {
+            return Some(silence);
+        }
+        for step in 0..self.links.len() {
+            let turn = (self.turn + step) % self.links.len();
+            if let Some(happening) = self.links[turn].lane.pop(now) {
+                self.turn = turn + 1;
+                return Some(happening);
+            }
+        }
+        None
+    }
+
+    /// The next message to send.
+    pub fn poll_send(&mut self) -> Option<Send> {
+        self.sends.pop_front()
+    }
+
+    /// The next note for the log.
+    pub fn poll_note(&mut self) -> Option<Note> {
+        self.notes.pop_front()
+    }
+
+    /// Whether so much that is critical waits that nothing more should be received.
+    pub fn is_full(&self) -> bool {
+        self.critical.len() >= self.bounds.critical_waiting
+    }
+
+    /// When to come back with [`Input::Time`], and to look whether there is something to tell.
+    pub fn next_deadline(&self, now: u64) -> Option<u64> {
+        let requests = self.requests.iter().map(|open| self.due(open));
+        let links = self.links.iter().filter_map(|link| link.deadline(now));
+        requests.chain(links).chain(self.silences.deadline()).min()
+    }
+
+    /// The requests that wait for the user, in the order of asking.
+    pub fn open_requests(&self) -> Vec<Arc<Request>> {
+        self.requests.iter().map(|open| open.request.clone()).collect()
+    }
+
+    /// What each live session does now.
+    pub fn doing(&self) -> Vec<Doing> {
+        let mut all = Vec::new();
+        for (index, link) in self.links.iter().enumerate() {
+            let connection = Connection(u32::try_from(index).unwrap_or(u32::MAX));
+            for session in link.sessions.values() {
+                let id = &session.doing.session_id;
+                let waiting = self.requests.of_session(connection, id).len();
+                all.push(Doing { waiting, ..session.doing.clone() });
+            }
+        }
+        all
+    }
+
+    /// What is in force.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn link(&self, connection: Connection) -> Option<&Link> {
+        self.links.get(connection.0 as usize)
+    }
+
+    fn link_mut(&mut self, connection: Connection) -> Option<&mut Link> {
+        self.links.get_mut(connection.0 as usize)
+    }
+
+    fn next_place(&mut self) -> Place {
+        self.last_place += 1;
+        self.last_place
+    }
+
+    /// Tells something at once.
+    fn tell_critical(&mut self, happening: Happening) -> Place {
+        let place = self.next_place();
+        self.critical.push(place, happening);
+        place
+    }
+
+    /// Tells something in its turn; what there is no room for is counted.
+    fn tell(
+        &mut self,
+        connection: Connection,
+        happening: Happening,
+        rank: Rank,
+        now: u64,
+    ) -> Place {
+        let (place, bounds) = (self.next_place(), self.bounds);
+        let Some(link) = self.link_mut(connection) else { return place };
+        link.lane.push(place, happening, rank);
+        let mut gone = Vec::new();
+        while let Some(left_out) = link.lane.thin(&bounds) {
+            if let Some(output) =
+                left_out.text_of.as_ref().filter(|output| !link.lane.has_text(output))
+            {
+                link.mark_gap(output);
+            }
+            gone.push(left_out.agent.unwrap_or_else(|| link.agent.clone()));
+        }
+        for agent in gone {
+            self.silences.add(agent, Silence::TooMuch, Some(1), now, &bounds);
+        }
+        place
+    }
+
+    // enforces: E27, S12
+    fn note(&mut self, connection: Connection, rule: &'static str, text: String) {
+        let hub = self.link(connection).map_or_else(|| Arc::from(""), |link| link.name.clone());
+        if self.notes.len() >= self.bounds.notes {
+            self.notes.pop_front();
+        }
+        self.notes.push_back(Note { hub, rule, text });
+    }
+
+    fn unreadable(&mut self, connection: Connection, why: &str, now: u64) {
+        let Some(link) = self.link(connection) else { return };
+        let (agent, bounds) = (link.agent.clone(), self.bounds);
+        self.silences.add(agent, Silence::Unreadable, Some(1), now, &bounds);
+        self.note(connection, "E27", format!("A message cannot be understood: {why}"));
+    }
+
+    /// Puts a message where the driver finds it; `None` if too many wait.
+    fn send(&mut self, connection: Connection, purpose: Purpose, json: String) -> Option<Ticket> {
+        if self.sends.len() >= self.bounds.sends {
+            return None;
+        }
+        self.last_ticket += 1;
+        let ticket = Ticket(self.last_ticket);
+        self.sends.push_back(Send { connection, ticket, purpose, json });
+        Some(ticket)
+    }
+
+    /// What the hub's clock should say now (D9).
+    fn stamp(&self, connection: Connection, now: u64) -> Timestamp {
+        let offset = self.link(connection).and_then(|link| link.clock.offset());
+        let millis =
+            offset.unwrap_or(self.wall).saturating_add(i64::try_from(now).unwrap_or(i64::MAX));
+        let last = 253_402_300_799_999; // the last moment of the year 9999
+        Timestamp::from_millis(millis.clamp(0, last))
+            .or_else(|| Timestamp::from_millis(0))
+            .unwrap_or_else(|| unreachable!("a moment between 1970 and 9999 is a timestamp"))
+    }
+
+    fn agent(&self, connection: Connection) -> Agent {
+        self.link(connection)
+            .map_or_else(|| Agent { id: "".into(), name: "".into() }, |link| link.agent.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;

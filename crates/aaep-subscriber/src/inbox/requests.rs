@@ -1,0 +1,224 @@
+//! The requests that wait for the user, and those that no longer do (C25, D30, D32).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::bounds::Bounds;
+use super::lanes::Place;
+use super::reply::Answer;
+use super::{Connection, Ticket};
+use crate::request::{Asks, Outcome, Request};
+
+/// The user's own answer, on its way.
+#[derive(Debug)]
+pub(super) struct Own {
+    pub(super) answer: Answer,
+    /// Whether it may have left us.
+    pub(super) attempted: bool,
+    /// It is being sent.
+    pub(super) in_flight: Option<Ticket>,
+    /// It could not be sent, and is tried again at this moment.
+    pub(super) again_at: Option<u64>,
+}
+
+/// A request that waits.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) request: Arc<Request>,
+    pub(super) connection: Connection,
+    pub(super) allows: (bool, bool),
+    /// When it ends by the producer's clock, in milliseconds of Unix time.
+    pub(super) server_deadline: Option<i64>,
+    /// Where [`crate::Happening::Asked`] was put.
+    pub(super) place: Place,
+    /// Its place in the session.
+    pub(super) sequence: Option<u64>,
+    pub(super) own: Option<Own>,
+    /// Unless it is asked again by then, it does not wait any more.
+    pub(super) confirm_by: Option<u64>,
+}
+
+/// How sure we are that a request does not wait any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sure {
+    /// The producer said so.
+    Told,
+    /// It follows from the clock, or from silence.
+    Inferred,
+}
+
+#[derive(Debug)]
+struct Settled {
+    number: u32,
+    sure: Sure,
+}
+
+/// The event of a request: by which connection it came, and its id.
+pub(super) type EventKey = (Connection, Arc<str>);
+
+/// All requests.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    open: BTreeMap<u32, Open>,
+    by_event: BTreeMap<EventKey, u32>,
+    settled: BTreeMap<EventKey, Settled>,
+    order: VecDeque<EventKey>,
+    bytes: usize,
+    last_number: u32,
+}
+
+/// What is known of a request's event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    Open(u32),
+    Settled(u32, Sure),
+    No,
+}
+
+impl Requests {
+    pub(super) fn known(&self, connection: Connection, event_id: &str, token: &str) -> Known {
+        let key: EventKey = (connection, event_id.into());
+        if let Some(number) = self.by_event.get(&key) {
+            return Known::Open(*number);
+        }
+        // The same token under another id is the same request.
+        let same = |open: &&Open| {
+            open.connection == connection && open.request.reply_token.as_str() == token
+        };
+        if let Some(open) = self.open.values().find(same) {
+            return Known::Open(open.request.number);
+        }
+        match self.settled.get(&key) {
+            Some(settled) => Known::Settled(settled.number, settled.sure),
+            None => Known::No,
+        }
+    }
+
+    /// The number of the request that this event asked, open or not.
+    pub(super) fn number_of(&self, connection: Connection, event_id: &str) -> Option<u32> {
+        let key: EventKey = (connection, event_id.into());
+        let open = self.by_event.get(&key).copied();
+        open.or_else(|| self.settled.get(&key).map(|settled| settled.number))
+    }
+
+    pub(super) fn has_room(&self, bytes: usize, bounds: &Bounds) -> bool {
+        self.open.len() < bounds.open_requests
+            && self.bytes.saturating_add(bytes) <= bounds.open_request_bytes
+    }
+
+    pub(super) fn next_number(&mut self) -> u32 {
+        self.last_number = self.last_number.checked_add(1).unwrap_or(1);
+        self.last_number
+    }
+
+    pub(super) fn insert(&mut self, open: Open) {
+        let key = (open.connection, open.request.event_id.clone());
+        self.forget_settled(&key);
+        self.bytes += size(&open.request);
+        self.by_event.insert(key, open.request.number);
+        self.open.insert(open.request.number, open);
+    }
+
+    /// It no longer waits; it is remembered, so that it is not asked again.
+    pub(super) fn remove(&mut self, number: u32, sure: Sure, bounds: &Bounds) -> Option<Open> {
+        let open = self.open.remove(&number)?;
+        self.bytes -= size(&open.request);
+        let key = (open.connection, open.request.event_id.clone());
+        self.by_event.remove(&key);
+        self.settled.insert(key.clone(), Settled { number, sure });
+        self.order.push_back(key);
+        while self.order.len() > bounds.settled_requests
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.settled.remove(&oldest);
+        }
+        Some(open)
+    }
+
+    fn forget_settled(&mut self, key: &EventKey) {
+        if self.settled.remove(key).is_some() {
+            self.order.retain(|other| other != key);
+        }
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&Open> {
+        self.open.get(&number)
+    }
+
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Open> {
+        self.open.get_mut(&number)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Open> {
+        self.open.values()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Open> {
+        self.open.values_mut()
+    }
+
+    /// Those of one session.
+    pub(super) fn of_session(&self, connection: Connection, session_id: &str) -> Vec<u32> {
+        let theirs =
+            |open: &&Open| open.connection == connection && &*open.request.session_id == session_id;
+        self.open.values().filter(theirs).map(|open| open.request.number).collect()
+    }
+
+    /// The request whose answer has this ticket.
+    pub(super) fn by_ticket(&mut self, ticket: Ticket) -> Option<&mut Open> {
+        self.open
+            .values_mut()
+            .find(|open| open.own.as_ref().is_some_and(|own| own.in_flight == Some(ticket)))
+    }
+
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.open.len() + self.settled.len().max(self.order.len())
+    }
+}
+
+fn size(request: &Request) -> usize {
+    // What is asked is there twice: as it came, and as it was read.
+    request.json.len().saturating_mul(2)
+}
+
+impl Open {
+    /// Whether the user's own answer may have been the one that counted.
+    fn own(&self) -> Option<&Answer> {
+        self.own
+            .as_ref()
+            .filter(|own| own.attempted || own.in_flight.is_some())
+            .map(|own| &own.answer)
+    }
+
+    // enforces: C25, D30
+    /// What became of it, by the word of our extension.
+    pub(super) fn outcome_of(&self, word: &str) -> Outcome {
+        let consent = matches!(self.request.asks, Asks::Consent { .. });
+        match (word, self.own()) {
+            ("accepted", Some(Answer::Accept)) if consent => Outcome::Accepted,
+            ("accepted", _) if consent => Outcome::AcceptedElsewhere,
+            ("accepted", Some(_)) => Outcome::Answered,
+            ("accepted", None) => Outcome::AnsweredElsewhere,
+            ("rejected", Some(Answer::Reject)) => Outcome::Rejected,
+            ("rejected", _) => Outcome::RejectedElsewhere,
+            ("timed_out", _) => Outcome::TimedOut,
+            ("cancelled", _) => Outcome::Cancelled,
+            ("superseded", _) => Outcome::Superseded,
+            _ => Outcome::Gone,
+        }
+    }
+
+    /// What became of it when the session only says that it does something else now.
+    pub(super) fn outcome_by_state(&self, to_state: &str, now: u64) -> Outcome {
+        let runs = to_state == "calling_tool";
+        match (&self.request.asks, self.own()) {
+            (Asks::Consent { .. }, Some(Answer::Accept)) if runs => Outcome::Accepted,
+            (Asks::Consent { .. }, Some(Answer::Reject)) if !runs => Outcome::Rejected,
+            (Asks::Consent { .. }, Some(Answer::Reject)) => Outcome::AcceptedElsewhere,
+            (Asks::Answer { .. }, Some(_)) => Outcome::Answered,
+            _ if self.request.deadline_ms <= now => Outcome::TimedOut,
+            _ => Outcome::Gone,
+        }
+    }
+}

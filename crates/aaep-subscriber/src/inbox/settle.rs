@@ -1,0 +1,332 @@
+//! Requests on their way: asked once, answered once, settled as what they are.
+
+use std::sync::Arc;
+
+use aaep_types::{Heard, SessionId};
+
+use super::lanes::Rank;
+use super::reply::{self, Answer, Head, Refused};
+use super::requests::{Known, Open, Own, Sure};
+use super::session::Early;
+use super::{Connection, Inbox, Purpose, Ticket, asked};
+use crate::happening::Happening;
+use crate::request::{Asks, Outcome, Request};
+
+/// By how much a deadline has to change before it counts as another one.
+const SAME_MS: u64 = 250;
+
+impl Inbox {
+    // enforces: T21, C25, S10
+    /// Something is asked. The same request may come again, and is asked once.
+    pub(super) fn asked(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
+        let Some(asked) = asked::read(heard, self.bounds.timeout_seconds) else {
+            return self.unanswerable(connection, heard, "A request has no reply token.", now);
+        };
+        let known = self.requests.known(connection, heard.event_id(), asked.token.as_str());
+        let number = match known {
+            Known::Open(number) => {
+                self.requests.get_mut(number).into_iter().for_each(|open| open.confirm_by = None);
+                return;
+            }
+            Known::Settled(_, Sure::Told) => return,
+            // It waits after all.
+            Known::Settled(number, Sure::Inferred) => number,
+            Known::No => {
+                if !self.requests.has_room(heard.as_json().len() * 2, &self.bounds) {
+                    let why = "Too many requests wait; this one cannot be answered from here.";
+                    return self.unanswerable(connection, heard, why, now);
+                }
+                self.is_new(connection, heard);
+                self.take_turn(connection, heard, true, || Early { json: "".into() }, now);
+                self.requests.next_number()
+            }
+        };
+        let agent = self.agent_of(connection, heard);
+        let supersedes = asked.supersedes.as_deref();
+        let continues = supersedes.and_then(|event| self.requests.number_of(connection, event));
+        if let Some(old) = continues {
+            self.settle(old, Outcome::Superseded, Sure::Told);
+        }
+        let timeout_ms = asked.timeout_seconds * 1000;
+        let server_deadline = heard
+            .timestamp()
+            .map(|at| at.as_millis().saturating_add(i64::try_from(timeout_ms).unwrap_or(i64::MAX)));
+        let latest = now.saturating_add(timeout_ms);
+        let request = Arc::new(Request {
+            number,
+            agent,
+            event_id: heard.event_id().into(),
+            session_id: heard.session_id().into(),
+            reply_token: asked.token,
+            asks: asked.asks,
+            timeout_seconds: asked.timeout_seconds,
+            deadline_ms: self.by_our_clock(connection, server_deadline, latest).max(now),
+            continues,
+            language: language(heard),
+            json: heard.as_json().into(),
+        });
+        let place = self.tell_critical(Happening::Asked(request.clone()));
+        self.requests.insert(Open {
+            request,
+            connection,
+            allows: asked.allows,
+            server_deadline,
+            place,
+            sequence: heard.sequence_number(),
+            own: None,
+            confirm_by: None,
+        });
+        self.release(connection, heard.session_id(), now);
+    }
+
+    /// A request that cannot be answered from here is heard all the same.
+    fn unanswerable(&mut self, connection: Connection, heard: &Heard<'_>, why: &str, now: u64) {
+        if self.is_new(connection, heard) {
+            self.note(connection, "S10", why.to_owned());
+            self.take_turn(connection, heard, true, || Early { json: "".into() }, now);
+            let agent = self.agent_of(connection, heard);
+            self.plain(connection, heard, agent, Rank::Milestone, now);
+            self.release(connection, heard.session_id(), now);
+        }
+    }
+
+    /// A moment of the hub's clock by ours, at the latest this one.
+    fn by_our_clock(&self, connection: Connection, server: Option<i64>, latest: u64) -> u64 {
+        let offset = self.link(connection).and_then(|link| link.clock.offset());
+        let ours = server.zip(offset).map(|(server, offset)| server.saturating_sub(offset));
+        ours.map_or(latest, |ours| u64::try_from(ours).unwrap_or(0)).min(latest)
+    }
+
+    /// The hub's clock is known better than before.
+    pub(super) fn correct_deadlines(&mut self, connection: Connection, now: u64) {
+        let theirs = self.requests.iter().filter(|open| open.connection == connection);
+        let corrected: Vec<(u32, u64)> = theirs
+            .map(|open| {
+                let latest = now.saturating_add(open.request.timeout_seconds * 1000);
+                let ms = self.by_our_clock(connection, open.server_deadline, latest);
+                (open.request.number, ms)
+            })
+            .collect();
+        for (number, deadline_ms) in corrected {
+            if let Some(open) = self.requests.get_mut(number)
+                && open.server_deadline.is_some()
+                && open.request.deadline_ms.abs_diff(deadline_ms) > SAME_MS
+            {
+                Arc::make_mut(&mut open.request).deadline_ms = deadline_ms;
+            }
+        }
+    }
+
+    /// A request does not wait any more.
+    fn settle(&mut self, number: u32, outcome: Outcome, sure: Sure) {
+        let Some(open) = self.requests.remove(number, sure, &self.bounds) else { return };
+        // Who has not heard the question need not hear it any more.
+        let announced = !self.critical.remove(open.place);
+        self.tell_critical(Happening::Settled { request: open.request, outcome, announced });
+    }
+
+    // enforces: D30
+    /// The producer says what became of a request; false if that is not told by this.
+    pub(super) fn resolved(&mut self, connection: Connection, event: &str, word: &str) -> bool {
+        match self.requests.known(connection, event, "") {
+            Known::Open(number) => {
+                if let Some(outcome) = self.requests.get(number).map(|open| open.outcome_of(word)) {
+                    self.settle(number, outcome, Sure::Told);
+                }
+                true
+            }
+            Known::Settled(_, Sure::Told) => true,
+            Known::Settled(_, Sure::Inferred) => word == "timed_out",
+            Known::No => false,
+        }
+    }
+
+    // enforces: D30
+    /// A session leaves `awaiting_input`, and nobody says which request is resolved: it is certain
+    /// only if there is one.
+    pub(super) fn left_waiting(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
+        let to_state = heard.text("to_state").unwrap_or_default();
+        let leaves = heard.text("from_state").as_deref() == Some("awaiting_input");
+        let tells = self.link(connection).is_none_or(|link| link.terms.outcome);
+        if !leaves || to_state == "awaiting_input" || tells {
+            return;
+        }
+        let open = self.requests.of_session(connection, heard.session_id());
+        let [number] = open[..] else { return };
+        let Some(open) = self.requests.get(number) else { return };
+        // A state of before the request says nothing about it.
+        let older = open.sequence.zip(heard.sequence_number());
+        if older.is_some_and(|(request, state)| state < request) {
+            return;
+        }
+        let outcome = open.outcome_by_state(&to_state, now);
+        self.settle(number, outcome, Sure::Told);
+    }
+
+    // enforces: C25
+    pub(super) fn session_over(&mut self, connection: Connection, session_id: &str) {
+        for number in self.requests.of_session(connection, session_id) {
+            self.settle(number, Outcome::Cancelled, Sure::Told);
+        }
+    }
+
+    /// When something is to be done about a request.
+    pub(super) fn due(&self, open: &Open) -> u64 {
+        let attached = self.link(open.connection).is_some_and(|link| link.attached);
+        let again = open.own.as_ref().and_then(|own| own.again_at).filter(|_| attached);
+        [again, open.confirm_by].into_iter().flatten().fold(self.over_at(open), u64::min)
+    }
+
+    /// When a request is over by the clock. A hub that tells outcomes has the first word.
+    fn over_at(&self, open: &Open) -> u64 {
+        let told =
+            self.link(open.connection).is_some_and(|link| link.attached && link.terms.outcome);
+        let patience = if told { self.bounds.outcome_patience_ms } else { 0 };
+        open.request.deadline_ms.saturating_add(patience)
+    }
+
+    /// Whatever is due by now.
+    pub(super) fn pass_time(&mut self, now: u64) {
+        let due: Vec<u32> = self
+            .requests
+            .iter()
+            .filter(|open| self.due(open) <= now)
+            .map(|open| open.request.number)
+            .collect();
+        for number in due {
+            self.request_due(number, now);
+        }
+        for index in 0..self.links.len() {
+            let link = &self.links[index];
+            let due = |at: u64| at <= now;
+            let sessions = link.sessions.iter();
+            let waiting = sessions.filter(|(_, session)| session.order.deadline().is_some_and(due));
+            let waiting: Vec<Arc<str>> = waiting.map(|(id, _)| id.clone()).collect();
+            let connection = Connection(u32::try_from(index).unwrap_or(u32::MAX));
+            for id in waiting {
+                self.release(connection, &id, now);
+            }
+        }
+    }
+
+    fn request_due(&mut self, number: u32, now: u64) {
+        let Some(open) = self.requests.get(number) else { return };
+        let attached = self.link(open.connection).is_some_and(|link| link.attached);
+        let sent = open.own.as_ref().is_some_and(|own| own.attempted);
+        if self.over_at(open) <= now {
+            // An answer that left may have counted; nobody is there to say so.
+            let outcome = if sent && !attached { Outcome::Gone } else { Outcome::TimedOut };
+            return self.settle(number, outcome, Sure::Inferred);
+        }
+        if open.confirm_by.is_some_and(|by| by <= now) {
+            return self.settle(number, Outcome::Gone, Sure::Inferred);
+        }
+        if open.own.as_ref().is_some_and(|own| own.again_at.is_some_and(|at| at <= now)) {
+            self.send_answer(number, now);
+        }
+    }
+
+    /// Sends the user's answer, over the subscription that there is now.
+    fn send_answer(&mut self, number: u32, now: u64) {
+        let Some(open) = self.requests.get(number) else { return };
+        let (connection, token) = (open.connection, open.request.reply_token);
+        let Some(answer) = open.own.as_ref().map(|own| own.answer.clone()) else { return };
+        let Some(head) = self.head(connection, now) else { return };
+        let json = reply::write(&answer, &token, head);
+        let ticket = self.send(connection, Purpose::Reply, json);
+        let later = now.saturating_add(self.bounds.resend_ms);
+        if let Some(own) = self.requests.get_mut(number).and_then(|open| open.own.as_mut()) {
+            (own.in_flight, own.again_at) = (ticket, ticket.is_none().then_some(later));
+        }
+    }
+
+    /// What every message of ours carries; `None` without a subscription.
+    fn head(&self, connection: Connection, now: u64) -> Option<Head<'_>> {
+        let subscription = self.link(connection)?.subscription()?;
+        let stamp = self.stamp(connection, now);
+        Some(Head { subscription, stamp, decided_by: self.settings.decided_by.as_deref() })
+    }
+
+    pub(super) fn sent(&mut self, ticket: Ticket) {
+        if let Some(own) = self.requests.by_ticket(ticket).and_then(|open| open.own.as_mut()) {
+            (own.in_flight, own.attempted) = (None, true);
+        }
+    }
+
+    pub(super) fn not_sent(&mut self, ticket: Ticket, perhaps: bool, now: u64) {
+        let later = now.saturating_add(self.bounds.resend_ms);
+        if let Some(own) = self.requests.by_ticket(ticket).and_then(|open| open.own.as_mut()) {
+            own.attempted |= perhaps;
+            (own.in_flight, own.again_at) = (None, Some(later));
+        }
+    }
+
+    // enforces: C28, T21
+    /// The user answers a request. If the hub is away, the answer is kept and sent as long as the
+    /// request's time allows.
+    pub fn answer(&mut self, number: u32, answer: Answer, now: u64) -> Result<(), Refused> {
+        let open = self.waits_for(number, now)?;
+        let terms = self.link(open.connection).map(|link| link.terms).unwrap_or_default();
+        let may = match open.request.asks {
+            Asks::Consent { .. } => terms.confirm,
+            Asks::Answer { .. } => terms.clarify,
+        };
+        if !may {
+            return Err(Refused::MayNotReply);
+        }
+        reply::check(&answer, &open.request.asks, open.allows)?;
+        if let Some(open) = self.requests.get_mut(number) {
+            open.own = Some(Own { answer, attempted: false, in_flight: None, again_at: Some(now) });
+        }
+        self.pass_time(now);
+        Ok(())
+    }
+
+    /// The user needs more time for a request: so many seconds from now (D32).
+    pub fn more_time(&mut self, number: u32, seconds: u64, now: u64) -> Result<(), Refused> {
+        let open = self.waits_for(number, now)?;
+        let (connection, token) = (open.connection, open.request.reply_token);
+        let link = self.link(connection).filter(|link| link.attached);
+        if !link.ok_or(Refused::NotConnected)?.terms.timing {
+            return Err(Refused::NotOffered);
+        }
+        let head = self.head(connection, now).ok_or(Refused::NotConnected)?;
+        let json = reply::more_time(&token, seconds, head);
+        self.send(connection, Purpose::Reply, json).map(|_| ()).ok_or(Refused::Busy)
+    }
+
+    /// The user stops the agent of a session.
+    pub fn stop(&mut self, session_id: &str, now: u64) -> Result<(), Refused> {
+        let of_request = self.requests.iter().find(|open| &*open.request.session_id == session_id);
+        let of_session = self.links.iter().position(|link| link.sessions.contains_key(session_id));
+        let of_session = of_session.and_then(|index| u32::try_from(index).ok()).map(Connection);
+        let connection = of_session.or(of_request.map(|open| open.connection));
+        let connection = connection.ok_or(Refused::NotWaiting)?;
+        SessionId::parse(session_id).map_err(|_| Refused::NotWaiting)?;
+        let link = self.link(connection).filter(|link| link.attached);
+        if !link.ok_or(Refused::NotConnected)?.terms.control {
+            return Err(Refused::NotOffered);
+        }
+        let head = self.head(connection, now).ok_or(Refused::NotConnected)?;
+        let json = reply::stop(session_id, head);
+        self.send(connection, Purpose::Reply, json).map(|_| ()).ok_or(Refused::Busy)
+    }
+
+    /// A request that can still be answered.
+    fn waits_for(&self, number: u32, now: u64) -> Result<&Open, Refused> {
+        let open = self.requests.get(number).ok_or(Refused::NotWaiting)?;
+        if open.own.is_some() {
+            return Err(Refused::AlreadyAnswered);
+        }
+        if open.request.deadline_ms <= now {
+            return Err(Refused::TooLate);
+        }
+        Ok(open)
+    }
+}
+
+fn language(heard: &Heard<'_>) -> Option<Arc<str>> {
+    let hints = heard.object("localization_hints")?;
+    let language = hints.text("primary_language")?;
+    (language.len() <= 64).then(|| language.as_ref().into())
+}
