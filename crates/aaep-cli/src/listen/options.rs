@@ -47,9 +47,9 @@ pub(crate) struct ListenOptions {
     /// Which yes has to be typed out as a second step.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) second_step: SecondStep,
-    /// Milliseconds after a request in which keys do not answer it.
-    #[arg(long, value_name = "MILLISECONDS", default_value_t = 500)]
-    pub(crate) pause: u64,
+    /// Milliseconds after a request in which keys do not answer it. Without it: 500 in a terminal.
+    #[arg(long, value_name = "MILLISECONDS")]
+    pub(crate) pause: Option<u64>,
     /// Answer by the rules in this file, which are your own.
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
@@ -74,7 +74,7 @@ pub(crate) struct ListenOptions {
     /// How much is said.
     #[arg(long, value_parser = |word: &str| Verbosity::parse(word), default_value = "normal")]
     pub(crate) verbosity: Verbosity,
-    /// How much you can take in now: low, medium or high.
+    /// How burdened you are now: low, medium or high. With high, less is said at a time.
     #[arg(long, value_parser = |word: &str| Level::parse(word), default_value = "medium")]
     pub(crate) load: Level,
     /// At most so many messages a second; requests and errors come all the same.

@@ -31,7 +31,8 @@ pub(crate) enum SecondStep {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Named {
     pub(crate) number: u32,
-    pub(crate) answer: Answer,
+    /// `None` if what was sent cannot be one.
+    pub(crate) answer: Option<Answer>,
     /// The second step, where one is needed.
     pub(crate) certain: bool,
 }
@@ -296,16 +297,18 @@ impl Talk {
             self.say("no_such_request", &[("number", count(number))], true);
             return;
         };
-        let accepts = named.answer == Answer::Accept;
+        if self.find(number).is_some_and(|open| open.sent) {
+            return self.say("refused.answered", &[("number", count(number))], true);
+        }
+        let accepts = named.answer == Some(Answer::Accept);
         if accepts && self.needs_second_step(&request.asks) && !named.certain {
-            self.say("second_step.named", &[("number", count(number))], true);
-            return;
+            return self.say("second_step.named", &[("number", count(number))], true);
         }
-        if fits(&request.asks, &named.answer) {
-            self.send(&request, named.answer);
-        } else {
-            self.say("misfit.named", &[("number", count(number))], true);
+        match named.answer.filter(|answer| fits(&request.asks, answer)) {
+            Some(answer) => self.send(&request, answer),
+            None => self.say("misfit.named", &[("number", count(number))], true),
         }
+        self.after_answer();
     }
 
     // enforces: C28

@@ -44,7 +44,7 @@ impl Talk {
     }
 
     /// Once an answer has left, the next question comes into focus.
-    fn after_answer(&mut self) {
+    pub(super) fn after_answer(&mut self) {
         if self.mode == Mode::Free && self.focus.is_none() {
             self.focus_next();
         }

@@ -161,9 +161,49 @@ impl Talk {
         matches!(self.mode, Mode::Answering(_) | Mode::Certain(_))
     }
 
-    /// How many questions wait.
-    pub(crate) fn waiting(&self) -> usize {
-        self.open.len()
+    /// Whether what is typed next makes a yes certain.
+    pub(crate) fn wants_certainty(&self) -> bool {
+        matches!(self.mode, Mode::Certain(_))
+    }
+
+    /// The number of the request that an answer is for.
+    pub(crate) fn focus(&self) -> Option<u32> {
+        self.focus
+    }
+
+    /// A request that waits.
+    pub(crate) fn request(&self, number: u32) -> Option<Arc<Request>> {
+        self.find(number).map(|open| open.request.clone())
+    }
+
+    /// A line was longer than any answer.
+    pub(crate) fn too_long(&mut self) {
+        self.say("misfit.long", &[], true);
+    }
+
+    /// A program sent what nobody can read.
+    pub(crate) fn not_understood(&mut self) {
+        self.say("not_understood", &[], true);
+    }
+
+    /// Nothing more can be typed.
+    pub(crate) fn input_ended(&mut self) {
+        self.say("input_ended", &[], true);
+    }
+
+    /// The user's own rules are in force.
+    pub(crate) fn rules_in_force(&mut self, file: &str) {
+        self.say("rule_file", &[("file", Argument::Ours(file))], true);
+    }
+
+    /// An agent could not be told to stop.
+    pub(crate) fn not_stopped(&mut self, agent: &Agent) {
+        self.say("stop.not_sent", &[("agent", Argument::Theirs(&agent.name))], true);
+    }
+
+    /// Somebody wants all of this to end.
+    pub(crate) fn stopped(&mut self) {
+        self.say("stopped", &[], true);
     }
 
     /// Something happened.

@@ -1,0 +1,204 @@
+//! `aaep listen` in a real pseudo-terminal: what a terminal shows of it, and what is typed there.
+
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+use crate::support::PATIENCE;
+
+/// Lines and columns; wide, so that no line is broken.
+const SIZE: (u16, u16) = (60, 240);
+
+/// Everything that a terminal was asked to do besides showing text.
+#[derive(Default)]
+pub struct Asked(pub Vec<String>);
+
+impl vt100::Callbacks for Asked {
+    fn audible_bell(&mut self, _: &mut vt100::Screen) {
+        self.0.push("bell".into());
+    }
+    fn visual_bell(&mut self, _: &mut vt100::Screen) {
+        self.0.push("visual bell".into());
+    }
+    fn resize(&mut self, _: &mut vt100::Screen, _: (u16, u16)) {
+        self.0.push("resize".into());
+    }
+    fn set_window_icon_name(&mut self, _: &mut vt100::Screen, name: &[u8]) {
+        self.0.push(format!("icon {name:?}"));
+    }
+    fn set_window_title(&mut self, _: &mut vt100::Screen, title: &[u8]) {
+        self.0.push(format!("title {title:?}"));
+    }
+    fn copy_to_clipboard(&mut self, _: &mut vt100::Screen, _: &[u8], data: &[u8]) {
+        self.0.push(format!("clipboard {data:?}"));
+    }
+    fn paste_from_clipboard(&mut self, _: &mut vt100::Screen, _: &[u8]) {
+        self.0.push("paste".into());
+    }
+    fn unhandled_char(&mut self, _: &mut vt100::Screen, sign: char) {
+        self.0.push(format!("char {sign:?}"));
+    }
+    fn unhandled_control(&mut self, _: &mut vt100::Screen, byte: u8) {
+        self.0.push(format!("control {byte}"));
+    }
+    fn unhandled_escape(&mut self, _: &mut vt100::Screen, _: Option<u8>, _: Option<u8>, byte: u8) {
+        self.0.push(format!("escape {byte}"));
+    }
+    fn unhandled_csi(
+        &mut self,
+        _: &mut vt100::Screen,
+        _: Option<u8>,
+        _: Option<u8>,
+        _: &[&[u16]],
+        sign: char,
+    ) {
+        self.0.push(format!("csi {sign}"));
+    }
+    fn unhandled_osc(&mut self, _: &mut vt100::Screen, parameters: &[&[u8]]) {
+        self.0.push(format!("osc {parameters:?}"));
+    }
+}
+
+/// What has been written to the terminal so far, and whether that was all.
+type Seen = Arc<(Mutex<(Vec<u8>, bool)>, Condvar)>;
+
+pub struct Tty {
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    keyboard: Box<dyn Write + Send>,
+    seen: Seen,
+    /// Up to where it was looked at.
+    looked: usize,
+    found: String,
+}
+
+impl Tty {
+    /// Starts the command with nothing around it but these variables.
+    pub fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let (rows, cols) = SIZE;
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_aaep"));
+        command.args(arguments);
+        command.env_clear();
+        command.env("TERM", "xterm-256color");
+        variables.iter().for_each(|(name, value)| command.env(name, value));
+        let found = format!("{:?}", pair.master.get_termios().unwrap());
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let seen: Seen = Seen::default();
+        let (mut screen, writes) = (pair.master.try_clone_reader().unwrap(), seen.clone());
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            loop {
+                let count = screen.read(&mut buffer).unwrap_or(0);
+                let mut all = writes.0.lock().unwrap();
+                all.0.extend_from_slice(&buffer[..count]);
+                all.1 = count == 0;
+                writes.1.notify_all();
+                if count == 0 {
+                    return;
+                }
+            }
+        });
+        let keyboard = pair.master.take_writer().unwrap();
+        Self { child, master: pair.master, keyboard, seen, looked: 0, found }
+    }
+
+    /// Presses these keys.
+    pub fn types(&mut self, keys: &str) -> &mut Self {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self.keyboard.flush().unwrap();
+        self
+    }
+
+    /// Waits until this is written, after what was found before; gives everything up to its line's
+    /// end.
+    #[track_caller]
+    pub fn sees(&mut self, wanted: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        let mut all = self.seen.0.lock().unwrap();
+        loop {
+            let new = String::from_utf8_lossy(&all.0[self.looked..]).into_owned();
+            if let Some(at) = new.find(wanted)
+                && let Some(end) = new[at + wanted.len()..].find('\n')
+            {
+                let end = at + wanted.len() + end + 1;
+                self.looked += end;
+                return new[..end].replace('\r', "");
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!all.1 && !left.is_zero(), "{wanted:?} does not come after:\n{}", text(&all.0));
+            all = self.seen.1.wait_timeout(all, left.min(Duration::from_secs(1))).unwrap().0;
+        }
+    }
+
+    /// Everything that was written so far, as bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.seen.0.lock().unwrap().0.clone()
+    }
+
+    /// Everything that was written so far.
+    pub fn all(&self) -> String {
+        text(&self.bytes())
+    }
+
+    /// What a terminal makes of it: the text of all lines, where the cursor is, and what else it was
+    /// asked to do.
+    pub fn shown(&self) -> (String, (u16, u16), Vec<String>) {
+        let size = |number| NonZeroU16::new(number).unwrap();
+        let mut terminal = vt100::Parser::new_with_callbacks(
+            size(5000),
+            size(SIZE.1),
+            0,
+            Asked::default(),
+        );
+        terminal.process(&self.bytes());
+        let screen = terminal.screen();
+        assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
+        let formatted = screen.contents_formatted_basic();
+        assert!(!formatted.contains("\u{1b}[3") && !formatted.contains("\u{1b}[1m"), "colour");
+        (screen.contents(), screen.cursor_position(), terminal.callbacks().0.clone())
+    }
+
+    /// How the terminal is set up now.
+    pub fn is_as_found(&self) -> bool {
+        format!("{:?}", self.master.get_termios().unwrap()) == self.found
+    }
+
+    pub fn process(&self) -> u32 {
+        self.child.process_id().unwrap()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let mut kill = std::process::Command::new("kill");
+        kill.arg(format!("-{name}")).arg(self.process().to_string());
+        assert!(kill.status().unwrap().success());
+    }
+
+    /// Waits for its end: its exit status.
+    pub fn ended(&mut self) -> u32 {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.exit_code();
+            }
+            assert!(Instant::now() < until, "it does not end:\n{}", self.all());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Tty {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace('\r', "")
+}
