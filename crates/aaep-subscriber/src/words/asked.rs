@@ -5,6 +5,7 @@ use aaep_types::{Heard, ResponseKind, Reversibility, RiskLevel};
 
 use super::Argument;
 use super::alike::{LookAlike, look_alikes};
+use super::bound::{MAX_NAME, cut};
 use super::safe::safe;
 use super::speech::Speech;
 use crate::request::{Asks, Choice, Outcome, Request};
@@ -19,7 +20,9 @@ impl Speech<'_> {
             self.say("ask.more_time", &both.map(|(name, n)| (name, Argument::Count(n.into()))));
             self.new_line();
         }
-        self.asks(&request.asks);
+        // A name that is said is trusted, too.
+        let name = if self.manner.name_agents { &*request.agent.name } else { "" };
+        self.asks(&request.asks, name);
         let time = self.words.duration(request.timeout_seconds);
         self.new_line();
         self.say(
@@ -33,7 +36,7 @@ impl Speech<'_> {
 
     /// The action first, then whether it can be undone, then what follows; or the question and how
     /// to answer it. What to beware of comes before anybody can say yes.
-    fn asks(&mut self, asks: &Asks) {
+    fn asks(&mut self, asks: &Asks, name: &str) {
         // enforces: S10
         match asks {
             Asks::Consent { action, consequence, risk, reversibility, silence_accepts } => {
@@ -42,7 +45,7 @@ impl Speech<'_> {
                 self.new_line();
                 self.whole("ask.consequence", "consequence", consequence, "ask.consequence.bare");
                 self.say(danger(*risk), &[]);
-                self.careful(&[action, consequence]);
+                self.careful(&[action, consequence, name]);
                 self.new_line();
                 if *silence_accepts {
                     self.say("ask.silence_accepts", &[]);
@@ -53,7 +56,7 @@ impl Speech<'_> {
             Asks::Answer { question, context, kinds, choices, default } => {
                 self.whole("ask.question", "question", question, "ask.question.bare");
                 self.whole("ask.context", "context", context.as_deref().unwrap_or(""), "");
-                let mut texts: Vec<&str> = vec![question, context.as_deref().unwrap_or("")];
+                let mut texts: Vec<&str> = vec![question, context.as_deref().unwrap_or(""), name];
                 texts.extend(choices.iter().map(|choice| choice.label.as_str()));
                 self.how_to_answer(kinds, choices);
                 self.careful(&texts);
@@ -134,7 +137,10 @@ impl Speech<'_> {
     }
 
     fn beware(&mut self, found: &LookAlike) {
-        let word = |word| ("word", Argument::Theirs(word));
+        // The text itself is said in full before.
+        fn word(word: &str) -> (&'static str, Argument<'_>) {
+            ("word", Argument::Theirs(cut(word, MAX_NAME).0))
+        }
         match found {
             LookAlike::Mixed { word: it, first, second } => {
                 let (first, second) = (self.words.script(first), self.words.script(second));
@@ -201,13 +207,14 @@ impl Speech<'_> {
             Err(_) if heard.flag("irreversible") == Some(false) => Reversibility::Reversible,
             _ => Reversibility::Irreversible,
         };
-        self.asks(&Asks::Consent {
+        let asks = Asks::Consent {
             action: text("action"),
             consequence: text("consequence"),
             risk: RiskLevel::parse(&text("risk_level")).unwrap_or(RiskLevel::High),
             reversibility,
             silence_accepts: text("default_decision") == "accept",
-        });
+        };
+        self.asks(&asks, "");
         self.new_line();
         self.say("ask.unanswerable", &[]);
     }

@@ -74,6 +74,10 @@ impl Speech<'_> {
             Some(EventKind::HandoffRequested) => self.handoff(&texts),
             None => self.unknown(&texts, critical),
         }
+        // enforces: T28
+        if critical && self.is_silent() {
+            self.without_text(heard.type_name(), "important.bare");
+        }
     }
 
     /// What may not wait says so, where its kind does not.
@@ -207,8 +211,9 @@ impl Speech<'_> {
     fn invoked(&mut self, texts: &Texts<'_, '_>, critical: bool) {
         // enforces: T30
         self.lead(critical);
-        let tool = texts.name("tool").unwrap_or_else(|| self.unnamed_tool());
-        let tool = Argument::Theirs(&tool);
+        let name = texts.name("tool");
+        let unnamed = self.words.phrase("tool.unnamed", &[]);
+        let tool = name.as_deref().map_or(Argument::Phrase(&unnamed), Argument::Theirs);
         match texts.summary(self) {
             Some(text) if self.is_detailed() => self.bounded(&text, |speech, text| {
                 let both = [("tool", tool), ("summary", Argument::Theirs(text))];
@@ -230,14 +235,15 @@ impl Speech<'_> {
     fn tool_completed(&mut self, texts: &Texts<'_, '_>, critical: bool) {
         // enforces: V2
         self.lead(critical);
-        let tool = texts.name("tool").unwrap_or_else(|| self.unnamed_tool());
-        let tool = ("tool", Argument::Theirs(&tool));
+        let name = texts.name("tool");
+        let unnamed = self.words.phrase("tool.unnamed", &[]);
+        let tool = ("tool", name.as_deref().map_or(Argument::Phrase(&unnamed), Argument::Theirs));
         let summary = texts.summary(self);
         let status = texts.name("status");
         match status.as_deref().map(ToolStatus::parse) {
             Some(Ok(ToolStatus::Success)) | None => match &summary {
                 Some(text) => return self.quoted(Some(text)),
-                None => self.say("tool.completed", &[tool]),
+                None => return self.say("tool.completed", &[tool]),
             },
             Some(Ok(ToolStatus::Error)) => self.say("tool.error", &[tool]),
             Some(Ok(ToolStatus::Timeout)) => self.say("tool.timeout", &[tool]),
@@ -247,10 +253,6 @@ impl Speech<'_> {
             }
         }
         self.quoted(summary.or_else(|| texts.text("error_message")).as_deref());
-    }
-
-    fn unnamed_tool(&self) -> String {
-        self.words.phrase("tool.unnamed", &[]).to_string()
     }
 
     fn handoff(&mut self, texts: &Texts<'_, '_>) {
@@ -277,12 +279,16 @@ impl Speech<'_> {
         let key = if critical { "important" } else { "notice" };
         match texts.summary(self) {
             Some(text) => self.about(key, "summary", Some(&text), ""),
-            None if critical || self.is_detailed() => {
-                let (name, _) = cut(texts.heard.type_name(), MAX_NAME);
-                self.say(&format!("{key}.bare"), &[("type", Argument::Theirs(name))]);
+            None if self.is_detailed() && !critical => {
+                self.without_text(texts.heard.type_name(), "notice.bare");
             }
             None => {}
         }
+    }
+
+    fn without_text(&mut self, type_name: &str, key: &str) {
+        let (name, _) = cut(type_name, MAX_NAME);
+        self.say(key, &[("type", Argument::Theirs(name))]);
     }
 }
 

@@ -43,7 +43,8 @@ pub(crate) fn catalogues() -> &'static [Catalogue] {
     static ALL: OnceLock<Vec<Catalogue>> = OnceLock::new();
     ALL.get_or_init(|| {
         let mut all: Vec<Catalogue> = Vec::new();
-        for &(language, file, text) in files() {
+        // The page's own phrases are for its script, and may use the same keys as the terminal's.
+        for &(language, file, text) in files().iter().filter(|(_, file, _)| *file != "page.json") {
             if all.last().is_none_or(|last| last.language != language) {
                 all.push(Catalogue::empty(language));
             }

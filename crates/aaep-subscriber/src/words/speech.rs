@@ -33,6 +33,11 @@ impl<'w> Speech<'w> {
         self.manner.verbosity == Verbosity::Terse || high
     }
 
+    /// Whether nothing is said so far.
+    pub(super) fn is_silent(&self) -> bool {
+        self.sentences.is_empty() && self.lines.is_empty()
+    }
+
     /// What follows is a line of its own, unless everything is said in one.
     pub(super) fn new_line(&mut self) {
         self.line += 1;

@@ -10,8 +10,8 @@ use super::{Argument, Said, Words};
 pub const MAX_SPELLED: usize = 1_000;
 
 impl Words {
-    /// A text letter by letter, each character a line: capitals are said, and of what is not ASCII
-    /// the script and the code point.
+    /// A text letter by letter, each character a line: capitals and signs are named, and of what is
+    /// not ASCII the script and the code point.
     pub fn spell(&self, text: &str) -> Vec<Said> {
         let mut lines: Vec<Said> =
             text.chars().take(MAX_SPELLED).map(|character| self.character(character)).collect();
@@ -49,6 +49,9 @@ impl Words {
         // A mark needs something to sit on.
         let shown = if is_mark(character) { format!("◌{character}") } else { alone.to_owned() };
         let it = ("character", Argument::Theirs(&shown));
+        if character.is_ascii_punctuation() {
+            return self.phrase(&format!("sign.{:02X}", u32::from(character)), &[]);
+        }
         if character.is_ascii() {
             let capital = character.is_ascii_uppercase();
             let key = if capital { "spell.capital" } else { "spell.plain" };
