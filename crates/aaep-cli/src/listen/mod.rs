@@ -62,7 +62,7 @@ async fn listen(
     let transcript = options.transcript.as_deref().map(Transcript::open).transpose()?;
     let languages = languages(options);
     let words = Words::new(&languages.iter().map(String::as_str).collect::<Vec<_>>());
-    let ears = Ears::new(options, &languages, words.language())?;
+    let ears = Ears::new(options, &languages)?;
     let terminal = Terminal::new();
     let by_line = options.line || options.json || !terminal.has_keys();
     let settings = Settings {
