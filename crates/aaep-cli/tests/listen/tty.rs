@@ -1,12 +1,12 @@
 //! `aaep listen` in a real pseudo-terminal: what a terminal shows of it, and what is typed there.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::num::NonZeroU16;
-use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
+use crate::Written;
 use crate::support::PATIENCE;
 
 /// Lines and columns; wide, so that no line is broken.
@@ -62,14 +62,11 @@ impl vt100::Callbacks for Asked {
     }
 }
 
-/// What has been written to the terminal so far, and whether that was all.
-type Seen = Arc<(Mutex<(Vec<u8>, bool)>, Condvar)>;
-
 pub struct Tty {
     child: Box<dyn Child + Send + Sync>,
     master: Box<dyn MasterPty + Send>,
     keyboard: Box<dyn Write + Send>,
-    seen: Seen,
+    seen: Written,
     /// Up to where it was looked at.
     looked: usize,
     found: String,
@@ -77,11 +74,12 @@ pub struct Tty {
 
 impl Tty {
     /// Starts the command with nothing around it but these variables.
-    pub fn start(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub fn start(arguments: &[&str], variables: &[(String, String)]) -> Self {
         let (rows, cols) = SIZE;
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_aaep"));
+        command.arg("listen");
         command.args(arguments);
         command.env_clear();
         command.env("TERM", "xterm-256color");
@@ -89,21 +87,7 @@ impl Tty {
         let found = format!("{:?}", pair.master.get_termios().unwrap());
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
-        let seen: Seen = Seen::default();
-        let (mut screen, writes) = (pair.master.try_clone_reader().unwrap(), seen.clone());
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            loop {
-                let count = screen.read(&mut buffer).unwrap_or(0);
-                let mut all = writes.0.lock().unwrap();
-                all.0.extend_from_slice(&buffer[..count]);
-                all.1 = count == 0;
-                writes.1.notify_all();
-                if count == 0 {
-                    return;
-                }
-            }
-        });
+        let seen = Written::by(pair.master.try_clone_reader().unwrap());
         let keyboard = pair.master.take_writer().unwrap();
         Self { child, master: pair.master, keyboard, seen, looked: 0, found }
     }
@@ -115,35 +99,23 @@ impl Tty {
         self
     }
 
-    /// Waits until this is written, after what was found before; gives everything up to its line's
-    /// end.
+    /// Waits until this is written, after what was found before; gives everything up to the end of
+    /// its line.
     #[track_caller]
     pub fn sees(&mut self, wanted: &str) -> String {
-        let until = Instant::now() + PATIENCE;
-        let mut all = self.seen.0.lock().unwrap();
-        loop {
-            let new = String::from_utf8_lossy(&all.0[self.looked..]).into_owned();
-            if let Some(at) = new.find(wanted)
-                && let Some(end) = new[at + wanted.len()..].find('\n')
-            {
-                let end = at + wanted.len() + end + 1;
-                self.looked += end;
-                return new[..end].replace('\r', "");
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            assert!(!all.1 && !left.is_zero(), "{wanted:?} does not come after:\n{}", text(&all.0));
-            all = self.seen.1.wait_timeout(all, left.min(Duration::from_secs(1))).unwrap().0;
-        }
+        let (text, end) = self.seen.find(self.looked, wanted);
+        self.looked = end;
+        text
     }
 
     /// Everything that was written so far, as bytes.
     pub fn bytes(&self) -> Vec<u8> {
-        self.seen.0.lock().unwrap().0.clone()
+        self.seen.bytes()
     }
 
     /// Everything that was written so far.
     pub fn all(&self) -> String {
-        text(&self.bytes())
+        self.seen.text()
     }
 
     /// What a terminal makes of it: the text of all lines, where the cursor is, and what else it was
@@ -174,9 +146,7 @@ impl Tty {
     }
 
     pub fn signal(&self, name: &str) {
-        let mut kill = std::process::Command::new("kill");
-        kill.arg(format!("-{name}")).arg(self.process().to_string());
-        assert!(kill.status().unwrap().success());
+        crate::signal(self.process(), name);
     }
 
     /// Waits for its end: its exit status.
@@ -197,8 +167,4 @@ impl Drop for Tty {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).replace('\r', "")
 }
