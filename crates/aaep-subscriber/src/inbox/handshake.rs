@@ -100,7 +100,8 @@ impl Inbox {
     pub fn begin(&mut self, connection: Connection, _now: u64) -> String {
         let Some(link) = self.links.get_mut(connection.0 as usize) else { return String::new() };
         link.standing = Standing::Asking;
-        (link.attached, link.renegotiating) = (false, false);
+        (link.attached, link.renegotiating, link.bare) = (false, false, false);
+        link.asked_version = self.version;
         self.settings.request(&link.without)
     }
 
@@ -112,21 +113,32 @@ impl Inbox {
     // enforces: H24
     /// Other terms from now on, with every hub. What is not connected gets them when it is.
     pub fn renegotiate(&mut self, settings: Settings, now: u64) -> Result<(), Refused> {
-        let had_rate = std::mem::replace(&mut self.settings, settings).rate.is_some();
+        self.settings = settings;
+        self.version += 1;
         let mut result = Ok(());
         for index in 0..self.links.len() {
-            let link = &self.links[index];
             let connection = Connection(u32::try_from(index).unwrap_or(u32::MAX));
-            if let Some(id) = link.subscription().filter(|_| link.attached) {
-                let json = self.settings.renegotiate(id, &link.without, had_rate);
-                match self.send(connection, Purpose::Renegotiate, json) {
-                    Some(_) => self.links[index].renegotiating = true,
-                    None => result = Err(Refused::Busy),
-                }
-            }
+            result = self.ask_for_other_terms(connection).and(result);
         }
         self.pass_time(now);
         result
+    }
+
+    /// Asks for what the settings say now, if something else is in force and somebody is there.
+    fn ask_for_other_terms(&mut self, connection: Connection) -> Result<(), Refused> {
+        let (version, Some(link)) = (self.version, self.link(connection)) else { return Ok(()) };
+        let Some(id) = link.subscription().filter(|_| link.attached && !link.bare) else {
+            return Ok(());
+        };
+        if link.agreed_version == version {
+            return Ok(());
+        }
+        let json = self.settings.renegotiate(id, &link.without, link.terms.rate.is_some());
+        self.send(connection, Purpose::Renegotiate, json).ok_or(Refused::Busy)?;
+        if let Some(link) = self.link_mut(connection) {
+            (link.renegotiating, link.asked_version) = (true, version);
+        }
+        Ok(())
     }
 
     // enforces: H26
@@ -180,6 +192,7 @@ impl Inbox {
         (link.terms, link.renegotiating) = (terms, false);
         link.standing = Standing::Subscribed(id);
         link.smaller = 0;
+        link.agreed_version = link.asked_version;
         link.allowed = terms.rate.map(|rate| Bucket::new(rate, rate, now));
         if let Some(agent) = producer.and_then(|producer| read_agent(&producer, chars)) {
             link.agent = agent;
@@ -225,6 +238,8 @@ impl Inbox {
                 (own.in_flight, own.again_at) = (None, Some(now));
             }
         }
+        // What could not be said while it was away; too much to send comes again with the next.
+        let _ = self.ask_for_other_terms(connection);
     }
 
     /// The connection is gone; it is tried again.
@@ -232,7 +247,6 @@ impl Inbox {
         let again_ms = self.bounds.resend_ms;
         let Some(link) = self.link_mut(connection) else { return };
         link.attached = false;
-        link.clock.begin_anew();
         let told = std::mem::replace(&mut link.lost_told, true);
         let hub = link.name.clone();
         if !told {

@@ -25,8 +25,13 @@ pub(super) struct Link {
     /// How often less was asked for.
     pub(super) smaller: u32,
     pub(super) terms: Terms,
+    /// The settings, by their version, that were asked for last, and that are in force.
+    pub(super) asked_version: u64,
+    pub(super) agreed_version: u64,
     /// The terms are about to change, so nothing is known for certain.
     pub(super) renegotiating: bool,
+    /// There was no handshake (D4).
+    pub(super) bare: bool,
     pub(super) attached: bool,
     /// Whether it was attached at some time.
     pub(super) was_attached: bool,
@@ -75,7 +80,12 @@ impl Clock {
 
     pub(super) fn dated(&mut self, unix_ms: i64, now: u64) {
         let offset = unix_ms.saturating_sub(i64::try_from(now).unwrap_or(i64::MAX));
-        self.dated = self.dated.max(Some(offset));
+        // A clock that was set is believed; otherwise the answer was only slow.
+        let set = self.dated.is_some_and(|dated| dated.abs_diff(offset) > AHEAD_MS.unsigned_abs());
+        if set {
+            self.stamped = None;
+        }
+        self.dated = if set { Some(offset) } else { self.dated.max(Some(offset)) };
     }
 
     /// True if the guess got better.
@@ -87,11 +97,6 @@ impl Clock {
             self.stamped = self.stamped.max(Some(offset));
         }
         self.offset() > before
-    }
-
-    /// The other side may be another one, or its clock may have been set.
-    pub(super) fn begin_anew(&mut self) {
-        *self = Self::default();
     }
 }
 
@@ -105,7 +110,10 @@ impl Link {
             without: Vec::new(),
             smaller: 0,
             terms: Terms::default(),
+            asked_version: 0,
+            agreed_version: 0,
             renegotiating: false,
+            bare: false,
             attached: false,
             was_attached: false,
             lost_told: false,
@@ -140,7 +148,7 @@ impl Link {
             self.standing = Standing::Subscribed(id);
         }
         self.terms = Terms { confirm: true, clarify: true, ..Terms::default() };
-        self.fresh = true;
+        (self.fresh, self.bare) = (true, true);
     }
 
     /// Text of this output was left out.

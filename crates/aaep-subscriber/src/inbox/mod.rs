@@ -79,6 +79,13 @@ pub use settings::{Settings, TextBy};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Connection(u32);
 
+impl Connection {
+    /// Its place in the order of [`Inbox::add`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Names a message that is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(u64);
@@ -192,6 +199,8 @@ pub struct Inbox {
     last_place: Place,
     last_ticket: u64,
     last_touch: u64,
+    /// How often the settings changed.
+    version: u64,
     /// Whose turn it is among those who are not critical.
     turn: usize,
 }
@@ -213,6 +222,7 @@ impl Inbox {
             last_place: 0,
             last_ticket: 0,
             last_touch: 0,
+            version: 0,
             turn: 0,
         }
     }
@@ -290,11 +300,13 @@ impl Inbox {
         self.critical.len() >= self.bounds.critical_waiting
     }
 
-    /// When to come back with [`Input::Time`], and to look whether there is something to tell.
+    /// When to come back with [`Input::Time`], and to look whether there is something to tell. What
+    /// is due already needs no other moment than this one.
     pub fn next_deadline(&self, now: u64) -> Option<u64> {
         let requests = self.requests.iter().map(|open| self.due(open));
         let links = self.links.iter().filter_map(|link| link.deadline(now));
-        requests.chain(links).chain(self.silences.deadline()).min()
+        let all = requests.chain(links).chain(self.silences.deadline());
+        all.filter(|at| *at > now).min()
     }
 
     /// The requests that wait for the user, in the order of asking.

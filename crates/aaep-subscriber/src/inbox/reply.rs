@@ -33,8 +33,6 @@ pub enum Refused {
     NotWaiting,
     /// The user answered it before.
     AlreadyAnswered,
-    /// Its time is over.
-    TooLate,
     /// Answers from here do not count: the hub did not grant it.
     MayNotReply,
     /// It is not an answer of a kind that is asked for; these are.
@@ -64,7 +62,6 @@ impl fmt::Display for Refused {
         f.write_str(match self {
             Self::NotWaiting => "this request does not wait any more",
             Self::AlreadyAnswered => "this request was answered before",
-            Self::TooLate => "the time for this request is over",
             Self::MayNotReply => "answers from here do not count with this hub",
             Self::WrongKind(_) => "this is not the kind of answer that is asked for",
             Self::YesOrNo => "this asks for yes or no",

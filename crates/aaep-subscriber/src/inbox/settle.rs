@@ -265,7 +265,7 @@ impl Inbox {
     /// The user answers a request. If the hub is away, the answer is kept and sent as long as the
     /// request's time allows.
     pub fn answer(&mut self, number: u32, answer: Answer, now: u64) -> Result<(), Refused> {
-        let open = self.waits_for(number, now)?;
+        let open = self.waits_for(number)?;
         let terms = self.link(open.connection).map(|link| link.terms).unwrap_or_default();
         let may = match open.request.asks {
             Asks::Consent { .. } => terms.confirm,
@@ -284,7 +284,7 @@ impl Inbox {
 
     /// The user needs more time for a request: so many seconds from now (D32).
     pub fn more_time(&mut self, number: u32, seconds: u64, now: u64) -> Result<(), Refused> {
-        let open = self.waits_for(number, now)?;
+        let open = self.waits_for(number)?;
         let (connection, token) = (open.connection, open.request.reply_token);
         let link = self.link(connection).filter(|link| link.attached);
         if !link.ok_or(Refused::NotConnected)?.terms.timing {
@@ -313,13 +313,10 @@ impl Inbox {
     }
 
     /// A request that can still be answered.
-    fn waits_for(&self, number: u32, now: u64) -> Result<&Open, Refused> {
+    fn waits_for(&self, number: u32) -> Result<&Open, Refused> {
         let open = self.requests.get(number).ok_or(Refused::NotWaiting)?;
         if open.own.is_some() {
             return Err(Refused::AlreadyAnswered);
-        }
-        if open.request.deadline_ms <= now {
-            return Err(Refused::TooLate);
         }
         Ok(open)
     }

@@ -1,0 +1,136 @@
+//! Where a hub is, and what to show it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use aaep_transport::client::{ClientError, Options, Token};
+
+/// The path under which a hub's paths live when an address names none.
+const BASE: &str = "/aaep/v1";
+
+/// A hub to listen to.
+#[derive(Clone, Debug)]
+pub struct Hub {
+    /// What the user knows it by.
+    pub name: Arc<str>,
+    /// Where it is.
+    pub address: Address,
+    /// Token, certificates and waiting times.
+    pub options: Options,
+}
+
+/// Where a hub is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Address {
+    /// Events as a stream over HTTP, replies as requests: a base such as
+    /// `https://hub.example/aaep/v1`.
+    Http(String),
+    /// A WebSocket, such as `wss://hub.example/aaep/v1/ws`.
+    WebSocket(String),
+    /// A Unix socket of this user.
+    #[cfg(unix)]
+    Socket(PathBuf),
+}
+
+/// A text that is no address of a hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoAddress(pub String);
+
+impl fmt::Display for NoAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.escape_debug();
+        write!(
+            f,
+            "{text} is no address of a hub. Write one like http://127.0.0.1:8707, \
+             wss://hub.example or unix:/run/user/1000/aaep/aaep-hub.sock."
+        )
+    }
+}
+
+impl std::error::Error for NoAddress {}
+
+impl Hub {
+    /// Reads an address: `http://`, `https://`, `ws://`, `wss://`, or `unix:` and a path.
+    pub fn parse(text: &str) -> Result<Self, NoAddress> {
+        let wrong = || NoAddress(text.to_owned());
+        let address = if let Some(path) = text.strip_prefix("unix:") {
+            socket(path).ok_or_else(wrong)?
+        } else {
+            let uri: http::Uri = text.parse().map_err(|_| wrong())?;
+            let (scheme, authority) = (uri.scheme_str(), uri.authority());
+            let (scheme, authority) = scheme.zip(authority).ok_or_else(wrong)?;
+            let base = match uri.path().trim_end_matches('/') {
+                "" => BASE,
+                base => base,
+            };
+            match scheme {
+                "http" | "https" => Address::Http(format!("{scheme}://{authority}{base}")),
+                "ws" | "wss" => {
+                    let end = if base.ends_with("/ws") { "" } else { "/ws" };
+                    Address::WebSocket(format!("{scheme}://{authority}{base}{end}"))
+                }
+                _ => return Err(wrong()),
+            }
+        };
+        Ok(Self { name: text.into(), address, options: Options::default() })
+    }
+
+    /// The hub at this Unix socket.
+    #[cfg(unix)]
+    pub fn at_socket(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let name = path.display().to_string().into();
+        Self { name, address: Address::Socket(path), options: Options::default() }
+    }
+
+    /// The same under another name.
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The same with a token to show.
+    pub fn token(mut self, token: &str) -> Result<Self, ClientError> {
+        self.options.token = Some(Token::parse(token)?);
+        Ok(self)
+    }
+
+    /// The same, trusting also these certificates, in PEM: for a hub that signed its own.
+    pub fn trust_pem(mut self, certificates: Vec<u8>) -> Self {
+        self.options.extra_roots_pem = Some(certificates);
+        self
+    }
+}
+
+#[cfg(unix)]
+fn socket(path: &str) -> Option<Address> {
+    (!path.is_empty()).then(|| Address::Socket(path.into()))
+}
+
+#[cfg(not(unix))]
+fn socket(_: &str) -> Option<Address> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_people_type_them() {
+        let of = |text: &str| Hub::parse(text).map(|hub| hub.address);
+        let http = |text: &str| Ok(Address::Http(text.into()));
+        assert_eq!(of("http://127.0.0.1:8707"), http("http://127.0.0.1:8707/aaep/v1"));
+        assert_eq!(of("https://hub.example/x/"), http("https://hub.example/x"));
+        let ws = |text: &str| Ok(Address::WebSocket(text.into()));
+        assert_eq!(of("ws://[::1]:1"), ws("ws://[::1]:1/aaep/v1/ws"));
+        assert_eq!(of("wss://h/aaep/v1/ws"), ws("wss://h/aaep/v1/ws"));
+        #[cfg(unix)]
+        assert_eq!(of("unix:/a/b.sock"), Ok(Address::Socket("/a/b.sock".into())));
+        for wrong in ["", "hub", "ftp://x", "http://", "unix:", "http://a b"] {
+            assert!(of(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The inbox as the tasks of a client share it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, mpsc, watch};
+use tracing::warn;
+
+use super::clock;
+use crate::happening::Happening;
+use crate::inbox::{Connection, Inbox, Input, Send};
+
+pub(super) struct Shared {
+    inbox: Mutex<Inbox>,
+    /// Where messages to each hub go.
+    outgoing: Vec<mpsc::Sender<Send>>,
+    /// There may be something to tell.
+    told: Notify,
+    /// Something may be due at another time than before.
+    deadline: Notify,
+    /// There may be room to receive more.
+    room: Notify,
+    closing: watch::Sender<bool>,
+    finished: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn new(inbox: Inbox, outgoing: Vec<mpsc::Sender<Send>>) -> Self {
+        Self {
+            inbox: Mutex::new(inbox),
+            outgoing,
+            told: Notify::new(),
+            deadline: Notify::new(),
+            room: Notify::new(),
+            closing: watch::Sender::new(false),
+            finished: AtomicBool::new(false),
+        }
+    }
+
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the inbox, and everything that follows from it.
+    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Inbox, u64) -> T) -> T {
+        let result = self.look(act);
+        self.pump();
+        self.deadline.notify_one();
+        result
+    }
+
+    /// Does something with the inbox from which nothing follows at once.
+    pub(super) fn look<T>(&self, act: impl FnOnce(&mut Inbox, u64) -> T) -> T {
+        let mut inbox = self.inbox();
+        // Read under the lock, so that time does not go back for the inbox.
+        act(&mut inbox, clock::now_ms())
+    }
+
+    pub(super) fn handle(&self, input: Input<'_>) {
+        self.with(|inbox, now| inbox.handle(input, now));
+    }
+
+    /// Carries away what is to be sent and noted.
+    pub(super) fn pump(&self) {
+        let mut inbox = self.inbox();
+        while let Some(send) = inbox.poll_send() {
+            let ticket = send.ticket;
+            let way = self.outgoing.get(send.connection.index());
+            if way.is_none_or(|way| way.try_send(send).is_err()) {
+                inbox.handle(Input::NotSent { ticket, perhaps: false }, clock::now_ms());
+            }
+        }
+        while let Some(note) = inbox.poll_note() {
+            warn!(hub = %note.hub, rule = note.rule, "{}", note.text);
+        }
+        drop(inbox);
+        self.told.notify_one();
+    }
+
+    /// A message came. Waits first while there is no room for it: nothing critical is left out.
+    pub(super) async fn receive(&self, connection: Connection, bytes: &[u8]) {
+        loop {
+            let room = self.room.notified();
+            if !self.inbox().is_full() {
+                break;
+            }
+            room.await;
+        }
+        self.handle(Input::Message { connection, bytes });
+    }
+
+    pub(super) fn try_next(&self) -> Option<Happening> {
+        let mut inbox = self.inbox();
+        let full = inbox.is_full();
+        let happening = inbox.poll_happening(clock::now_ms());
+        if full && !inbox.is_full() {
+            self.room.notify_waiters();
+        }
+        happening
+    }
+
+    pub(super) async fn next(&self) -> Option<Happening> {
+        loop {
+            if let Some(happening) = self.try_next() {
+                // What is held back by the pace comes when the clock says so.
+                self.deadline.notify_one();
+                return Some(happening);
+            }
+            if self.finished.load(Ordering::Acquire) {
+                return None;
+            }
+            self.deadline.notify_one();
+            self.told.notified().await;
+        }
+    }
+
+    pub(super) async fn deadline_changed(&self) {
+        self.deadline.notified().await;
+    }
+
+    /// Waits until the client is closed.
+    pub(super) async fn until_closing(&self) {
+        let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
+    }
+
+    pub(super) fn close(&self) {
+        self.closing.send_replace(true);
+        self.room.notify_waiters();
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Nothing more will come.
+    pub(super) fn finish(&self) {
+        self.finished.store(true, Ordering::Release);
+        self.told.notify_one();
+    }
+}
