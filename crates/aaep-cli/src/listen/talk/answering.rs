@@ -331,7 +331,7 @@ impl Talk {
     /// An answer, or a wish for more time, was not taken: the question waits, unless it is over.
     pub(crate) fn refused(&mut self, number: u32, why: &Refused) {
         let key = match why {
-            Refused::NotWaiting | Refused::TooLate => "refused.over",
+            Refused::NotWaiting => "refused.over",
             Refused::AlreadyAnswered => "refused.answered",
             Refused::MayNotReply => "refused.may_not",
             Refused::NotAllowed => "refused.not_allowed",
@@ -341,7 +341,7 @@ impl Talk {
         self.say(key, &[("number", count(number))], true);
         let over = matches!(
             why,
-            Refused::NotWaiting | Refused::TooLate | Refused::AlreadyAnswered | Refused::MayNotReply
+            Refused::NotWaiting | Refused::AlreadyAnswered | Refused::MayNotReply
         );
         if let Some(open) = self.find_mut(number).filter(|_| !over) {
             open.sent = false;
