@@ -52,10 +52,7 @@ impl<W: Write> Shell<'_, W> {
                         return Ok(exit);
                     }
                 }
-                () = until(bell) => if self.sounds.stroke() {
-                    self.out.write_all(b"\x07")?;
-                    self.out.flush()?;
-                },
+                () = until(bell) => self.ring()?,
                 happening = self.ears.next() => {
                     if let Some(exit) = self.happened(&happening)? {
                         return Ok(exit);
@@ -162,7 +159,10 @@ impl<W: Write> Shell<'_, W> {
                         writeln!(self.out, "{line}")?;
                     }
                 }
-                Output::Sound(sound) => self.sounds.make(sound),
+                Output::Sound(sound) => {
+                    self.sounds.make(sound);
+                    self.ring()?;
+                }
                 Output::Reply { request, answer } => {
                     let line = self.json.then(|| json::sent(&request, &answer));
                     match self.ears.answer(request.number, answer) {
@@ -195,6 +195,15 @@ impl<W: Write> Shell<'_, W> {
         }
         self.out.flush()?;
         Ok(exit)
+    }
+
+    /// The stroke of the bell that is due, if one is: the first comes before the words.
+    fn ring(&mut self) -> io::Result<()> {
+        if self.sounds.stroke() {
+            self.out.write_all(b"\x07")?;
+            self.out.flush()?;
+        }
+        Ok(())
     }
 
     /// Keeps a line in the transcript; if that cannot be, says so once and goes on.

@@ -136,11 +136,6 @@ impl Stage {
         })
     }
 
-    /// Everything that was sent to it.
-    pub fn received(&self) -> Vec<Value> {
-        self.state.0.lock().unwrap().received.clone()
-    }
-
     /// Waits until something of this type was sent to it.
     pub fn receives(&self, kind: &str) -> Value {
         self.wait(kind, |state| state.received.iter().find(|it| it["type"] == kind).cloned())

@@ -9,8 +9,8 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use crate::Written;
 use crate::support::PATIENCE;
 
-/// Lines and columns; wide, so that no line is broken.
-const SIZE: (u16, u16) = (60, 240);
+/// Lines and columns.
+const SIZE: (u16, u16) = (24, 80);
 
 /// Everything that a terminal was asked to do besides showing text.
 #[derive(Default)]
@@ -82,6 +82,7 @@ impl Tty {
         command.arg("listen");
         command.args(arguments);
         command.env_clear();
+        command.cwd(env!("CARGO_TARGET_TMPDIR"));
         command.env("TERM", "xterm-256color");
         variables.iter().for_each(|(name, value)| command.env(name, value));
         let found = format!("{:?}", pair.master.get_termios().unwrap());
@@ -121,10 +122,13 @@ impl Tty {
     /// What a terminal makes of it: the text of all lines, where the cursor is, and what else it was
     /// asked to do.
     pub fn shown(&self) -> (String, (u16, u16), Vec<String>) {
-        let size = |number| NonZeroU16::new(number).unwrap();
+        // So large that no line is broken or leaves it.
+        let all = self.all();
+        let widest = all.lines().map(|line| 2 * line.chars().count()).max().unwrap_or(0);
+        let size = |number| NonZeroU16::new(u16::try_from(number).unwrap() + 10).unwrap();
         let mut terminal = vt100::Parser::new_with_callbacks(
-            size(5000),
-            size(SIZE.1),
+            size(all.lines().count()),
+            size(widest),
             0,
             Asked::default(),
         );

@@ -87,6 +87,13 @@ struct Open {
     said_at: u64,
 }
 
+/// What is said only once.
+#[derive(Debug, Default)]
+struct Greeted {
+    connected: bool,
+    lost: bool,
+}
+
 /// What the next key or line means.
 #[derive(Debug, PartialEq)]
 enum Mode {
@@ -118,6 +125,7 @@ pub(crate) struct Talk {
     mode: Mode,
     sessions: Sessions,
     reading: Reading,
+    greeted: Greeted,
     last: Vec<String>,
     held: VecDeque<String>,
     out: VecDeque<Output>,
@@ -140,6 +148,7 @@ impl Talk {
             focus: None,
             mode: Mode::Free,
             sessions: Sessions::default(),
+            greeted: Greeted::default(),
             last: Vec::new(),
             held: VecDeque::new(),
             out: VecDeque::new(),
@@ -219,7 +228,18 @@ impl Talk {
                 self.settled(happening, request, *outcome, *announced);
             }
             Happening::Text { .. } => self.text(happening),
-            Happening::Lost { .. } | Happening::Connected { .. } => self.tell_of(happening, true),
+            Happening::Lost { .. } => {
+                self.tell_of(happening, true);
+                if !std::mem::replace(&mut self.greeted.lost, true) && !self.greeted.connected {
+                    self.say("no_hub", &[], true);
+                }
+            }
+            Happening::Connected { .. } => {
+                self.tell_of(happening, true);
+                if !std::mem::replace(&mut self.greeted.connected, true) {
+                    self.say(self.by_mode("hint"), &[], true);
+                }
+            }
             _ => self.tell_of(happening, false),
         }
     }
@@ -261,7 +281,12 @@ impl Talk {
         if let Some(heard) = &heard {
             self.sessions.note(agent, heard.session_id(), &lines, ends);
         }
-        if critical || ends || !self.settings.quiet {
+        // That an agent waits is said by its request.
+        let waits = heard.as_ref().is_some_and(|heard| {
+            kind == Some(EventKind::StateChanged)
+                && heard.text("to_state").as_deref() == Some("awaiting_input")
+        });
+        if critical || ends || !self.settings.quiet && !waits {
             self.tell(lines, critical);
         }
         if ends && self.settings.once && self.open.is_empty() {

@@ -89,8 +89,12 @@ impl Text {
         }
     }
 
-    /// As the words take it.
-    fn happening(&self, text: String) -> Happening {
+    /// As the words take it: each sentence on a line of its own, or as it was written.
+    fn happening(&self, text: &str, by: By) -> Happening {
+        let text = match by {
+            By::Paragraph => text.to_owned(),
+            By::Sentence | By::End => sentences(text).join("\n"),
+        };
         Happening::Text {
             agent: self.agent.clone(),
             session_id: self.session_id.clone(),
@@ -102,16 +106,16 @@ impl Text {
     }
 }
 
-/// How many sentences a text has.
-fn sentences(text: &str) -> u64 {
+/// The sentences of a text.
+fn sentences(text: &str) -> Vec<&str> {
     let breaks = SentenceSegmenter::new(SentenceBreakInvariantOptions::default());
-    let mut count = 0;
+    let mut found = Vec::new();
     let mut from = 0;
     for to in breaks.segment_str(text) {
-        count += u64::from(!text[from..to].trim().is_empty());
+        found.extend(Some(text[from..to].trim()).filter(|sentence| !sentence.is_empty()));
         from = to;
     }
-    count
+    found
 }
 
 impl Talk {
@@ -147,7 +151,7 @@ impl Talk {
         let ready = piece.ready(by).to_owned();
         if !ready.is_empty() {
             piece.said += ready.len();
-            let said = piece.happening(ready);
+            let said = piece.happening(&ready, by);
             piece.gap = false;
             self.tell_of(&said, false);
         }
@@ -159,7 +163,7 @@ impl Talk {
     /// An answer is complete: if some of it was not said, that it is there.
     fn say_what_is_left(&mut self, at: usize) {
         let text = &self.reading.texts[at];
-        let left = sentences(&text.text[text.said..]);
+        let left = sentences(&text.text[text.said..]).len() as u64;
         if left == 0 || self.reading.quiet {
             return;
         }
@@ -184,6 +188,7 @@ impl Talk {
 
     /// Reads what was kept of the last answer; if all of it was said, the whole again.
     pub(super) fn play(&mut self) {
+        let by = self.reading.by;
         let texts = &mut self.reading.texts;
         let unsaid = texts.iter().rposition(|text| text.said < text.text.len());
         let Some(at) = unsaid.or_else(|| texts.len().checked_sub(1)) else {
@@ -197,7 +202,7 @@ impl Talk {
         }
         let rest = text.text[text.said..].to_owned();
         text.said = text.text.len();
-        let said = text.happening(rest);
+        let said = text.happening(&rest, by);
         text.gap = false;
         let lines = self.lines_of(&said);
         self.tell(lines, true);
@@ -210,8 +215,9 @@ mod tests {
 
     #[test]
     fn sentences_are_counted_as_they_are_read() {
-        assert_eq!(sentences("One. Two! Is this three? "), 3);
-        assert_eq!(sentences("没有人听见。你好。"), 2);
-        assert_eq!((sentences(""), sentences(" \n"), sentences("no end")), (0, 0, 1));
+        assert_eq!(sentences("One. Two! Is this three? "), ["One.", "Two!", "Is this three?"]);
+        assert_eq!(sentences("没有人听见。你好。"), ["没有人听见。", "你好。"]);
+        assert_eq!(sentences(" \n"), Vec::<&str>::new());
+        assert_eq!(sentences("no end"), ["no end"]);
     }
 }
