@@ -1,7 +1,7 @@
 //! The connections: which hubs, what is shown to them, what is asked of them.
 
 use aaep_subscriber::Happening;
-use aaep_subscriber::client::{Client, Happenings, Hub, find_local};
+use aaep_subscriber::client::{Address, Client, Happenings, Hub, find_local};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
 
 use super::options::ListenOptions;
@@ -92,7 +92,13 @@ fn hubs(options: &ListenOptions) -> Result<Vec<Hub>, String> {
 
 /// A hub that signed its own certificate on this machine is trusted by it, as `aaep ask` does.
 fn named_hub(url: &str) -> Result<Hub, String> {
-    let hub = Hub::parse(url).map_err(|error| error.to_string())?;
+    let mut hub = Hub::parse(url).map_err(|error| error.to_string())?;
+    // Published producers know no base: with a slash at its end, an address is the whole of it.
+    if let (Address::Http(_), Some(root)) = (&hub.address, url.strip_suffix('/'))
+        && root.matches('/').count() == 2
+    {
+        hub.address = Address::Http(root.to_owned());
+    }
     let certificate = near::hub(Some(url)).ok().and_then(|found| found.certificate);
     Ok(match certificate {
         Some(certificate) => hub.trust_pem(certificate),

@@ -104,7 +104,9 @@ impl Written {
             }
             let left = until.saturating_duration_since(Instant::now());
             if all.1 || left.is_zero() {
-                panic!("{wanted:?} does not come after:\n{}", String::from_utf8_lossy(&all.0));
+                let text = String::from_utf8_lossy(&all.0).into_owned();
+                drop(all);
+                panic!("{wanted:?} does not come after:\n{text}");
             }
             all = self.0.1.wait_timeout(all, left).unwrap().0;
         }
