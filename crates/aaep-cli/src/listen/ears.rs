@@ -84,7 +84,9 @@ fn hubs(options: &ListenOptions) -> Result<Vec<Hub>, String> {
         named => named.iter().map(|url| named_hub(url)).collect::<Result<_, _>>()?,
     };
     let shown = |hub: Hub| match &token {
-        Some(token) => hub.token(token).map_err(|error| format!("The token cannot be used: {error}.")),
+        Some(token) => {
+            hub.token(token).map_err(|error| format!("The token cannot be used: {error}."))
+        }
         None => Ok(hub),
     };
     found.into_iter().map(shown).collect()

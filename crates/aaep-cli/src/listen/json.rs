@@ -79,9 +79,7 @@ fn asked(request: &Request) -> Value {
         }),
         Asks::Answer { question, context, kinds, choices, default } => {
             let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
-            let choice = |choice: &aaep_subscriber::Choice| {
-                json!({ "value": choice.value, "label": choice.label })
-            };
+            let choice = |choice: &aaep_subscriber::Choice| json!({ "value": choice.value, "label": choice.label });
             let choices: Vec<Value> = choices.iter().map(choice).collect();
             json!({ "asks": "answer", "question": question, "context": context, "kinds": kinds,
                 "choices": choices, "default": default })
@@ -136,7 +134,11 @@ fn harmless(value: &Value) -> String {
 pub(super) enum Input {
     /// As if somebody had typed it.
     Words(String),
-    Answer { request: u32, answer: Value, certain: bool },
+    Answer {
+        request: u32,
+        answer: Value,
+        certain: bool,
+    },
     /// It means nothing.
     Nothing,
 }
@@ -198,7 +200,10 @@ mod tests {
         assert!(!line.contains('\u{202e}'));
         let value: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["action"], "Delete\u{1b}]0;x\u{7}\u{9b}2J\u{202e}");
-        assert_eq!((&value["request"], &value["reversibility"]), (&json!(3), &json!("irreversible")));
+        assert_eq!(
+            (&value["request"], &value["reversibility"]),
+            (&json!(3), &json!("irreversible"))
+        );
         assert_eq!(value["said"][0], "Allow this?");
     }
 

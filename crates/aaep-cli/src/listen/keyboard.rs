@@ -1,17 +1,11 @@
 //! What is typed, from bytes to keys and lines.
-//!
-//! A thread waits until there is something to read; reading itself is done by whoever asks, so that
-//! what was typed before a request was printed can be told from what was typed after it.
 
 use std::collections::VecDeque;
 
-use tokio::sync::mpsc;
+use super::source::Source;
 
 /// The longest line, in bytes: the longest answer (§6.5.2) at four bytes a character.
 const LINE_BYTES: usize = 64 * 1024;
-
-/// What is read at once, in bytes.
-const READ_BYTES: usize = 4096;
 
 /// What was typed.
 #[derive(Debug, PartialEq, Eq)]
@@ -128,26 +122,15 @@ impl Decoder {
     }
 }
 
-/// Says when there is something to read, once for each time that reading is asked for.
+/// What is typed, as it comes.
 pub(super) struct Keyboard {
-    readable: mpsc::Receiver<()>,
-    again: std::sync::mpsc::Sender<()>,
-    asked: bool,
+    source: Source,
     pub(super) decoder: Decoder,
 }
 
 impl Keyboard {
     pub(super) fn start() -> Self {
-        let (say, readable) = mpsc::channel(1);
-        let (again, asked) = std::sync::mpsc::channel::<()>();
-        std::thread::spawn(move || {
-            while asked.recv().is_ok() && wait() {
-                if say.blocking_send(()).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { readable, again, asked: false, decoder: Decoder::default() }
+        Self { source: Source::start(), decoder: Decoder::default() }
     }
 
     /// Waits until there is something to read; never when nothing more will come.
@@ -155,47 +138,19 @@ impl Keyboard {
         if self.decoder.ended {
             return std::future::pending().await;
         }
-        if !self.asked {
-            self.asked = self.again.send(()).is_ok();
-        }
-        match self.readable.recv().await {
-            Some(()) => self.asked = false,
-            None => self.decoder.end(),
+        if !self.source.readable().await {
+            self.decoder.end();
         }
     }
 
     /// Reads what is there now, without waiting.
     pub(super) fn read(&mut self) {
-        while !self.decoder.ended && self.decoder.bytes.len() <= LINE_BYTES && is_ready(0) {
-            let mut buffer = [0; READ_BYTES];
-            match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
-                Ok(0) => self.decoder.end(),
-                Ok(count) => self.decoder.add(&buffer[..count]),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => self.decoder.end(),
+        while !self.decoder.ended && self.decoder.bytes.len() <= LINE_BYTES {
+            match self.source.take() {
+                None => return,
+                Some(bytes) if bytes.is_empty() => self.decoder.end(),
+                Some(bytes) => self.decoder.add(&bytes),
             }
-        }
-    }
-}
-
-/// Waits for input; false if there never will be any.
-fn wait() -> bool {
-    is_ready(-1)
-}
-
-/// Whether there is something to read, or the end, within so many milliseconds; -1 waits for ever.
-fn is_ready(milliseconds: i64) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let timeout =
-        Timespec { tv_sec: milliseconds / 1000, tv_nsec: (milliseconds % 1000) * 1_000_000 };
-    loop {
-        let stdin = rustix::stdio::stdin();
-        let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
-        let timeout = (milliseconds >= 0).then_some(&timeout);
-        match poll(&mut watched, timeout) {
-            Ok(ready) => return ready > 0,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return true,
         }
     }
 }

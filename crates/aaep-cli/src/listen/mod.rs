@@ -6,6 +6,7 @@ mod keyboard;
 mod options;
 mod shell;
 mod sound;
+mod source;
 mod standing;
 mod talk;
 mod terminal;
@@ -38,7 +39,8 @@ const PAUSE_MS: u64 = 500;
 const GOODBYE: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(options: &ListenOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let ended = runtime.block_on(listen(options, out));
     terminal::restore();
     // A thread may still wait for a key.
@@ -53,10 +55,7 @@ pub(crate) fn run(options: &ListenOptions, out: &mut impl Write) -> io::Result<E
 }
 
 /// Everything that can be wrong is found before anything is said.
-async fn listen(
-    options: &ListenOptions,
-    out: &mut impl Write,
-) -> Result<io::Result<Exit>, String> {
+async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Result<Exit>, String> {
     let signals = Signals::new().map_err(|fault| fault.to_string())?;
     let standing = options.policy.as_deref().map(Standing::load).transpose()?;
     let transcript = options.transcript.as_deref().map(Transcript::open).transpose()?;

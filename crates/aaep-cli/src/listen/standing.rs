@@ -250,14 +250,20 @@ reversibility = "reversible_with_effort"
             ("Book a \u{202e}room", Low, Reversible, None),
             ("Send a letter", Low, Reversible, None),
         ] {
-            assert_eq!(rules.judge(&asked(action, risk, undone)), answer, "{action} {risk} {undone}");
+            assert_eq!(
+                rules.judge(&asked(action, risk, undone)),
+                answer,
+                "{action} {risk} {undone}"
+            );
         }
     }
 
     // covers: T21
     #[test]
     fn no_rule_accepts_what_cannot_be_undone_and_is_of_high_risk() {
-        let grave = RULES.replace("\"medium\"", "\"high\"").replace("reversible_with_effort", "irreversible");
+        let grave = RULES
+            .replace("\"medium\"", "\"high\"")
+            .replace("reversible_with_effort", "irreversible");
         let (line, what) = Standing::parse(&grave).unwrap_err();
         assert_eq!(line, 7);
         assert!(what.contains("never accepted by a rule"), "{what}");
@@ -271,7 +277,11 @@ reversibility = "reversible_with_effort"
             ("\n[[rule]]\nanswer = \"reject\"\n", 2, "fits everything"),
             ("[[rule]]\naction = \"*\"\nanswer = \"accept\"\n", 1, "names its `agent`"),
             ("[[rule]]\nagent = \"\"\nanswer = \"reject\"\n", 1, "1 to 256"),
-            ("[[rule]]\nagent = \"a\"\nanswer = \"accept\"\nrisk_level = \"lo\"\n", 4, "risk_level"),
+            (
+                "[[rule]]\nagent = \"a\"\nanswer = \"accept\"\nrisk_level = \"lo\"\n",
+                4,
+                "risk_level",
+            ),
             ("[[rule]]\nagent = \"a\"\nanswer = \"reject\"\nrisk_level = \"low\"\n", 1, "needs no"),
             ("rules = 1", 1, "rules"),
             ("[[rule", 1, ""),

@@ -8,7 +8,9 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 
 #[cfg(unix)]
-use rustix::termios::{self, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios};
+use rustix::termios::{
+    self, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios,
+};
 
 /// The terminal as it was found, for whoever has to restore it.
 #[cfg(unix)]

@@ -51,13 +51,17 @@ fn everywhere(id: usize, text: &str) -> Vec<Value> {
         event["summary_normal"] = json!(text);
         event
     };
-    let mut question = make("awaiting.clarification", 7, json!({
-        "question": text, "context": text, "reply_token": format!("rpl_{id}q"),
-        "urgency": "critical", "timeout_seconds": 300,
-        "accepted_response_kinds": ["multiple_choice"],
-        "choices": [{ "value": text, "label": text }, { "value": "b", "label": text }],
-        "default_response": text,
-    }));
+    let mut question = make(
+        "awaiting.clarification",
+        7,
+        json!({
+            "question": text, "context": text, "reply_token": format!("rpl_{id}q"),
+            "urgency": "critical", "timeout_seconds": 300,
+            "accepted_response_kinds": ["multiple_choice"],
+            "choices": [{ "value": text, "label": text }, { "value": "b", "label": text }],
+            "default_response": text,
+        }),
+    );
     question["localization_hints"]["primary_language"] = json!(text);
     vec![
         make("session.started", 1, json!({})),
@@ -67,11 +71,15 @@ fn everywhere(id: usize, text: &str) -> Vec<Value> {
         make("tool.completed", 5, json!({ "tool": text, "status": text })),
         make("output.streaming", 6, json!({ "chunk": text, "position": 0, "complete": true })),
         question,
-        make("awaiting.confirmation", 8, json!({
-            "action": text, "consequence": text, "urgency": "critical",
-            "reply_token": format!("rpl_{id}c"), "timeout_seconds": 300,
-            "default_decision": "reject",
-        })),
+        make(
+            "awaiting.confirmation",
+            8,
+            json!({
+                "action": text, "consequence": text, "urgency": "critical",
+                "reply_token": format!("rpl_{id}c"), "timeout_seconds": 300,
+                "default_decision": "reject",
+            }),
+        ),
         make("handoff.requested", 9, json!({ "reason": text, "target_kind": text })),
         make(text, 10, json!({ "urgency": "critical", "extensions": { text: { text: text } } })),
         make("session.errored", 11, json!({ "error_category": text, "remediation_hint": text })),
@@ -152,8 +160,13 @@ fn lies_about_order_broken_messages_and_unknown_everything_leave_it_listening() 
     for number in [7, 3, 3, 0, u64::MAX, 1] {
         let members = json!({ "sequence_number": number, "summary_normal": "Out of order." });
         stage.send(&event("session.started", 10 + number as usize % 1000, "sess_1", members));
-        stage.send(&event("session.completed", 2000 + number as usize % 1000, "sess_1", json!({
-            "sequence_number": number, "summary_normal": "Ended again." })));
+        stage.send(&event(
+            "session.completed",
+            2000 + number as usize % 1000,
+            "sess_1",
+            json!({
+            "sequence_number": number, "summary_normal": "Ended again." }),
+        ));
     }
     let mut alien = event("x", 5, "sess_9", json!({ "mood": { "deep": [1, 2] } }));
     alien["type"] = json!("urn:nobody:knows");

@@ -63,8 +63,11 @@ fn around(hub: &Hub) -> Vec<(String, String)> {
 }
 
 /// Bytes that a process has written so far, and whether that was all.
+type Bytes = (Vec<u8>, bool);
+
+/// What a process writes, for whoever waits for it.
 #[derive(Clone, Default)]
-pub struct Written(Arc<(Mutex<(Vec<u8>, bool)>, Condvar)>);
+pub struct Written(Arc<(Mutex<Bytes>, Condvar)>);
 
 impl Written {
     pub fn by(mut source: impl Read + Send + 'static) -> Self {

@@ -37,8 +37,10 @@ fn of_two_answers_at_once_one_counts_and_both_hear_the_same() {
         here.types("yes");
         there.types("no");
         let (first, second) = (here.sees("\nDone."), there.sees("\nDone."));
-        let accepted = |heard: &str| heard.contains(&format!("Request {round}: accepted"))
-            || heard.contains(&format!("Request {round} was accepted elsewhere"));
+        let accepted = |heard: &str| {
+            heard.contains(&format!("Request {round}: accepted"))
+                || heard.contains(&format!("Request {round} was accepted elsewhere"))
+        };
         assert_eq!(accepted(&first), accepted(&second), "{first}\n---\n{second}");
         let booked = |heard: &str| heard.contains("The room is booked");
         assert_eq!(booked(&first), accepted(&first), "{first}");
@@ -58,12 +60,11 @@ fn a_hub_that_is_killed_in_mid_question_comes_back_and_the_answer_counts() {
     let address = hub.address();
     let mut tty = Tty::start(&["--pause", "0", &hub.base()], &around);
     tty.sees("Connected to");
-    let (agent, session) = (person.agent(), std::cell::RefCell::new(String::new()));
+    let agent = person.agent();
     let mut request = Value::Null;
     run(async {
-        *session.borrow_mut() = agent.open().await;
-        let asked = agent.ask(&session.borrow()).await;
-        request = asked;
+        let session = agent.open().await;
+        request = agent.ask(&session).await;
     });
     tty.sees("Press y for yes");
     tty.types("y").sees("type yes and press Enter");

@@ -143,7 +143,10 @@ impl Stage {
 }
 
 pub fn frame(event: &Value) -> String {
-    format!("event: aaep.event\nid: {}\ndata: {event}\n\n", event["event_id"].as_str().unwrap_or("x"))
+    format!(
+        "event: aaep.event\nid: {}\ndata: {event}\n\n",
+        event["event_id"].as_str().unwrap_or("x")
+    )
 }
 
 /// An event of this type, without `aaep:agent.`, with these members.
@@ -161,9 +164,14 @@ pub fn event(kind: &str, id: usize, session: &str, members: Value) -> Value {
 
 /// A request for consent to something harmless.
 pub fn request(id: usize, session: &str, action: &str) -> Value {
-    event("awaiting.confirmation", id, session, json!({
-        "action": action, "consequence": "It can be taken back.", "urgency": "critical",
-        "reply_token": format!("rpl_{id}"), "timeout_seconds": 300, "default_decision": "reject",
-        "risk_level": "low", "reversibility": "reversible", "summary_normal": action,
-    }))
+    event(
+        "awaiting.confirmation",
+        id,
+        session,
+        json!({
+            "action": action, "consequence": "It can be taken back.", "urgency": "critical",
+            "reply_token": format!("rpl_{id}"), "timeout_seconds": 300, "default_decision": "reject",
+            "risk_level": "low", "reversibility": "reversible", "summary_normal": action,
+        }),
+    )
 }

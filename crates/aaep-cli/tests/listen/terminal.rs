@@ -18,7 +18,10 @@ fn the_demo_is_heard_and_answered_with_keys_and_the_screen_holds_every_line() {
     tty.sees("Connected to");
     say(&hub, "transfer 20 euros to Ann");
     let asked = tty.sees("Press y for yes");
-    assert!(asked.contains("Allow this? “Transfer 20 euros to Ann.” It cannot be undone."), "{asked}");
+    assert!(
+        asked.contains("Allow this? “Transfer 20 euros to Ann.” It cannot be undone."),
+        "{asked}"
+    );
     tty.types("y").sees("type yes and press Enter");
     tty.types("yes\n").sees("Request 1: accepted.");
     tty.sees("20 euros were sent to Ann.");

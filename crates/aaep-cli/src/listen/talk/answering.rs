@@ -339,10 +339,8 @@ impl Talk {
             _ => "refused.not_sent",
         };
         self.say(key, &[("number", count(number))], true);
-        let over = matches!(
-            why,
-            Refused::NotWaiting | Refused::AlreadyAnswered | Refused::MayNotReply
-        );
+        let over =
+            matches!(why, Refused::NotWaiting | Refused::AlreadyAnswered | Refused::MayNotReply);
         if let Some(open) = self.find_mut(number).filter(|_| !over) {
             open.sent = false;
             self.focus_next();

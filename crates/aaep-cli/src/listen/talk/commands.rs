@@ -129,8 +129,7 @@ impl Talk {
         }
         let waiting = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
         self.say("list", &[("count", Argument::Count(waiting))], true);
-        let open: Vec<_> =
-            self.open.iter().map(|open| (open.request.clone(), open.sent)).collect();
+        let open: Vec<_> = self.open.iter().map(|open| (open.request.clone(), open.sent)).collect();
         for (request, sent) in open {
             let key = match () {
                 () if sent => "list.sent",
@@ -191,12 +190,8 @@ impl Talk {
 
     /// The next question, round and round.
     fn next(&mut self) {
-        let waiting: Vec<u32> = self
-            .open
-            .iter()
-            .filter(|open| !open.sent)
-            .map(|open| open.request.number)
-            .collect();
+        let waiting: Vec<u32> =
+            self.open.iter().filter(|open| !open.sent).map(|open| open.request.number).collect();
         let here = self.focus.and_then(|focus| waiting.iter().position(|at| *at == focus));
         match (waiting.len(), here) {
             (0, _) => self.say("nothing_waits", &[], true),
@@ -254,7 +249,7 @@ impl Talk {
     }
 
     fn ask_to_stop(&mut self, live: Live) {
-        let arguments = [("agent", Argument::Theirs(&*live.agent.name))];
+        let arguments = [("agent", Argument::Theirs(&live.agent.name))];
         self.say(self.by_mode("stop.sure"), &arguments, true);
         self.mode = Mode::Stopping(live);
     }
@@ -271,7 +266,7 @@ impl Talk {
         if self.vocabulary.find(text.trim()) != Some(Command::Stop) {
             return self.say("stop.not", &[], true);
         }
-        self.say("stop.sent", &[("agent", Argument::Theirs(&*live.agent.name))], true);
+        self.say("stop.sent", &[("agent", Argument::Theirs(&live.agent.name))], true);
         self.out.push_back(Output::Stop { agent: live.agent, session_id: live.session_id });
     }
 

@@ -28,9 +28,10 @@ pub(super) struct Sessions {
 impl Sessions {
     /// Something was heard of a session.
     pub(super) fn note(&mut self, agent: &Agent, session_id: &str, lines: &[String], ends: bool) {
-        let known = self.live.iter().position(|live| {
-            &*live.session_id == session_id && live.agent.id == agent.id
-        });
+        let known = self
+            .live
+            .iter()
+            .position(|live| &*live.session_id == session_id && live.agent.id == agent.id);
         let known = known.map(|at| self.live.remove(at));
         if ends {
             return;

@@ -64,8 +64,7 @@ pub(crate) fn mild(number: u32, action: &str) -> Request {
 
 /// A question.
 pub(crate) fn question(number: u32, kinds: &[ResponseKind], choices: &[&str]) -> Request {
-    let choice =
-        |label: &&str| Choice { value: label.to_lowercase(), label: (*label).to_owned() };
+    let choice = |label: &&str| Choice { value: label.to_lowercase(), label: (*label).to_owned() };
     let asks = Asks::Answer {
         question: "Where are you?".into(),
         context: None,
@@ -182,7 +181,9 @@ impl Story {
                 Output::Sound(Sound::Blocked) => "[bell: blocked]".into(),
                 Output::Sound(Sound::Done) => "[bell: done]".into(),
                 Output::Sound(Sound::Error) => "[bell: error]".into(),
-                Output::Reply { request, answer } => format!("[reply {}: {answer:?}]", request.number),
+                Output::Reply { request, answer } => {
+                    format!("[reply {}: {answer:?}]", request.number)
+                }
                 Output::MoreTime { request, seconds } => {
                     format!("[more time for {}: {seconds}]", request.number)
                 }
@@ -205,7 +206,8 @@ impl Story {
     #[track_caller]
     pub(crate) fn is(&mut self, expected: &str) -> &mut Self {
         let heard = self.heard();
-        let expected: Vec<&str> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+        let expected: Vec<&str> =
+            expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
         let lines: Vec<&str> = heard.lines().map(str::trim).collect();
         assert_eq!(lines, expected, "heard:\n{heard}");
         self

@@ -38,9 +38,18 @@ fn a_whole_session_is_heard_with_the_action_first_and_the_keys_last() {
 // covers: T21
 #[test]
 fn what_is_harmless_takes_one_key_and_what_is_grave_a_word() {
-    assert_eq!(Story::new().asked(mild(1, "Open it")).types("y").replies(), reply(1, &Answer::Accept));
-    assert_eq!(Story::new().asked(mild(1, "Open it")).types("n").replies(), reply(1, &Answer::Reject));
-    assert_eq!(Story::new().asked(consent(1, "Go")).types("n").replies(), reply(1, &Answer::Reject));
+    assert_eq!(
+        Story::new().asked(mild(1, "Open it")).types("y").replies(),
+        reply(1, &Answer::Accept)
+    );
+    assert_eq!(
+        Story::new().asked(mild(1, "Open it")).types("n").replies(),
+        reply(1, &Answer::Reject)
+    );
+    assert_eq!(
+        Story::new().asked(consent(1, "Go")).types("n").replies(),
+        reply(1, &Answer::Reject)
+    );
     for second in ["y", "", "n o", "yes please", "y yes"] {
         let mut story = Story::new();
         story.asked(consent(1, "Go")).types("y").types(second);
@@ -117,7 +126,8 @@ fn a_key_meant_for_a_request_that_has_gone_does_not_answer_the_next_one() {
 fn a_second_request_is_announced_at_once_and_the_first_stays_in_focus() {
     let mut story = Story::new();
     story.asked(mild(1, "Open it")).heard();
-    story.asked(mild(2, "Close it")).types("n").settled(mild(1, "Open it"), Outcome::Rejected).is("
+    story.asked(mild(2, "Close it")).types("n").settled(mild(1, "Open it"), Outcome::Rejected).is(
+        "
         [bell: blocked]
         Allow this? “Close it”. It can be undone.
         What happens: “You can take it back.” Low risk.
@@ -132,13 +142,18 @@ fn a_second_request_is_announced_at_once_and_the_first_stays_in_focus() {
         Request 2 waits for you, for 4 minutes 57 seconds.
         Press y for yes, n for no, d for details, t for more time.
         Request 1: rejected.
-    ");
+    ",
+    );
 }
 
 #[test]
 fn a_request_can_be_heard_again_listed_looked_into_and_spelled() {
     let mut story = Story::new();
-    story.event("session.started", "Tidying.").asked(mild(1, "Pay \u{430}nn")).asked(mild(2, "B")).heard();
+    story
+        .event("session.started", "Tidying.")
+        .asked(mild(1, "Pay \u{430}nn"))
+        .asked(mild(2, "B"))
+        .heard();
     story.types("r").is("
         > r
         Allow this? “Pay аnn”. It can be undone.
@@ -395,7 +410,8 @@ fn what_agents_do_now_is_told_when_asked() {
 #[test]
 fn an_answer_is_read_as_it_comes_and_can_be_silenced_and_read_later() {
     let mut story = Story::new();
-    story.text("One. ", false).types("s").text("Two. ", false).text("Three.", true).types("p").is("
+    story.text("One. ", false).types("s").text("Two. ", false).text("Three.", true).types("p").is(
+        "
         “One.”
         > s
         Silent. The rest is kept; press p to read it.
@@ -403,7 +419,8 @@ fn an_answer_is_read_as_it_comes_and_can_be_silenced_and_read_later() {
         > p
         “Two.”
         “Three.”
-    ");
+    ",
+    );
     story.types("p").is("> p\n“One.”\n“Two.”\n“Three.”");
 }
 
@@ -476,7 +493,10 @@ fn the_users_own_rule_answers_and_says_so() {
     let rules = "[[rule]]\nagent = \"tidy\"\naction = \"Open *\"\nanswer = \"accept\"\n";
     let standing = super::Standing::parse(rules).unwrap();
     let mut story = Story::with(|settings| settings.standing = Some(standing));
-    story.asked(mild(1, "Open the window")).settled(mild(1, "Open the window"), Outcome::Accepted).is("
+    story
+        .asked(mild(1, "Open the window"))
+        .settled(mild(1, "Open the window"), Outcome::Accepted)
+        .is("
         Allow this? “Open the window”. It can be undone.
         What happens: “You can take it back.” Low risk.
         Request 1 waits for you, for 5 minutes.

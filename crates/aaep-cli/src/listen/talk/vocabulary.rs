@@ -144,7 +144,10 @@ mod tests {
         ] {
             assert_eq!(number(text), value, "{text}");
         }
-        assert_eq!((whole("12"), whole("١٢"), whole("-1"), whole("")), (Some(12), Some(12), None, None));
+        assert_eq!(
+            (whole("12"), whole("١٢"), whole("-1"), whole("")),
+            (Some(12), Some(12), None, None)
+        );
         assert_eq!(whole("99999999999"), None);
     }
 }
