@@ -339,11 +339,18 @@ impl Talk {
             _ => "refused.not_sent",
         };
         self.say(key, &[("number", count(number))], true);
-        let over =
-            matches!(why, Refused::NotWaiting | Refused::AlreadyAnswered | Refused::MayNotReply);
-        if let Some(open) = self.find_mut(number).filter(|_| !over) {
-            open.sent = false;
-            self.focus_next();
+        match why {
+            Refused::AlreadyAnswered => {}
+            Refused::NotWaiting => self.open.retain(|open| open.request.number != number),
+            // It can be heard again, but asking anew would change nothing.
+            Refused::MayNotReply => {
+                self.focus = Some(number);
+                self.find_mut(number).into_iter().for_each(|open| open.sent = false);
+            }
+            _ => {
+                self.find_mut(number).into_iter().for_each(|open| open.sent = false);
+                self.focus_next();
+            }
         }
     }
 

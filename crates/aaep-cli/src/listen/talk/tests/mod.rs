@@ -1,0 +1,6 @@
+//! The conversation as a listener hears it. `>` is what is typed; what is in brackets is not said.
+
+mod answers;
+mod reading;
+mod requests;
+mod ways;
