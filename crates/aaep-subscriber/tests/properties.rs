@@ -253,7 +253,7 @@ proptest! {
 // covers: S10
 #[test]
 fn a_request_of_a_megabyte_is_said_in_full_and_a_summary_is_not() {
-    let long = "p\u{430}y ".repeat(200_000);
+    let long = "p\u{430}y ".repeat(300_000); // beyond what is read by default
     let words = Words::new(&[]);
     let said = words.say(
         &Happening::Asked(request("x", consent(&long, "It is gone."))),

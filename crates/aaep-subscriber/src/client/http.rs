@@ -83,6 +83,7 @@ impl Http {
     }
 
     async fn listen(&self, backoff: &mut Backoff, last_event: &mut Option<String>) -> Broken {
+        let anew = last_event.is_none();
         let mut stream = match self.attach(last_event.as_deref()).await {
             Ok(stream) => stream,
             Err(broken) => return broken,
@@ -91,6 +92,8 @@ impl Http {
         let connection = self.connection;
         if self.bare.load(Ordering::Relaxed) {
             self.shared.handle(Input::AttachedBare { connection });
+        } else if anew {
+            self.shared.handle(Input::AttachedAnew { connection });
         } else {
             self.shared.handle(Input::Attached { connection });
         }
@@ -132,7 +135,10 @@ impl Http {
             }
         }
         match self.subscribe().await? {
-            Some(id) => Ok(self.client.events(&path(id), last_event).await?),
+            Some(id) => {
+                self.bare.store(false, Ordering::Relaxed);
+                Ok(self.client.events(&path(id), last_event).await?)
+            }
             None => {
                 self.bare.store(true, Ordering::Relaxed);
                 Ok(self.client.events("events", last_event).await?)

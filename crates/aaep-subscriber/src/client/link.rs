@@ -80,7 +80,8 @@ async fn listen(
         Err(end) => return end,
     };
     backoff.reset();
-    shared.handle(Input::Attached { connection });
+    // There is no way to say where we left off: the hub tells how things stand.
+    shared.handle(Input::AttachedAnew { connection });
     loop {
         tokio::select! {
             // What the user wants goes before what the agent says.

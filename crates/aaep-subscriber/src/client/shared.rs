@@ -84,6 +84,9 @@ impl Shared {
             if !self.inbox().is_full() {
                 break;
             }
+            if self.is_closing() {
+                return;
+            }
             room.await;
         }
         self.handle(Input::Message { connection, bytes });
@@ -109,7 +112,6 @@ impl Shared {
             if self.finished.load(Ordering::Acquire) {
                 return None;
             }
-            self.deadline.notify_one();
             self.told.notified().await;
         }
     }

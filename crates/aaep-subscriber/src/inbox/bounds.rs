@@ -65,6 +65,10 @@ pub struct Bounds {
     pub sends: usize,
     /// Notes that wait to be polled; the oldest is forgotten first.
     pub notes: usize,
+    /// Notes a second that a connection may cause; further ones are dropped.
+    pub notes_per_second: u32,
+    /// How many of them may come at once.
+    pub notes_burst: u32,
     /// How often a subscription is asked for again at once with less (X8).
     pub smaller_requests: u32,
 }
@@ -100,6 +104,8 @@ impl Default for Bounds {
             resend_ms: 1000,
             sends: 256,
             notes: 256,
+            notes_per_second: 2,
+            notes_burst: 50,
             smaller_requests: 4,
         }
     }

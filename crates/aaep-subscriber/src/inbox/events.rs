@@ -18,8 +18,7 @@ const VIOLATION_EVERY_MS: u64 = 10_000;
 
 impl Inbox {
     pub(super) fn message(&mut self, connection: Connection, bytes: &[u8], now: u64) {
-        let limits = Limits { max_bytes: self.bounds.message_bytes, ..Limits::default() };
-        match Heard::parse_with(bytes, &limits) {
+        match Heard::parse_with(bytes, &self.limits()) {
             Ok(heard) => self.event(connection, &heard, now),
             Err(why) => {
                 let text = std::str::from_utf8(bytes).unwrap_or_default();
@@ -31,15 +30,22 @@ impl Inbox {
         }
     }
 
+    fn limits(&self) -> Limits {
+        Limits { max_bytes: self.bounds.message_bytes, ..Limits::default() }
+    }
+
     // enforces: E6, E26, E27, H25, V2
     fn event(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
         let critical = heard.urgency() == Urgency::Critical;
         let Some(link) = self.link_mut(connection) else { return };
+        if let Some(session) = link.sessions.get_mut(heard.session_id()) {
+            session.confirm_by = None;
+        }
         let better = heard.timestamp().is_some_and(|at| link.clock.stamped(at.as_millis(), now));
         if better {
             self.correct_deadlines(connection, now);
         }
-        self.note_deviations(connection, heard);
+        self.note_deviations(connection, heard, now);
         if !critical {
             self.note_rate(connection, now);
         }
@@ -64,11 +70,8 @@ impl Inbox {
         match self.take_turn(connection, heard, critical, early, now) {
             Turn::Now => self.told(connection, heard, now),
             Turn::Late => {
-                self.note(
-                    connection,
-                    "H24",
-                    "An event came after one with a higher number.".into(),
-                );
+                let text = "An event came after one with a higher number.".into();
+                self.note(connection, "H24", text, now);
                 self.told(connection, heard, now);
             }
             Turn::Waits => {}
@@ -119,7 +122,7 @@ impl Inbox {
                 self.silences.add(agent, Silence::Missing, count, now, &bounds);
             }
             if let Some(early) = released.event
-                && let Ok(heard) = Heard::parse(early.json.as_bytes())
+                && let Ok(heard) = Heard::parse_with(early.json.as_bytes(), &self.limits())
             {
                 self.told(connection, &heard, now);
             }
@@ -148,6 +151,19 @@ impl Inbox {
         }
     }
 
+    /// Sessions of which nothing was heard when it should have been are over.
+    pub(super) fn forget_doubtful(&mut self, connection: Connection, now: u64) {
+        let Some(link) = self.link(connection) else { return };
+        let over = |session: &Session| session.confirm_by.is_some_and(|by| by <= now);
+        let over = link.sessions.iter().filter(|(_, session)| over(session));
+        for id in over.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.finish_session(connection, &id, now);
+            if let Some(link) = self.link_mut(connection) {
+                link.sessions.remove(&id);
+            }
+        }
+    }
+
     /// Makes room: the session that was silent longest, one with an open request last.
     fn forget_a_session(&mut self, connection: Connection, newest: u64, now: u64) {
         let Some(link) = self.link(connection) else { return };
@@ -159,7 +175,7 @@ impl Inbox {
         let others = link.sessions.iter().filter(|(_, session)| session.touched != newest);
         let oldest = others.min_by_key(|(id, session)| (waits(id), session.touched));
         let Some(id) = oldest.map(|(id, _)| id.clone()) else { return };
-        self.finish_outputs(connection, &id, now);
+        self.finish_session(connection, &id, now);
         if let Some(link) = self.link_mut(connection) {
             link.sessions.remove(&id);
         }
@@ -262,7 +278,7 @@ impl Inbox {
 
     fn ended(&mut self, connection: Connection, heard: &Heard<'_>, agent: Agent, now: u64) {
         self.session_over(connection, heard.session_id());
-        self.finish_outputs(connection, heard.session_id(), now);
+        self.finish_session(connection, heard.session_id(), now);
         self.plain(connection, heard, agent, Rank::Milestone, now);
         if let Some(link) = self.link_mut(connection) {
             link.sessions.remove(heard.session_id());
@@ -340,7 +356,17 @@ impl Inbox {
         }
     }
 
-    /// Nothing more comes of a session: what waits for a boundary is said.
+    /// Nothing more comes of a session: what waits for its turn or for a boundary is told.
+    fn finish_session(&mut self, connection: Connection, session_id: &str, now: u64) {
+        let link = self.link_mut(connection);
+        if let Some(session) = link.and_then(|link| link.sessions.get_mut(session_id)) {
+            session.order.expire();
+        }
+        self.release(connection, session_id, now);
+        self.finish_outputs(connection, session_id, now);
+    }
+
+    /// What waits for a boundary is said.
     fn finish_outputs(&mut self, connection: Connection, session_id: &str, now: u64) {
         let Some(link) = self.link_mut(connection) else { return };
         let Some(session) = link.sessions.get_mut(session_id) else { return };
@@ -381,12 +407,12 @@ impl Inbox {
     }
 
     // enforces: E27
-    fn note_deviations(&mut self, connection: Connection, heard: &Heard<'_>) {
+    fn note_deviations(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
         if let Some(problem) = heard.deviations().first() {
             let pointer = cut(&problem.pointer, 80).escape_debug().to_string();
             let text = format!("An event deviates at {pointer:?}: {}", problem.text);
             let text = text.chars().filter(|c| !c.is_control()).take(400).collect();
-            self.note(connection, problem.rule.id, text);
+            self.note(connection, problem.rule.id, text, now);
         }
     }
 
@@ -400,6 +426,7 @@ impl Inbox {
             return;
         }
         link.violation_noted = Some(now);
-        self.note(connection, "S12", "The producer sends more events than was agreed on.".into());
+        let text = "The producer sends more events than was agreed on.".into();
+        self.note(connection, "S12", text, now);
     }
 }

@@ -145,10 +145,11 @@ impl Inbox {
     /// Says goodbye to every hub that is connected.
     pub fn close(&mut self, _now: u64) {
         for index in 0..self.links.len() {
-            let Some(id) = self.links[index].subscription() else { continue };
+            let link = &mut self.links[index];
+            let leaving = std::mem::replace(&mut link.leaving, true);
+            let Some(id) = link.subscription().filter(|_| !leaving) else { continue };
             let connection = Connection(u32::try_from(index).unwrap_or(u32::MAX));
             self.send(connection, Purpose::Close, reply::close(id));
-            self.links[index].standing = Standing::Ended;
         }
     }
 
@@ -242,12 +243,21 @@ impl Inbox {
         let _ = self.ask_for_other_terms(connection);
     }
 
+    /// What was missed is not told: sessions of which nothing is heard are over.
+    pub(super) fn doubt_sessions(&mut self, connection: Connection, now: u64) {
+        let by = now.saturating_add(self.bounds.redelivery_ms);
+        let link = self.link_mut(connection).filter(|link| link.terms.outcome);
+        let sessions = link.into_iter().flat_map(|link| link.sessions.values_mut());
+        sessions.for_each(|session| session.confirm_by = Some(by));
+    }
+
     /// The connection is gone; it is tried again.
     pub(super) fn lost(&mut self, connection: Connection, why: &str, now: u64) {
         let again_ms = self.bounds.resend_ms;
         let Some(link) = self.link_mut(connection) else { return };
         link.attached = false;
-        let told = std::mem::replace(&mut link.lost_told, true);
+        let told = std::mem::replace(&mut link.lost_told, true) || link.leaving;
+        link.sessions.values_mut().for_each(|session| session.confirm_by = None);
         let hub = link.name.clone();
         if !told {
             self.tell_critical(Happening::Lost { hub, why: why.into() });
@@ -255,10 +265,8 @@ impl Inbox {
         for open in self.requests.iter_mut().filter(|open| open.connection == connection) {
             open.confirm_by = None;
             if let Some(own) = &mut open.own
-                && let Some(ticket) = own.in_flight.take()
+                && own.in_flight.take().is_some()
             {
-                // What was taken from here may have arrived.
-                own.attempted |= !self.sends.iter().any(|send| send.ticket == ticket);
                 own.again_at = Some(now.saturating_add(again_ms));
             }
         }

@@ -39,10 +39,13 @@ pub(super) struct Lane {
     /// The same, least important and oldest first.
     ranks: BTreeSet<(Rank, Place)>,
     bytes: usize,
+    /// How many pieces of each output's text wait.
+    texts: BTreeMap<(Arc<str>, Arc<str>), usize>,
     bucket: Bucket,
 }
 
-/// Something that was left out: whose it was, and its text, if it was text.
+/// Something that was left out: whose it was, and of which output, if it was text and no other text
+/// of that output waits to say that something is missing.
 #[derive(Debug)]
 pub(super) struct LeftOut {
     pub(super) agent: Option<Agent>,
@@ -52,7 +55,8 @@ pub(super) struct LeftOut {
 impl Lane {
     pub(super) fn new(bounds: &Bounds, now: u64) -> Self {
         let bucket = Bucket::new(bounds.events_per_second, bounds.burst, now);
-        Self { items: BTreeMap::new(), ranks: BTreeSet::new(), bytes: 0, bucket }
+        let (items, ranks, texts) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        Self { items, ranks, bytes: 0, texts, bucket }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -67,16 +71,36 @@ impl Lane {
     pub(super) fn push(&mut self, place: Place, happening: Happening, rank: Rank) {
         let bytes = size(&happening);
         self.bytes += bytes;
+        if let Some(output) = output_of(&happening) {
+            *self.texts.entry(output).or_default() += 1;
+        }
         self.items.insert(place, Item { happening, rank, bytes });
         self.ranks.insert((rank, place));
     }
 
     /// Takes out something that waits; `None` if it was told already.
     pub(super) fn remove(&mut self, place: Place) -> Option<LeftOut> {
+        let happening = self.take(place)?;
+        let agent = match &happening {
+            Happening::Text { agent, .. } | Happening::Event { agent, .. } => Some(agent.clone()),
+            _ => None,
+        };
+        Some(LeftOut { agent, text_of: output_of(&happening) })
+    }
+
+    fn take(&mut self, place: Place) -> Option<Happening> {
         let item = self.items.remove(&place)?;
         self.ranks.remove(&(item.rank, place));
         self.bytes -= item.bytes;
-        Some(left_out(&item.happening))
+        if let Some(output) = output_of(&item.happening)
+            && let Some(count) = self.texts.get_mut(&output)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.texts.remove(&output);
+            }
+        }
+        Some(item.happening)
     }
 
     // enforces: S3, T8
@@ -86,42 +110,32 @@ impl Lane {
             return None;
         }
         let &(_, place) = self.ranks.first()?;
-        let left_out = self.remove(place)?;
-        if let Some(output) = &left_out.text_of {
-            self.mark_gap(place, output);
-        }
+        let mut left_out = self.remove(place)?;
+        left_out.text_of = left_out.text_of.filter(|output| !self.mark_gap(place, output));
         Some(left_out)
     }
 
-    /// The text that follows in the same output says that something is missing before it.
-    fn mark_gap(&mut self, after: Place, output: &(Arc<str>, Arc<str>)) {
+    /// The text that follows in the same output says that something is missing before it; false if
+    /// none waits.
+    fn mark_gap(&mut self, after: Place, output: &(Arc<str>, Arc<str>)) -> bool {
+        if !self.texts.contains_key(output) {
+            return false;
+        }
         for (_, item) in self.items.range_mut(after..) {
             if let Happening::Text { session_id, output_id, after_gap, .. } = &mut item.happening
                 && (&*session_id, &*output_id) == (&output.0, &output.1)
             {
                 *after_gap = true;
-                return;
+                return true;
             }
         }
-    }
-
-    /// Whether text of this output waits.
-    pub(super) fn has_text(&self, output: &(Arc<str>, Arc<str>)) -> bool {
-        self.items.values().any(|item| {
-            matches!(&item.happening, Happening::Text { session_id, output_id, .. }
-                if (session_id, output_id) == (&output.0, &output.1))
-        })
+        false
     }
 
     /// The next, if it may come now.
     pub(super) fn pop(&mut self, now: u64) -> Option<Happening> {
-        if self.items.is_empty() || !self.bucket.take(now) {
-            return None;
-        }
-        let (place, item) = self.items.pop_first()?;
-        self.ranks.remove(&(item.rank, place));
-        self.bytes -= item.bytes;
-        Some(item.happening)
+        let (&place, _) = self.items.first_key_value()?;
+        if self.bucket.take(now) { self.take(place) } else { None }
     }
 
     /// When the next may come, if it may not now.
@@ -155,14 +169,13 @@ impl Critical {
     }
 }
 
-fn left_out(happening: &Happening) -> LeftOut {
+/// Whose text it is, if it is text: session and output.
+fn output_of(happening: &Happening) -> Option<(Arc<str>, Arc<str>)> {
     match happening {
-        Happening::Text { agent, session_id, output_id, .. } => LeftOut {
-            agent: Some(agent.clone()),
-            text_of: Some((session_id.clone(), output_id.clone())),
-        },
-        Happening::Event { agent, .. } => LeftOut { agent: Some(agent.clone()), text_of: None },
-        _ => LeftOut { agent: None, text_of: None },
+        Happening::Text { session_id, output_id, .. } => {
+            Some((session_id.clone(), output_id.clone()))
+        }
+        _ => None,
     }
 }
 

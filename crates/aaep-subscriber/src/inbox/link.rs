@@ -35,6 +35,8 @@ pub(super) struct Link {
     pub(super) attached: bool,
     /// Whether it was attached at some time.
     pub(super) was_attached: bool,
+    /// Goodbye was said.
+    pub(super) leaving: bool,
     /// Whether the user knows that it is lost.
     pub(super) lost_told: bool,
     /// The subscription is a new one: what waits is asked again.
@@ -48,6 +50,8 @@ pub(super) struct Link {
     pub(super) text_bytes: usize,
     /// What the producer may send by the terms.
     pub(super) allowed: Option<Bucket>,
+    /// How much is noted of it.
+    pub(super) notes: Bucket,
     /// When it was last noted that it sends more.
     pub(super) violation_noted: Option<u64>,
 }
@@ -116,6 +120,7 @@ impl Link {
             bare: false,
             attached: false,
             was_attached: false,
+            leaving: false,
             lost_told: false,
             fresh: true,
             joining_until: 0,
@@ -125,6 +130,7 @@ impl Link {
             lane: Lane::new(bounds, now),
             text_bytes: 0,
             allowed: None,
+            notes: Bucket::new(bounds.notes_per_second, bounds.notes_burst, now),
             violation_noted: None,
         }
     }
@@ -160,7 +166,8 @@ impl Link {
 
     pub(super) fn deadline(&self, now: u64) -> Option<u64> {
         let orders = self.sessions.values().filter_map(|session| session.order.deadline());
-        orders.chain(self.lane.deadline(now)).min()
+        let doubts = self.sessions.values().filter_map(|session| session.confirm_by);
+        orders.chain(doubts).chain(self.lane.deadline(now)).min()
     }
 }
 

@@ -111,6 +111,11 @@ pub enum Input<'a> {
         /// By which connection.
         connection: Connection,
     },
+    /// The same, and what comes first is how things stand: whatever is not spoken of is over (D28).
+    AttachedAnew {
+        /// By which connection.
+        connection: Connection,
+    },
     /// Events flow from now on, without a handshake (D4).
     AttachedBare {
         /// By which connection.
@@ -242,6 +247,10 @@ impl Inbox {
                 self.unreadable(connection, "A message is longer than we take.", now);
             }
             Input::Attached { connection } => self.attached(connection, now),
+            Input::AttachedAnew { connection } => {
+                self.attached(connection, now);
+                self.doubt_sessions(connection, now);
+            }
             Input::AttachedBare { connection } => {
                 if let Some(link) = self.link_mut(connection) {
                     link.go_bare();
@@ -287,7 +296,12 @@ impl Inbox {
 
     /// The next message to send.
     pub fn poll_send(&mut self) -> Option<Send> {
-        self.sends.pop_front()
+        let send = self.sends.pop_front()?;
+        if let Some(own) = self.requests.by_ticket(send.ticket).and_then(|open| open.own.as_mut()) {
+            // From here on nobody knows whether it arrives.
+            own.attempted_before = std::mem::replace(&mut own.attempted, true);
+        }
+        Some(send)
     }
 
     /// The next note for the log.
@@ -366,9 +380,7 @@ impl Inbox {
         link.lane.push(place, happening, rank);
         let mut gone = Vec::new();
         while let Some(left_out) = link.lane.thin(&bounds) {
-            if let Some(output) =
-                left_out.text_of.as_ref().filter(|output| !link.lane.has_text(output))
-            {
+            if let Some(output) = &left_out.text_of {
                 link.mark_gap(output);
             }
             gone.push(left_out.agent.unwrap_or_else(|| link.agent.clone()));
@@ -380,8 +392,13 @@ impl Inbox {
     }
 
     // enforces: E27, S12
-    fn note(&mut self, connection: Connection, rule: &'static str, text: String) {
-        let hub = self.link(connection).map_or_else(|| Arc::from(""), |link| link.name.clone());
+    fn note(&mut self, connection: Connection, rule: &'static str, text: String, now: u64) {
+        let Some(link) = self.link_mut(connection) else { return };
+        // A log that is flooded tells nothing.
+        if !link.notes.take(now) {
+            return;
+        }
+        let hub = link.name.clone();
         if self.notes.len() >= self.bounds.notes {
             self.notes.pop_front();
         }
@@ -392,7 +409,7 @@ impl Inbox {
         let Some(link) = self.link(connection) else { return };
         let (agent, bounds) = (link.agent.clone(), self.bounds);
         self.silences.add(agent, Silence::Unreadable, Some(1), now, &bounds);
-        self.note(connection, "E27", format!("A message cannot be understood: {why}"));
+        self.note(connection, "E27", format!("A message cannot be understood: {why}"), now);
     }
 
     /// Puts a message where the driver finds it; `None` if too many wait.

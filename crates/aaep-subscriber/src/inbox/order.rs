@@ -97,6 +97,11 @@ impl<T> Order<T> {
         Some(Released { missing: first.saturating_sub(next), event })
     }
 
+    /// Nothing more will come: nobody needs to wait.
+    pub(super) fn expire(&mut self) {
+        self.until = self.until.map(|_| 0);
+    }
+
     pub(super) fn deadline(&self) -> Option<u64> {
         self.until
     }

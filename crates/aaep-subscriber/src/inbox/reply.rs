@@ -47,7 +47,7 @@ pub enum Refused {
     Empty,
     /// It is longer than 16384 characters.
     TooLong,
-    /// It is not a number that can be written.
+    /// It is not a number, or too large for one.
     NotANumber,
     /// The hub does not know how to give more time, or to stop an agent.
     NotOffered,
@@ -79,6 +79,9 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
+/// §3.8: larger whole numbers do not travel as numbers.
+const MAX_NUMBER: f64 = aaep_types::MAX_SAFE as f64;
+
 /// The longest answer, in characters (§6.5).
 const MAX_ANSWER: usize = 16_384;
 
@@ -98,7 +101,9 @@ pub(super) fn check(answer: &Answer, asks: &Asks, allows: (bool, bool)) -> Resul
             match answer {
                 Answer::Accept | Answer::Reject => Err(Refused::WrongKind(kinds.clone())),
                 Answer::YesNo(_) => asked_for(ResponseKind::YesNo),
-                Answer::Number(number) if !number.is_finite() => Err(Refused::NotANumber),
+                Answer::Number(number) if number.is_nan() || number.abs() > MAX_NUMBER => {
+                    Err(Refused::NotANumber)
+                }
                 Answer::Number(_) => asked_for(ResponseKind::Numeric),
                 Answer::Choice(value) => {
                     asked_for(ResponseKind::MultipleChoice)?;
@@ -243,6 +248,7 @@ mod tests {
         assert_eq!(fits(Answer::Choice("B".into()), &[MultipleChoice]), Err(Refused::NotAChoice));
         assert_eq!(fits(Answer::YesNo(true), &[YesNo]), Ok(()));
         assert_eq!(fits(Answer::Number(f64::NAN), &[Numeric]), Err(Refused::NotANumber));
+        assert_eq!(fits(Answer::Number(1e300), &[Numeric]), Err(Refused::NotANumber));
         assert_eq!(fits(Answer::Number(-2.5), &[Numeric]), Ok(()));
         assert!(fits(Answer::Accept, &[YesNo]).is_err());
         assert_eq!(check(&Answer::Accept, &consent(), (true, true)), Ok(()));
@@ -263,7 +269,7 @@ mod tests {
             Answer::Text("\"quoted\"\n".into()),
             Answer::YesNo(false),
             Answer::Number(-0.0),
-            Answer::Number(1e300),
+            Answer::Number(9e15),
             Answer::Choice("a".into()),
         ];
         let mut messages: Vec<String> =

@@ -13,12 +13,21 @@ use crate::request::{Asks, Outcome, Request};
 #[derive(Debug)]
 pub(super) struct Own {
     pub(super) answer: Answer,
-    /// Whether it may have left us.
+    /// Whether it may have left us, and whether it may have before the try that is under way.
     pub(super) attempted: bool,
+    pub(super) attempted_before: bool,
     /// It is being sent.
     pub(super) in_flight: Option<Ticket>,
     /// It could not be sent, and is tried again at this moment.
     pub(super) again_at: Option<u64>,
+}
+
+impl Own {
+    /// An answer that is to be sent at this moment.
+    pub(super) fn new(answer: Answer, now: u64) -> Self {
+        let (attempted, attempted_before) = (false, false);
+        Self { answer, attempted, attempted_before, in_flight: None, again_at: Some(now) }
+    }
 }
 
 /// A request that waits.
@@ -185,10 +194,7 @@ fn size(request: &Request) -> usize {
 impl Open {
     /// Whether the user's own answer may have been the one that counted.
     fn own(&self) -> Option<&Answer> {
-        self.own
-            .as_ref()
-            .filter(|own| own.attempted || own.in_flight.is_some())
-            .map(|own| &own.answer)
+        self.own.as_ref().filter(|own| own.attempted).map(|own| &own.answer)
     }
 
     // enforces: C25, D30

@@ -28,6 +28,8 @@ pub(super) struct Session {
     pub(super) doing: Doing,
     /// It was not known when the connection began, so holes before this moment mean nothing.
     pub(super) joining_until: u64,
+    /// Unless something is heard of it by then, it is over.
+    pub(super) confirm_by: Option<u64>,
     pub(super) waiting_state: Option<Place>,
     pub(super) waiting_progress: Option<Place>,
     /// When it was last heard of, in the order of all events.
@@ -89,6 +91,7 @@ impl Session {
             outputs: BTreeMap::new(),
             doing,
             joining_until,
+            confirm_by: None,
             waiting_state: None,
             waiting_progress: None,
             touched: 0,

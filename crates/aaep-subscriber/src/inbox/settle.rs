@@ -82,7 +82,7 @@ impl Inbox {
     /// A request that cannot be answered from here is heard all the same.
     fn unanswerable(&mut self, connection: Connection, heard: &Heard<'_>, why: &str, now: u64) {
         if self.is_new(connection, heard) {
-            self.note(connection, "S10", why.to_owned());
+            self.note(connection, "S10", why.to_owned(), now);
             self.take_turn(connection, heard, true, || Early { json: "".into() }, now);
             let agent = self.agent_of(connection, heard);
             self.plain(connection, heard, agent, Rank::Milestone, now);
@@ -120,6 +120,9 @@ impl Inbox {
     /// A request does not wait any more.
     fn settle(&mut self, number: u32, outcome: Outcome, sure: Sure) {
         let Some(open) = self.requests.remove(number, sure, &self.bounds) else { return };
+        if let Some(ticket) = open.own.as_ref().and_then(|own| own.in_flight) {
+            self.sends.retain(|send| send.ticket != ticket);
+        }
         // Who has not heard the question need not hear it any more.
         let announced = !self.critical.remove(open.place);
         self.tell_critical(Happening::Settled { request: open.request, outcome, announced });
@@ -206,6 +209,7 @@ impl Inbox {
             for id in waiting {
                 self.release(connection, &id, now);
             }
+            self.forget_doubtful(connection, now);
         }
     }
 
@@ -256,7 +260,7 @@ impl Inbox {
     pub(super) fn not_sent(&mut self, ticket: Ticket, perhaps: bool, now: u64) {
         let later = now.saturating_add(self.bounds.resend_ms);
         if let Some(own) = self.requests.by_ticket(ticket).and_then(|open| open.own.as_mut()) {
-            own.attempted |= perhaps;
+            own.attempted = own.attempted_before || perhaps;
             (own.in_flight, own.again_at) = (None, Some(later));
         }
     }
@@ -276,7 +280,7 @@ impl Inbox {
         }
         reply::check(&answer, &open.request.asks, open.allows)?;
         if let Some(open) = self.requests.get_mut(number) {
-            open.own = Some(Own { answer, attempted: false, in_flight: None, again_at: Some(now) });
+            open.own = Some(Own::new(answer, now));
         }
         self.pass_time(now);
         Ok(())

@@ -15,9 +15,14 @@
 //!    same is true of all letters of its script in all texts, and some text has Latin letters.
 //! 5. A word is **styled** when it has at least two letters and one of them is styled; full-width
 //!    letters count only beside ASCII ones.
+//! 6. A number, a run of decimal digits and `. , ' ’ ٫ ٬ _`, has mixed **digits** when they are of
+//!    different sets of ten: a row of decimal digits in Unicode consists of such sets. A Bengali
+//!    four looks like an eight.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use icu_properties::CodePointMapData;
+use icu_properties::props::GeneralCategory;
 use unicode_script::UnicodeScript;
 use unicode_security::{GeneralSecurityProfile, skeleton};
 
@@ -46,6 +51,11 @@ pub enum LookAlike {
     /// It has characters that only look like ordinary letters.
     Styled {
         /// The word as it was sent.
+        word: String,
+    },
+    /// It is a number with digits of more than one kind.
+    Digits {
+        /// The number as it was sent.
         word: String,
     },
 }
@@ -84,6 +94,12 @@ pub fn look_alikes(texts: &[&str]) -> Vec<LookAlike> {
         .map(|(s, _)| *s)
         .collect();
     let mut seen = BTreeSet::new();
+    let mut numbers = BTreeSet::new();
+    let mixed_numbers = texts
+        .iter()
+        .flat_map(|text| text.split(|c| !is_of_a_number(c)))
+        .filter(|number| has_mixed_digits(number) && numbers.insert(*number))
+        .map(|number| LookAlike::Digits { word: number.to_owned() });
     words
         .iter()
         .filter(|word| !word.text.is_ascii() && seen.insert(word.text))
@@ -91,6 +107,7 @@ pub fn look_alikes(texts: &[&str]) -> Vec<LookAlike> {
             let found = word.mixed().or_else(|| word.styled());
             found.or_else(|| word.alike(&honest).filter(|_| has_latin))
         })
+        .chain(mixed_numbers)
         .collect()
 }
 
@@ -162,6 +179,29 @@ fn has_capitals(script: &str, letters: &[Letter]) -> bool {
     script == LISU || letters.iter().any(|&(c, of, _)| of == script && cased(c))
 }
 
+fn is_digit(character: char) -> bool {
+    CodePointMapData::<GeneralCategory>::new().get(character) == GeneralCategory::DecimalNumber
+}
+
+fn is_of_a_number(character: char) -> bool {
+    is_digit(character) || matches!(character, '.' | ',' | '\'' | '’' | '٫' | '٬' | '_')
+}
+
+fn has_mixed_digits(number: &str) -> bool {
+    let mut zeros = number.chars().filter(|c| is_digit(*c)).map(zero_of);
+    let first = zeros.next();
+    zeros.any(|zero| Some(zero) != first)
+}
+
+/// The code point of the zero that belongs to a digit.
+fn zero_of(digit: char) -> u32 {
+    let digit = u32::from(digit);
+    let is_digit = |code: &u32| char::from_u32(*code).is_some_and(is_digit);
+    // At most fifty follow each other, the mathematical ones.
+    let first = (0..=digit).rev().take_while(is_digit).last().unwrap_or(digit);
+    first + (digit - first) / 10 * 10
+}
+
 fn looks(character: char) -> Looks {
     if character.is_ascii() {
         return Looks::Itself;
@@ -213,6 +253,7 @@ mod tests {
             LookAlike::Mixed { word, first, second } => format!("{word} {first} {second}"),
             LookAlike::Alike { word, script } => format!("{word} {script}"),
             LookAlike::Styled { word } => format!("{word} styled"),
+            LookAlike::Digits { word } => format!("{word} digits"),
         };
         look_alikes(texts).into_iter().map(word).collect()
     }
@@ -248,6 +289,17 @@ mod tests {
         );
         assert_eq!(found(&["go to p\u{251}ypal"]), ["p\u{251}ypal styled"]);
         assert_eq!(found(&["\u{ff50}\u{ff41}ypal"]), ["\u{ff50}\u{ff41}ypal styled"]);
+    }
+
+    // covers: D34
+    #[test]
+    fn numbers_with_digits_of_several_kinds_are_found() {
+        assert_eq!(found(&["Pay \u{9ea},000 euros"]), ["\u{9ea},000 digits"]);
+        assert_eq!(found(&["Pay \u{116d0}\u{116da} euros"]).len(), 1);
+        assert_eq!(
+            found(&["共１２页，第3页 ١٥ 3.14 ৪০০ \u{116d9}\u{116d0}"]),
+            Vec::<String>::new()
+        );
     }
 
     // covers: D34

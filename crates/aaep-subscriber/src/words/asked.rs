@@ -153,6 +153,7 @@ impl Speech<'_> {
                 self.say("careful.alike", &[word(it), ("script", Argument::Phrase(&script))]);
             }
             LookAlike::Styled { word: it } => self.say("careful.styled", &[word(it)]),
+            LookAlike::Digits { word: it } => self.say("careful.digits", &[word(it)]),
         }
     }
 

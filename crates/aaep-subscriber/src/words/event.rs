@@ -2,7 +2,7 @@
 
 use aaep_types::json::{Members, Raw};
 use aaep_types::{
-    CancelledBy, ErrorCategory, EventKind, Heard, Level, TargetKind, ToolStatus, Verbosity,
+    CancelledBy, ErrorCategory, EventKind, Heard, Level, Limits, TargetKind, ToolStatus, Verbosity,
 };
 use std::borrow::Cow;
 
@@ -46,7 +46,9 @@ impl<'a> Texts<'_, 'a> {
 
 impl Speech<'_> {
     pub(super) fn event(&mut self, json: &str, critical: bool) {
-        let Ok(heard) = Heard::parse(json.as_bytes()) else {
+        // Whoever received it has bounded it (E21); what came this far is not lost to its size.
+        let limits = Limits { max_bytes: usize::MAX, ..Limits::default() };
+        let Ok(heard) = Heard::parse_with(json.as_bytes(), &limits) else {
             self.say(if critical { "important.unreadable" } else { "unreadable" }, &[]);
             return;
         };

@@ -159,3 +159,39 @@ pub(crate) fn parts(text: &str) -> Vec<Part> {
     }
     parts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        let part = |part| match part {
+            Part::Words(words) => words,
+            Part::Argument(name) => format!("<{name}>"),
+        };
+        parts(text).into_iter().map(part).collect()
+    }
+
+    #[test]
+    fn a_message_is_cut_at_its_arguments() {
+        assert_eq!(shown("Step {step} of {total}."), "Step <step> of <total>.");
+        assert_eq!(shown("{{not}} {this}"), "{not} <this>");
+        assert_eq!(shown("left { open"), "left { open");
+        assert_eq!(shown("a } alone"), "a } alone");
+        assert_eq!(shown(""), "");
+    }
+
+    #[test]
+    fn a_number_has_the_category_of_its_language() {
+        let of = |language, counts: &[u64]| -> Vec<&str> {
+            counts.iter().map(|count| category(language, *count)).collect()
+        };
+        assert_eq!(of("en", &[0, 1, 2, 101]), ["other", "one", "other", "other"]);
+        assert_eq!(
+            of("ar", &[0, 1, 2, 3, 10, 11, 99, 100, 102, 103]),
+            ["zero", "one", "two", "few", "few", "many", "many", "other", "other", "few"]
+        );
+        assert_eq!(of("zh", &[0, 1, 2]), ["other", "other", "other"]);
+        assert_eq!(of("no such language", &[1]), ["other"]);
+    }
+}

@@ -21,7 +21,10 @@ impl Speech<'_> {
             Silence::TooMuch => "silence.too_much",
             Silence::Unreadable => "silence.unreadable",
         };
-        self.say(key, &[("count", Argument::Count(count))]);
+        match count {
+            0 => self.say(&format!("{key}.some"), &[]),
+            _ => self.say(key, &[("count", Argument::Count(count))]),
+        }
     }
 
     pub(super) fn connected(&mut self, hub: &str, again: bool, may_reply: bool) {
