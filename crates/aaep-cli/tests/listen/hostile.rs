@@ -93,13 +93,24 @@ fn no_text_of_an_agent_drives_the_terminal() {
     let mut tty = listen(&stage);
     tty.sees("Connected to");
     stage.attached(1);
-    for (id, text) in (1..).zip(CORPUS) {
-        everywhere(id, text).iter().for_each(|event| stage.send(event));
+    let all: Vec<Vec<Value>> = (1..).zip(CORPUS).map(|(id, text)| everywhere(id, text)).collect();
+    // First everything up to the requests, then what follows: an error takes its requests back.
+    for part in [0..8, 8..11] {
+        for events in &all {
+            events[part.clone()].iter().for_each(|event| stage.send(event));
+        }
+        let (id, name) = (90_000 + part.end, format!("Door {}", part.end));
+        stage.send(&request(id, "sess_end", &name));
+        tty.sees(&format!("“{name}”"));
+        let ready = json!({ "summary_normal": format!("All of part {} is told.", part.end) });
+        stage.send(&event("session.started", 80_000 + part.end, "sess_last", ready));
+        tty.sees(&format!("All of part {} is told.", part.end));
     }
-    stage.send(&request(99_999, "sess_end", "Close the window"));
-    tty.sees("“Close the window”");
     // Answers still work, for the request that is wanted.
-    tty.types("l").sees("“Close the window”");
+    tty.types("l").sees("“Door 11”");
+    tty.types("q").sees("Press q again to leave");
+    tty.types("q").sees("Goodbye.");
+    assert_eq!(tty.ended(), 0);
     let (screen, (_, column), asked) = tty.shown();
     let printed = tty.all().replace('\u{7}', "");
     // The screen is what was printed and nothing else: no line was overwritten, moved or coloured.

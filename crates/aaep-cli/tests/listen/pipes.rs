@@ -94,7 +94,8 @@ fn a_transcript_is_the_users_alone_and_holds_what_was_said_and_typed() {
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let told: Vec<&str> = text.lines().map(|line| line.split_once("Z ").unwrap().1).collect();
     assert!(told[0].starts_with("Connected to"), "{text}");
-    assert_eq!(told[1..], ["> list", "Nothing waits for you.", "> quit", "Goodbye."], "{text}");
+    assert_eq!(told[1], "Type help for help.", "{text}");
+    assert_eq!(told[2..], ["> list", "Nothing waits for you.", "> quit", "Goodbye."], "{text}");
 }
 
 // covers: T21

@@ -142,7 +142,7 @@ fn more_time_is_asked_for_and_given() {
     tty.sees("Connected to");
     say(&hub, "book a room");
     tty.sees("Press y for yes");
-    tty.types("t").sees("More time was given: request 1 is now request 2.");
+    tty.types("t").sees("Request 1 goes on as request 2.");
     tty.sees("Press y for yes");
     tty.types("y").sees("Request 2: accepted.");
 }

@@ -134,7 +134,7 @@ fn more_time_keeps_the_question_in_focus_without_asking_anew() {
         More time was asked for, for request 1.
         [more time for 1: 600]
         Request 1 gets more time.
-        More time was given: request 1 is now request 3.
+        Request 1 goes on as request 3.
         Allow this? “Go”. It can be undone.
         What happens: “You can take it back.” Low risk.
         Request 3 waits for you, for 10 minutes.
