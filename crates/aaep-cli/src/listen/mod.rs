@@ -89,6 +89,7 @@ async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Res
         keyboard: Keyboard::start(),
         sounds,
         transcript,
+        in_line: false,
     };
     let ended = shell.listen(signals).await;
     // enforces: H26

@@ -27,6 +27,8 @@ pub(super) struct Shell<'o, W: Write> {
     pub(super) keyboard: Keyboard,
     pub(super) sounds: Sounds,
     pub(super) transcript: Option<Transcript>,
+    /// Something may stand in the line already.
+    pub(super) in_line: bool,
 }
 
 impl<W: Write> Shell<'_, W> {
@@ -71,6 +73,8 @@ impl<W: Write> Shell<'_, W> {
             return Ok(Some(exit));
         }
         let focus = self.talk.focus();
+        // Whoever types has the cursor somewhere in a line: what is said now begins another one.
+        self.in_line = self.terminal.is_terminal() && self.talk.is_typing();
         self.talk.happened(happening, self.ears.now());
         if self.talk.focus() != focus && self.terminal.is_terminal() {
             // Half a line for one request must not become an answer to another.
@@ -155,9 +159,12 @@ impl<W: Write> Shell<'_, W> {
                     self.note(&line);
                     if self.json {
                         said.push(line);
-                    } else {
-                        writeln!(self.out, "{line}")?;
+                        continue;
                     }
+                    if std::mem::take(&mut self.in_line) {
+                        writeln!(self.out)?;
+                    }
+                    writeln!(self.out, "{line}")?;
                 }
                 Output::Sound(sound) => {
                     self.sounds.make(sound);

@@ -82,3 +82,28 @@ fn a_hub_that_is_killed_in_mid_question_comes_back_and_the_answer_counts() {
         assert_eq!(person.agent().outcome(&request).await, "accepted");
     });
 }
+
+// covers: H24
+#[test]
+fn several_hubs_are_heard_at_once_over_different_ways() {
+    let (first, second, third) = (demo(), demo(), demo());
+    let places = [
+        first.base(),
+        format!("{}/ws", second.base().replace("http", "ws")),
+        format!("unix:{}", third.socket().display()),
+    ];
+    let places: Vec<&str> = places.iter().map(String::as_str).collect();
+    let mut listener = Piped::start(&places, &[("HOME".into(), "/nonexistent".into())]);
+    for _ in &places {
+        listener.sees("Connected to");
+    }
+    for (number, hub) in (1..).zip([&first, &second, &third]) {
+        say(hub, "book a room");
+        listener.sees(&format!("Request {number} waits for you"));
+    }
+    for number in [2, 3, 1] {
+        listener.types(&format!("yes {number}"));
+        listener.sees(&format!("Request {number}: accepted."));
+        listener.sees("The room is booked.");
+    }
+}

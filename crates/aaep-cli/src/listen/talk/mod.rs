@@ -164,7 +164,8 @@ impl Talk {
         self.settings.lines || self.is_typing()
     }
 
-    fn is_typing(&self) -> bool {
+    /// Whether somebody who presses keys is typing an answer just now.
+    pub(crate) fn is_typing(&self) -> bool {
         matches!(self.mode, Mode::Answering(_) | Mode::Certain(_))
     }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use aaep_subscriber::inbox::Answer;
+use aaep_subscriber::inbox::{Answer, Refused};
 use aaep_subscriber::words::{Manner, Words};
 use aaep_subscriber::{Agent, Asks, Choice, Happening, Outcome, Request};
 use aaep_types::{ReplyToken, ResponseKind, Reversibility, RiskLevel};
 use serde_json::json;
 
-use super::{By, Output, SecondStep, Settings, Sound, Talk};
+use super::{By, Named, Output, SecondStep, Settings, Sound, Talk};
 use crate::exit::Exit;
 
 /// When everything begins.
@@ -164,6 +164,23 @@ impl Story {
     pub(crate) fn types_at_once(&mut self, text: &str) -> &mut Self {
         self.heard += &format!("> {}\n", text.escape_debug());
         self.talk.typed(text, self.now);
+        self.hear()
+    }
+
+    /// A program answers.
+    pub(crate) fn named(
+        &mut self,
+        number: u32,
+        answer: Option<Answer>,
+        certain: bool,
+    ) -> &mut Self {
+        self.talk.named(Named { number, answer, certain }, self.now);
+        self.hear()
+    }
+
+    /// The answer was not taken.
+    pub(crate) fn refused(&mut self, number: u32, why: &Refused) -> &mut Self {
+        self.talk.refused(number, why);
         self.hear()
     }
 

@@ -126,6 +126,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_command_has_words_of_its_own_in_every_language() {
+        for (language, _) in Words::languages() {
+            let words = Words::new(&[language]);
+            let vocabulary = Vocabulary::new(&words);
+            for (command, key) in COMMANDS {
+                let own = words.phrase(key, &[]).to_string();
+                assert!(!own.is_empty() && own != key, "{language} {key}");
+                for word in own.split_whitespace() {
+                    assert_eq!(vocabulary.find(word), Some(command), "{language} {word}");
+                }
+            }
+            assert_eq!(vocabulary.find("YES"), Some(Command::Yes));
+            assert_eq!(
+                vocabulary.read(" answer  two words "),
+                Some((Command::Answer, "two words"))
+            );
+        }
+    }
+
+    #[test]
     fn numbers_are_read_in_the_digits_of_each_language_and_never_guessed() {
         for (text, value) in [
             ("7", Some(7.0)),

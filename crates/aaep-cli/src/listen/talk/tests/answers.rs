@@ -1,6 +1,6 @@
 //! Answers: how they are given, and how they are not.
 
-use aaep_subscriber::inbox::Answer;
+use aaep_subscriber::inbox::{Answer, Refused};
 use aaep_subscriber::{Happening, Outcome};
 use aaep_types::ResponseKind::{Freetext, MultipleChoice, Numeric, YesNo};
 
@@ -257,4 +257,36 @@ fn other_languages_have_words_and_keys_of_their_own() {
         assert_eq!(help.lines().count(), 16, "{help}");
         assert!(!help.contains("terminal."), "{help}");
     }
+}
+
+#[test]
+fn an_answer_that_is_refused_says_why_and_the_request_is_as_it_was() {
+    let mut story = Story::new();
+    story.asked(mild(1, "Go")).types("y").heard();
+    story.refused(1, &Refused::MayNotReply).is("
+        Nothing was sent: request 1 cannot be answered from here.
+    ");
+    assert_eq!(story.types("n").replies(), reply(1, &Answer::Reject));
+    story.refused(1, &Refused::NotWaiting).is("Nothing was sent: request 1 no longer waits.");
+    story.types("l").is("> l\nNothing waits for you.");
+    story.asked(mild(2, "Stay")).types("y").heard();
+    let again = story.refused(2, &Refused::NotConnected).heard();
+    assert!(again.starts_with("Your answer to request 2 could not be sent."), "{again}");
+    assert!(again.contains("Request 2 still waits."), "{again}");
+}
+
+// covers: T21, C28
+#[test]
+fn a_program_names_its_request_and_makes_a_grave_yes_certain() {
+    let mut story = Story::with(|settings| settings.lines = true);
+    story.asked(consent(1, "Delete")).asked(mild(2, "Open")).heard();
+    assert_eq!(story.named(1, Some(Answer::Accept), false).replies(), Vec::<String>::new());
+    assert_eq!(story.named(1, Some(Answer::YesNo(true)), true).replies(), Vec::<String>::new());
+    assert_eq!(story.named(1, None, true).replies(), Vec::<String>::new());
+    assert_eq!(story.named(7, Some(Answer::Accept), true).replies(), Vec::<String>::new());
+    assert_eq!(story.named(2, Some(Answer::Accept), false).replies(), reply(2, &Answer::Accept));
+    assert_eq!(story.named(1, Some(Answer::Accept), true).replies(), reply(1, &Answer::Accept));
+    story
+        .named(1, Some(Answer::Reject), true)
+        .is("Nothing was sent: you answered request 1 before.");
 }
