@@ -103,6 +103,12 @@ impl Agent {
             "summary_normal": words });
         self.post("events", body).await;
     }
+
+    async fn text(&self, chunk: &str, position: usize, complete: bool) {
+        let body = json!({ "type": "aaep:agent.output.streaming", "output_id": "out_1",
+            "chunk": chunk, "position": position, "complete": complete, "coalesce_hint": "sentence" });
+        self.post("events", body).await;
+    }
 }
 
 /// From an event to its first words, and beside it to its bytes at a client that does nothing.
@@ -154,13 +160,19 @@ async fn memory(base: &str, home: &str) {
     listener.line("Connected").await;
     let mut agent = Agent::open(base).await;
     let mut measured = Vec::new();
+    let mut position = 0;
     for number in 1..=EVENTS {
+        let words = format!("Number {number} has some words. ");
         if number % 1000 == 0 {
+            agent.text(&words, position, true).await;
             let done = json!({ "type": "aaep:agent.session.completed", "summary_normal": "Ends." });
             agent.post("events", done).await;
-            agent = Agent::open(base).await;
+            (agent, position) = (Agent::open(base).await, 0);
+        } else if number % 2 == 0 {
+            agent.text(&words, position, false).await;
+            position += words.chars().count();
         } else {
-            agent.event(&format!("Number {number}. {}", "word ".repeat(20))).await;
+            agent.event(&words).await;
         }
         if number % (EVENTS / 10) == 0 {
             measured.push(listener.memory());
