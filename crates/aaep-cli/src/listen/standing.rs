@@ -11,10 +11,12 @@
 //!
 //! A rule accepts up to a risk and a reversibility: low and reversible unless it says more. What
 //! cannot be undone and is of high risk is never accepted by a rule (T21): a file that says so is
-//! refused. Text with hidden or deceptive characters fits no rule that accepts.
+//! refused. Text with hidden characters, or with letters that only look like others, is accepted by no
+//! rule.
 
 use std::path::Path;
 
+use aaep_subscriber::words::look_alikes;
 use aaep_subscriber::{Asks, Request};
 use aaep_types::{Reversibility, RiskLevel, deception};
 use serde::Deserialize;
@@ -122,6 +124,7 @@ impl Standing {
         };
         let rule = self.rules.iter().find(fits)?;
         let clear = [action, consequence].iter().all(|text| deception::first(text).is_none())
+            && look_alikes(&[action, consequence]).is_empty()
             && letters.len() <= ACTION_CHARACTERS;
         let grave = *risk == RiskLevel::High && *reversibility == Reversibility::Irreversible;
         let mild = *risk <= rule.risk && *reversibility <= rule.reversibility && !grave;
@@ -248,6 +251,7 @@ reversibility = "reversible_with_effort"
             ("Book a room", High, Reversible, None),
             ("Book a room", Medium, Irreversible, None),
             ("Book a \u{202e}room", Low, Reversible, None),
+            ("Book a r\u{43e}om", Low, Reversible, None),
             ("Send a letter", Low, Reversible, None),
         ] {
             assert_eq!(

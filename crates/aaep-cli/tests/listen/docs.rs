@@ -5,12 +5,24 @@ use std::time::{Duration, Instant};
 
 use crate::support::PATIENCE;
 use crate::tty::Tty;
-use crate::{around, demo, say};
+use crate::{Piped, around, demo, say};
+
+fn document() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join("docs/listening.md")).unwrap()
+}
+
+/// The indented lines from the first that begins so.
+fn indented(begins: &str) -> Vec<String> {
+    let document = document();
+    let lines = document.lines().skip_while(|line| !line.starts_with(&format!("    {begins}")));
+    let block = lines.take_while(|line| line.is_empty() || line.starts_with("    "));
+    block.map(|line| line.trim().to_owned()).collect()
+}
 
 /// The lines of the block ```` ```session ````.
 fn shown() -> Vec<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let document = std::fs::read_to_string(root.join("docs/listening.md")).unwrap();
+    let document = document();
     let block = document.split("```session\n").nth(1).expect("a session");
     block.split("```").next().unwrap().lines().map(String::from).collect()
 }
@@ -57,4 +69,25 @@ fn the_session_in_the_document_is_what_is_heard() {
     heard.sort();
     expected.sort_unstable();
     assert_eq!(heard, expected);
+}
+
+#[test]
+fn the_rules_and_the_lines_for_programs_in_the_document_are_understood() {
+    let hub = demo();
+    let file = hub.home().join("rules.toml");
+    std::fs::write(&file, indented("[[rule]]").join("\n")).unwrap();
+    let arguments = ["--json", "--policy", file.to_str().unwrap()];
+    let mut listener = Piped::start(&arguments, &around(&hub));
+    listener.sees("Your own rules are in force");
+    listener.sees("connected");
+    say(&hub, "delete the record");
+    listener.sees("\"request\":1,");
+    say(&hub, "ask me something");
+    listener.sees("\"request\":2,");
+    let lines = indented("{\"request\"");
+    assert_eq!(lines.iter().filter(|line| !line.is_empty()).count(), 3, "{lines:?}");
+    for (line, says) in lines.iter().zip(["accepted", "In Lagos the sun shines.", "\"said\""]) {
+        listener.types(line);
+        listener.sees(says);
+    }
 }

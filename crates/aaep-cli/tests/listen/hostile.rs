@@ -139,15 +139,15 @@ fn a_flood_is_bounded_and_a_request_in_it_is_heard_and_answered() {
     let flood = |from: usize, count: usize| {
         let mut frames = String::new();
         for id in from..from + count {
-            let session = format!("sess_{}", id % 50_000);
+            let session = format!("sess_{id}");
             let summary = json!({ "summary_normal": format!("Noise {id}. {}", "x".repeat(200)) });
             frames += &frame(&event("session.started", id, &session, summary));
         }
         stage.raw(frames.as_bytes());
     };
-    flood(1_000, 20_000);
+    flood(1_000, 8_000);
     stage.send(&request(1, "sess_a", "Close the window"));
-    flood(30_000, 20_000);
+    flood(30_000, 8_000);
     tty.sees("“Close the window”");
     tty.sees("Press y for yes");
     tty.types("y");
