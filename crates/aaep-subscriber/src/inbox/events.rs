@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use aaep_types::{CoalesceBoundary, EventKind, Heard, Limits, Urgency};
+use aaep_types::{EventKind, Heard, Limits, Urgency};
 
 use super::handshake::read_agent;
 use super::lanes::Rank;
 use super::order::Turn;
 use super::session::{Early, Session};
-use super::settings::{TextBy, cut};
-use super::text::{Collector, Piece, Sayable};
+use super::settings::cut;
 use super::{Connection, Inbox, asked};
-use crate::happening::{Agent, Happening, Silence};
+use crate::happening::{Agent, Silence};
 
 /// How often it is noted that a producer sends more than was agreed on.
 const VIOLATION_EVERY_MS: u64 = 10_000;
@@ -267,7 +266,7 @@ impl Inbox {
 
     fn state(&mut self, connection: Connection, heard: &Heard<'_>, agent: Agent, now: u64) {
         if let Some((event, word)) = asked::outcome(heard) {
-            if self.resolved(connection, &event, &word) {
+            if self.resolved(connection, (heard.session_id(), &event), &word) {
                 return;
             }
         } else {
@@ -285,77 +284,6 @@ impl Inbox {
         }
     }
 
-    /// A piece of the agent's text.
-    fn output(&mut self, connection: Connection, heard: &Heard<'_>, agent: Agent, now: u64) {
-        let critical = heard.urgency() == Urgency::Critical;
-        let (bounds, by) = (self.bounds, self.settings.text);
-        let chunk = heard.text("chunk").unwrap_or_default();
-        let hint = heard.text("coalesce_hint");
-        let piece = Piece {
-            chunk: &chunk,
-            position: heard.number("position"),
-            complete: heard.flag("complete").unwrap_or(false),
-            hint: hint.and_then(|hint| CoalesceBoundary::parse(&hint).ok()),
-        };
-        // T28: what is critical does not wait for a boundary.
-        let (piece, by) = if critical {
-            (Piece { hint: Some(CoalesceBoundary::Completion), ..piece }, TextBy::Sentence)
-        } else {
-            (piece, by)
-        };
-        let id: Arc<str> = heard.text("output_id").unwrap_or_default().as_ref().into();
-        self.make_room(connection, heard.session_id(), &id, &piece, &agent, now);
-        let touch = self.last_touch;
-        let Some(link) = self.link_mut(connection) else { return };
-        let Some(session) = link.sessions.get_mut(heard.session_id()) else { return };
-        let session_id = session.doing.session_id.clone();
-        let output = session.outputs.entry(id.clone()).or_default();
-        let before = output.bytes();
-        let mut said = output.add(piece, by, &bounds);
-        output.touched = touch;
-        link.text_bytes = (link.text_bytes + output.bytes()).saturating_sub(before);
-        if link.text_bytes > bounds.text_bytes {
-            link.text_bytes -= output.bytes();
-            said.extend(output.give_up());
-        }
-        for said in said {
-            self.say(connection, (&agent, &session_id, &id), said, critical, now);
-        }
-    }
-
-    /// An output that is over may begin anew, and only so many are collected at once.
-    fn make_room(
-        &mut self,
-        connection: Connection,
-        session_id: &str,
-        output_id: &Arc<str>,
-        piece: &Piece<'_>,
-        agent: &Agent,
-        now: u64,
-    ) {
-        let most = self.bounds.outputs;
-        let Some(link) = self.link_mut(connection) else { return };
-        let Some(session) = link.sessions.get_mut(session_id) else { return };
-        let begins = piece.position == Some(0) && !piece.chunk.is_empty();
-        if begins && session.outputs.get(output_id).is_some_and(Collector::is_done) {
-            session.outputs.remove(output_id);
-        }
-        if session.outputs.len() < most || session.outputs.contains_key(output_id) {
-            return;
-        }
-        let key = |(_, output): &(&Arc<str>, &Collector)| (!output.is_done(), output.touched);
-        let Some(id) = session.outputs.iter().min_by_key(key).map(|(id, _)| id.clone()) else {
-            return;
-        };
-        let id_of_session = session.doing.session_id.clone();
-        if let Some(mut output) = session.outputs.remove(&id) {
-            link.text_bytes = link.text_bytes.saturating_sub(output.bytes());
-            if let Some(said) = output.give_up() {
-                self.say(connection, (agent, &id_of_session, &id), said, false, now);
-            }
-        }
-    }
-
     /// Nothing more comes of a session: what waits for its turn or for a boundary is told.
     fn finish_session(&mut self, connection: Connection, session_id: &str, now: u64) {
         let link = self.link_mut(connection);
@@ -364,46 +292,6 @@ impl Inbox {
         }
         self.release(connection, session_id, now);
         self.finish_outputs(connection, session_id, now);
-    }
-
-    /// What waits for a boundary is said.
-    fn finish_outputs(&mut self, connection: Connection, session_id: &str, now: u64) {
-        let Some(link) = self.link_mut(connection) else { return };
-        let Some(session) = link.sessions.get_mut(session_id) else { return };
-        let (agent, id) = (session.agent.clone(), session.doing.session_id.clone());
-        let outputs = std::mem::take(&mut session.outputs);
-        for (output_id, mut output) in outputs {
-            let bytes = output.bytes();
-            if let Some(link) = self.link_mut(connection) {
-                link.text_bytes = link.text_bytes.saturating_sub(bytes);
-            }
-            if let Some(said) = output.finish() {
-                self.say(connection, (&agent, &id, &output_id), said, false, now);
-            }
-        }
-    }
-
-    fn say(
-        &mut self,
-        connection: Connection,
-        (agent, session_id, output_id): (&Agent, &Arc<str>, &Arc<str>),
-        said: Sayable,
-        critical: bool,
-        now: u64,
-    ) {
-        let happening = Happening::Text {
-            agent: agent.clone(),
-            session_id: session_id.clone(),
-            output_id: output_id.clone(),
-            text: said.text,
-            ends: said.ends,
-            after_gap: said.after_gap,
-        };
-        if critical {
-            self.tell_critical(happening);
-        } else {
-            self.tell(connection, happening, Rank::Text, now);
-        }
     }
 
     // enforces: E27

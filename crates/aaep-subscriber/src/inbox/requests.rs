@@ -62,8 +62,9 @@ struct Settled {
     sure: Sure,
 }
 
-/// The event of a request: by which connection it came, and its id.
-pub(super) type EventKey = (Connection, Arc<str>);
+/// The event of a request: by which connection it came, its session and its id. No session can hide
+/// or settle another's.
+pub(super) type EventKey = (Connection, Arc<str>, Arc<str>);
 
 /// All requests.
 #[derive(Debug, Default)]
@@ -85,14 +86,21 @@ pub(super) enum Known {
 }
 
 impl Requests {
-    pub(super) fn known(&self, connection: Connection, event_id: &str, token: &str) -> Known {
-        let key: EventKey = (connection, event_id.into());
+    pub(super) fn known(
+        &self,
+        connection: Connection,
+        (session_id, event_id): (&str, &str),
+        token: &str,
+    ) -> Known {
+        let key: EventKey = (connection, session_id.into(), event_id.into());
         if let Some(number) = self.by_event.get(&key) {
             return Known::Open(*number);
         }
         // The same token under another id is the same request.
         let same = |open: &&Open| {
-            open.connection == connection && open.request.reply_token.as_str() == token
+            open.connection == connection
+                && &*open.request.session_id == session_id
+                && open.request.reply_token.as_str() == token
         };
         if let Some(open) = self.open.values().find(same) {
             return Known::Open(open.request.number);
@@ -104,8 +112,12 @@ impl Requests {
     }
 
     /// The number of the request that this event asked, open or not.
-    pub(super) fn number_of(&self, connection: Connection, event_id: &str) -> Option<u32> {
-        let key: EventKey = (connection, event_id.into());
+    pub(super) fn number_of(
+        &self,
+        connection: Connection,
+        (session_id, event_id): (&str, &str),
+    ) -> Option<u32> {
+        let key: EventKey = (connection, session_id.into(), event_id.into());
         let open = self.by_event.get(&key).copied();
         open.or_else(|| self.settled.get(&key).map(|settled| settled.number))
     }
@@ -121,7 +133,7 @@ impl Requests {
     }
 
     pub(super) fn insert(&mut self, open: Open) {
-        let key = (open.connection, open.request.event_id.clone());
+        let key = key_of(&open);
         self.forget_settled(&key);
         self.bytes += size(&open.request);
         self.by_event.insert(key, open.request.number);
@@ -132,7 +144,7 @@ impl Requests {
     pub(super) fn remove(&mut self, number: u32, sure: Sure, bounds: &Bounds) -> Option<Open> {
         let open = self.open.remove(&number)?;
         self.bytes -= size(&open.request);
-        let key = (open.connection, open.request.event_id.clone());
+        let key = key_of(&open);
         self.by_event.remove(&key);
         self.settled.insert(key.clone(), Settled { number, sure });
         self.order.push_back(key);
@@ -184,6 +196,10 @@ impl Requests {
     pub(super) fn remembered(&self) -> usize {
         self.open.len() + self.settled.len().max(self.order.len())
     }
+}
+
+fn key_of(open: &Open) -> EventKey {
+    (open.connection, open.request.session_id.clone(), open.request.event_id.clone())
 }
 
 fn size(request: &Request) -> usize {

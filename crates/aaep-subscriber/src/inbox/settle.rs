@@ -22,7 +22,11 @@ impl Inbox {
         let Some(asked) = asked::read(heard, self.bounds.timeout_seconds) else {
             return self.unanswerable(connection, heard, "A request has no reply token.", now);
         };
-        let known = self.requests.known(connection, heard.event_id(), asked.token.as_str());
+        let known = self.requests.known(
+            connection,
+            (heard.session_id(), heard.event_id()),
+            asked.token.as_str(),
+        );
         let number = match known {
             Known::Open(number) => {
                 self.requests.get_mut(number).into_iter().for_each(|open| open.confirm_by = None);
@@ -43,7 +47,8 @@ impl Inbox {
         };
         let agent = self.agent_of(connection, heard);
         let supersedes = asked.supersedes.as_deref();
-        let continues = supersedes.and_then(|event| self.requests.number_of(connection, event));
+        let continues = supersedes
+            .and_then(|event| self.requests.number_of(connection, (heard.session_id(), event)));
         if let Some(old) = continues {
             self.settle(old, Outcome::Superseded, Sure::Told);
         }
@@ -52,6 +57,13 @@ impl Inbox {
             .timestamp()
             .map(|at| at.as_millis().saturating_add(i64::try_from(timeout_ms).unwrap_or(i64::MAX)));
         let latest = now.saturating_add(timeout_ms);
+        // enforces: S10
+        // Who asks now waits now: a stamp by which the time is over already is not believed.
+        let deadline_ms = self.by_our_clock(connection, server_deadline, latest);
+        let (server_deadline, deadline_ms) = match deadline_ms > now {
+            true => (server_deadline, deadline_ms),
+            false => (None, latest),
+        };
         let request = Arc::new(Request {
             number,
             agent,
@@ -60,7 +72,7 @@ impl Inbox {
             reply_token: asked.token,
             asks: asked.asks,
             timeout_seconds: asked.timeout_seconds,
-            deadline_ms: self.by_our_clock(connection, server_deadline, latest).max(now),
+            deadline_ms,
             continues,
             language: language(heard),
             json: heard.as_json().into(),
@@ -110,6 +122,7 @@ impl Inbox {
         for (number, deadline_ms) in corrected {
             if let Some(open) = self.requests.get_mut(number)
                 && open.server_deadline.is_some()
+                && deadline_ms > now
                 && open.request.deadline_ms.abs_diff(deadline_ms) > SAME_MS
             {
                 Arc::make_mut(&mut open.request).deadline_ms = deadline_ms;
@@ -130,8 +143,13 @@ impl Inbox {
 
     // enforces: D30
     /// The producer says what became of a request; false if that is not told by this.
-    pub(super) fn resolved(&mut self, connection: Connection, event: &str, word: &str) -> bool {
-        match self.requests.known(connection, event, "") {
+    pub(super) fn resolved(
+        &mut self,
+        connection: Connection,
+        request: (&str, &str),
+        word: &str,
+    ) -> bool {
+        match self.requests.known(connection, request, "") {
             Known::Open(number) => {
                 if let Some(outcome) = self.requests.get(number).map(|open| open.outcome_of(word)) {
                     self.settle(number, outcome, Sure::Told);

@@ -1,11 +1,12 @@
 //! A real hub to listen to, over every transport.
+#![allow(dead_code)] // each test file uses its part
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aaep_agent::{Agent, Confirmation, Irreversible, Producer};
-use aaep_hub::config::{Config, Development, UnixSocket};
+use aaep_hub::config::{Config, Development, HostName, UnixSocket};
 use aaep_hub::{Running, start};
 use aaep_subscriber::Happening;
 use aaep_subscriber::client::{Client, Happenings, Hub};
@@ -29,12 +30,22 @@ impl House {
 
     /// `replies`: whether answers without credentials count.
     pub async fn start_with(replies: bool) -> Self {
+        Self::start_as(replies, Vec::new()).await
+    }
+
+    /// One that is also known by this name.
+    pub async fn start_known_as(host: HostName) -> Self {
+        Self::start_as(true, vec![host]).await
+    }
+
+    async fn start_as(replies: bool, allowed_hosts: Vec<HostName>) -> Self {
         let home = tempfile::tempdir().unwrap();
         let socket = home.path().join("run").join("hub.sock");
         let config = Config {
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
             data: Some(home.path().join("data")),
             state: Some(home.path().join("state")),
+            allowed_hosts,
             development: Development { local_replies: replies },
             unix_socket: UnixSocket { enabled: true, path: Some(socket) },
             ..Config::default()
@@ -55,6 +66,10 @@ impl House {
         let running = Running::start(self.config.clone(), prepared).await.unwrap();
         self.config.listen = running.addresses().to_vec();
         self.running = Some(running);
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.config.listen[0]
     }
 
     pub fn url(&self) -> String {

@@ -350,3 +350,33 @@ fn no_token_shows_itself() {
     assert!(matches!(&told[0], Happening::Asked(request) if request.number == 1));
     let _ = Outcome::Gone;
 }
+
+// covers: S10, D9
+#[test]
+fn a_request_whose_stamp_says_that_it_is_over_is_asked_all_the_same() {
+    let mut world = World::new();
+    let (hub, now, unix) = (world.hub, world.now, world.unix());
+    world.inbox.handle(Input::ServerTime { connection: hub, unix_ms: unix }, now);
+    let old = unix - 86_400_000;
+    world.comes(&event("evt_9", 1, "awaiting.confirmation", 0, old, &confirmation("rpl_9")));
+    assert_eq!(world.told(), ["asked 1"]);
+    assert_eq!(world.inbox.open_requests()[0].deadline_ms, now + 60_000);
+}
+
+// covers: S10, C25
+#[test]
+fn no_session_can_hide_or_settle_what_another_asks() {
+    let mut world = World::new();
+    let asks = |session| {
+        event("evt_9", session, "awaiting.confirmation", 0, START, &confirmation("rpl_9"))
+    };
+    world.comes(&asks(1));
+    world.comes(&asks(2));
+    assert_eq!(world.told(), ["asked 1", "asked 2"]);
+    // Session 1 speaks of its own, whatever it means.
+    world.resolves(1, "evt_9", "accepted");
+    assert_eq!(world.told(), ["settled 1 AcceptedElsewhere"]);
+    world.resolves(2, "evt_9", "accepted");
+    assert!(world.told().is_empty());
+    assert_eq!(&*world.inbox.open_requests()[0].session_id, "sess_2");
+}
