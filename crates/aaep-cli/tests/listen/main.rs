@@ -24,16 +24,13 @@ use std::time::{Duration, Instant};
 
 use support::*;
 
-/// A demo with a directory of its own, on a free port.
+/// A demo with a directory of its own, on a free port. Strict: otherwise it lets whoever speaks
+/// without a stream of their own wait for one.
 fn demo() -> Arc<Hub> {
-    demo_with(&[])
-}
-
-fn demo_with(options: &[&str]) -> Arc<Hub> {
     let directory = tempfile::tempdir().unwrap();
     Hub::start_by(directory, |usual| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
-        command.args(["demo", "--listen", "127.0.0.1:0"]).args(options).env_clear();
+        command.args(["demo", "--strict", "--listen", "127.0.0.1:0"]).env_clear();
         let kept = usual.get_envs().filter_map(|(name, value)| Some((name, value?)));
         command.envs(kept);
         command
