@@ -7,6 +7,9 @@ use super::source::Source;
 /// The longest line, in bytes: the longest answer (§6.5.2) at four bytes a character.
 const LINE_BYTES: usize = 64 * 1024;
 
+/// Ctrl-D, as everywhere.
+const END: u8 = 4;
+
 /// What was typed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
@@ -36,12 +39,24 @@ impl Decoder {
         self.ended = true;
     }
 
+    /// The end was not the last word.
+    pub(super) fn reopen(&mut self) {
+        self.bytes.clear();
+        self.ended = false;
+    }
+
     /// Forgets what was typed and not used.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
     }
 
+    /// The next line.
     pub(super) fn line(&mut self) -> Option<Typed> {
+        // Ctrl-D that was pressed while keys still came one by one.
+        if self.bytes.front() == Some(&END) {
+            self.bytes.pop_front();
+            return Some(Typed::End);
+        }
         let end = self.bytes.iter().position(|byte| *byte == b'\n');
         match end {
             Some(end) => {
@@ -92,8 +107,7 @@ impl Decoder {
             }
             let bytes: Vec<u8> = self.bytes.drain(..length.min(self.bytes.len())).collect();
             match std::str::from_utf8(&bytes).ok().and_then(|text| text.chars().next()) {
-                // Ctrl-D, as everywhere.
-                Some('\u{4}') => return Some(Typed::End),
+                Some(key) if key == char::from(END) => return Some(Typed::End),
                 Some(key) => return Some(Typed::Key(key)),
                 None => {}
             }

@@ -40,7 +40,6 @@ impl<W: Write> Shell<'_, W> {
             if let Some(exit) = self.carry_out(None)? {
                 return Ok(exit);
             }
-            self.terminal.by_key(!self.talk.wants_line());
             let bell = self.sounds.due();
             // Whoever wants to leave or to answer comes before whatever else there is to hear.
             tokio::select! { biased;
@@ -98,11 +97,10 @@ impl<W: Write> Shell<'_, W> {
                 Typed::Line(line) if self.json => self.program(&line),
                 Typed::Line(line) => self.word(&line),
                 Typed::TooLong => self.talk.too_long(),
+                Typed::End if self.terminal.is_terminal() => self.end_of_file(),
                 Typed::End => {
-                    self.keyboard.decoder.clear();
-                    if !self.input_ended() {
-                        return self.carry_out(None);
-                    }
+                    self.talk.input_ended();
+                    return self.carry_out(None);
                 }
             }
             if self.talk.wants_certainty() && !certain && self.terminal.is_terminal() {
@@ -113,7 +111,6 @@ impl<W: Write> Shell<'_, W> {
             if let Some(exit) = self.carry_out(None)? {
                 return Ok(Some(exit));
             }
-            self.terminal.by_key(!self.talk.wants_line());
         }
     }
 
@@ -137,19 +134,18 @@ impl<W: Write> Shell<'_, W> {
         }
     }
 
-    /// Nothing more is typed: a terminal that says so wants to leave, a pipe has said what it had
-    /// to. Says whether there is more to read.
-    fn input_ended(&mut self) -> bool {
-        if self.terminal.is_terminal() {
-            self.talk.typed("quit", self.ears.now());
-        } else {
-            self.talk.input_ended();
-        }
-        false
+    /// Ctrl-D in a terminal: whoever types an answer goes back, whoever does not wants to leave. It
+    /// is no last word: if something waits, it is asked back, and a second one leaves.
+    fn end_of_file(&mut self) {
+        self.keyboard.decoder.reopen();
+        let word = if self.talk.is_typing() { "" } else { "quit" };
+        self.talk.typed(word, self.ears.now());
     }
 
     /// Does what the conversation wants done.
     fn carry_out(&mut self, happening: Option<&Happening>) -> io::Result<Option<Exit>> {
+        // Before anybody is told to type, the terminal takes what is typed.
+        self.terminal.by_key(!self.talk.wants_line());
         let mut said = Vec::new();
         let mut sent = Vec::new();
         let mut exit = None;

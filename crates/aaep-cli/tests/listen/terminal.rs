@@ -121,6 +121,29 @@ fn words_and_enter_work_in_a_terminal_too() {
     assert_eq!(tty.ended(), 0);
 }
 
+// covers: T21
+#[test]
+fn ctrl_d_goes_back_while_typing_and_leaves_only_if_it_is_meant() {
+    let hub = demo();
+    let mut keys = listen(&hub, &[]);
+    let mut lines = listen(&hub, &["--line"]);
+    keys.sees("Connected to");
+    lines.sees("Connected to");
+    say(&hub, "ask me something");
+    keys.sees("Press a, then type your answer");
+    keys.types("a").sees("An empty line goes back.");
+    keys.types("\u{4}").sees("Nothing was sent. Request 1 still waits.");
+    keys.types("\u{4}").sees("Press q again to leave");
+    keys.types("r").sees("Still listening.");
+    lines.sees("Type answer, a space and your answer");
+    lines.types("\u{4}").sees("Type quit again to leave");
+    lines.types("no\n").sees("Still listening.");
+    lines.types("\u{4}").sees("Type quit again to leave");
+    lines.types("\u{4}").sees("Goodbye.");
+    assert_eq!(lines.ended(), 0);
+    keys.types("a").types("Lagos\n").sees("In Lagos the sun shines.");
+}
+
 #[test]
 fn an_agent_is_stopped_from_the_terminal() {
     let hub = demo();
