@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use crate::stage::Stage;
 use crate::support::*;
 use crate::{Piped, around, demo, file_says, say};
 
@@ -178,4 +179,21 @@ fn a_hub_that_is_not_there_yet_is_waited_for() {
     listener.sees("The connection to http://127.0.0.1:1 is lost");
     listener.types("quit");
     assert_eq!(listener.ended().0, 0);
+}
+
+// covers: H26
+#[test]
+fn whoever_stops_it_the_hub_is_told_goodbye() {
+    for name in ["INT", "TERM", "HUP"] {
+        let stage = Stage::start();
+        let around = [("HOME".to_owned(), "/nonexistent".to_owned())];
+        let mut listener = Piped::start(&[&stage.base], &around);
+        listener.sees("Connected to");
+        stage.attached(1);
+        listener.signal(name);
+        assert_eq!(stage.receives("subscription.close")["subscription_id"], "sub_stage");
+        let (code, out, err) = listener.ended();
+        assert_eq!((code, err.as_str()), (0, ""), "{name}: {out}");
+        assert!(out.ends_with("Stopped.\n"), "{name}: {out}");
+    }
 }
