@@ -42,6 +42,12 @@ const BENCHES: &[Bench] = &[
         run: crate::page::bench,
     },
     Bench {
+        name: "listen",
+        about: "from an event to its first words in `aaep listen`, beside a bare client; memory over \
+                100,000 events",
+        run: || cargo_bench("aaep-cli", "listen"),
+    },
+    Bench {
         name: "validate",
         about: "validation of single messages beside the jsonschema crate and a bare parse",
         run: || {

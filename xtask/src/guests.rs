@@ -1,4 +1,5 @@
-//! `cargo xtask guests`: the published Python packages run against `aaep demo`.
+//! `cargo xtask guests`: the published Python packages run against `aaep demo`, and `aaep listen`
+//! against the published producer.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,8 +10,12 @@ use crate::workspace::{answers, cargo, run as run_program, target_dir};
 
 /// What is installed, by name and version: another version may behave otherwise, and
 /// docs/guests.md would no longer be true.
-const PACKAGES: [&str; 3] =
-    ["aaep-conformance==1.0.0", "aaep-tools==1.0.0", "aaep-cli-debug==1.0.0"];
+const PACKAGES: [&str; 4] = [
+    "aaep-conformance==1.0.0",
+    "aaep-tools==1.0.0",
+    "aaep-cli-debug==1.0.0",
+    "aaep-minimal-producer==1.0.0",
+];
 
 /// The oldest Python that they run on.
 const PYTHON: (u32, u32) = (3, 10);
@@ -44,9 +49,12 @@ pub(crate) fn missing() -> Option<String> {
 /// time.
 pub(crate) fn test() -> Result<()> {
     let home = installed(&target_dir().join("guests"))?;
-    let mut tests = cargo(["test", "--package", "aaep-cli", "--test", "demo", "guests::"]);
-    tests.args(["--", "--ignored", "--nocapture", "--test-threads", "1"]);
-    run_program(tests.env("AAEP_GUESTS", home))
+    for part in ["demo", "listen"] {
+        let mut tests = cargo(["test", "--package", "aaep-cli", "--test", part, "guests::"]);
+        tests.args(["--", "--ignored", "--nocapture", "--test-threads", "1"]);
+        run_program(tests.env("AAEP_GUESTS", &home))?;
+    }
+    Ok(())
 }
 
 /// The virtual environment with the packages; made anew if it holds others.

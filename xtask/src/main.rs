@@ -54,7 +54,8 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "guests",
         usage: "guests",
-        about: "Install the published Python packages and run them against `aaep demo`.",
+        about: "Install the published Python packages and run them against `aaep demo`, and \
+                `aaep listen` against the published producer.",
         run: guests::run,
     },
     Command {

@@ -19,6 +19,7 @@ Examples:
   aaep policy explain bank.transfer '{\"amount\": 5}'
   aaep demo
   aaep hub
+  aaep listen
   aaep ask \"Delete the build?\" && rm -r build")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Hub(HubOptions),
     Demo(DemoOptions),
     Ask(AskOptions),
+    Listen(crate::listen::ListenOptions),
     Audit(AuditOptions),
 }
 

@@ -153,6 +153,7 @@ async fn until_stopped(
                 }
                 Err(fault) => exit::say(&format!("Everything stays as it was. {fault}")),
             },
+            Signal::Continue => {}
             Signal::Stop => {
                 exit::say("Stopping. What runs comes to its end.");
                 return running.stop().await;

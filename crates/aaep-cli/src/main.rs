@@ -1,6 +1,6 @@
 //! The command `aaep`: judges messages and streams of AAEP, the Agent Accessibility Event Protocol,
 //! prints its JSON Schemas, explains the policy, runs the hub and a demonstration, asks for consent
-//! in scripts, and looks at what the hub kept.
+//! in scripts, hears and answers from a terminal, and looks at what the hub kept.
 //!
 //! All output is plain lines, made to be heard one by one: no colour, frame or spinner.
 //!
@@ -13,6 +13,7 @@
 //! $ aaep hub
 //! $ aaep audit verify
 //! $ aaep ask "Delete the build?" && rm -r build
+//! $ aaep listen
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
@@ -26,6 +27,7 @@ mod hub;
 mod input;
 mod judge;
 mod lines;
+mod listen;
 mod near;
 mod policy;
 mod reader;
@@ -71,5 +73,6 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Audit(options) => audit::run(&options, out),
         Command::Demo(options) => demo::run(&options, out),
         Command::Ask(options) => ask::run(&options, out),
+        Command::Listen(options) => listen::run(&options, out),
     }
 }

@@ -6,6 +6,8 @@ use aaep_hub::Fault;
 pub(crate) enum Signal {
     Stop,
     Reload,
+    /// The process was stopped, and goes on.
+    Continue,
 }
 
 #[cfg(unix)]
@@ -13,6 +15,7 @@ pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
+    goes_on: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
@@ -28,6 +31,7 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
+            goes_on: None,
         })
     }
 
@@ -38,7 +42,27 @@ impl Signals {
             _ = self.hang_up.recv() => Signal::Reload,
         }
     }
+
+    /// The same for a command that has set up its terminal: when it goes on after a stop, somebody
+    /// else may have set it up otherwise.
+    pub(crate) async fn next_of_terminal(&mut self) -> Signal {
+        use tokio::signal::unix::{SignalKind, signal};
+        if self.goes_on.is_none() {
+            self.goes_on = signal(SignalKind::from_raw(CONTINUE)).ok();
+        }
+        let Some(goes_on) = &mut self.goes_on else { return self.next().await };
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Stop,
+            _ = self.terminate.recv() => Signal::Stop,
+            _ = self.hang_up.recv() => Signal::Reload,
+            _ = goes_on.recv() => Signal::Continue,
+        }
+    }
 }
+
+/// SIGCONT, which has this number on Linux and another one on BSD and macOS.
+#[cfg(unix)]
+const CONTINUE: i32 = if cfg!(any(target_os = "linux", target_os = "android")) { 18 } else { 19 };
 
 #[cfg(not(unix))]
 pub(crate) struct Signals;
@@ -53,13 +77,17 @@ impl Signals {
         let _ = tokio::signal::ctrl_c().await;
         Signal::Stop
     }
+
+    pub(crate) async fn next_of_terminal(&mut self) -> Signal {
+        self.next().await
+    }
 }
 
 impl Signals {
     /// Waits until somebody wants the command to stop; a terminal that is gone is one reason.
     pub(crate) async fn stop(&mut self) {
         match self.next().await {
-            Signal::Stop | Signal::Reload => {}
+            Signal::Stop | Signal::Reload | Signal::Continue => {}
         }
     }
 }

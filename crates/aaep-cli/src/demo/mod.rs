@@ -181,6 +181,11 @@ fn greet(
         out,
         "To talk with it, hear it and answer it, in another terminal: aaep demo{place} --say \"transfer 20 euros to Ann\""
     )?;
+    writeln!(
+        out,
+        "To hear it and answer it all the time, in another terminal: aaep listen{}",
+        place.replace(" --hub", "")
+    )?;
     writeln!(out, "To hear everything: curl -N {url}/events")?;
     writeln!(
         out,

@@ -244,6 +244,11 @@ impl Hub {
         self.greeting("Socket:").into()
     }
 
+    /// Its directory, to start another one in.
+    pub fn shared_directory(&self) -> Arc<TempDir> {
+        self.directory.clone()
+    }
+
     /// Its directory, with `aaep.toml`.
     pub fn directory(&self) -> &Path {
         self.directory.path()

@@ -1,0 +1,109 @@
+//! The connections: which hubs, what is shown to them, what is asked of them.
+
+use aaep_subscriber::Happening;
+use aaep_subscriber::client::{Address, Client, Happenings, Hub, find_local};
+use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
+
+use super::options::ListenOptions;
+use super::talk::By;
+use crate::near;
+
+/// Hubs at once.
+const HUBS: usize = 16;
+
+pub(super) struct Ears {
+    client: Client,
+    happenings: Happenings,
+}
+
+impl Ears {
+    /// Begins to connect; whether it works is heard.
+    pub(super) fn new(options: &ListenOptions, languages: &[String]) -> Result<Self, String> {
+        let settings = Settings {
+            subscriber_id: "aaep-listen".into(),
+            subscriber_name: "aaep listen".into(),
+            subscriber_version: env!("CARGO_PKG_VERSION").into(),
+            languages: languages.to_vec(),
+            verbosity: options.verbosity,
+            load: super::wanted(options.load),
+            rate: options.rate,
+            text: match options.output {
+                By::Paragraph => TextBy::Paragraph,
+                // What is read at the end is kept here, so that nothing of it is lost on the way.
+                By::Sentence | By::End => TextBy::Sentence,
+            },
+            ..Settings::default()
+        };
+        let (client, happenings) = Client::connect(hubs(options)?, settings);
+        Ok(Self { client, happenings })
+    }
+
+    pub(super) async fn next(&mut self) -> Happening {
+        match self.happenings.next().await {
+            Some(happening) => happening,
+            // It was closed; whoever closed it goes on.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The clock of deadlines.
+    pub(super) fn now(&self) -> u64 {
+        self.client.now_ms()
+    }
+
+    pub(super) fn answer(&self, number: u32, answer: Answer) -> Result<(), Refused> {
+        self.client.answer(number, answer)
+    }
+
+    pub(super) fn more_time(&self, number: u32, seconds: u32) -> Result<(), Refused> {
+        self.client.more_time(number, u64::from(seconds))
+    }
+
+    pub(super) fn stop(&self, session_id: &str) -> Result<(), Refused> {
+        self.client.stop(session_id)
+    }
+
+    // enforces: H26
+    pub(super) async fn close(&self) {
+        self.client.close().await;
+    }
+}
+
+/// Those that were named, else those on this machine.
+fn hubs(options: &ListenOptions) -> Result<Vec<Hub>, String> {
+    if options.hubs.len() > HUBS {
+        return Err(format!("Name at most {HUBS} hubs."));
+    }
+    let token = match (&options.token_file, options.hubs.is_empty()) {
+        // What is found on this machine brings its own.
+        (None, true) => None,
+        (file, _) => near::token(file.as_deref())?,
+    };
+    let found = match options.hubs.as_slice() {
+        [] => find_local(),
+        named => named.iter().map(|url| named_hub(url)).collect::<Result<_, _>>()?,
+    };
+    let shown = |hub: Hub| match &token {
+        Some(token) => {
+            hub.token(token).map_err(|error| format!("The token cannot be used: {error}."))
+        }
+        None => Ok(hub),
+    };
+    found.into_iter().map(shown).collect()
+}
+
+/// A hub that signed its own certificate on this machine is trusted by it, as `aaep ask` does.
+fn named_hub(url: &str) -> Result<Hub, String> {
+    let mut hub = Hub::parse(url).map_err(|error| error.to_string())?;
+    // Published producers know no base: with a slash at its end, an address is the whole of it.
+    if let (Address::Http(_), Some(root)) = (&hub.address, url.strip_suffix('/'))
+        && root.matches('/').count() == 2
+    {
+        hub.address = Address::Http(root.to_owned());
+    }
+    let certificate = near::hub(Some(url)).ok().and_then(|found| found.certificate);
+    Ok(match certificate {
+        Some(certificate) => hub.trust_pem(certificate),
+        None => hub,
+    })
+}

@@ -1,0 +1,131 @@
+//! `aaep listen`: hear agents and answer them, from a terminal. Plain lines, one after the other.
+
+mod ears;
+mod json;
+mod keyboard;
+mod options;
+mod shell;
+mod sound;
+mod source;
+mod standing;
+mod talk;
+mod terminal;
+mod transcript;
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use aaep_subscriber::words::{Manner, Words};
+use aaep_types::Level;
+
+use crate::exit::{self, Exit};
+use crate::signals::Signals;
+use ears::Ears;
+use keyboard::Keyboard;
+use shell::Shell;
+use sound::Sounds;
+use standing::Standing;
+use talk::{Settings, Talk};
+use terminal::Terminal;
+use transcript::Transcript;
+
+pub(crate) use options::ListenOptions;
+use options::SoundKind;
+
+/// Milliseconds after a request in which a terminal's keys do not answer it: nobody hears faster.
+const PAUSE_MS: u64 = 500;
+
+/// How long goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(3);
+
+pub(crate) fn run(options: &ListenOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let ended = runtime.block_on(listen(options, out));
+    terminal::restore();
+    // A thread may still wait for a key.
+    runtime.shutdown_background();
+    match ended {
+        Ok(exit) => exit,
+        Err(why) => {
+            exit::say(&why);
+            Ok(Exit::Unable)
+        }
+    }
+}
+
+/// Everything that can be wrong is found before anything is said.
+async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Result<Exit>, String> {
+    let signals = Signals::new().map_err(|fault| fault.to_string())?;
+    let standing = options.policy.as_deref().map(Standing::load).transpose()?;
+    let transcript = options.transcript.as_deref().map(Transcript::open).transpose()?;
+    let languages = languages(options);
+    let words = Words::new(&languages.iter().map(String::as_str).collect::<Vec<_>>());
+    let ears = Ears::new(options, &languages)?;
+    let terminal = Terminal::new();
+    let by_line = options.line || options.json || !terminal.has_keys();
+    let settings = Settings {
+        manner: Manner { verbosity: options.verbosity, load: options.load, ..Manner::default() },
+        by: options.output,
+        quiet: options.quiet,
+        second_step: options.second_step,
+        lines: by_line,
+        once: options.once,
+        pause_ms: options.pause.unwrap_or(if terminal.is_terminal() { PAUSE_MS } else { 0 }),
+        standing,
+    };
+    let mut talk = Talk::new(words, settings);
+    if let Some(file) = &options.policy {
+        talk.rules_in_force(&file.display().to_string());
+    }
+    terminal::restore_on_panic();
+    let sounds = sounds(options);
+    let mut shell = Shell {
+        talk,
+        ears,
+        out,
+        json: options.json,
+        terminal,
+        keyboard: Keyboard::start(),
+        sounds,
+        transcript,
+        in_line: false,
+    };
+    let ended = shell.listen(signals).await;
+    // enforces: H26
+    let _ = tokio::time::timeout(GOODBYE, shell.ears.close()).await;
+    Ok(ended)
+}
+
+fn sounds(options: &ListenOptions) -> Sounds {
+    match (&options.sound_command, options.sound) {
+        (Some(program), _) => Sounds::command(program.clone()),
+        // A bell in a file or a pipe is no sound.
+        (None, SoundKind::Bell) if io::stdout().is_terminal() && !options.json => Sounds::bell(),
+        _ => Sounds::Off,
+    }
+}
+
+/// Those that were named, else the one of the system, such as `ar_EG.UTF-8`; English at last.
+fn languages(options: &ListenOptions) -> Vec<String> {
+    if !options.language.is_empty() {
+        return options.language.clone();
+    }
+    let variables = ["LC_ALL", "LC_MESSAGES", "LANG"];
+    let set = variables.iter().filter_map(|name| std::env::var(name).ok());
+    let locale = set.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
+    let tag = locale.split(['.', '@']).next().unwrap_or_default().replace('_', "-");
+    match tag.as_str() {
+        "" | "C" | "POSIX" => vec!["en".into()],
+        _ => vec![tag, "en".into()],
+    }
+}
+
+/// What is negotiated: whoever is burdened wants to hear less.
+fn wanted(load: Level) -> Level {
+    match load {
+        Level::Low => Level::High,
+        Level::Medium => Level::Medium,
+        Level::High => Level::Low,
+    }
+}

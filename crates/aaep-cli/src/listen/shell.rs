@@ -1,0 +1,237 @@
+//! Carries between the conversation and the world: hubs, keyboard, screen, sounds, transcript.
+
+use std::io::{self, Write};
+
+use aaep_subscriber::Happening;
+use tokio::time::Instant;
+
+use super::ears::Ears;
+use super::json;
+use super::keyboard::{Keyboard, Typed};
+use super::sound::Sounds;
+use super::talk::{Named, Output, Talk};
+use super::terminal::Terminal;
+use super::transcript::Transcript;
+use crate::exit::Exit;
+use crate::signals::{Signal, Signals};
+
+/// How often the conversation looks at the clock.
+const TICK: std::time::Duration = std::time::Duration::from_millis(500);
+
+pub(super) struct Shell<'o, W: Write> {
+    pub(super) talk: Talk,
+    pub(super) ears: Ears,
+    pub(super) out: &'o mut W,
+    pub(super) json: bool,
+    pub(super) terminal: Terminal,
+    pub(super) keyboard: Keyboard,
+    pub(super) sounds: Sounds,
+    pub(super) transcript: Option<Transcript>,
+    /// Something may stand in the line already.
+    pub(super) in_line: bool,
+}
+
+impl<W: Write> Shell<'_, W> {
+    /// Listens until somebody wants it to end.
+    pub(super) async fn listen(&mut self, mut signals: Signals) -> io::Result<Exit> {
+        let mut clock = tokio::time::interval(TICK);
+        clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            if let Some(exit) = self.carry_out(None)? {
+                return Ok(exit);
+            }
+            let bell = self.sounds.due();
+            // Whoever wants to leave or to answer comes before whatever else there is to hear.
+            tokio::select! { biased;
+                signal = signals.next_of_terminal() => match signal {
+                    Signal::Continue => self.terminal.apply(),
+                    _ => return self.stopped(),
+                },
+                () = self.keyboard.readable() => {
+                    self.keyboard.read();
+                    if let Some(exit) = self.typed()? {
+                        return Ok(exit);
+                    }
+                }
+                () = until(bell) => self.ring()?,
+                happening = self.ears.next() => {
+                    if let Some(exit) = self.happened(&happening)? {
+                        return Ok(exit);
+                    }
+                }
+                _ = clock.tick() => self.talk.tick(self.ears.now()),
+            }
+        }
+    }
+
+    // enforces: T21
+    /// Something happened. What was typed until now was not meant for it.
+    fn happened(&mut self, happening: &Happening) -> io::Result<Option<Exit>> {
+        self.keyboard.read();
+        if let Some(exit) = self.typed()? {
+            return Ok(Some(exit));
+        }
+        let focus = self.talk.focus();
+        // Whoever types has the cursor somewhere in a line: what is said now begins another one.
+        self.in_line = self.terminal.is_terminal() && self.talk.is_typing();
+        self.talk.happened(happening, self.ears.now());
+        if self.talk.focus() != focus && self.terminal.is_terminal() {
+            // Half a line for one request must not become an answer to another.
+            self.keyboard.decoder.clear();
+            self.terminal.discard();
+        }
+        self.carry_out(Some(happening))
+    }
+
+    /// Hands what was typed to the conversation.
+    fn typed(&mut self) -> io::Result<Option<Exit>> {
+        loop {
+            let by_line = self.talk.wants_line();
+            let decoder = &mut self.keyboard.decoder;
+            let Some(typed) = (if by_line { decoder.line() } else { decoder.key() }) else {
+                return Ok(None);
+            };
+            let certain = self.talk.wants_certainty();
+            match typed {
+                Typed::Key(key) => self.word(key.encode_utf8(&mut [0; 4])),
+                Typed::Line(line) if self.json => self.program(&line),
+                Typed::Line(line) => self.word(&line),
+                Typed::TooLong => self.talk.too_long(),
+                Typed::End if self.terminal.is_terminal() => self.end_of_file(),
+                Typed::End => {
+                    self.talk.input_ended();
+                    return self.carry_out(None);
+                }
+            }
+            if self.talk.wants_certainty() && !certain && self.terminal.is_terminal() {
+                // The second step is a step of its own: what was typed ahead is no part of it.
+                self.keyboard.decoder.clear();
+                self.terminal.discard();
+            }
+            if let Some(exit) = self.carry_out(None)? {
+                return Ok(Some(exit));
+            }
+        }
+    }
+
+    fn word(&mut self, word: &str) {
+        self.note(&format!("> {}", crate::lines::Plain(word)));
+        self.talk.typed(word, self.ears.now());
+    }
+
+    /// A line of a program.
+    fn program(&mut self, line: &str) {
+        match json::read(line) {
+            json::Input::Words(words) => self.word(&words),
+            json::Input::Nothing => self.talk.not_understood(),
+            json::Input::Answer { request, answer, certain } => {
+                self.note(&format!("> {}", crate::lines::Plain(line)));
+                let asked = self.talk.request(request);
+                let answer = asked.and_then(|asked| json::answer(&asked.asks, &answer));
+                let named = Named { number: request, answer, certain };
+                self.talk.named(named, self.ears.now());
+            }
+        }
+    }
+
+    /// Ctrl-D in a terminal: whoever types an answer goes back, whoever does not wants to leave. It
+    /// is no last word: if something waits, it is asked back, and a second one leaves.
+    fn end_of_file(&mut self) {
+        self.keyboard.decoder.reopen();
+        let word = if self.talk.is_typing() { "" } else { "quit" };
+        self.talk.typed(word, self.ears.now());
+    }
+
+    /// Does what the conversation wants done.
+    fn carry_out(&mut self, happening: Option<&Happening>) -> io::Result<Option<Exit>> {
+        // Before anybody is told to type, the terminal takes what is typed.
+        self.terminal.by_key(!self.talk.wants_line());
+        let mut said = Vec::new();
+        let mut sent = Vec::new();
+        let mut exit = None;
+        while let Some(output) = self.talk.poll() {
+            match output {
+                Output::Say(line) => {
+                    self.note(&line);
+                    if self.json {
+                        said.push(line);
+                        continue;
+                    }
+                    if std::mem::take(&mut self.in_line) {
+                        writeln!(self.out)?;
+                    }
+                    writeln!(self.out, "{line}")?;
+                }
+                Output::Sound(sound) => {
+                    self.sounds.make(sound);
+                    self.ring()?;
+                }
+                Output::Reply { request, answer } => {
+                    let line = self.json.then(|| json::sent(&request, &answer));
+                    match self.ears.answer(request.number, answer) {
+                        Ok(()) => sent.extend(line),
+                        Err(why) => self.talk.refused(request.number, &why),
+                    }
+                }
+                Output::MoreTime { request, seconds } => {
+                    if let Err(why) = self.ears.more_time(request.number, seconds) {
+                        self.talk.refused(request.number, &why);
+                    }
+                }
+                Output::Stop { agent, session_id } => {
+                    if self.ears.stop(&session_id).is_err() {
+                        self.talk.not_stopped(&agent);
+                    }
+                }
+                Output::Quit(wanted) => exit = exit.or(Some(wanted)),
+            }
+        }
+        if self.json {
+            match happening {
+                Some(happening) => writeln!(self.out, "{}", json::line(happening, said))?,
+                None if !said.is_empty() => writeln!(self.out, "{}", json::said(said))?,
+                None => {}
+            }
+            for line in sent {
+                writeln!(self.out, "{line}")?;
+            }
+        }
+        self.out.flush()?;
+        Ok(exit)
+    }
+
+    /// The stroke of the bell that is due, if one is: the first comes before the words.
+    fn ring(&mut self) -> io::Result<()> {
+        if self.sounds.stroke() {
+            self.out.write_all(b"\x07")?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a line in the transcript; if that cannot be, says so once and goes on.
+    fn note(&mut self, line: &str) {
+        let Some(transcript) = &mut self.transcript else { return };
+        if let Err(error) = transcript.write(line) {
+            self.transcript = None;
+            crate::exit::say(&format!(
+                "The transcript cannot be written any more: {error}. Listening goes on without it."
+            ));
+        }
+    }
+
+    /// Somebody wants it to end, now.
+    fn stopped(&mut self) -> io::Result<Exit> {
+        self.talk.stopped();
+        // A terminal that is gone cannot be told.
+        let _ = self.carry_out(None);
+        Ok(Exit::Good)
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,387 @@
+//! From what was typed to an answer.
+
+use std::sync::Arc;
+
+use aaep_subscriber::inbox::{Answer, Refused};
+use aaep_subscriber::words::Argument;
+use aaep_subscriber::{Asks, Choice, Request};
+use aaep_types::{ResponseKind, Reversibility, RiskLevel};
+
+use super::vocabulary::{self, Command};
+use super::{Mode, Output, Talk, count};
+
+/// The longest answer, in characters (§6.5.2).
+const ANSWER_CHARACTERS: usize = 16_384;
+
+/// Choices that one key can name.
+const KEYS: usize = 9;
+
+/// Which yes needs a second step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SecondStep {
+    /// Every yes to an action.
+    Always,
+    /// A yes to what cannot be undone and is of high risk.
+    #[default]
+    Risky,
+    Never,
+}
+
+/// An answer of a program, which names its request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Named {
+    pub(crate) number: u32,
+    /// `None` if what was sent cannot be one.
+    pub(crate) answer: Option<Answer>,
+    /// The second step, where one is needed.
+    pub(crate) certain: bool,
+}
+
+/// Why what was typed is no answer: the key of a phrase.
+type Misfit = &'static str;
+
+/// The phrases that say what can be pressed for a question.
+pub(super) fn keys(asks: &Asks) -> Vec<&'static str> {
+    let Asks::Answer { kinds, choices, .. } = asks else { return vec!["keys.consent"] };
+    let mut keys = Vec::new();
+    if kinds.contains(&ResponseKind::YesNo) {
+        keys.push("keys.yes_no");
+    }
+    if kinds.contains(&ResponseKind::MultipleChoice) {
+        keys.push(if choices.len() > KEYS { "keys.many_choices" } else { "keys.choices" });
+    }
+    if kinds.contains(&ResponseKind::Numeric) {
+        keys.push("keys.numeric");
+    }
+    if kinds.contains(&ResponseKind::Freetext) || keys.is_empty() {
+        keys.push("keys.freetext");
+    }
+    keys.push("keys.more");
+    keys
+}
+
+/// Whether a yes to this could do harm that stays; what is not known counts as the worst.
+pub(super) fn is_grave(asks: &Asks) -> bool {
+    matches!(
+        asks,
+        Asks::Consent { risk: RiskLevel::High, reversibility: Reversibility::Irreversible, .. }
+    )
+}
+
+/// Whether yes and no answer this.
+pub(super) fn takes_yes_no(asks: &Asks) -> bool {
+    match asks {
+        Asks::Consent { .. } => true,
+        Asks::Answer { kinds, .. } => kinds.contains(&ResponseKind::YesNo),
+    }
+}
+
+/// The choice that was named by its number, its value, its label, or the beginning of only one.
+fn chosen<'c>(choices: &'c [Choice], text: &str) -> Option<&'c Choice> {
+    if let Some(number) = vocabulary::whole(text) {
+        return choices.get((number as usize).checked_sub(1)?);
+    }
+    let text = text.to_lowercase();
+    let same = |choice: &&Choice| {
+        choice.value.to_lowercase() == text || choice.label.to_lowercase() == text
+    };
+    if let Some(choice) = choices.iter().find(same) {
+        return Some(choice);
+    }
+    let mut like = choices.iter().filter(|choice| choice.label.to_lowercase().starts_with(&text));
+    like.next().filter(|_| like.next().is_none())
+}
+
+// enforces: C28
+/// What was typed, as one of the kinds that the question takes.
+fn fit(asks: &Asks, text: &str, word: Option<Command>) -> Result<Answer, Misfit> {
+    let Asks::Answer { kinds, choices, .. } = asks else { return Err("misfit.yes_no") };
+    let text = text.trim();
+    let takes = |kind| kinds.contains(&kind);
+    if takes(ResponseKind::MultipleChoice)
+        && let Some(choice) = chosen(choices, text)
+    {
+        return Ok(Answer::Choice(choice.value.clone()));
+    }
+    if takes(ResponseKind::YesNo) && matches!(word, Some(Command::Yes | Command::No)) {
+        return Ok(Answer::YesNo(word == Some(Command::Yes)));
+    }
+    if takes(ResponseKind::Numeric)
+        && let Some(number) = vocabulary::number(text)
+    {
+        return Ok(Answer::Number(number));
+    }
+    if takes(ResponseKind::Freetext) || kinds.is_empty() {
+        return match text.chars().count() {
+            0..=ANSWER_CHARACTERS => Ok(Answer::Text(text.to_owned())),
+            _ => Err("misfit.long"),
+        };
+    }
+    Err(match kinds[0] {
+        ResponseKind::MultipleChoice => "misfit.choice",
+        ResponseKind::YesNo => "misfit.yes_no",
+        ResponseKind::Numeric => "misfit.number",
+        _ => "misfit.text",
+    })
+}
+
+impl Talk {
+    // enforces: T21, S10
+    /// Whether an answer may be taken for a question: not if it was typed before anybody can have
+    /// heard it.
+    fn too_soon(&mut self, number: u32) -> bool {
+        let said_at = self.find(number).map_or(0, |open| open.said_at);
+        let soon = self.now < said_at.saturating_add(self.settings.pause_ms);
+        if soon {
+            self.say(self.by_mode("too_soon"), &[("number", count(number))], true);
+        }
+        soon
+    }
+
+    /// Yes or no, for the question in focus.
+    pub(super) fn yes_or_no(&mut self, yes: bool) {
+        let Some(request) = self.focused() else {
+            self.say("nothing_waits", &[], true);
+            return;
+        };
+        if !takes_yes_no(&request.asks) {
+            self.say_keys(&request);
+        } else if self.too_soon(request.number) {
+        } else if matches!(request.asks, Asks::Answer { .. }) {
+            self.send(&request, Answer::YesNo(yes));
+        } else if !yes {
+            self.send(&request, Answer::Reject);
+        } else if self.needs_second_step(&request.asks) {
+            self.mode = Mode::Certain(request.number);
+            let key = if is_grave(&request.asks) { "second_step.grave" } else { "second_step" };
+            self.say(key, &[], true);
+        } else {
+            self.send(&request, Answer::Accept);
+        }
+    }
+
+    fn needs_second_step(&self, asks: &Asks) -> bool {
+        match self.settings.second_step {
+            SecondStep::Always => matches!(asks, Asks::Consent { .. }),
+            SecondStep::Risky => is_grave(asks),
+            SecondStep::Never => false,
+        }
+    }
+
+    /// The second step: the word itself, so that no single key is enough.
+    pub(super) fn certain(&mut self, number: u32, text: &str) {
+        let text = text.trim();
+        let letter = text.len() == 1;
+        let request = self.find(number).map(|open| open.request.clone());
+        self.mode = Mode::Free;
+        match (request, self.vocabulary.find(text)) {
+            (Some(request), Some(Command::Yes)) if !letter => self.send(&request, Answer::Accept),
+            (Some(request), Some(Command::No)) => self.send(&request, Answer::Reject),
+            (Some(request), _) => {
+                self.say("not_certain", &[("number", count(number))], true);
+                self.say_keys(&request);
+            }
+            (None, _) => self.say("no_longer_needed", &[], true),
+        }
+        self.release();
+    }
+
+    /// The user wants to type an answer, or has typed it in the same line.
+    pub(super) fn begin_answer(&mut self, rest: &str) {
+        let Some(request) = self.focused() else {
+            self.say("nothing_waits", &[], true);
+            return;
+        };
+        if matches!(request.asks, Asks::Consent { .. }) {
+            self.say_keys(&request);
+        } else if !rest.is_empty() {
+            self.answer(&request, rest);
+        } else {
+            self.mode = Mode::Answering(request.number);
+            self.say("type_answer", &[("number", count(request.number))], true);
+        }
+    }
+
+    /// A line that was typed as an answer.
+    pub(super) fn typed_answer(&mut self, number: u32, text: &str) {
+        self.mode = Mode::Free;
+        match self.find(number).map(|open| open.request.clone()) {
+            None => self.say("no_longer_needed", &[], true),
+            Some(request) if text.trim().is_empty() => {
+                self.say("nothing_sent", &[("number", count(number))], true);
+                self.say_keys(&request);
+            }
+            Some(request) => self.answer(&request, text),
+        }
+        if self.mode == Mode::Free {
+            self.release();
+        }
+    }
+
+    /// Sends it if it fits; otherwise says what would, and lets the user try again.
+    pub(super) fn answer(&mut self, request: &Arc<Request>, text: &str) {
+        if self.too_soon(request.number) {
+            return;
+        }
+        match fit(&request.asks, text, self.vocabulary.find(text.trim())) {
+            Ok(answer) => self.send(request, answer),
+            Err(misfit) => {
+                self.say(misfit, &[], true);
+                if !self.settings.lines {
+                    self.mode = Mode::Answering(request.number);
+                }
+            }
+        }
+    }
+
+    /// A number, typed alone: a choice, an answer, or another question's number.
+    pub(super) fn number(&mut self, number: u32) {
+        let focused = self.focused();
+        if let Some(request) = &focused
+            && let Asks::Answer { kinds, choices, .. } = &request.asks
+        {
+            let chooses = kinds.contains(&ResponseKind::MultipleChoice);
+            if chooses && (self.settings.lines || choices.len() <= KEYS) {
+                return self.answer(request, &number.to_string());
+            }
+            if self.settings.lines && kinds.contains(&ResponseKind::Numeric) {
+                return self.answer(request, &number.to_string());
+            }
+            // One key cannot say a number of several digits.
+            if chooses || kinds.contains(&ResponseKind::Numeric) {
+                return self.say_keys(request);
+            }
+        }
+        self.go_to(number);
+    }
+
+    /// Text that is no command: an answer in the user's own words, perhaps; it is asked back for.
+    pub(super) fn unknown(&mut self, text: &str) {
+        if let Some(request) = self.focused().filter(|_| self.settings.lines)
+            && let Ok(answer) = fit(&request.asks, text, None)
+        {
+            let number = request.number;
+            match answer {
+                // A number or a choice cannot be meant otherwise.
+                Answer::Text(typed) => {
+                    let arguments =
+                        [("number", count(number)), ("answer", Argument::Ours(typed.as_str()))];
+                    self.say("really_send", &arguments, true);
+                    self.mode = Mode::Sending(number, typed);
+                }
+                _ => self.answer(&request, text),
+            }
+            return;
+        }
+        self.say(self.by_mode("unknown"), &[], true);
+    }
+
+    /// Whether the text that was asked back for is the answer.
+    pub(super) fn really_send(&mut self, number: u32, text: &str, word: Option<Command>) {
+        self.mode = Mode::Free;
+        match self.find(number).map(|open| open.request.clone()) {
+            Some(request) if word == Some(Command::Yes) => self.answer(&request, text),
+            Some(request) => {
+                self.say("nothing_sent", &[("number", count(number))], true);
+                self.say_keys(&request);
+            }
+            None => self.say("no_longer_needed", &[], true),
+        }
+    }
+
+    /// An answer of a program.
+    pub(crate) fn named(&mut self, named: Named, now: u64) {
+        self.now = self.now.max(now);
+        let number = named.number;
+        let Some(request) = self.find(number).map(|open| open.request.clone()) else {
+            self.say("no_such_request", &[("number", count(number))], true);
+            return;
+        };
+        if self.find(number).is_some_and(|open| open.sent) {
+            return self.say("refused.answered", &[("number", count(number))], true);
+        }
+        let accepts = named.answer == Some(Answer::Accept);
+        if accepts && self.needs_second_step(&request.asks) && !named.certain {
+            return self.say("second_step.named", &[("number", count(number))], true);
+        }
+        match named.answer.filter(|answer| fits(&request.asks, answer)) {
+            Some(answer) => self.send(&request, answer),
+            None => self.say("misfit.named", &[("number", count(number))], true),
+        }
+        self.after_answer();
+    }
+
+    // enforces: C28
+    /// An answer leaves. The question stays until it is settled; the next one comes into focus.
+    fn send(&mut self, request: &Arc<Request>, answer: Answer) {
+        let Some(open) = self.find_mut(request.number) else { return };
+        open.sent = true;
+        let key = match &answer {
+            Answer::Accept | Answer::YesNo(true) => "sent.yes",
+            Answer::Reject | Answer::YesNo(false) => "sent.no",
+            Answer::Text(_) | Answer::Number(_) | Answer::Choice(_) => "sent.answer",
+        };
+        self.say(key, &[("number", count(request.number))], true);
+        self.out.push_back(Output::Reply { request: request.clone(), answer });
+        if self.focus == Some(request.number) {
+            self.focus = None;
+        }
+    }
+
+    /// An answer, or a wish for more time, was not taken: the question waits, unless it is over.
+    pub(crate) fn refused(&mut self, number: u32, why: &Refused) {
+        let key = match why {
+            Refused::NotWaiting => "refused.over",
+            Refused::AlreadyAnswered => "refused.answered",
+            Refused::MayNotReply => "refused.may_not",
+            Refused::NotAllowed => "refused.not_allowed",
+            Refused::NotOffered => "refused.not_offered",
+            _ => "refused.not_sent",
+        };
+        self.say(key, &[("number", count(number))], true);
+        match why {
+            Refused::AlreadyAnswered => {}
+            Refused::NotWaiting => self.open.retain(|open| open.request.number != number),
+            // It can be heard again, but asking anew would change nothing.
+            Refused::MayNotReply => {
+                self.focus = Some(number);
+                self.find_mut(number).into_iter().for_each(|open| open.sent = false);
+            }
+            _ => {
+                self.find_mut(number).into_iter().for_each(|open| open.sent = false);
+                self.focus_next();
+            }
+        }
+    }
+
+    // enforces: T21
+    /// Answers by a standing rule of the user, if there is one for this, and says so.
+    pub(super) fn settle_by_rule(&mut self, request: &Arc<Request>, lines: &[String]) -> bool {
+        let Some(standing) = &self.settings.standing else { return false };
+        let Some((rule, accept)) = standing.judge(request) else { return false };
+        self.tell(lines.to_vec(), true);
+        let key = if accept { "by_rule.yes" } else { "by_rule.no" };
+        let line = u64::try_from(rule).unwrap_or(u64::MAX);
+        self.say(key, &[("line", Argument::Count(line))], true);
+        self.send(request, if accept { Answer::Accept } else { Answer::Reject });
+        true
+    }
+}
+
+/// Whether an answer is of a kind that the request takes.
+fn fits(asks: &Asks, answer: &Answer) -> bool {
+    match (asks, answer) {
+        (Asks::Consent { .. }, Answer::Accept | Answer::Reject) => true,
+        (Asks::Answer { kinds, choices, .. }, answer) => match answer {
+            Answer::YesNo(_) => kinds.contains(&ResponseKind::YesNo),
+            Answer::Number(_) => kinds.contains(&ResponseKind::Numeric),
+            Answer::Choice(value) => {
+                kinds.contains(&ResponseKind::MultipleChoice)
+                    && choices.iter().any(|choice| choice.value == *value)
+            }
+            Answer::Text(_) => kinds.is_empty() || kinds.contains(&ResponseKind::Freetext),
+            Answer::Accept | Answer::Reject => false,
+        },
+        _ => false,
+    }
+}

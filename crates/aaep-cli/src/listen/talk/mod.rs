@@ -1,0 +1,427 @@
+//! The conversation: what happens, what is typed and what time it is come in; what is said, sent and
+//! sounded comes out. It does no input or output, so that a test can hear every word of it.
+//!
+//! * Each question is announced once, at once, and stays until it is settled.
+//! * One question is in focus: what is typed answers that one, and only after it was said.
+//! * An answer that is not certain is asked back for; nothing lies under a bare Enter.
+
+mod answering;
+mod commands;
+mod reading;
+mod saying;
+mod sessions;
+#[cfg(test)]
+pub(super) mod stories;
+#[cfg(test)]
+mod tests;
+mod vocabulary;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use aaep_subscriber::inbox::Answer;
+use aaep_subscriber::words::{Argument, Manner, Words};
+use aaep_subscriber::{Agent, Asks, Happening, Outcome, Request};
+use aaep_types::{EventKind, Heard};
+
+pub(crate) use answering::{Named, SecondStep};
+pub(crate) use reading::By;
+
+use super::standing::Standing;
+use crate::exit::Exit;
+use reading::Reading;
+use sessions::{Live, Sessions};
+use vocabulary::Vocabulary;
+
+/// A question whose time runs out is warned of this long ahead, or at a tenth of its time if that is
+/// more, or at half of its time if that is less (WCAG 2.2.1).
+const WARNING_MS: u64 = 30_000;
+
+/// How the conversation goes.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) manner: Manner,
+    pub(crate) by: By,
+    /// Only questions, endings and trouble.
+    pub(crate) quiet: bool,
+    pub(crate) second_step: SecondStep,
+    /// Whole lines are typed rather than keys.
+    pub(crate) lines: bool,
+    pub(crate) once: bool,
+    /// What is typed sooner after a question than this does not answer it.
+    pub(crate) pause_ms: u64,
+    pub(crate) standing: Option<Standing>,
+}
+
+/// What comes out.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Output {
+    Say(String),
+    Sound(Sound),
+    Reply { request: Arc<Request>, answer: Answer },
+    MoreTime { request: Arc<Request>, seconds: u32 },
+    Stop { agent: Agent, session_id: Arc<str> },
+    Quit(Exit),
+}
+
+/// What is heard without words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sound {
+    /// An agent waits for the user.
+    Blocked,
+    Done,
+    Error,
+}
+
+/// A question that waits.
+#[derive(Debug)]
+struct Open {
+    request: Arc<Request>,
+    /// An answer is on its way.
+    sent: bool,
+    /// That its time runs out was said.
+    warned: bool,
+    /// When it was said last.
+    said_at: u64,
+}
+
+/// What is said only once.
+#[derive(Debug, Default)]
+struct Greeted {
+    connected: bool,
+    lost: bool,
+}
+
+/// What the next key or line means.
+#[derive(Debug, PartialEq)]
+enum Mode {
+    Free,
+    /// It is the answer to this question.
+    Answering(u32),
+    /// It is the word that makes a yes to this question certain.
+    Certain(u32),
+    /// It says whether this is the answer to this question.
+    Sending(u32, String),
+    /// It is the number of the session to stop.
+    Choosing(Vec<Live>),
+    /// It says whether this session shall really be stopped.
+    Stopping(Live),
+    /// It says whether the user really wants to leave.
+    Quitting,
+}
+
+pub(crate) struct Talk {
+    words: Words,
+    vocabulary: Vocabulary,
+    settings: Settings,
+    quotes: (String, String),
+    /// The first agent that was heard.
+    agent: Option<Arc<str>>,
+    open: Vec<Open>,
+    /// The number of the question that an answer is for.
+    focus: Option<u32>,
+    mode: Mode,
+    sessions: Sessions,
+    reading: Reading,
+    greeted: Greeted,
+    last: Vec<String>,
+    held: VecDeque<String>,
+    out: VecDeque<Output>,
+    now: u64,
+}
+
+impl Talk {
+    pub(crate) fn new(words: Words, settings: Settings) -> Self {
+        let vocabulary = Vocabulary::new(&words);
+        let quote = |key| words.phrase(key, &[]).to_string();
+        let quotes = (quote("terminal.quote.open"), quote("terminal.quote.close"));
+        Self {
+            vocabulary,
+            quotes,
+            reading: Reading::new(settings.by, settings.quiet),
+            words,
+            settings,
+            agent: None,
+            open: Vec::new(),
+            focus: None,
+            mode: Mode::Free,
+            sessions: Sessions::default(),
+            greeted: Greeted::default(),
+            last: Vec::new(),
+            held: VecDeque::new(),
+            out: VecDeque::new(),
+            now: 0,
+        }
+    }
+
+    /// The next thing to do; `None` when there is nothing until something comes in.
+    pub(crate) fn poll(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    /// Whether a whole line is typed next, rather than a key.
+    pub(crate) fn wants_line(&self) -> bool {
+        self.settings.lines || self.is_typing()
+    }
+
+    /// Whether somebody who presses keys is typing an answer just now.
+    pub(crate) fn is_typing(&self) -> bool {
+        matches!(self.mode, Mode::Answering(_) | Mode::Certain(_))
+    }
+
+    /// Whether what is typed next makes a yes certain.
+    pub(crate) fn wants_certainty(&self) -> bool {
+        matches!(self.mode, Mode::Certain(_))
+    }
+
+    /// The number of the request that an answer is for.
+    pub(crate) fn focus(&self) -> Option<u32> {
+        self.focus
+    }
+
+    /// A request that waits.
+    pub(crate) fn request(&self, number: u32) -> Option<Arc<Request>> {
+        self.find(number).map(|open| open.request.clone())
+    }
+
+    /// A line was longer than any answer.
+    pub(crate) fn too_long(&mut self) {
+        self.say("misfit.long", &[], true);
+    }
+
+    /// A program sent what nobody can read.
+    pub(crate) fn not_understood(&mut self) {
+        self.say("not_understood", &[], true);
+    }
+
+    /// Nothing more can be typed.
+    pub(crate) fn input_ended(&mut self) {
+        self.say("input_ended", &[], true);
+    }
+
+    /// The user's own rules are in force.
+    pub(crate) fn rules_in_force(&mut self, file: &str) {
+        self.say("rule_file", &[("file", Argument::Ours(file))], true);
+    }
+
+    /// An agent could not be told to stop.
+    pub(crate) fn not_stopped(&mut self, agent: &Agent) {
+        self.say("stop.not_sent", &[("agent", Argument::Theirs(&agent.name))], true);
+    }
+
+    /// Somebody wants all of this to end.
+    pub(crate) fn stopped(&mut self) {
+        self.say("stopped", &[], true);
+    }
+
+    /// Something happened.
+    pub(crate) fn happened(&mut self, happening: &Happening, now: u64) {
+        self.now = self.now.max(now);
+        self.note_agent(happening);
+        match happening {
+            Happening::Event { agent, json, critical } => {
+                self.event(happening, agent, json, *critical);
+            }
+            Happening::Asked(request) => self.asked(happening, request),
+            Happening::Settled { request, outcome, announced } => {
+                self.settled(happening, request, *outcome, *announced);
+            }
+            Happening::Text { .. } => self.text(happening),
+            Happening::Lost { .. } => {
+                self.tell_of(happening, true);
+                if !std::mem::replace(&mut self.greeted.lost, true) && !self.greeted.connected {
+                    self.say("no_hub", &[], true);
+                }
+            }
+            Happening::Connected { .. } => {
+                self.tell_of(happening, true);
+                if !std::mem::replace(&mut self.greeted.connected, true) {
+                    self.say(self.by_mode("hint"), &[], true);
+                }
+            }
+            _ => self.tell_of(happening, false),
+        }
+    }
+
+    /// As soon as a second agent is heard, it is said who speaks.
+    fn note_agent(&mut self, happening: &Happening) {
+        let agent = match happening {
+            Happening::Event { agent, .. }
+            | Happening::Text { agent, .. }
+            | Happening::Silence { agent, .. } => agent,
+            Happening::Asked(request) | Happening::Settled { request, .. } => &request.agent,
+            _ => return,
+        };
+        match &self.agent {
+            None => self.agent = Some(agent.id.clone()),
+            Some(known) => self.settings.manner.name_agents |= *known != agent.id,
+        }
+    }
+
+    // enforces: T5, T28, T30, T36
+    fn event(&mut self, happening: &Happening, agent: &Agent, json: &str, critical: bool) {
+        let heard = Heard::parse(json.as_bytes()).ok();
+        let kind = heard.as_ref().and_then(Heard::kind);
+        let ends = matches!(
+            kind,
+            Some(
+                EventKind::SessionCompleted
+                    | EventKind::SessionErrored
+                    | EventKind::SessionCancelled
+            )
+        );
+        let sound = match kind {
+            Some(EventKind::SessionErrored) => Some(Sound::Error),
+            Some(EventKind::SessionCompleted | EventKind::SessionCancelled) => Some(Sound::Done),
+            _ => None,
+        };
+        self.out.extend(sound.map(Output::Sound));
+        let lines = self.lines_of(happening);
+        if let Some(heard) = &heard {
+            self.sessions.note(agent, heard.session_id(), &lines, ends);
+        }
+        // That an agent waits is said by its request.
+        let waits = heard.as_ref().is_some_and(|heard| {
+            kind == Some(EventKind::StateChanged)
+                && heard.text("to_state").as_deref() == Some("awaiting_input")
+        });
+        if critical || ends || !self.settings.quiet && !waits {
+            self.tell(lines, critical);
+        }
+        if ends && self.settings.once && self.open.is_empty() {
+            let wrong = kind == Some(EventKind::SessionErrored);
+            self.out.push_back(Output::Quit(if wrong { Exit::Wrong } else { Exit::Good }));
+        }
+    }
+
+    // enforces: T21, T28, S10
+    fn asked(&mut self, happening: &Happening, request: &Arc<Request>) {
+        if self.open.iter().any(|open| open.request.number == request.number) {
+            return;
+        }
+        let (said_at, sent) = (self.now, false);
+        self.open.push(Open { request: request.clone(), sent, warned: false, said_at });
+        let continued = request.continues.filter(|before| self.focus == Some(*before));
+        let lines = self.lines_of(happening);
+        if self.sessions.find(&request.session_id).is_none() {
+            self.sessions.note(&request.agent, &request.session_id, &lines, false);
+        }
+        if self.settle_by_rule(request, &lines) {
+            return;
+        }
+        if request.continues.is_none() {
+            self.out.push_back(Output::Sound(Sound::Blocked));
+        }
+        self.tell(lines, true);
+        if continued.is_some() || self.focus.is_none() {
+            self.focus = Some(request.number);
+            self.say_keys(request);
+        } else {
+            self.say(self.by_mode("also_waits"), &[("number", count(request.number))], true);
+        }
+    }
+
+    // enforces: C25, D30
+    fn settled(
+        &mut self,
+        happening: &Happening,
+        request: &Arc<Request>,
+        outcome: Outcome,
+        announced: bool,
+    ) {
+        let number = request.number;
+        self.open.retain(|open| open.request.number != number);
+        if announced {
+            self.tell_of(happening, true);
+        }
+        let typing = match self.mode {
+            Mode::Answering(of) | Mode::Certain(of) | Mode::Sending(of, _) => of == number,
+            _ => false,
+        };
+        if typing {
+            self.mode = Mode::Free;
+            self.say("no_longer_needed", &[], true);
+            self.release();
+        }
+        // More time was asked for: the same question follows under another number.
+        if outcome == Outcome::Superseded && self.focus == Some(number) {
+            return;
+        }
+        if self.focus == Some(number) {
+            self.focus = None;
+        }
+        self.focus_next();
+        if announced && self.settings.once && outcome != Outcome::Superseded {
+            let wrong = matches!(outcome, Outcome::TimedOut | Outcome::Cancelled | Outcome::Gone);
+            self.out.push_back(Output::Quit(if wrong { Exit::Wrong } else { Exit::Good }));
+        }
+    }
+
+    /// Time passes.
+    pub(crate) fn tick(&mut self, now: u64) {
+        self.now = self.now.max(now);
+        let now = self.now;
+        let due = |open: &&mut Open| {
+            let whole = open.request.timeout_seconds.saturating_mul(1000);
+            let ahead = WARNING_MS.max(whole / 10).min(whole / 2);
+            let left = open.request.deadline_ms.saturating_sub(now);
+            !open.sent && !open.warned && left > 0 && left <= ahead
+        };
+        let mut late = Vec::new();
+        for open in self.open.iter_mut().filter(due) {
+            open.warned = true;
+            late.push(open.request.clone());
+        }
+        for request in late {
+            let left = self.left(&request);
+            let arguments = [("number", count(request.number)), ("time", Argument::Phrase(&left))];
+            self.say(self.by_mode("time_runs_out"), &arguments, true);
+        }
+    }
+
+    /// Puts the oldest question that waits for an answer in focus, and says it again: nobody answers
+    /// what they do not have in mind.
+    fn focus_next(&mut self) {
+        if self.focus.is_some_and(|number| self.find(number).is_some_and(|open| !open.sent)) {
+            return;
+        }
+        let next = self.open.iter().find(|open| !open.sent).map(|open| open.request.clone());
+        self.focus = next.as_ref().map(|request| request.number);
+        if let Some(request) = next {
+            self.say("still_waits", &[("number", count(request.number))], true);
+            self.say_question(&request);
+        }
+    }
+
+    /// What is kept of the agents' words, in bytes.
+    #[cfg(test)]
+    pub(super) fn kept_bytes(&self) -> usize {
+        let lines = self.held.iter().chain(&self.last).map(String::len).sum::<usize>();
+        lines + self.sessions.bytes() + self.reading.bytes()
+    }
+
+    fn find(&self, number: u32) -> Option<&Open> {
+        self.open.iter().find(|open| open.request.number == number)
+    }
+
+    fn find_mut(&mut self, number: u32) -> Option<&mut Open> {
+        self.open.iter_mut().find(|open| open.request.number == number)
+    }
+
+    /// The question in focus.
+    fn focused(&self) -> Option<Arc<Request>> {
+        self.focus.and_then(|number| self.find(number)).map(|open| open.request.clone())
+    }
+}
+
+fn count(number: u32) -> Argument<'static> {
+    Argument::Count(u64::from(number))
+}
+
+/// What a question is about, in the agent's words.
+fn about(asks: &Asks) -> &str {
+    match asks {
+        Asks::Consent { action, .. } => action,
+        Asks::Answer { question, .. } => question,
+    }
+}

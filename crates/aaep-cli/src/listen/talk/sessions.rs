@@ -1,0 +1,69 @@
+//! Who is at work, and on what: for "what is it doing now", and for stopping it.
+
+use std::sync::Arc;
+
+use aaep_subscriber::Agent;
+
+/// Sessions that are remembered; the one that was heard longest ago is forgotten first.
+pub(super) const SESSIONS: usize = 64;
+
+/// What is remembered of each, in bytes.
+const LATEST_BYTES: usize = 2048;
+
+/// A session that runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Live {
+    pub(super) agent: Agent,
+    pub(super) session_id: Arc<str>,
+    /// What was said of it last.
+    pub(super) latest: String,
+}
+
+/// Those that run, the one that was heard last at the end.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    live: Vec<Live>,
+}
+
+impl Sessions {
+    /// Something was heard of a session.
+    pub(super) fn note(&mut self, agent: &Agent, session_id: &str, lines: &[String], ends: bool) {
+        let known = self
+            .live
+            .iter()
+            .position(|live| &*live.session_id == session_id && live.agent.id == agent.id);
+        let known = known.map(|at| self.live.remove(at));
+        if ends {
+            return;
+        }
+        let mut live = known.unwrap_or_else(|| Live {
+            agent: agent.clone(),
+            session_id: session_id.into(),
+            latest: String::new(),
+        });
+        if !lines.is_empty() {
+            live.latest = lines.join(" ");
+            live.latest.truncate(live.latest.floor_char_boundary(LATEST_BYTES));
+            live.latest.shrink_to_fit();
+        }
+        if self.live.len() >= SESSIONS {
+            self.live.remove(0);
+        }
+        self.live.push(live);
+    }
+
+    /// All of them, the one that was heard last first.
+    pub(super) fn all(&self) -> Vec<Live> {
+        self.live.iter().rev().cloned().collect()
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.live.iter().map(|live| live.latest.capacity() + live.agent.name.len()).sum()
+    }
+
+    /// One of them.
+    pub(super) fn find(&self, session_id: &str) -> Option<&Live> {
+        self.live.iter().find(|live| &*live.session_id == session_id)
+    }
+}

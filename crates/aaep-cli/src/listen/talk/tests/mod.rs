@@ -1,0 +1,7 @@
+//! The conversation as a listener hears it. `>` is what is typed; what is in brackets is not said.
+
+mod answers;
+mod chance;
+mod reading;
+mod requests;
+mod ways;

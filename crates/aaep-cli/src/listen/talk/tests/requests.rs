@@ -1,0 +1,152 @@
+//! Requests: announced, heard again, settled.
+
+use aaep_subscriber::Outcome;
+use aaep_subscriber::inbox::Answer;
+
+use crate::listen::talk::stories::{Story, consent, mild, reply};
+
+// covers: T28, S10
+#[test]
+fn a_second_request_is_announced_at_once_and_the_first_stays_in_focus() {
+    let mut story = Story::new();
+    story.asked(mild(1, "Open it")).heard();
+    story.asked(mild(2, "Close it")).types("n").settled(mild(1, "Open it"), Outcome::Rejected).is(
+        "
+        [bell: blocked]
+        Allow this? “Close it”. It can be undone.
+        What happens: “You can take it back.” Low risk.
+        Request 2 waits for you, for 5 minutes.
+        Request 2 waits too. Press Tab to go to it.
+        > n
+        Request 1: no, sent.
+        [reply 1: Reject]
+        Request 2 still waits.
+        Allow this? “Close it”. It can be undone.
+        What happens: “You can take it back.” Low risk.
+        Request 2 waits for you, for 4 minutes 57 seconds.
+        Press y for yes, n for no, d for details, t for more time.
+        Request 1: rejected.
+    ",
+    );
+}
+
+#[test]
+fn a_request_can_be_heard_again_listed_looked_into_and_spelled() {
+    let mut story = Story::new();
+    story
+        .event("session.started", "Tidying.")
+        .asked(mild(1, "Pay \u{430}nn"))
+        .asked(mild(2, "B"))
+        .heard();
+    story.types("r").is("
+        > r
+        Allow this? “Pay аnn”. It can be undone.
+        What happens: “You can take it back.” Low risk.
+        Careful: the word “аnn” mixes Cyrillic and Latin letters.
+        Request 1 waits for you, for 4 minutes 57 seconds.
+        Press y for yes, n for no, d for details, t for more time.
+    ");
+    story.types("l").is("
+        > l
+        2 requests wait:
+        Request 1, from “Tidy”: “Pay аnn” It waits 4 minutes 56 seconds more. You are here.
+        Request 2, from “Tidy”: “B” It waits 4 minutes 56 seconds more.
+    ");
+    story.types("d").is("
+        > d
+        Allow this? “Pay аnn”. It can be undone.
+        What happens: “You can take it back.” Low risk.
+        Careful: the word “аnn” mixes Cyrillic and Latin letters.
+        Without an answer it counts as no.
+        Request 1 waits for you, for 4 minutes 55 seconds.
+        It comes from “Tidy”, whose id is “tidy”.
+        Press y for yes, n for no, d for details, t for more time.
+    ");
+    let spelled = story.types("c").heard();
+    assert!(spelled.contains("Cyrillic") && spelled.ends_with("t for more time.\n"), "{spelled}");
+    story.types("\t").heard();
+    assert_eq!(story.types("y").replies(), reply(2, &Answer::Accept));
+}
+
+#[test]
+fn tab_and_next_go_round_and_a_number_goes_there() {
+    let mut story = Story::new();
+    for number in 1..=3 {
+        story.asked(mild(number, "Go")).heard();
+    }
+    let at = |story: &mut Story, key: &str| {
+        let heard = story.types(key).heard();
+        heard.lines().find(|line| line.contains("waits for you")).map(|line| line[..9].to_owned())
+    };
+    for (key, number) in [("\t", 2), ("\t", 3), ("\t", 1), ("3", 3), ("next", 1), ("j", 2)] {
+        assert_eq!(at(&mut story, key), Some(format!("Request {number}")), "{key}");
+    }
+    story.types("9").is("> 9\nNo request 9 waits for an answer.");
+    let mut alone = Story::new();
+    alone.asked(mild(7, "Go")).heard();
+    alone.types("\t").is("> \\t\nOnly request 7 waits.");
+}
+
+// covers: C25, D30
+#[test]
+fn what_becomes_of_a_request_is_said_as_what_it_is() {
+    for (outcome, says) in [
+        (Outcome::AcceptedElsewhere, "Request 1 was accepted elsewhere."),
+        (Outcome::RejectedElsewhere, "Request 1 was rejected elsewhere."),
+        (Outcome::TimedOut, "Request 1 timed out: nobody answered in time. It counts as no."),
+        (Outcome::Cancelled, "Request 1 was cancelled."),
+        (Outcome::Gone, "Request 1 no longer waits. Nobody said why."),
+    ] {
+        let mut story = Story::new();
+        story.asked(mild(1, "Go")).heard();
+        story.settled(mild(1, "Go"), outcome).is(&format!("{says}\nIt was: “Go”."));
+        story.types("y").is("> y\nNothing waits for you.");
+    }
+}
+
+// covers: C25
+#[test]
+fn a_request_that_goes_while_an_answer_is_typed_takes_nothing_with_it() {
+    let mut story = Story::new();
+    story.asked(consent(1, "Go")).types("y").heard();
+    story.event("progress.updated", "Still tidying.").settled(consent(1, "Go"), Outcome::Cancelled);
+    story.types("yes").is("
+        Request 1 was cancelled.
+        It was: “Go”.
+        No answer is needed any more. What you typed was not sent.
+        “Still tidying.”
+        > yes
+        Nothing waits for you.
+    ");
+}
+
+// covers: D32, C25
+#[test]
+fn more_time_keeps_the_question_in_focus_without_asking_anew() {
+    let mut story = Story::new();
+    story.asked(mild(1, "Go")).asked(mild(2, "Stay")).heard();
+    story.types("t").settled(mild(1, "Go"), Outcome::Superseded);
+    let mut longer = mild(3, "Go");
+    (longer.continues, longer.timeout_seconds) = (Some(1), 600);
+    longer.deadline_ms += 600_000;
+    story.asked(longer).is("
+        > t
+        More time was asked for, for request 1.
+        [more time for 1: 600]
+        Request 1 gets more time.
+        Request 1 goes on as request 3.
+        Allow this? “Go”. It can be undone.
+        What happens: “You can take it back.” Low risk.
+        Request 3 waits for you, for 10 minutes.
+        Press y for yes, n for no, d for details, t for more time.
+    ");
+    assert_eq!(story.types("y").replies(), reply(3, &Answer::Accept));
+}
+
+#[test]
+fn that_time_runs_out_is_said_once_with_a_way_to_get_more() {
+    let mut story = Story::new();
+    story.asked(mild(1, "Go")).heard();
+    story.after(200).is("");
+    story.after(70).after(10).is("Request 1 waits 29 seconds more. Press t for more time.");
+}

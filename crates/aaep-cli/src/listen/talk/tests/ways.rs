@@ -1,0 +1,123 @@
+//! Whole sessions, stopping, leaving, and a hub that goes away.
+
+use aaep_subscriber::inbox::Answer;
+use aaep_subscriber::{Happening, Outcome};
+
+use crate::listen::talk::stories::{Story, consent, mild, reply};
+
+// covers: T21, T30, T36, C28, C25
+#[test]
+fn a_whole_session_is_heard_with_the_action_first_and_the_keys_last() {
+    Story::new()
+        .event("session.started", "Tidying the desk.")
+        .asked(consent(1, "Delete old.txt"))
+        .types("y")
+        .types("yes")
+        .settled(consent(1, "Delete old.txt"), Outcome::Accepted)
+        .event("session.completed", "The desk is tidy.")
+        .is("
+            Started: “Tidying the desk.”
+            [bell: blocked]
+            Allow this? “Delete old.txt”. It cannot be undone.
+            What happens: “It is gone for good.” High risk.
+            Request 1 waits for you, for 5 minutes.
+            Press y for yes, n for no, d for details, t for more time.
+            > y
+            This cannot be undone, and the risk is high. To be sure: type yes and press Enter. An empty line goes back.
+            > yes
+            Request 1: yes, sent.
+            [reply 1: Accept]
+            Request 1: accepted.
+            [bell: done]
+            Done. “The desk is tidy.”
+        ");
+}
+
+#[test]
+fn an_agent_is_stopped_only_after_it_was_asked_back() {
+    let mut story = Story::new();
+    story.event("session.started", "Tidying the desk.").heard();
+    story.types("x").types("y").is("
+        > x
+        Stop “Tidy”? Press x again to stop it; any other key goes back.
+        > y
+        Nothing was stopped.
+    ");
+    story.types("x").types("x").is("
+        > x
+        Stop “Tidy”? Press x again to stop it; any other key goes back.
+        > x
+        “Tidy” was told to stop.
+        [stop sess_1]
+    ");
+    story.event_of("Cook", "sess_2", "session.started", "Cooking.").heard();
+    story.types("x").types("2").types("x").is("
+        > x
+        Which agent shall be stopped? Press its number; any other key goes back.
+        1: “Cook”. “Cook”: Started: “Cooking.”
+        2: “Tidy”. Started: “Tidying the desk.”
+        > 2
+        Stop “Tidy”? Press x again to stop it; any other key goes back.
+        > x
+        “Tidy” was told to stop.
+        [stop sess_1]
+    ");
+}
+
+#[test]
+fn what_agents_do_now_is_told_when_asked() {
+    let mut story = Story::new();
+    story.types("w").is("> w\nNo agent is at work.");
+    story.event("session.started", "Tidying the desk.").asked(mild(1, "Go")).heard();
+    story.types("w").is("
+        > w
+        Started: “Tidying the desk.”
+        It waits for your answer to request 1.
+    ");
+    story.event("session.completed", "Tidy.").heard();
+    story.types("w").is("> w\nNo agent is at work.");
+}
+
+#[test]
+fn leaving_is_asked_back_while_something_waits() {
+    let mut story = Story::new();
+    story.asked(mild(1, "Go")).heard();
+    story.types("q").types("y").is("
+        > q
+        1 request waits. If nobody else listens, it will get no answer from you. Press q again to leave; any other key stays.
+        > y
+        Still listening.
+    ");
+    story.types("q").heard();
+    story.types("q").is("> q\nGoodbye.\n[ends]");
+    Story::new().types("q").is("> q\nGoodbye.\n[ends]");
+}
+
+#[test]
+fn once_ends_with_the_first_request_or_session() {
+    let once = |settings: &mut crate::listen::talk::Settings| settings.once = true;
+    let mut story = Story::with(once);
+    story.asked(mild(1, "Go")).types("y").settled(mild(1, "Go"), Outcome::Accepted);
+    assert!(story.heard().ends_with("[ends]\n"));
+    let mut story = Story::with(once);
+    story.asked(mild(1, "Go")).settled(mild(1, "Go"), Outcome::TimedOut);
+    assert!(story.heard().ends_with("[ends with 1]\n"));
+    let mut story = Story::with(once);
+    story.event("session.started", "Tidying.").event("session.completed", "Tidy.");
+    assert!(story.heard().ends_with("[ends]\n"));
+    let mut story = Story::with(once);
+    story.event("session.errored", "Broken.");
+    assert!(story.heard().ends_with("[ends with 1]\n"));
+}
+
+#[test]
+fn the_hub_that_goes_and_comes_back_is_told_and_what_waits_still_does() {
+    let mut story = Story::new();
+    story.asked(mild(1, "Go")).heard();
+    let lost = Happening::Lost { hub: "home".into(), why: "it does not answer".into() };
+    let again = Happening::Connected { hub: "home".into(), again: true, may_reply: true };
+    let heard = story.happens(lost).happens(again).heard();
+    assert_eq!(heard.lines().count(), 4, "{heard}");
+    assert!(heard.contains("Start one with") && heard.contains("Press ? for help."), "{heard}");
+    assert_eq!(story.types("y").replies(), reply(1, &Answer::Accept));
+}

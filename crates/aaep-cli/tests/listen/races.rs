@@ -1,0 +1,109 @@
+//! Two listeners, and a hub that is killed and comes back.
+
+use crate::support::*;
+use crate::tty::Tty;
+use crate::{Piped, around, demo, say};
+
+// covers: C25, C13, D30
+#[test]
+fn what_one_listener_answers_the_other_hears() {
+    let hub = demo();
+    let mut here = Tty::start(&["--pause", "0"], &around(&hub));
+    let mut there = Piped::start(&[], &around(&hub));
+    here.sees("Connected to");
+    there.sees("Connected to");
+    say(&hub, "book a room");
+    here.sees("Press y for yes");
+    there.sees("Type yes or no");
+    here.types("n").sees("Request 1: rejected.");
+    let heard = there.sees("Request 1 was rejected elsewhere.");
+    assert!(!heard.contains("timed out"), "{heard}");
+    there.types("yes");
+    there.sees("Nothing waits for you.");
+}
+
+// covers: C13, C25
+#[test]
+fn of_two_answers_at_once_one_counts_and_both_hear_the_same() {
+    let hub = demo();
+    let mut here = Piped::start(&[], &around(&hub));
+    let mut there = Piped::start(&[], &around(&hub));
+    here.sees("Connected to");
+    there.sees("Connected to");
+    for round in 1..=5 {
+        say(&hub, "book a room");
+        here.sees("Type yes or no");
+        there.sees("Type yes or no");
+        here.types("yes");
+        there.types("no");
+        let (first, second) = (here.sees("\nDone."), there.sees("\nDone."));
+        let accepted = |heard: &str| {
+            heard.contains(&format!("Request {round}: accepted"))
+                || heard.contains(&format!("Request {round} was accepted elsewhere"))
+        };
+        assert_eq!(accepted(&first), accepted(&second), "{first}\n---\n{second}");
+        let booked = |heard: &str| heard.contains("The room is booked");
+        assert_eq!(booked(&first), accepted(&first), "{first}");
+    }
+}
+
+// covers: I3, C13, H24
+#[test]
+fn a_hub_that_is_killed_in_mid_question_comes_back_and_the_answer_counts() {
+    let hub = Hub::start(Setup::durable());
+    let person = hub.person();
+    let token = person.token("reader");
+    let around = [
+        ("AAEP_TOKEN".to_owned(), token),
+        ("HOME".to_owned(), hub.home().to_str().unwrap().to_owned()),
+    ];
+    let address = hub.address();
+    let mut tty = Tty::start(&["--pause", "0", &hub.base()], &around);
+    tty.sees("Connected to");
+    let agent = person.agent();
+    let mut request = Value::Null;
+    run(async {
+        let session = agent.open().await;
+        request = agent.ask(&session).await;
+    });
+    tty.sees("Press y for yes");
+    tty.types("y").sees("type yes and press Enter");
+    hub.kill();
+    tty.sees("is lost");
+    let directory = hub.shared_directory();
+    let setup = Setup::durable().arguments(&["--listen", &address.to_string()]);
+    let hub = Hub::start_in(setup, directory);
+    tty.sees("again");
+    // It was announced once, and the second step is still open.
+    tty.types("yes\n").sees("Request 1: accepted.");
+    assert_eq!(tty.all().matches("Allow this?").count(), 1, "{}", tty.all());
+    let person = person.at(&hub);
+    run(async {
+        assert_eq!(person.agent().outcome(&request).await, "accepted");
+    });
+}
+
+// covers: H24
+#[test]
+fn several_hubs_are_heard_at_once_over_different_ways() {
+    let (first, second, third) = (demo(), demo(), demo());
+    let places = [
+        first.base(),
+        format!("{}/ws", second.base().replace("http", "ws")),
+        format!("unix:{}", third.socket().display()),
+    ];
+    let places: Vec<&str> = places.iter().map(String::as_str).collect();
+    let mut listener = Piped::start(&places, &[("HOME".into(), "/nonexistent".into())]);
+    for _ in &places {
+        listener.sees("Connected to");
+    }
+    for (number, hub) in (1..).zip([&first, &second, &third]) {
+        say(hub, "book a room");
+        listener.sees(&format!("Request {number} waits for you"));
+    }
+    for number in [2, 3, 1] {
+        listener.types(&format!("yes {number}"));
+        listener.sees(&format!("Request {number}: accepted."));
+        listener.sees("The room is booked.");
+    }
+}
