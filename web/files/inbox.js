@@ -305,7 +305,10 @@ export class Inbox {
   /** C24: the end of a session ends its requests. @param {string} id @param {Happening[]} out */
   settleSession(id, out) {
     for (const request of this.waiting()) {
-      if (request.session_id === id) this.settle(request, "cancelled", out);
+      if (request.session_id !== id) continue;
+      // Where nobody tells outcomes, one that was answered is not said to be cancelled.
+      const unknown = !this.outcomes && this.answered.has(request.event_id);
+      this.settle(request, unknown ? "gone" : "cancelled", out);
     }
   }
 

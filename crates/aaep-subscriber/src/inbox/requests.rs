@@ -209,7 +209,7 @@ fn size(request: &Request) -> usize {
 
 impl Open {
     /// Whether the user's own answer may have been the one that counted.
-    fn own(&self) -> Option<&Answer> {
+    pub(super) fn own(&self) -> Option<&Answer> {
         self.own.as_ref().filter(|own| own.attempted).map(|own| &own.answer)
     }
 

@@ -185,9 +185,14 @@ impl Inbox {
     }
 
     // enforces: C25
+    /// Whatever a session asks ends with it. If the user answered, and nobody tells what became of
+    /// answers, it would be wrong to say that nothing did.
     pub(super) fn session_over(&mut self, connection: Connection, session_id: &str) {
+        let tells = self.link(connection).is_none_or(|link| link.terms.outcome);
         for number in self.requests.of_session(connection, session_id) {
-            self.settle(number, Outcome::Cancelled, Sure::Told);
+            let answered = self.requests.get(number).is_some_and(|open| open.own().is_some());
+            let outcome = if answered && !tells { Outcome::Gone } else { Outcome::Cancelled };
+            self.settle(number, outcome, Sure::Told);
         }
     }
 

@@ -276,8 +276,11 @@ impl Talk {
             _ => None,
         };
         self.out.extend(sound.map(Output::Sound));
-        let lines = self.lines_of(happening);
+        let mut lines = self.lines_of(happening);
         if let Some(heard) = &heard {
+            if kind == Some(EventKind::SessionCompleted) && !self.settings.quiet {
+                self.leave_out_repeated(&mut lines, heard.session_id());
+            }
             self.sessions.note(agent, heard.session_id(), &lines, ends);
         }
         // That an agent waits is said by its request.
@@ -291,6 +294,19 @@ impl Talk {
         if ends && self.settings.once && self.open.is_empty() {
             let wrong = kind == Some(EventKind::SessionErrored);
             self.out.push_back(Output::Quit(if wrong { Exit::Wrong } else { Exit::Good }));
+        }
+    }
+
+    /// An end often says the answer again, which was just said.
+    fn leave_out_repeated(&self, lines: &mut [String], session_id: &str) {
+        let open = self.quotes.0.as_str();
+        let last = self.sessions.find(session_id).map(|live| live.latest.as_str());
+        let last = last.and_then(|last| last.rfind(open).map(|at| &last[at..]));
+        if let Some(first) = lines.first_mut()
+            && let Some(at) = first.rfind(open)
+            && last == Some(&first[at..])
+        {
+            first.truncate(first[..at].trim_end().len());
         }
     }
 

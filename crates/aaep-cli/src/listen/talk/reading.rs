@@ -153,7 +153,9 @@ impl Talk {
             piece.said += ready.len();
             let said = piece.happening(&ready, by);
             piece.gap = false;
-            self.tell_of(&said, false);
+            let lines = self.lines_of(&said);
+            self.sessions.note(agent, session_id, &lines, false);
+            self.tell(lines, false);
         }
         if *ends {
             self.say_what_is_left(at);

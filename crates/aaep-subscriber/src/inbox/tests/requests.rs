@@ -150,6 +150,22 @@ fn the_end_of_a_session_cancels_what_it_asked() {
     }
 }
 
+// covers: C25, D30
+#[test]
+fn where_nobody_tells_outcomes_an_answered_request_is_not_said_to_be_cancelled() {
+    for (answers, outcome) in [(true, "Gone"), (false, "Cancelled")] {
+        let mut world = World::with(PLAIN, Bounds::default());
+        world.asks(0);
+        world.hears();
+        if answers {
+            world.inbox.answer(1, Answer::Accept, world.now).unwrap();
+            world.sends();
+        }
+        world.event("session.completed", 1, r#","summary_normal":"Over.""#);
+        assert_eq!(world.told(), [format!("settled 1 {outcome}"), "session.completed".into()]);
+    }
+}
+
 // covers: C25
 #[test]
 fn who_has_not_heard_a_question_need_not_hear_it_any_more() {

@@ -34,6 +34,25 @@ fn a_whole_session_is_heard_with_the_action_first_and_the_keys_last() {
 }
 
 #[test]
+fn an_end_that_only_repeats_what_was_just_said_is_an_end_and_nothing_more() {
+    Story::new()
+        .event("session.started", "Looking.")
+        .event("tool.completed", "Nobody is at home.")
+        .event("session.completed", "Nobody is at home.")
+        .event_of("Tidy", "sess_2", "tool.completed", "The door is shut.")
+        .event("session.completed", "The door is shut.")
+        .is("
+            Started: “Looking.”
+            “Nobody is at home.”
+            [bell: done]
+            Done.
+            “The door is shut.”
+            [bell: done]
+            Done. “The door is shut.”
+        ");
+}
+
+#[test]
 fn an_agent_is_stopped_only_after_it_was_asked_back() {
     let mut story = Story::new();
     story.event("session.started", "Tidying the desk.").heard();
