@@ -1,14 +1,15 @@
 //! Patterns: `*` stands for any characters or none, `?` for exactly one; everything else for itself.
 
-/// A pattern.
+/// A pattern: `*` stands for any characters or none, `?` for exactly one, everything else for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Glob {
+pub struct Glob {
     text: String,
     signs: Vec<char>,
 }
 
 impl Glob {
-    pub(crate) fn new(text: &str) -> Self {
+    /// Any text is a pattern.
+    pub fn new(text: &str) -> Self {
         let mut signs: Vec<char> = text.chars().collect();
         signs.dedup_by(|next, before| *next == '*' && *before == '*');
         Self { text: text.to_owned(), signs }
@@ -23,7 +24,8 @@ impl Glob {
         self.signs.iter().all(|sign| matches!(sign, '*' | '?'))
     }
 
-    pub(crate) fn matches(&self, text: &str) -> bool {
+    /// Whether the whole text fits.
+    pub fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         fits(&self.signs, &text, |sign, letter| sign == '?' || sign == letter)
     }

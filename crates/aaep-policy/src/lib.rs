@@ -66,6 +66,7 @@ use arguments::Arguments;
 use condition::Truth;
 use rule::Rule;
 
+pub use glob::Glob;
 pub use problem::{MAX_PROBLEMS, Problem};
 pub use rule::Verdict;
 pub use ruling::{Matched, Ruling};

@@ -99,3 +99,21 @@ pub enum Outcome {
     /// It no longer waits, and nobody said why.
     Gone,
 }
+
+impl Outcome {
+    /// Its word, as vectors, message files and programs have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Answered => "answered",
+            Self::AcceptedElsewhere => "accepted_elsewhere",
+            Self::RejectedElsewhere => "rejected_elsewhere",
+            Self::AnsweredElsewhere => "answered_elsewhere",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Superseded => "superseded",
+            Self::Gone => "gone",
+        }
+    }
+}

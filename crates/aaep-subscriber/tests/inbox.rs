@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use aaep_subscriber::inbox::{Answer, Bounds, Connection, Inbox, Input, Refused, Settings, TextBy};
-use aaep_subscriber::{Agent, Asks, Happening, Outcome, Request, Silence};
+use aaep_subscriber::{Agent, Asks, Happening, Request, Silence};
 use serde_json::{Map, Value, json};
 
 /// 2026-05-24T14:00:00Z.
@@ -46,21 +46,6 @@ fn request(request: &Request) -> Value {
     out
 }
 
-fn outcome(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Accepted => "accepted",
-        Outcome::Rejected => "rejected",
-        Outcome::Answered => "answered",
-        Outcome::AcceptedElsewhere => "accepted_elsewhere",
-        Outcome::RejectedElsewhere => "rejected_elsewhere",
-        Outcome::AnsweredElsewhere => "answered_elsewhere",
-        Outcome::TimedOut => "timed_out",
-        Outcome::Cancelled => "cancelled",
-        Outcome::Superseded => "superseded",
-        _ => "gone",
-    }
-}
-
 /// A happening as the vectors write it; of an event its id, since it is as it came.
 fn written(happening: &Happening) -> Value {
     match happening {
@@ -71,7 +56,7 @@ fn written(happening: &Happening) -> Value {
         Happening::Asked(asked) => json!({ "kind": "asked", "request": request(asked) }),
         Happening::Settled { request, outcome: became, announced } => json!({
             "kind": "settled", "request": { "number": request.number },
-            "outcome": outcome(became), "announced": announced,
+            "outcome": became.as_str(), "announced": announced,
         }),
         Happening::Text { agent: whose, session_id, output_id, text, ends, after_gap } => json!({
             "kind": "text", "agent": agent(whose), "session_id": **session_id,

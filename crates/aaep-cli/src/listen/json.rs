@@ -1,7 +1,7 @@
 //! `--json`: everything that happens as JSON Lines, and answers as JSON Lines.
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::{Agent, Asks, Happening, Outcome, Request, Silence};
+use aaep_subscriber::{Agent, Asks, Happening, Request, Silence};
 use serde_json::{Map, Value, json};
 
 /// One line for something that happens; what was said of it belongs to it.
@@ -13,7 +13,7 @@ pub(super) fn line(happening: &Happening, said: Vec<String>) -> String {
         }),
         Happening::Asked(request) => asked(request),
         Happening::Settled { request, outcome, announced } => json!({
-            "happening": "settled", "request": request.number, "outcome": word(*outcome),
+            "happening": "settled", "request": request.number, "outcome": outcome.as_str(),
             "announced": announced,
         }),
         Happening::Text { agent, session_id, output_id, text, ends, after_gap } => json!({
@@ -89,21 +89,6 @@ fn asked(request: &Request) -> Value {
         line.extend(asks);
     }
     line
-}
-
-fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Accepted => "accepted",
-        Outcome::Rejected => "rejected",
-        Outcome::Answered => "answered",
-        Outcome::AcceptedElsewhere => "accepted_elsewhere",
-        Outcome::RejectedElsewhere => "rejected_elsewhere",
-        Outcome::AnsweredElsewhere => "answered_elsewhere",
-        Outcome::TimedOut => "timed_out",
-        Outcome::Cancelled => "cancelled",
-        Outcome::Superseded => "superseded",
-        _ => "gone",
-    }
 }
 
 /// JSON in which nothing moves a cursor or turns text around, should a terminal show it.

@@ -16,6 +16,7 @@
 
 use std::path::Path;
 
+use aaep_policy::Glob;
 use aaep_subscriber::words::look_alikes;
 use aaep_subscriber::{Asks, Request};
 use aaep_types::{Reversibility, RiskLevel, deception};
@@ -62,8 +63,8 @@ enum Verdict {
 #[derive(Debug)]
 struct Rule {
     line: usize,
-    agent: Option<Vec<char>>,
-    action: Option<Vec<char>>,
+    agent: Option<Glob>,
+    action: Option<Glob>,
     accept: bool,
     /// The most that it accepts.
     risk: RiskLevel,
@@ -116,16 +117,16 @@ impl Standing {
         let Asks::Consent { action, consequence, risk, reversibility, .. } = &request.asks else {
             return None;
         };
-        let letters: Vec<char> = action.chars().take(ACTION_CHARACTERS + 1).collect();
-        let agent: Vec<char> = request.agent.id.chars().take(ACTION_CHARACTERS + 1).collect();
+        let beginning = |text: &str| text.chars().take(ACTION_CHARACTERS + 1).collect::<String>();
+        let (agent, begins) = (beginning(&request.agent.id), beginning(action));
         let fits = |rule: &&Rule| {
-            rule.agent.as_ref().is_none_or(|pattern| matches(pattern, &agent))
-                && rule.action.as_ref().is_none_or(|pattern| matches(pattern, &letters))
+            rule.agent.as_ref().is_none_or(|pattern| pattern.matches(&agent))
+                && rule.action.as_ref().is_none_or(|pattern| pattern.matches(&begins))
         };
         let rule = self.rules.iter().find(fits)?;
         let clear = [action, consequence].iter().all(|text| deception::first(text).is_none())
             && look_alikes(&[action, consequence]).is_empty()
-            && letters.len() <= ACTION_CHARACTERS;
+            && action.chars().count() <= ACTION_CHARACTERS;
         let grave = *risk == RiskLevel::High && *reversibility == Reversibility::Irreversible;
         let mild = *risk <= rule.risk && *reversibility <= rule.reversibility && !grave;
         // No later rule is tried: it may be milder than this one was meant to be.
@@ -169,40 +170,12 @@ fn rule(
     Ok(Rule { line, agent, action, accept, risk, reversibility: undone })
 }
 
-fn pattern(text: Option<String>, line: usize) -> Result<Option<Vec<char>>, (usize, String)> {
-    let letters: Option<Vec<char>> = text.map(|text| text.chars().collect());
-    match &letters {
-        Some(letters) if letters.is_empty() || letters.len() > PATTERN_CHARACTERS => {
-            let what = format!("A pattern has 1 to {PATTERN_CHARACTERS} characters.");
-            Err((line, what))
-        }
-        _ => Ok(letters),
+fn pattern(text: Option<String>, line: usize) -> Result<Option<Glob>, (usize, String)> {
+    let Some(text) = text else { return Ok(None) };
+    if !(1..=PATTERN_CHARACTERS).contains(&text.chars().count()) {
+        return Err((line, format!("A pattern has 1 to {PATTERN_CHARACTERS} characters.")));
     }
-}
-
-/// `*` stands for any characters or none, `?` for one, everything else for itself.
-fn matches(pattern: &[char], text: &[char]) -> bool {
-    let (mut at, mut letter) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while letter < text.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                star = Some((at, letter));
-                at += 1;
-            }
-            Some(&sign) if sign == '?' || sign == text[letter] => {
-                at += 1;
-                letter += 1;
-            }
-            // The latest star takes one more.
-            _ => {
-                let Some((place, taken)) = star else { return false };
-                star = Some((place, taken + 1));
-                (at, letter) = (place + 1, taken + 1);
-            }
-        }
-    }
-    pattern[at..].iter().all(|sign| *sign == '*')
+    Ok(Some(Glob::new(&text)))
 }
 
 /// What the parser says, as a sentence on one line.

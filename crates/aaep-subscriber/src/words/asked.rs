@@ -160,23 +160,15 @@ impl Speech<'_> {
     pub(super) fn settled(&mut self, request: &Request, outcome: Outcome) {
         // enforces: C25
         let number = ("number", Argument::Count(request.number.into()));
-        let (key, own) = match outcome {
-            Outcome::Accepted => ("outcome.accepted", true),
-            Outcome::Rejected => ("outcome.rejected", true),
-            Outcome::Answered => ("outcome.answered", true),
-            Outcome::AcceptedElsewhere => ("outcome.accepted_elsewhere", false),
-            Outcome::RejectedElsewhere => ("outcome.rejected_elsewhere", false),
-            Outcome::AnsweredElsewhere => ("outcome.answered_elsewhere", false),
-            Outcome::TimedOut => ("outcome.timed_out", false),
-            Outcome::Cancelled => ("outcome.cancelled", false),
-            Outcome::Superseded => ("outcome.superseded", true),
-            Outcome::Gone => ("outcome.gone", false),
-        };
-        self.say(key, &[number]);
+        self.say(&format!("outcome.{}", outcome.as_str()), &[number]);
         if outcome == Outcome::TimedOut {
             self.after_silence(&request.asks);
         }
         // Who did not decide it may have forgotten what it was.
+        let own = matches!(
+            outcome,
+            Outcome::Accepted | Outcome::Rejected | Outcome::Answered | Outcome::Superseded
+        );
         if !own && !self.is_terse() {
             self.new_line();
             let (Asks::Consent { action: what, .. } | Asks::Answer { question: what, .. }) =
