@@ -5,10 +5,11 @@
 //! journal lost something, or is an old copy.
 #![allow(clippy::disallowed_methods)] // this is a file
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::Lock;
 use crate::chain::{Hash, checksum, from_hex, hex};
 use crate::sqlite::{CannotOpen, Damage, Sqlite, private, sync_directory_of};
 
@@ -41,7 +42,7 @@ impl Noted {
 /// The note of one store.
 #[derive(Debug)]
 pub struct Head {
-    file: File,
+    file: Lock,
     path: PathBuf,
     store: String,
     /// Whether the file has its length for good and is only written over.
@@ -75,11 +76,7 @@ impl Head {
         options.read(true).write(true).create(true).truncate(false);
         private(&mut options);
         let file = options.open(&path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { file, path, store: store.to_owned(), settled: false }),
-            Err(TryLockError::WouldBlock) => Err(CannotOpen::InUse),
-            Err(TryLockError::Error(error)) => Err(error.into()),
-        }
+        Ok(Self { file: Lock::take(file)?, path, store: store.to_owned(), settled: false })
     }
 
     /// Where it is.
@@ -90,11 +87,12 @@ impl Head {
     /// Notes that everything up to here is durable.
     pub fn note(&mut self, now: Noted) -> io::Result<()> {
         let text = now.to_text(&self.store);
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(text.as_bytes())?;
+        let file = self.file.file();
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(text.as_bytes())?;
         if !self.settled {
-            self.file.set_len(text.len() as u64)?;
-            self.file.sync_all()?;
+            file.set_len(text.len() as u64)?;
+            file.sync_all()?;
             sync_directory_of(&self.path)?;
             self.settled = true;
         }

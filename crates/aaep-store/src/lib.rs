@@ -41,6 +41,7 @@ mod head;
 mod journal;
 #[cfg(feature = "sqlite")]
 mod keeper;
+mod lock;
 mod memory;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -51,6 +52,7 @@ pub use head::{Head, Noted, Standing};
 pub use journal::{Entry, Fault, Journal};
 #[cfg(feature = "sqlite")]
 pub use keeper::{Helper, Keeper, Report};
+pub use lock::Lock;
 pub use memory::Memory;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{

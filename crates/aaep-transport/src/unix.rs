@@ -41,7 +41,7 @@ pub struct Listener {
     places: Arc<Semaphore>,
     options: Options,
     /// Locked as long as we listen. It stays behind: who removed it could remove another's.
-    _lock: File,
+    lock: File,
 }
 
 impl Listener {
@@ -60,7 +60,7 @@ impl Listener {
         let listener = UnixListener::bind(path).map_err(unusable)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(unusable)?;
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        Ok(Self { listener, path: path.into(), places, options, _lock: lock })
+        Ok(Self { listener, path: path.into(), places, options, lock })
     }
 
     /// Where it listens.
@@ -97,6 +97,8 @@ impl Drop for Listener {
     fn drop(&mut self) {
         // The lock is still held, so the file is ours. If it is gone, so much the better.
         let _ = fs::remove_file(&self.path);
+        // By name: a program that is just being started may hold a copy of the file for a moment.
+        let _ = self.lock.unlock();
     }
 }
 

@@ -10,6 +10,8 @@ mod staging;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use aaep_store::Lock;
+
 use crate::config::{DEFAULT_PORT, FILE_NAME, HostName};
 use crate::{Fault, files};
 use make::{CERTIFICATE, KEY, ROLES, TLS_DIRECTORY, TOKEN_DIRECTORY};
@@ -57,7 +59,7 @@ fn parse(text: &str) -> Result<HostName, Fault> {
 
 /// Keeps a second run out of the directory while this one is at work.
 #[cfg(unix)]
-fn lock(directory: &Path) -> Result<File, Fault> {
+fn lock(directory: &Path) -> Result<Lock, Fault> {
     use std::os::unix::fs::MetadataExt;
 
     let file = File::open(directory).map_err(|error| files::cannot_read(directory, &error))?;
@@ -66,15 +68,14 @@ fn lock(directory: &Path) -> Result<File, Fault> {
         let remedy = "Choose another directory with --dir.";
         return Err(Fault::file(directory, "Everybody on this machine may write there.", remedy));
     }
-    file.try_lock().map_err(|_| {
+    Lock::take(file).map_err(|_| {
         Fault::file(directory, "Another `aaep hub init` is at work there.", "Wait for it to end.")
-    })?;
-    Ok(file)
+    })
 }
 
 // A directory cannot be locked here; two runs at once are left to the one who starts them.
 #[cfg(not(unix))]
-fn lock(_: &Path) -> Result<Option<File>, Fault> {
+fn lock(_: &Path) -> Result<Option<Lock>, Fault> {
     Ok(None)
 }
 

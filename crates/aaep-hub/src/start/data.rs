@@ -4,6 +4,8 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use aaep_store::Lock;
+
 use crate::{Fault, files};
 
 /// The file whose lock says that a hub is at work, and whose text says which.
@@ -18,7 +20,7 @@ const PROCESS_BYTES: u64 = 20;
 #[derive(Debug)]
 pub struct DataDirectory {
     path: PathBuf,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl DataDirectory {
@@ -60,25 +62,26 @@ fn check_private(path: &Path) -> Result<(), Fault> {
     fs::metadata(path).map(drop).map_err(|error| files::cannot_read(path, &error))
 }
 
-fn lock(directory: &Path) -> Result<File, Fault> {
+fn lock(directory: &Path) -> Result<Lock, Fault> {
     let path = directory.join(LOCK_NAME);
-    let mut file =
+    let file =
         files::open_private(&path, false).map_err(|error| files::cannot_write(&path, &error))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
+    let mut lock = match Lock::take(file) {
+        Ok(lock) => lock,
+        Err((file, TryLockError::WouldBlock)) => {
             return Err(Fault::InUse { path: directory.to_owned(), process: holder(file) });
         }
-        Err(TryLockError::Error(error)) => {
+        Err((_, TryLockError::Error(error))) => {
             let what = format!("It cannot be locked: {error}.");
             let remedy = "Choose a directory on a local disk with --data.";
             return Err(Fault::file(&path, what, remedy));
         }
-    }
+    };
     // Only for people: the lock itself is what counts, also after a process that left its number.
+    let file = lock.file();
     let noted = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
     noted.map_err(|error| files::cannot_write(&path, &error))?;
-    Ok(file)
+    Ok(lock)
 }
 
 fn holder(file: File) -> Option<u32> {

@@ -11,13 +11,13 @@ mod room;
 mod row;
 mod schema;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use aaep_engine::{Corrupt, Record};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params_from_iter};
 
+use crate::Lock;
 use crate::chain::{self, Hash};
 use crate::journal::{Entry, Fault, Journal};
 
@@ -103,7 +103,7 @@ pub struct Sqlite {
     failed: bool,
     /// Room for the log, for a journal that shall be quick.
     room: Option<room::Room>,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Sqlite {

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::Lock;
+
 /// How long another program that writes is waited for.
 const BUSY: Duration = Duration::from_secs(2);
 
@@ -92,6 +94,15 @@ impl From<rusqlite::Error> for CannotOpen {
     }
 }
 
+impl From<(File, TryLockError)> for CannotOpen {
+    fn from((_, error): (File, TryLockError)) -> Self {
+        match error {
+            TryLockError::WouldBlock => Self::InUse,
+            TryLockError::Error(error) => error.into(),
+        }
+    }
+}
+
 impl From<io::Error> for CannotOpen {
     fn from(error: io::Error) -> Self {
         Self::System { what: error.to_string() }
@@ -111,16 +122,12 @@ pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
 /// The lock is on a file of its own: SQLite has locks on the journal that the system would take away
 /// from it if we opened and closed the journal beside it. And it is ours alone, so that people can
 /// still read the journal while the hub runs.
-pub(super) fn lock(path: &Path) -> Result<File, CannotOpen> {
+pub(super) fn lock(path: &Path) -> Result<Lock, CannotOpen> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true);
     private(&mut options);
     let file = options.open(beside(path, "-lock"))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(CannotOpen::InUse),
-        Err(TryLockError::Error(error)) => Err(error.into()),
-    }
+    Ok(Lock::take(file)?)
 }
 
 pub(crate) fn private(options: &mut OpenOptions) {
