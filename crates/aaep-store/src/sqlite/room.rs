@@ -29,13 +29,19 @@ impl Room {
     /// Whether the log has used it up. Once the log is carried over it starts from its beginning, so
     /// this comes to an end.
     pub(super) fn is_used_up(&self) -> bool {
-        self.file.metadata().is_ok_and(|metadata| metadata.len() > self.end)
+        self.length().is_ok_and(|length| length > self.end)
+    }
+
+    /// How long the log is. Not by `stat`: whoever asks for the time of the last change makes newer
+    /// kernels note the next one exactly, and so the next sync writes twice again.
+    fn length(&self) -> io::Result<u64> {
+        (&self.file).seek(SeekFrom::End(0))
     }
 
     /// Lays out more; nobody else may write the log meanwhile. Without room the log stays as it was,
     /// grows as it needs, and this is not tried again.
     pub(super) fn lay_out(&mut self) {
-        let Ok(used) = self.file.metadata().map(|metadata| metadata.len()) else { return };
+        let Ok(used) = self.length() else { return };
         let end = (used / STEP + 1) * STEP;
         self.end = match self.write_zeros(used, end) {
             Ok(()) => end,
