@@ -66,6 +66,42 @@ fn what_was_kept_is_there_after_it_was_closed_and_numbers_go_on() {
     assert_eq!(journal.read().unwrap(), records(&day.entries));
 }
 
+// covers: I3
+#[test]
+fn a_long_journal_is_read_in_order_up_to_the_first_record_that_cannot_be_believed() {
+    const LONG: u64 = 30_000;
+    let place = Place::new();
+    let all = batch(1..=LONG);
+    let mut journal = journal_with(&place.journal(), Options::default(), &all);
+    let mut read = Vec::new();
+    let each = |bytes: &[u8]| {
+        read.push(bytes.to_vec());
+        Ok(())
+    };
+    assert_eq!(journal.replay(each), Ok(LONG));
+    assert_eq!(read, records(&all));
+
+    // Found by whoever reads them: nothing after it is handed on.
+    let mut handed = 0;
+    let each = |_: &[u8]| {
+        handed += 1;
+        if handed == 20 { Err(aaep_engine::Corrupt::Unknown) } else { Ok(()) }
+    };
+    assert_eq!(journal.replay(each).unwrap_err().number, 20);
+    assert_eq!(handed, 20);
+
+    // Found in the file: all before it is handed on.
+    let file = rusqlite::Connection::open(place.journal()).unwrap();
+    file.execute("DELETE FROM records WHERE number = 25000", []).unwrap();
+    let mut handed = 0;
+    let each = |_: &[u8]| {
+        handed += 1;
+        Ok(())
+    };
+    assert_eq!(journal.replay(each).unwrap_err().number, 25_000);
+    assert_eq!(handed, 24_999);
+}
+
 // covers: C13, I2
 #[test]
 fn two_hubs_never_share_a_journal_but_people_can_read_it() {

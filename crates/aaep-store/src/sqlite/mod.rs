@@ -7,6 +7,7 @@
 mod notes;
 mod open;
 mod reader;
+mod replay;
 mod room;
 mod row;
 mod schema;
@@ -268,34 +269,9 @@ impl Sqlite {
     /// Hands every record to `each`, in order. A gap or an end too early is damage.
     pub fn replay(
         &mut self,
-        mut each: impl FnMut(&[u8]) -> Result<(), Corrupt>,
+        each: impl FnMut(&[u8]) -> Result<(), Corrupt>,
     ) -> Result<u64, Damage> {
-        let mut statement =
-            self.connection.prepare("SELECT number, bytes FROM records ORDER BY number")?;
-        let mut rows = statement.query([])?;
-        let mut number = 0;
-        loop {
-            let next = number + 1;
-            let damaged = |why: String| Damage { number: next, why };
-            let row =
-                rows.next().map_err(|error| damaged(format!("it cannot be read: {error}")))?;
-            let Some(row) = row else { break };
-            let found = row.get_ref(0).ok().and_then(|value| value.as_i64().ok());
-            let bytes = row.get_ref(1).ok().and_then(|value| value.as_blob().ok());
-            let Some((found, bytes)) = found.zip(bytes) else {
-                return Err(damaged("it is not what a record is".into()));
-            };
-            if u64::try_from(found) != Ok(next) {
-                return Err(damaged(format!("it is missing, and record {found} follows")));
-            }
-            each(bytes).map_err(|why| damaged(why.to_string()))?;
-            number = next;
-        }
-        if number + 1 != self.next {
-            let why = format!("records after {number} are missing");
-            return Err(Damage { number: number + 1, why });
-        }
-        Ok(number)
+        replay::replay(&mut self.connection, self.next - 1, each)
     }
 
     /// Sessions whose end was written before this time, in microseconds since 1970.
