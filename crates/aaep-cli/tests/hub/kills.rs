@@ -1,7 +1,8 @@
 //! A hub that is killed again and again under load. Somebody outside keeps account of everything that
 //! was acknowledged, and compares.
 //!
-//! `AAEP_KILLS=10000 cargo test --release -p aaep-cli --test hub kills` does it for longer.
+//! `AAEP_KILLS=10000 cargo test --release -p aaep-cli --test hub kills -- --nocapture` does it for
+//! longer, and says how far it is.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,6 +16,9 @@ use crate::support::*;
 
 /// How often the hub is killed, unless the environment says otherwise.
 const KILLS: usize = 200;
+
+/// How often on one journal. A start reads all of it, so it would take ever longer.
+const ON_ONE_JOURNAL: usize = 1000;
 
 /// Agents that work at the same time.
 const AGENTS: usize = 3;
@@ -236,26 +240,34 @@ async fn check(client: &HttpClient, book: &Shared) {
 fn whatever_was_acknowledged_survives_every_kill() {
     let kills = std::env::var("AAEP_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let directory = Arc::new(tempfile::tempdir().unwrap());
-        let book = Shared::default();
-        let mut sessions: Vec<String> = Vec::new();
-        let mut person: Option<Person> = None;
-        for round in 0..=kills {
-            let hub = Hub::start_in(setup(), directory.clone());
-            let here = person.as_ref().map_or_else(|| hub.person(), |person| person.at(&hub));
-            person = Some(here.clone());
-            check(&here.client("agent"), &book).await;
-            if round == kills {
-                finish(&directory, &here.agent(), &book, kills).await;
-                break;
-            }
-            while sessions.len() < AGENTS {
-                sessions.push(here.agent().open().await);
-            }
-            load(&here, &sessions, &book, round).await;
+    for first in (0..kills).step_by(ON_ONE_JOURNAL) {
+        let end = kills.min(first + ON_ONE_JOURNAL);
+        let requests = runtime.block_on(one_journal(first, end));
+        eprintln!("{end} of {kills} kills; {requests} requests on this journal");
+    }
+}
+
+/// Kills the hub again and again; how many requests there were.
+async fn one_journal(first: usize, end: usize) -> usize {
+    let directory = Arc::new(tempfile::tempdir().unwrap());
+    let book = Shared::default();
+    let mut sessions: Vec<String> = Vec::new();
+    let mut person: Option<Person> = None;
+    for round in first.. {
+        let hub = Hub::start_in(setup(), directory.clone());
+        let here = person.as_ref().map_or_else(|| hub.person(), |person| person.at(&hub));
+        person = Some(here.clone());
+        check(&here.client("agent"), &book).await;
+        if round == end {
+            finish(&directory, &here.agent(), &book, end - first).await;
+            break;
         }
-    });
+        while sessions.len() < AGENTS {
+            sessions.push(here.agent().open().await);
+        }
+        load(&here, &sessions, &book, round).await;
+    }
+    book.lock().unwrap().accounts.len()
 }
 
 /// Waits until so much more was acknowledged.
