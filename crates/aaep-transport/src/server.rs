@@ -6,6 +6,7 @@
 //! Memory per connection counts: a hub holds thousands of streams that are silent most of the time.
 //! That is why hyper's HTTP/1.1 is driven directly, with small buffers.
 
+mod again;
 mod body;
 mod guard;
 mod limits;
@@ -17,11 +18,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, HeaderValue};
+use http::header::{CONNECTION, EXPECT, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -39,6 +40,7 @@ use tracing::{debug, warn};
 use crate::peer::Peer;
 use crate::stream::{self, Stream};
 use crate::tls::ServerConfig;
+use again::Again;
 use guard::{Guarded, Progress, Stage, Watched, Way};
 use limits::{Slot, Slots};
 
@@ -220,6 +222,7 @@ async fn drive<S, B>(
     let answer = service_fn(move |mut request: Request<Incoming>| {
         here.enter(Stage::Busy);
         request.extensions_mut().insert(peer.clone());
+        want_body(&mut request);
         // Older clients know no chunks, and HEAD has no body: hyper answers them to the end.
         let may_be_long = request.version() == Version::HTTP_11 && request.method() == Method::GET;
         let (mut service, progress) = (service.clone(), Arc::clone(&here));
@@ -243,11 +246,12 @@ async fn drive<S, B>(
             .serve_connection(io, answer)
             .with_upgrades();
         let mut connection = pin!(connection);
+        let again = Again::new();
         tokio::select! {
-            ended = until_handed(connection.as_mut(), &progress) => ended,
+            ended = until_handed(connection.as_mut(), &again, &progress) => ended,
             _ = stopped.changed() => {
                 connection.as_mut().graceful_shutdown();
-                until_handed(connection.as_mut(), &progress).await
+                until_handed(connection.as_mut(), &again, &progress).await
             }
         }
     };
@@ -263,20 +267,33 @@ async fn drive<S, B>(
     }
 }
 
+/// Tells hyper that the body is wanted, before the service asks for it: hyper reads it at once then, if
+/// it has come, and the service finds it there. Otherwise it would have to wait, and set a timer.
+fn want_body(request: &mut Request<Incoming>) {
+    // Whoever waits to be told that it may send is told when somebody really reads.
+    if request.headers().contains_key(EXPECT) || request.body().is_end_stream() {
+        return;
+    }
+    // There is nothing yet: hyper reads after it has called the service.
+    let early = Pin::new(request.body_mut()).poll_frame(&mut Context::from_waker(Waker::noop()));
+    debug_assert!(early.is_pending(), "a body is there before it is read");
+}
+
 /// Drives hyper to the end of the connection, or until it hands the connection over.
 async fn until_handed<C>(
     mut connection: Pin<&mut C>,
+    again: &Again,
     progress: &Progress,
 ) -> Result<Option<Box<Guarded>>, hyper::Error>
 where
     C: Future<Output = Result<(), hyper::Error>>,
 {
-    poll_fn(|context| match connection.as_mut().poll(context) {
+    let mut poll = |context: &mut Context<'_>| match connection.as_mut().poll(context) {
         Poll::Ready(ended) => Poll::Ready(ended.map(|()| None)),
         Poll::Pending => match progress.handed() {
             Some(stream) => Poll::Ready(Ok(Some(stream))),
             None => Poll::Pending,
         },
-    })
-    .await
+    };
+    poll_fn(|context| again.poll(context, &mut poll)).await
 }

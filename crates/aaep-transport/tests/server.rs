@@ -122,8 +122,12 @@ async fn a_head_that_never_ends_is_cut_off_and_others_are_not() {
 async fn a_connection_between_two_requests_has_its_own_deadline() {
     let running = run(hello(), Limits { idle: SHORT, ..limits() }).await;
     let mut client = connect(&running).await;
-    ask(&mut client, HELLO).await;
-    read_until(&mut client, "hello").await;
+    // Every request begins it anew.
+    for _ in 0..4 {
+        ask(&mut client, HELLO).await;
+        assert!(!read_until(&mut client, "hello").await.ends_with("(closed)"));
+        tokio::time::sleep(SHORT / 2).await;
+    }
     closed(&mut client).await;
 }
 
@@ -144,7 +148,8 @@ async fn a_running_response_is_not_idle() {
     ask(&mut client, HELLO).await;
     tokio::time::sleep(SHORT * 4).await; // longer than both deadlines, which must not apply
     wait.notify_one();
-    read_until(&mut client, "done").await;
+    assert!(!read_until(&mut client, "done").await.ends_with("(closed)"));
+    closed(&mut client).await; // they apply again
 }
 
 #[tokio::test]
@@ -235,6 +240,18 @@ async fn a_body_too_long_too_slow_or_broken_is_told_apart() {
     assert!(answer_to(SHORT, slow).await.starts_with("HTTP/1.1 408"));
     let broken = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n";
     assert!(answer_to(LONG, broken).await.starts_with("HTTP/1.1 400"));
+}
+
+// covers: W1
+#[tokio::test]
+async fn whoever_waits_to_be_told_is_told_to_send_only_when_the_body_is_read() {
+    let request = "POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n";
+    assert!(answer_to(LONG, request).await.starts_with("HTTP/1.1 100"));
+    let refuse = Router::new().route("/", post(|| async { StatusCode::UNAUTHORIZED }));
+    let running = run(refuse, limits()).await;
+    let mut client = connect(&running).await;
+    ask(&mut client, request).await;
+    assert!(read_until(&mut client, "\r\n\r\n").await.starts_with("HTTP/1.1 401"));
 }
 
 /// A body that says when it is dropped; it gives chunks of 64 KiB if `endless`, otherwise one.
@@ -331,6 +348,12 @@ fn long(says: tokio::sync::mpsc::Receiver<Bytes>) -> Router {
         "/long",
         get(move || async move {
             let says = says.lock().unwrap().take().expect("asked twice");
+            // As bodies do now and then, and whoever waits for a lock: it wakes itself.
+            std::future::poll_fn(|context| {
+                context.waker().wake_by_ref();
+                std::task::Poll::Ready(())
+            })
+            .await;
             let frames = futures_util::stream::unfold(says, |mut says| async move {
                 let said = says.recv().await?;
                 Some((Ok::<_, BodyError>(Frame::data(said)), says))

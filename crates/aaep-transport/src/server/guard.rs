@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use http_body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::limits::{Limits, Slot};
 use crate::stream::Stream;
@@ -44,8 +44,7 @@ const STAGES: u64 = 8;
 #[derive(Default)]
 pub(crate) struct Progress {
     stamp: AtomicU64,
-    /// hyper looks ahead while it is busy, finds nothing, and does not look again when it is done.
-    /// It must, or nobody would set the timer.
+    /// Whoever looks for the next request.
     reader: AtomicWaker,
     /// The connection, once hyper has flushed the head of a long answer.
     handed: Mutex<Option<Box<Guarded>>>,
@@ -55,9 +54,6 @@ impl Progress {
     pub(crate) fn enter(&self, stage: Stage) {
         let changes = self.stamp() / STAGES + 1;
         self.stamp.store(changes * STAGES + stage as u64, Ordering::Relaxed);
-        if stage == Stage::Idle {
-            self.reader.wake();
-        }
     }
 
     fn stamp(&self) -> u64 {
@@ -93,10 +89,19 @@ pub(crate) struct Guarded {
     header_read: Duration,
     idle: Duration,
     write_stall: Duration,
-    /// Set for this stamp of the progress.
-    read_timer: Option<(u64, Pin<Box<Sleep>>)>,
+    read_timer: Option<ReadTimer>,
     write_timer: Option<Pin<Box<Sleep>>>,
     slot: Option<Slot>,
+}
+
+/// When there is no more patience with whoever says nothing.
+struct ReadTimer {
+    /// The stamp of the progress that this is for.
+    stamp: u64,
+    until: Instant,
+    /// It may ring too early, and is set again then. That is cheaper than to set it for every request:
+    /// it mostly never rings.
+    sleep: Pin<Box<Sleep>>,
 }
 
 impl Guarded {
@@ -140,7 +145,6 @@ impl Guarded {
     fn poll_read_timer(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         let wait = match self.progress.stage() {
             Stage::Busy | Stage::Long => {
-                self.read_timer = None;
                 self.progress.reader.register(context.waker());
                 return Poll::Pending;
             }
@@ -148,12 +152,24 @@ impl Guarded {
             Stage::First | Stage::Head => self.header_read,
         };
         let stamp = self.progress.stamp();
-        let timer = match &mut self.read_timer {
-            Some((set_for, timer)) if *set_for == stamp => timer,
-            other => &mut other.insert((stamp, Box::pin(sleep(wait)))).1,
-        };
-        ready!(timer.as_mut().poll(context));
-        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "no request came in time"))
+        let timer = self.read_timer.get_or_insert_with(|| {
+            let until = Instant::now() + wait;
+            ReadTimer { stamp, until, sleep: Box::pin(sleep_until(until)) }
+        });
+        if timer.stamp != stamp {
+            (timer.stamp, timer.until) = (stamp, Instant::now() + wait);
+        }
+        if timer.until < timer.sleep.deadline() {
+            timer.sleep.as_mut().reset(timer.until);
+        }
+        loop {
+            ready!(timer.sleep.as_mut().poll(context));
+            if timer.sleep.deadline() >= timer.until {
+                let text = "no request came in time";
+                return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            timer.sleep.as_mut().reset(timer.until);
+        }
     }
 
     /// Passes a write's result on, unless nothing has moved for too long (W3, W14).
@@ -223,9 +239,20 @@ impl AsyncWrite for Guarded {
         let this = self.get_mut();
         let flushed = this.stream()?.poll_flush(context);
         let flushed = this.watch_write(context, flushed);
-        // hyper flushes when it has written all it had: the head is out.
-        if matches!(flushed, Poll::Ready(Ok(()))) && this.progress.stage() == Stage::Long {
-            this.hand_over();
+        // hyper flushes when it has written all it had.
+        if matches!(flushed, Poll::Ready(Ok(()))) {
+            match this.progress.stage() {
+                // The head is out.
+                Stage::Long => this.hand_over(),
+                // The answer is out. hyper looked ahead for the next request while it was busy, and does
+                // not look again by itself: nobody else would set the timer.
+                Stage::Idle => {
+                    if let Poll::Ready(error) = this.poll_read_timer(context) {
+                        return Poll::Ready(Err(error));
+                    }
+                }
+                _ => {}
+            }
         }
         flushed
     }
@@ -310,6 +337,10 @@ impl<B: Body<Data = Bytes>> Body for Watched<B> {
 
 impl<B> Drop for Watched<B> {
     fn drop(&mut self) {
-        self.over();
+        if let Some(progress) = self.progress.take() {
+            progress.enter(Stage::Idle);
+            // Perhaps all was flushed by then, and nobody has set the timer.
+            progress.reader.wake();
+        }
     }
 }

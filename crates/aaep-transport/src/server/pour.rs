@@ -174,7 +174,10 @@ mod tests {
             let mut whole = format!("{length:x}\r\n").into_bytes();
             whole.extend_from_slice(&data);
             whole.extend_from_slice(b"\r\n");
-            for step in [1, 2, 3, 7, 1000, usize::MAX] {
+            // Copied at every step, so a long one only takes long ones.
+            for step in
+                [1, 2, 3, 7, 1000, usize::MAX].into_iter().filter(|step| length / step < 1000)
+            {
                 assert_eq!(written(Chunk::of(data.clone()), step), whole, "{length} by {step}");
             }
         }
