@@ -138,11 +138,13 @@ impl Digest {
 
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-        let mut text = String::with_capacity(71);
-        text.push_str("sha256:");
-        text.extend(self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
-        f.write_str(&text)
+        let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
+        let mut digits = [[0; 2]; 32];
+        for (pair, byte) in digits.iter_mut().zip(self.0) {
+            *pair = [digit(byte >> 4), digit(byte & 15)];
+        }
+        f.write_str("sha256:")?;
+        f.write_str(std::str::from_utf8(digits.as_flattened()).unwrap_or_default())
     }
 }
 

@@ -1,6 +1,8 @@
 //! The hub as everybody in this process sees it: a handle to the core.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use aaep_engine::Principal;
 use aaep_policy::Policy;
@@ -43,6 +45,29 @@ pub(crate) enum Ran<T> {
     Waits(oneshot::Receiver<T>),
 }
 
+/// A job on its way. Small, since every request has one: what is rare is boxed.
+#[must_use = "what it leads to is durable when this is awaited"]
+pub(crate) enum Calling<T> {
+    Done(Option<T>),
+    Waits(oneshot::Receiver<T>),
+    Queued(Pin<Box<dyn Future<Output = Result<T, Stopped>> + Send>>),
+}
+
+// Nothing in it is ever pinned in place.
+impl<T> Unpin for Calling<T> {}
+
+impl<T> Future for Calling<T> {
+    type Output = Result<T, Stopped>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Done(answer) => Poll::Ready(answer.take().ok_or(Stopped)),
+            Self::Waits(answer) => Pin::new(answer).poll(context).map_err(|_| Stopped),
+            Self::Queued(answer) => answer.as_mut().poll(context),
+        }
+    }
+}
+
 /// How far the hub is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
@@ -62,16 +87,23 @@ pub(crate) struct Stopped;
 const WORK_AT_ONCE: usize = 8;
 
 impl Hub {
-    /// Lets the core do something, and waits until all that it recorded is durable.
-    pub(crate) async fn call<T: Send + 'static>(
+    /// Lets the core do something, at once if it is free. Wait for the answer: it comes when all that was
+    /// recorded is durable.
+    pub(crate) fn call<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Core) -> T + Send + 'static,
+    ) -> Calling<T> {
+        match self.at_once(job) {
+            Ok(Ran::Done(answer)) => Calling::Done(Some(answer)),
+            Ok(Ran::Waits(receiver)) => Calling::Waits(receiver),
+            Err(job) => Calling::Queued(Box::pin(self.clone().call_later(job))),
+        }
+    }
+
+    async fn call_later<T: Send + 'static>(
+        self,
+        job: impl FnOnce(&mut Core) -> T + Send + 'static,
     ) -> Result<T, Stopped> {
-        let job = match self.at_once(job) {
-            Ok(Ran::Done(answer)) => return Ok(answer),
-            Ok(Ran::Waits(receiver)) => return receiver.await.map_err(|_| Stopped),
-            Err(job) => job,
-        };
         let _room = self.0.inbox.enter().await.ok_or(Stopped)?;
         let (sender, receiver) = oneshot::channel();
         self.0.inbox.push(Box::new(move |core| {

@@ -203,9 +203,11 @@ impl Core {
         request: u128,
     ) -> oneshot::Receiver<View> {
         let (sender, receiver) = oneshot::channel();
-        let waiting = self.waiting.entry(request).or_default();
-        waiting.retain(|(_, other)| !other.is_closed());
-        waiting.push((agent.clone(), sender));
+        if !self.stopping {
+            let waiting = self.waiting.entry(request).or_default();
+            waiting.retain(|(_, other)| !other.is_closed());
+            waiting.push((agent.clone(), sender));
+        }
         receiver
     }
 

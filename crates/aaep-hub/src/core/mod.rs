@@ -299,9 +299,10 @@ impl Core {
         let _ = self.handle(Input::Drain);
     }
 
-    /// Every stream comes to its end, and no other begins.
+    /// Every stream comes to its end, and no other begins; whoever waits for an outcome waits no more.
     pub(crate) fn end_streams(&mut self) {
         self.stopping = true;
+        self.waiting.clear();
         self.streams.end_all(End::Stopping);
     }
 

@@ -11,7 +11,7 @@ use http::StatusCode;
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 
-use super::route::{Route, request_id};
+use super::route::{Route, digits_of, request_id};
 use super::{Answer, Call, Problem, empty, json, policy, query, standing};
 use crate::core::{Core, Grant, Inputs, Kept, KeyUse};
 use crate::hub::Hub;
@@ -34,23 +34,19 @@ const DEPTH: usize = 64;
 /// Status and body of an answer.
 type Said = (StatusCode, String);
 
-pub(crate) async fn answer(
-    hub: &Hub,
-    call: &Call,
-    route: Route,
-    bytes: Bytes,
-) -> Result<Answer, Problem> {
-    match route {
-        Route::OpenSession | Route::Emit(_) | Route::Ask(_) => once(hub, call, route, bytes).await,
-        Route::Session(session) => standing::answer(hub, call, session).await,
-        Route::Request(number) => wait(hub, call, number).await,
+/// Answers a call. What is rare is boxed, so that what is common stays small.
+pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+    match call.route {
+        Route::OpenSession | Route::Emit(_) | Route::Ask(_) => once(hub, call, bytes).await,
+        Route::Session(session) => Box::pin(standing::answer(hub, call, session)).await,
+        Route::Request(number) => Box::pin(wait(hub, call, number)).await,
         Route::Withdraw(request) => {
             let agent = call.known.principal.clone();
             hub.call(move |core| core.withdraw(&agent, request)).await?.map_err(about(request))?;
             Ok(empty(StatusCode::NO_CONTENT))
         }
-        Route::Invoke(request) => invoke(hub, call, request, bytes).await,
-        _ => inputs(hub, call).await,
+        Route::Invoke(request) => Box::pin(invoke(hub, call, request, bytes)).await,
+        _ => Box::pin(inputs(hub, call)).await,
     }
 }
 
@@ -61,13 +57,13 @@ fn about(request: u128) -> impl Fn(Refusal) -> Problem {
 
 /// A call that may carry an idempotency key: with the same key and body it is done once.
 // enforces: I11
-async fn once(hub: &Hub, call: &Call, route: Route, bytes: Bytes) -> Result<Answer, Problem> {
+async fn once(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let key = idempotency_key(call)?;
-    let (known, path) = (call.known.clone(), call.parts.uri.path().to_owned());
+    let (known, route) = (call.known.clone(), call.route.clone());
     let said = hub
         .call(move |core| -> Result<Said, Problem> {
             let agent = &known.principal;
-            let key = key.map(|key| ((agent.name.clone(), path, key), hash_of(&bytes)));
+            let key = key.map(|(path, key)| ((agent.name.clone(), path, key), hash_of(&bytes)));
             match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(key, body)) {
                 KeyUse::Same(kept) => {
                     let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
@@ -115,11 +111,14 @@ fn too_many_keys() -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text)
 }
 
-fn idempotency_key(call: &Call) -> Result<Option<String>, Problem> {
+/// The key, and the path that it is for.
+fn idempotency_key(call: &Call) -> Result<Option<(String, String)>, Problem> {
     let Some(key) = call.parts.headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= KEY_BYTES);
     let text = format!("An Idempotency-Key has 1 to {KEY_BYTES} visible characters.");
-    key.map(|key| Some(key.to_owned())).ok_or_else(|| Problem::malformed(text).under(rule::W8))
+    let path = call.parts.uri.path();
+    key.map(|key| Some((path.to_owned(), key.to_owned())))
+        .ok_or_else(|| Problem::malformed(text).under(rule::W8))
 }
 
 /// The members of a body, and how long it is.
@@ -315,13 +314,13 @@ async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> 
         let view = view.ok_or_else(lost)?;
         let slice = until.min(Instant::now() + SIGN_OF_LIFE);
         let view = match decided {
-            Some(decided) if Instant::now() < until && !stopping => tokio::select! {
-                decided = timeout_at(slice, decided) => match decided {
+            // Whoever waits when the hub stops is not told, but let go.
+            Some(decided) if Instant::now() < until && !stopping => {
+                match timeout_at(slice, decided).await {
                     Ok(Ok(view)) => view,
                     _ => continue,
-                },
-                () = hub.stopping() => continue,
-            },
+                }
+            }
             _ => view,
         };
         return Ok(json(StatusCode::OK, view_json(request, &view)));
@@ -340,7 +339,7 @@ fn view_json(request: u128, view: &View) -> String {
     let mut out = Writer::with_capacity(512);
     // Nothing here needs an escape: identifiers, digits, words of ours.
     for (before, value) in [
-        ("{\"request_id\":\"", &*request_id(request)),
+        ("{\"request_id\":\"req_", digits_of(&EventId::from_bits(request))),
         ("\",\"event_id\":\"", EventId::from_bits(view.event).as_str()),
         ("\",\"session_id\":\"", view.session.as_str()),
         ("\",\"digest\":\"", &view.digest.to_string()),
@@ -384,10 +383,10 @@ fn status_word(view: &View) -> &'static str {
 // enforces: T12, C1, I1
 async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<Answer, Problem> {
     let key = idempotency_key(call)?;
-    let (known, path) = (call.known.clone(), call.parts.uri.path().to_owned());
+    let known = call.known.clone();
     let granted = hub.call(move |core| -> Result<Option<Grant>, Problem> {
         let agent = &known.principal;
-        let key = key.map(|key| ((agent.name.clone(), path, key), hash_of(&bytes)));
+        let key = key.map(|(path, key)| ((agent.name.clone(), path, key), hash_of(&bytes)));
         match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(key, body)) {
             KeyUse::Same(_) => return Ok(core.grant(request)),
             KeyUse::Other => return Err(key_reused()),

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use aaep_transport::sse;
@@ -35,6 +35,7 @@ impl Body {
         Self::Events(Events {
             hearing,
             linger: Linger::default(),
+            said_at: Instant::now(),
             keep_alive: Box::pin(sleep(KEEP_ALIVE)),
         })
     }
@@ -79,6 +80,9 @@ impl Linger {
 pub(crate) struct Events {
     hearing: Hearing,
     linger: Linger,
+    /// When it said something last.
+    said_at: Instant,
+    /// Not set again whenever something is said, but when it rings too early.
     keep_alive: Pin<Box<Sleep>>,
 }
 
@@ -119,17 +123,20 @@ impl Events {
         }
         match self.hearing.outbox.poll_chunk(context) {
             Poll::Ready(Ok(chunk)) => {
-                self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
+                self.said_at = Instant::now();
                 Poll::Ready(Some(chunk))
             }
             Poll::Ready(Err(_)) => Poll::Ready(None),
             Poll::Pending => {
-                if self.keep_alive.as_mut().poll(context).is_pending() {
-                    return Poll::Pending;
-                }
-                self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
-                // Polled once more, so that the timer wakes us.
-                let _ = self.keep_alive.as_mut().poll(context);
+                let due = loop {
+                    ready!(self.keep_alive.as_mut().poll(context));
+                    let due = self.said_at + KEEP_ALIVE;
+                    if self.keep_alive.deadline() >= due {
+                        break due;
+                    }
+                    self.keep_alive.as_mut().reset(due);
+                };
+                self.said_at = due.max(Instant::now());
                 Poll::Ready(Some(Bytes::from_static(sse::KEEP_ALIVE.as_bytes())))
             }
         }

@@ -57,8 +57,14 @@ impl Service<Request<Incoming>> for Doors {
         // A proxy may not agree with us where a body without a length ends, so it is the last one:
         // nothing that follows it is taken for a request (RFC 9112, section 6.1).
         let last = request.headers().contains_key(TRANSFER_ENCODING);
+        let (parts, body) = request.into_parts();
+        // Not in the future, which is as large as everything that it may ever hold.
+        let seen = look(&hub, parts);
         Box::pin(async move {
-            let mut answer = answer(&hub, request).await;
+            let mut answer = match seen {
+                Ok((visitor, page)) => allow_page(enter(&hub, visitor, body).await, page),
+                Err(answer) => *answer,
+            };
             if last {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -70,58 +76,70 @@ impl Service<Request<Incoming>> for Doors {
 /// One request, once everything before its body has been looked at.
 pub(crate) struct Call {
     pub(crate) parts: Parts,
+    pub(crate) route: Route,
     pub(crate) known: Known,
 }
 
-async fn answer(hub: &Hub, request: Request<Incoming>) -> Answer {
-    let (parts, body) = request.into_parts();
-    let Some(peer) = parts.extensions.get::<Peer>().cloned() else {
-        return empty(StatusCode::INTERNAL_SERVER_ERROR);
+/// Who comes.
+enum Visitor {
+    /// It does not matter: everybody may see this.
+    Anybody(Box<(Parts, Route)>),
+    Known(Box<Call>),
+}
+
+/// Who comes, and the page of another origin that may read the answer; or the answer already.
+type Seen = Result<(Visitor, Option<HeaderValue>), Box<Answer>>;
+
+/// Looks at everything but the body.
+fn look(hub: &Hub, parts: Parts) -> Seen {
+    let Some(peer) = parts.extensions.get::<Peer>() else {
+        return Err(Box::new(empty(StatusCode::INTERNAL_SERVER_ERROR)));
     };
-    let Some(address) = peer.address() else { return empty(StatusCode::FORBIDDEN) };
+    let Some(address) = peer.address() else {
+        return Err(Box::new(empty(StatusCode::FORBIDDEN)));
+    };
     let admitted = match hub.0.guard.admit(&parts, address, peer.is_tls()) {
         Ok(admitted) => admitted,
         // Everything but the origin was looked at by then, and the files are the same for everybody.
         Err(Refused::ForeignOrigin) if page::public(hub, &parts).is_some() => {
-            return page::public(hub, &parts)
+            let answer = page::public(hub, &parts)
                 .map_or_else(|| empty(StatusCode::NOT_FOUND), |file| page::file(file, &parts));
+            return Err(Box::new(answer));
         }
         Err(refused) => {
             hub.metrics().refused.add(1);
-            return Problem::from(refused).into_answer();
+            return Err(Box::new(Problem::from(refused).into_answer()));
         }
     };
     let page = admitted.page.and_then(|page| HeaderValue::from_str(page).ok());
+    let answered = |answer| Box::new(allow_page(answer, page.clone()));
     if parts.method == Method::OPTIONS {
-        return allow_page(empty(StatusCode::NO_CONTENT), page);
+        return Err(answered(empty(StatusCode::NO_CONTENT)));
     }
-    let (via, bearer) = (admitted.client.via, admitted.bearer.map(str::to_owned));
-    let answer = match route::find(&parts.method, parts.uri.path(), hub.config().base.as_str()) {
-        Found::Nothing => Problem::not_found("There is nothing here.").into_answer(),
+    let route = match route::find(&parts.method, parts.uri.path(), hub.config().base.as_str()) {
+        Found::Route(route) => route,
+        Found::Nothing => {
+            return Err(answered(Problem::not_found("There is nothing here.").into_answer()));
+        }
         Found::Methods(methods) => {
             let problem =
                 Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "Use another method.");
             let mut answer = problem.into_answer();
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
-            answer
-        }
-        Found::Route(route) => {
-            let access = hub.0.access.current();
-            let known = match route.face() {
-                None => None,
-                Some(face) => match who(&access, bearer.as_deref(), via, face) {
-                    Ok(known) => Some(known),
-                    Err(denied) => {
-                        hub.metrics().refused.add(1);
-                        return allow_page(Problem::from(denied).into_answer(), page);
-                    }
-                },
-            };
-            drop(access);
-            enter(hub, route, parts, body, known).await
+            return Err(answered(answer));
         }
     };
-    allow_page(answer, page)
+    let Some(face) = route.face() else {
+        return Ok((Visitor::Anybody(Box::new((parts, route))), page));
+    };
+    let access = hub.0.access.current();
+    match who(&access, admitted.bearer, admitted.client.via, face) {
+        Ok(known) => Ok((Visitor::Known(Box::new(Call { parts, route, known })), page)),
+        Err(denied) => {
+            hub.metrics().refused.add(1);
+            Err(answered(Problem::from(denied).into_answer()))
+        }
+    }
 }
 
 fn who(
@@ -140,25 +158,15 @@ fn who(
     Ok(known)
 }
 
-async fn enter(
-    hub: &Hub,
-    route: Route,
-    parts: Parts,
-    body: Incoming,
-    known: Option<Known>,
-) -> Answer {
-    let Some(known) = known else {
-        return match route {
-            Route::Page => page::index(hub),
-            Route::PageFile(found) => page::file(found, &parts),
-            Route::PageToken => page::token(hub, body).await.unwrap_or_else(Problem::into_answer),
-            other => operations::open(hub, &other).await,
-        };
+/// Lets a request in. What is rare is boxed, so that what is common stays small.
+async fn enter(hub: &Hub, visitor: Visitor, body: Incoming) -> Answer {
+    let call = match visitor {
+        Visitor::Anybody(request) => return Box::pin(open_to_all(hub, request, body)).await,
+        Visitor::Known(call) => call,
     };
-    if matches!(route, Route::WebSocket) {
-        return links::web_socket(hub, parts, known);
+    if matches!(call.route, Route::WebSocket) {
+        return links::web_socket(hub, call.parts, call.known);
     }
-    let call = Call { parts, known };
     let bytes = if call.parts.method == Method::POST {
         let limits = &hub.config().limits;
         match read_body(body, limits.body_bytes, Duration::from_secs(limits.body_seconds)).await {
@@ -168,15 +176,25 @@ async fn enter(
     } else {
         Bytes::new()
     };
-    let answered = match route {
-        Route::Subscriptions => events::subscribe(hub, &call, bytes).await,
-        Route::Events => events::listen(hub, &call).await,
+    let answered = match call.route {
+        Route::Subscriptions => Box::pin(events::subscribe(hub, &call, bytes)).await,
+        Route::Events => Box::pin(events::listen(hub, &call)).await,
         Route::Replies => messages::reply(hub, &call, bytes).await,
-        Route::Messages => messages::say(hub, &call, bytes).await,
-        Route::Metrics => operations::metrics(hub, &call).await,
-        other => agent::answer(hub, &call, other, bytes).await,
+        Route::Messages => Box::pin(messages::say(hub, &call, bytes)).await,
+        Route::Metrics => Box::pin(operations::metrics(hub, &call)).await,
+        _ => agent::answer(hub, &call, bytes).await,
     };
     answered.unwrap_or_else(Problem::into_answer)
+}
+
+async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: Incoming) -> Answer {
+    let (parts, route) = *request;
+    match route {
+        Route::Page => page::index(hub),
+        Route::PageFile(found) => page::file(found, &parts),
+        Route::PageToken => page::token(hub, body).await.unwrap_or_else(Problem::into_answer),
+        other => operations::open(hub, &other).await,
+    }
 }
 
 /// A call of the agent API from inside this process: the same code, without a socket between.
@@ -185,7 +203,7 @@ pub(crate) async fn call_inside(hub: &Hub, known: Known, request: Request<Bytes>
     let found = route::find(&parts.method, parts.uri.path(), hub.config().base.as_str());
     let answered = match found {
         Found::Route(route) if route.face() == Some(Face::Agent) => {
-            agent::answer(hub, &Call { parts, known }, route, bytes).await
+            agent::answer(hub, &Call { parts, route, known }, bytes).await
         }
         _ => Err(Problem::not_found("There is nothing here.")),
     };

@@ -152,9 +152,12 @@ fn matches(pattern: &str, path: &str, base: &str) -> Option<Ids> {
 
 /// Requests are named like the events that asked them: `req_` and 32 hex digits.
 pub(crate) fn request_id(number: u128) -> String {
-    // The digits are those of the event.
-    let event = aaep_types::EventId::from_bits(number);
-    format!("req_{}", event.as_str().trim_start_matches("evt_"))
+    format!("req_{}", digits_of(&aaep_types::EventId::from_bits(number)))
+}
+
+/// The digits of the event, which are those of the request.
+pub(crate) fn digits_of(event: &aaep_types::EventId) -> &str {
+    event.as_str().trim_start_matches("evt_")
 }
 
 fn request_number(text: &str) -> Option<u128> {
