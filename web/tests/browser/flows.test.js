@@ -1,22 +1,10 @@
 // Whole conversations with the real demo, by keyboard alone.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { Browser } from "../support/browser.js";
-import { Agent, Hub } from "../support/hub.js";
-
-let hub;
-let browser;
-
-before(async () => {
-  [hub, browser] = await Promise.all([Hub.start("demo", { options: ["--ephemeral"] }), Browser.open()]);
-});
-
-after(async () => {
-  await browser?.close();
-  await hub?.stop();
-});
+import { browser, hub } from "../support/demo.js";
+import { Agent } from "../support/hub.js";
 
 /** A tab that is connected; on this machine the demo asks for no token. */
 async function connected(options) {

@@ -2,24 +2,12 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { Browser } from "../support/browser.js";
-import { Agent, Hub } from "../support/hub.js";
+import { browser, hub } from "../support/demo.js";
+import { Agent } from "../support/hub.js";
 
 const reader = readFileSync(new URL(import.meta.resolve("@guidepup/virtual-screen-reader/browser.js")), "utf8");
-
-let hub;
-let browser;
-
-before(async () => {
-  [hub, browser] = await Promise.all([Hub.start("demo", { options: ["--ephemeral"] }), Browser.open()]);
-});
-
-after(async () => {
-  await browser?.close();
-  await hub?.stop();
-});
 
 /** A tab in which the virtual screen reader reads the element. */
 async function listening() {

@@ -4,24 +4,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 
-import { Browser } from "../support/browser.js";
-import { Agent, Hub } from "../support/hub.js";
+import { browser, hub } from "../support/demo.js";
+import { Agent } from "../support/hub.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-let hub;
-let browser;
-
-before(async () => {
-  [hub, browser] = await Promise.all([Hub.start("demo", { options: ["--ephemeral"] }), Browser.open()]);
-});
-
-after(async () => {
-  await browser?.close();
-  await hub?.stop();
-});
 
 /** What axe-core finds. It runs in its own way past the page's policy. */
 async function violations(tab, state) {
