@@ -54,6 +54,7 @@
 // enforces: W16
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // sockets, clocks and files are this crate's work
 
+pub mod alarm;
 pub mod client;
 pub mod contract;
 mod dial;

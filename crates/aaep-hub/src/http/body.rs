@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use aaep_transport::alarm::Alarm;
 use aaep_transport::sse;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::Instant;
 
 use crate::outbox::Hearing;
 
@@ -35,8 +36,7 @@ impl Body {
         Self::Events(Events {
             hearing,
             linger: Linger::default(),
-            said_at: Instant::now(),
-            keep_alive: Box::pin(sleep(KEEP_ALIVE)),
+            keep_alive: Alarm::at(Instant::now() + KEEP_ALIVE),
         })
     }
 }
@@ -80,10 +80,7 @@ impl Linger {
 pub(crate) struct Events {
     hearing: Hearing,
     linger: Linger,
-    /// When it said something last.
-    said_at: Instant,
-    /// Not set again whenever something is said, but when it rings too early.
-    keep_alive: Pin<Box<Sleep>>,
+    keep_alive: Alarm,
 }
 
 impl HttpBody for Body {
@@ -123,20 +120,13 @@ impl Events {
         }
         match self.hearing.outbox.poll_chunk(context) {
             Poll::Ready(Ok(chunk)) => {
-                self.said_at = Instant::now();
+                self.keep_alive.set(Instant::now() + KEEP_ALIVE);
                 Poll::Ready(Some(chunk))
             }
             Poll::Ready(Err(_)) => Poll::Ready(None),
             Poll::Pending => {
-                let due = loop {
-                    ready!(self.keep_alive.as_mut().poll(context));
-                    let due = self.said_at + KEEP_ALIVE;
-                    if self.keep_alive.deadline() >= due {
-                        break due;
-                    }
-                    self.keep_alive.as_mut().reset(due);
-                };
-                self.said_at = due.max(Instant::now());
+                ready!(self.keep_alive.poll(context));
+                self.keep_alive.set(Instant::now() + KEEP_ALIVE);
                 Poll::Ready(Some(Bytes::from_static(sse::KEEP_ALIVE.as_bytes())))
             }
         }

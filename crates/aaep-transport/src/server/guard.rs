@@ -16,9 +16,10 @@ use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use http_body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::limits::{Limits, Slot};
+use crate::alarm::Alarm;
 use crate::stream::Stream;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,19 +90,10 @@ pub(crate) struct Guarded {
     header_read: Duration,
     idle: Duration,
     write_stall: Duration,
-    read_timer: Option<ReadTimer>,
+    /// Set for this stamp of the progress.
+    read_timer: Option<(u64, Alarm)>,
     write_timer: Option<Pin<Box<Sleep>>>,
     slot: Option<Slot>,
-}
-
-/// When there is no more patience with whoever says nothing.
-struct ReadTimer {
-    /// The stamp of the progress that this is for.
-    stamp: u64,
-    until: Instant,
-    /// It may ring too early, and is set again then. That is cheaper than to set it for every request:
-    /// it mostly never rings.
-    sleep: Pin<Box<Sleep>>,
 }
 
 impl Guarded {
@@ -152,24 +144,14 @@ impl Guarded {
             Stage::First | Stage::Head => self.header_read,
         };
         let stamp = self.progress.stamp();
-        let timer = self.read_timer.get_or_insert_with(|| {
-            let until = Instant::now() + wait;
-            ReadTimer { stamp, until, sleep: Box::pin(sleep_until(until)) }
-        });
-        if timer.stamp != stamp {
-            (timer.stamp, timer.until) = (stamp, Instant::now() + wait);
+        let (set_for, alarm) =
+            self.read_timer.get_or_insert_with(|| (stamp, Alarm::at(Instant::now() + wait)));
+        if *set_for != stamp {
+            *set_for = stamp;
+            alarm.set(Instant::now() + wait);
         }
-        if timer.until < timer.sleep.deadline() {
-            timer.sleep.as_mut().reset(timer.until);
-        }
-        loop {
-            ready!(timer.sleep.as_mut().poll(context));
-            if timer.sleep.deadline() >= timer.until {
-                let text = "no request came in time";
-                return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, text));
-            }
-            timer.sleep.as_mut().reset(timer.until);
-        }
+        ready!(alarm.poll(context));
+        Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "no request came in time"))
     }
 
     /// Passes a write's result on, unless nothing has moved for too long (W3, W14).
