@@ -28,8 +28,9 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "test",
-        usage: "test [--skip STEP]... [--only STEP]...",
-        about: "Run every check, one step after the other, and stop at the first that fails.",
+        usage: "test [--quick] [--skip STEP]... [--only STEP]...",
+        about: "Run every check, one step after the other, and stop at the first that fails; with \
+                --quick, only those for the inner loop.",
         run: test::run,
     },
     Command {

@@ -64,6 +64,22 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     run_steps(&chosen)
 }
 
+/// What `--quick` runs: everything that an edit breaks most often, with the long tests shortened.
+const QUICK: &[Step] = &[
+    Step { name: "fmt", about: "the code is formatted", run: fmt },
+    Step { name: "clippy", about: "no compiler or clippy warning", run: clippy },
+    Step {
+        name: "test",
+        about: "unit and integration tests, the long ones cut short",
+        run: quick_tests,
+    },
+    Step {
+        name: "requirements",
+        about: "every rule of a built part is enforced and covered",
+        run: requirements_check,
+    },
+];
+
 fn run_steps(steps: &[&Step]) -> Result<()> {
     let mut passed = 0;
     for (index, step) in steps.iter().enumerate() {
@@ -82,15 +98,20 @@ fn run_steps(steps: &[&Step]) -> Result<()> {
     Ok(())
 }
 
-/// Reads `--skip STEP` and `--only STEP`; both may be repeated.
+/// Reads `--quick`, `--skip STEP` and `--only STEP`; the last two may be repeated.
 fn choose(args: &[String]) -> Result<Vec<&'static Step>> {
     let (mut skip, mut only) = (Vec::new(), Vec::new());
+    let mut steps = STEPS;
     let mut words = args.iter();
     while let Some(word) = words.next() {
         let list = match word.as_str() {
+            "--quick" => {
+                steps = QUICK;
+                continue;
+            }
             "--skip" => &mut skip,
             "--only" => &mut only,
-            _ => bail!("unknown argument {word:?}; known are --skip STEP and --only STEP"),
+            _ => bail!("unknown argument {word:?}; known are --quick, --skip STEP and --only STEP"),
         };
         let name = words.next().with_context(|| format!("{word} needs the name of a step"))?;
         if !step_names().contains(&name.as_str()) {
@@ -98,7 +119,7 @@ fn choose(args: &[String]) -> Result<Vec<&'static Step>> {
         }
         list.push(name.as_str());
     }
-    let chosen: Vec<_> = STEPS
+    let chosen: Vec<_> = steps
         .iter()
         .filter(|step| only.is_empty() || only.contains(&step.name))
         .filter(|step| !skip.contains(&step.name))
@@ -124,6 +145,11 @@ fn clippy() -> Result<Outcome> {
 
 fn tests() -> Result<Outcome> {
     passed(&mut cargo(["test", "--workspace"]))
+}
+
+fn quick_tests() -> Result<Outcome> {
+    let mut command = cargo(["test", "--workspace", "--lib", "--bins", "--tests"]);
+    passed(command.env("AAEP_KILLS", "10").env("AAEP_SOAK_SECONDS", "2"))
 }
 
 fn doc() -> Result<Outcome> {
@@ -197,6 +223,14 @@ mod tests {
     #[test]
     fn without_arguments_every_step_runs_in_order() {
         assert_eq!(names(&[]).unwrap(), step_names());
+    }
+
+    #[test]
+    fn a_quick_run_has_no_step_of_its_own() {
+        let quick = names(&["--quick"]).unwrap();
+        assert!(quick.iter().all(|step| step_names().contains(step)));
+        assert!(quick.len() < step_names().len());
+        assert_eq!(names(&["--quick", "--only", "fmt"]).unwrap(), ["fmt"]);
     }
 
     #[test]
