@@ -431,7 +431,8 @@ Examples:
   aaep schema --list
   aaep schema core/agent.tool.invoked
   aaep schema aaep:agent.tool.invoked
-  aaep schema --out schemas")]
+  aaep schema --out schemas
+  aaep schema --bundle --out schemas")]
 pub(crate) struct SchemaOptions {
     /// A schema, such as `envelope`, or a message type.
     #[arg(value_name = "NAME")]
@@ -439,6 +440,9 @@ pub(crate) struct SchemaOptions {
     /// Write all schemas to this folder, in the published layout.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "list"])]
     pub(crate) out: Option<PathBuf>,
+    /// Make each schema complete in itself, for tools that do not resolve references between files.
+    #[arg(long)]
+    pub(crate) bundle: bool,
     /// Print the names of all schemas, one on each line.
     #[arg(long, conflicts_with = "name")]
     pub(crate) list: bool,

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use aaep_types::schema::{Schema, all, path_for};
+use aaep_types::schema::{Schema, all, bundled, path_for};
 use serde_json::{Map, Value};
 
 use crate::arguments::SchemaOptions;
@@ -12,7 +12,7 @@ use crate::exit::{Exit, say};
 use crate::lines::{Plain, count};
 
 pub(crate) fn run(options: &SchemaOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let schemas = all();
+    let schemas = if options.bundle { bundled() } else { all() };
     if options.list {
         list(&schemas, out)
     } else if let Some(folder) = &options.out {

@@ -90,6 +90,29 @@ fn written_schemas_compile_and_judge() {
 }
 
 #[test]
+fn bundled_schemas_need_no_other_file_and_judge_alike() {
+    let folder = folder("bundled_schemas");
+    let name = folder.to_str().unwrap();
+    assert_eq!(run(&["schema", "--bundle", "--out", name]).code, 0);
+    for path in run(&["schema", "--list"]).out.lines() {
+        let document = load(&folder, &format!("{path}.schema.json"));
+        // Without a registry, a reference to another file would not compile.
+        let validator = jsonschema::options().build(&document).expect(path);
+        assert!(!validator.is_valid(&json!({})), "{path}");
+    }
+    let started = load(&folder, "core/agent.session.started.schema.json");
+    let validator = jsonschema::options().build(&started).unwrap();
+    let mut message: Value = serde_json::from_str(STARTED).unwrap();
+    assert!(validator.is_valid(&message));
+    // A member that only the envelope knows is judged as well, and an unknown one is refused.
+    message["sequence_number"] = json!("0");
+    assert!(!validator.is_valid(&message));
+    message["sequence_number"] = json!(0);
+    message["stray"] = json!(1);
+    assert!(!validator.is_valid(&message));
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_ends_with_two() {
     let folder = folder("unwritable");
     let taken = file(&folder, "taken", "a file, not a folder");

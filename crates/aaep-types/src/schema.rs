@@ -90,6 +90,24 @@ pub fn all() -> Vec<Schema> {
     schemas
 }
 
+/// Every schema, each complete in itself: none refers to another file.
+///
+/// For validators that do not resolve references. What they judge is the same.
+pub fn bundled() -> Vec<Schema> {
+    let mut schemas = all();
+    let mut envelope = envelope().document;
+    if let Some(members) = envelope.as_object_mut() {
+        // An embedded `$id` would change the base of the schema around it.
+        members.retain(|name, _| !matches!(name.as_str(), "$schema" | "$id"));
+    }
+    for schema in &mut schemas {
+        if let Some(parts) = schema.document.get_mut("allOf") {
+            *parts = json!([envelope]);
+        }
+    }
+    schemas
+}
+
 /// The schema that a message is judged by, as [`crate::validate`] judges it.
 pub fn path_for(message_type: &str) -> String {
     let core = crate::type_name::core_name(message_type)
@@ -199,6 +217,16 @@ mod tests {
         assert_eq!(schemas.len(), 23);
         for schema in &schemas {
             assert_eq!(schema.document["$id"], format!("{BASE}{}", schema.path));
+        }
+    }
+
+    #[test]
+    fn a_bundled_schema_refers_to_nothing() {
+        let bundled = bundled();
+        assert_eq!(bundled.len(), all().len());
+        for (whole, schema) in bundled.iter().zip(all()) {
+            assert_eq!(whole.path, schema.path);
+            assert!(!whole.document.to_string().contains("\"$ref\""), "{}", whole.path);
         }
     }
 

@@ -27,43 +27,14 @@ fn schema_folder() -> PathBuf {
 }
 
 /// The suite brings no schemas, so it gets ours. Its resolver does not follow a reference beside
-/// `unevaluatedProperties`, so the envelope stands in each schema itself.
+/// `unevaluatedProperties`, so each is complete in itself.
 fn lend_schemas() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        let folder = schema_folder();
         let mut schema = Command::new(env!("CARGO_BIN_EXE_aaep"));
-        schema.args(["schema", "--out"]).arg(&folder).stdout(Stdio::null());
+        schema.args(["schema", "--bundle", "--out"]).arg(schema_folder()).stdout(Stdio::null());
         assert!(schema.status().unwrap().success());
-        let read = |path: &Path| -> Value {
-            serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-        };
-        let mut envelope = read(&folder.join("envelope.schema.json"));
-        let reference = envelope["$id"].clone();
-        for name in ["$id", "$schema"] {
-            envelope.as_object_mut().unwrap().remove(name);
-        }
-        for entry in std::fs::read_dir(folder.join("core")).unwrap() {
-            let path = entry.unwrap().path();
-            let mut schema = read(&path);
-            put_in_place(&mut schema, &reference, &envelope);
-            std::fs::write(&path, schema.to_string()).unwrap();
-        }
     });
-}
-
-fn put_in_place(value: &mut Value, reference: &Value, whole: &Value) {
-    if value.get("$ref") == Some(reference) {
-        *value = whole.clone();
-        return;
-    }
-    match value {
-        Value::Object(members) => {
-            members.values_mut().for_each(|v| put_in_place(v, reference, whole))
-        }
-        Value::Array(items) => items.iter_mut().for_each(|v| put_in_place(v, reference, whole)),
-        _ => {}
-    }
 }
 
 /// Runs the suite at level 3 and gives its report.
