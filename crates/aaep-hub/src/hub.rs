@@ -13,10 +13,11 @@ use tokio::sync::{Mutex, MutexGuard, oneshot, watch};
 use crate::access::{Known, SharedAccess};
 use crate::codes::Codes;
 use crate::config::Config;
-use crate::core::Core;
+use crate::core::{Core, held::Held};
 use crate::guard::Guard;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
+use crate::reading::Turns;
 
 /// A handle to a running hub; cheap to clone.
 #[derive(Clone)]
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     /// What is asked before tools run, if anybody said so.
     pub(crate) policy: ArcSwap<Option<Policy>>,
     pub(crate) guard: Guard,
+    /// Who reads something large, and when.
+    pub(crate) turns: Turns,
     /// Codes that are worth a token, for the page.
     pub(crate) codes: Codes,
     pub(crate) config: Config,
@@ -139,7 +142,9 @@ impl Hub {
     fn at_once<T: Send + 'static, J: FnOnce(&mut Core) -> T>(&self, job: J) -> Result<Ran<T>, J> {
         let Ok(mut place) = self.0.core.try_lock() else { return Err(job) };
         let Some(core) = place.as_mut() else { return Err(job) };
+        let held = Held::new();
         let (ran, helper) = core.run_now(job);
+        drop(held);
         if !self.leave(place) {
             self.work();
         }
@@ -155,7 +160,10 @@ impl Hub {
         for _ in 0..WORK_AT_ONCE {
             let Ok(mut place) = self.0.core.try_lock() else { return };
             match place.as_mut() {
-                Some(core) => core.work(),
+                Some(core) => {
+                    let _held = Held::new();
+                    core.work();
+                }
                 // Whoever waits for it learns that the hub has stopped.
                 None => drop(self.0.inbox.take()),
             }

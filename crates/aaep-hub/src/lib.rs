@@ -75,6 +75,7 @@ mod manifest;
 mod metrics;
 mod openapi;
 mod outbox;
+mod reading;
 mod serve;
 pub mod start;
 mod tls;

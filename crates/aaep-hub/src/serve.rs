@@ -22,6 +22,7 @@ use crate::http::Doors;
 use crate::hub::{Hub, Phase, Shared};
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
+use crate::reading::Turns;
 use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
 use crate::{Fault, Tls, clock, manifest};
 
@@ -61,6 +62,7 @@ impl Running {
             access: SharedAccess::new(access),
             policy: ArcSwap::from_pointee(policy),
             guard: Guard::new(&config, &addresses),
+            turns: Turns::new(config.limits.large_bodies_per_principal),
             codes: Codes::default(),
             metrics: Metrics::default(),
             phase: watch::Sender::new(Phase::Open),

@@ -12,6 +12,10 @@ pub struct Limits {
     pub connections_per_address: usize,
     /// Bytes of a request's body.
     pub body_bytes: usize,
+    /// Bytes of a message of a subscriber: a reply, a handshake.
+    pub reply_bytes: usize,
+    /// Bodies above 16 KiB that one principal may have under way at once; further ones wait.
+    pub large_bodies_per_principal: usize,
     /// How long a client may take to send a request's head.
     pub header_seconds: u64,
     /// How long a client may take to send a request's body.
@@ -83,6 +87,8 @@ impl Default for Limits {
             connections: 8192,
             connections_per_address: 256,
             body_bytes: 1024 * 1024,
+            reply_bytes: 64 * 1024,
+            large_bodies_per_principal: 8,
             header_seconds: 10,
             body_seconds: 30,
             messages: 4096,

@@ -4,6 +4,7 @@
 
 mod agents;
 mod frames;
+pub(crate) mod held;
 mod keep;
 mod recover;
 mod streams;
@@ -123,7 +124,10 @@ impl Core {
         loop {
             let over = *phase.borrow() == Phase::Over;
             let next = match hub.0.core.lock().await.as_mut() {
-                Some(core) => core.turn(alarm, over),
+                Some(core) => {
+                    let _held = held::Held::new();
+                    core.turn(alarm, over)
+                }
                 None => Next::End,
             };
             alarm = false;

@@ -1,20 +1,22 @@
 //! The agent API: any program with HTTP can be an agent. The hub fills the envelope, keeps the
 //! order, and lets each approval be used once.
 
+mod read;
+
 use std::time::Duration;
 
 use aaep_engine::{Ask, Blame, Open, Outcome, Refusal, Status, View};
-use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{EventId, EventKind, LanguageTag, SessionId, rule};
+use aaep_types::json::Writer;
+use aaep_types::{EventId, SessionId, rule};
 use bytes::Bytes;
 use http::StatusCode;
-use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 
 use super::route::{Route, digits_of, request_id};
-use super::{Answer, Call, Problem, empty, json, policy, query, standing};
+use super::{Answer, Call, Problem, empty, json, query, standing};
 use crate::core::{Core, Grant, Inputs, Kept, KeyUse};
 use crate::hub::Hub;
+use read::{Emission, Opening, Prepared, Question};
 
 /// The longest that one call waits, in seconds.
 const LONGEST_WAIT: u64 = 60;
@@ -22,14 +24,8 @@ const LONGEST_WAIT: u64 = 60;
 /// How often a call that waits shows that its agent is there, so that no lease runs out.
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
-/// How long an agent may stay silent, in seconds: usual, least, most.
-const LEASE_SECONDS: (u64, u64, u64) = (120, 15, 24 * 60 * 60);
-
 /// The longest idempotency key, in bytes.
 const KEY_BYTES: usize = 200;
-
-/// How deep a body may nest.
-const DEPTH: usize = 64;
 
 /// Status and body of an answer.
 type Said = (StatusCode, String);
@@ -56,49 +52,51 @@ fn about(request: u128) -> impl Fn(Refusal) -> Problem {
 }
 
 /// A call that may carry an idempotency key: with the same key and body it is done once.
-// enforces: I11
+// enforces: I11, I29
 async fn once(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let key = idempotency_key(call)?;
+    let (here, route, keyed) = (hub.clone(), call.route.clone(), key.is_some());
+    let length = bytes.len();
+    let read = move || read::prepare(&here, &route, &bytes, keyed);
+    let (body, turn) = hub.read_apart(&call.known.principal, length, read).await?;
     let (known, route) = (call.known.clone(), call.route.clone());
-    let said = hub
-        .call(move |core| -> Result<Said, Problem> {
-            let agent = &known.principal;
-            let key = key.map(|(path, key)| ((agent.name.clone(), path, key), hash_of(&bytes)));
-            match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(key, body)) {
-                KeyUse::Same(kept) => {
-                    let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
-                    return Ok((status, kept.answer));
-                }
-                KeyUse::Other => return Err(key_reused()),
-                KeyUse::Full => return Err(too_many_keys()),
-                KeyUse::New => {}
+    let said = hub.call(move |core| -> Result<Said, Problem> {
+        let agent = &known.principal;
+        let key = key.map(|(path, key)| ((agent.name.clone(), path, key), body.hash));
+        match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(key, body)) {
+            KeyUse::Same(kept) => {
+                let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
+                return Ok((status, kept.answer));
             }
-            let object = Object::read(&bytes)?;
-            let is_event = matches!(route, Route::Emit(_));
-            let (session, (status, answer)) = match route {
-                Route::OpenSession => open(core, agent, &object)?,
-                Route::Emit(session) => (session, emit(core, agent, session, &object)?),
-                Route::Ask(session) => (session, ask(core, agent, session, &object)?),
-                _ => return Err(Problem::not_found("There is nothing here.")),
-            };
-            if let Some((key, body)) = key {
-                let kept = Kept { body, status: status.as_u16(), answer: answer.clone() };
-                // What ends a session is remembered beyond it.
-                if is_event && core.standing(agent, session).is_some() {
-                    core.keep_event(key, session, kept);
-                } else {
-                    core.keep_call(key, session, kept);
-                }
+            KeyUse::Other => return Err(key_reused()),
+            KeyUse::Full => return Err(too_many_keys()),
+            KeyUse::New => {}
+        }
+        let is_event = matches!(route, Route::Emit(_));
+        let (session, (status, answer)) = match (body.said?, route) {
+            (Prepared::Open(opening), _) => open(core, agent, opening)?,
+            (Prepared::Emit(event), Route::Emit(session)) => {
+                (session, emit(core, agent, session, event)?)
             }
-            Ok((status, answer))
-        })
-        .await?;
+            (Prepared::Ask(question), Route::Ask(session)) => {
+                (session, ask(core, agent, session, &question)?)
+            }
+            _ => return Err(Problem::not_found("There is nothing here.")),
+        };
+        if let Some((key, body)) = key {
+            let kept = Kept { body, status: status.as_u16(), answer: answer.clone() };
+            // What ends a session is remembered beyond it.
+            if is_event && core.standing(agent, session).is_some() {
+                core.keep_event(key, session, kept);
+            } else {
+                core.keep_call(key, session, kept);
+            }
+        }
+        Ok((status, answer))
+    });
+    let said = said.await?;
+    drop(turn);
     said.map(|(status, answer)| json(status, answer))
-}
-
-/// What is remembered of a body: enough to know it again.
-fn hash_of(body: &[u8]) -> [u8; 32] {
-    Sha256::digest(body).into()
 }
 
 fn key_reused() -> Problem {
@@ -121,84 +119,14 @@ fn idempotency_key(call: &Call) -> Result<Option<(String, String)>, Problem> {
         .ok_or_else(|| Problem::malformed(text).under(rule::W8))
 }
 
-/// The members of a body, and how long it is.
-struct Object<'a>(Members<'a>, usize);
-
-impl<'a> Object<'a> {
-    // enforces: E21
-    fn read(bytes: &'a [u8]) -> Result<Self, Problem> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|_| Problem::malformed("The body is JSON in UTF-8."))?;
-        let fault = |kind: &dyn std::fmt::Display, offset: usize| {
-            Problem::malformed(format!("{kind} (byte {offset})"))
-        };
-        let members = Members::whole(text, DEPTH)
-            .map_err(|found| fault(&found.kind, found.offset))?
-            .ok_or_else(|| Problem::malformed("The body is a JSON object."))?;
-        if let Some(found) = members.faults().first() {
-            return Err(fault(&found.kind, found.offset));
-        }
-        if let Some(name) = members.repeated() {
-            return Err(Problem::malformed(format!("`{name}` stands twice; say it once.")));
-        }
-        Ok(Self(members, bytes.len()))
-    }
-
-    fn text(&self, name: &str) -> Result<Option<String>, Problem> {
-        match self.0.find(name) {
-            None => Ok(None),
-            Some(Raw::String(text)) => Ok(Some(text.decode().into_owned())),
-            Some(_) => Err(Problem::malformed(format!("`{name}` is a text."))),
-        }
-    }
-
-    fn needed(&self, name: &str) -> Result<String, Problem> {
-        self.text(name)?.ok_or_else(|| Problem::malformed(format!("`{name}` is missing.")))
-    }
-
-    /// Everything but what the hub reads itself, as JSON.
-    fn without(&self, names: &[&str]) -> String {
-        let mut out = Writer::with_capacity(self.1);
-        out.open('{');
-        for member in self.0.iter().filter(|member| !names.contains(&&*member.name)) {
-            out.name(&member.name);
-            out.raw(member.value);
-            out.comma();
-        }
-        out.close('}');
-        out.finish()
-    }
-}
-
 /// `POST agent/sessions`.
 fn open(
     core: &mut Core,
     agent: &aaep_engine::Principal,
-    object: &Object<'_>,
+    opening: Opening,
 ) -> Result<(SessionId, Said), Problem> {
-    let known = ["producer", "summary_normal", "language", "lease_seconds"];
-    if let Some(other) = object.0.iter().find(|member| !known.contains(&&*member.name)) {
-        let text = format!("`{}` is not known here; {} are.", other.name, known.join(", "));
-        return Err(Problem::malformed(text));
-    }
-    let Some(Raw::Object(producer)) = object.0.find("producer") else {
-        return Err(Problem::malformed("`producer` is an object with an `agent_id`."));
-    };
-    let summary = object.needed("summary_normal")?;
-    let language = object.text("language")?.unwrap_or_else(|| "en".to_owned());
-    let language = LanguageTag::parse(&*language)
-        .map_err(|_| Problem::malformed("`language` is a language tag such as `en` or `yo-NG`."))?;
-    let (usual, least, most) = LEASE_SECONDS;
-    let lease_seconds = match object.0.find("lease_seconds") {
-        None => usual,
-        Some(Raw::Number(text)) => text.parse().unwrap_or_default(),
-        Some(_) => 0,
-    };
-    if !(least..=most).contains(&lease_seconds) {
-        let text = format!("`lease_seconds` is a whole number from {least} to {most}.");
-        return Err(Problem::malformed(text));
-    }
-    let open = Open { agent, producer, summary: &summary, language, lease_seconds };
+    let Opening { producer, summary, language, lease_seconds } = opening;
+    let open = Open { agent, producer: &producer, summary: &summary, language, lease_seconds };
     let session = core.open_session(agent, open)?;
     Ok((session, (StatusCode::CREATED, format!(r#"{{"session_id":"{session}"}}"#))))
 }
@@ -208,16 +136,10 @@ fn emit(
     core: &mut Core,
     agent: &aaep_engine::Principal,
     session: SessionId,
-    object: &Object<'_>,
+    event: Emission,
 ) -> Result<Said, Problem> {
-    let type_name = object.needed("type")?;
-    let mut payload = match EventKind::named(&type_name) {
-        Some(EventKind::ToolInvoked) => announcement(core, object)?,
-        _ => object.without(&["type"]),
-    };
-    // An agent says where it goes; where it comes from, the hub knows better.
-    let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
-    if moves && object.0.find("from_state").is_none() {
+    let Emission { type_name, mut payload, needs_from_state } = event;
+    if needs_from_state {
         let standing = core.standing(agent, session).ok_or_else(standing::over)?;
         payload = with_member(&payload, "from_state", &standing.state);
     }
@@ -226,41 +148,15 @@ fn emit(
     Ok((StatusCode::CREATED, format!(r#"{{"event_id":"{event}","sequence_number":{number}}}"#)))
 }
 
-/// What a tool that runs without a question says of itself. Its `arguments` are for the policy alone:
-/// nobody hears them (T14).
-// enforces: T14, T27
-fn announcement(core: &Core, object: &Object<'_>) -> Result<String, Problem> {
-    let ours = ["type", "arguments"];
-    let Some(in_force) = &**core.hub.policy() else { return Ok(object.without(&ours)) };
-    let tool = object.text("tool")?.unwrap_or_default();
-    let arguments = object.0.find("arguments").map(raw_text);
-    let ruling = policy::permit(in_force, &tool, arguments.as_deref())?;
-    Ok(policy::announce(&ruling, &object.0, &ours))
-}
-
 /// `POST agent/sessions/{id}/requests`.
 fn ask(
     core: &mut Core,
     agent: &aaep_engine::Principal,
     session: SessionId,
-    object: &Object<'_>,
+    question: &Question,
 ) -> Result<Said, Problem> {
-    let kind = match object.needed("kind")?.as_str() {
-        "confirmation" => EventKind::AwaitingConfirmation,
-        "clarification" => EventKind::AwaitingClarification,
-        _ => return Err(Problem::malformed("`kind` is confirmation or clarification.")),
-    };
-    let tool = object.text("tool")?.unwrap_or_default();
-    // Consent is bound to these bytes, as they came.
-    let arguments = object.0.find("arguments").map(raw_text).unwrap_or_default();
-    let ours = ["kind", "tool", "arguments"];
-    let payload = match &**core.hub.policy() {
-        Some(in_force) if kind == EventKind::AwaitingConfirmation => {
-            policy::strengthen(&in_force.decide(&tool, &arguments), &object.0, &ours)
-        }
-        _ => object.without(&ours),
-    };
-    let asked = Ask { agent, session, kind, tool: &tool, arguments: &arguments, payload: &payload };
+    let Question { kind, tool, arguments, payload } = question;
+    let asked = Ask { agent, session, kind: *kind, tool, arguments, payload };
     let (request, again) = core.ask(asked)?;
     let view = core.request(agent, request).ok_or_else(lost)?;
     let status = if again { StatusCode::OK } else { StatusCode::CREATED };
@@ -282,18 +178,6 @@ fn with_member(object: &str, name: &str, value: &str) -> String {
 
 fn lost() -> Problem {
     Problem::not_found("There is no such request of yours.").under(rule::C1)
-}
-
-/// A value as it stands in the text.
-fn raw_text(raw: Raw<'_>) -> String {
-    match raw {
-        Raw::Object(text) | Raw::Array(text) | Raw::Number(text) => text.to_owned(),
-        other => {
-            let mut out = Writer::new();
-            out.raw(other);
-            out.finish()
-        }
-    }
 }
 
 /// `GET agent/requests/{id}?wait=`.
@@ -383,22 +267,20 @@ fn status_word(view: &View) -> &'static str {
 // enforces: T12, C1, I1
 async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<Answer, Problem> {
     let key = idempotency_key(call)?;
+    let (length, keyed) = (bytes.len(), key.is_some());
+    let read = move || read::prepare_invoke(&bytes, keyed);
+    let (body, turn) = hub.read_apart(&call.known.principal, length, read).await?;
     let known = call.known.clone();
     let granted = hub.call(move |core| -> Result<Option<Grant>, Problem> {
         let agent = &known.principal;
-        let key = key.map(|(path, key)| ((agent.name.clone(), path, key), hash_of(&bytes)));
+        let key = key.map(|(path, key)| ((agent.name.clone(), path, key), body.hash));
         match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(key, body)) {
             KeyUse::Same(_) => return Ok(core.grant(request)),
             KeyUse::Other => return Err(key_reused()),
             KeyUse::Full => return Err(too_many_keys()),
             KeyUse::New => {}
         }
-        let object = Object::read(if bytes.is_empty() { b"{}" } else { &bytes })?;
-        if let Some(other) = object.0.iter().find(|member| member.name != "arguments") {
-            let text = format!("`{}` is not known here; `arguments` is.", other.name);
-            return Err(Problem::malformed(text));
-        }
-        let arguments = object.0.find("arguments").map(raw_text);
+        let arguments = body.said?;
         let session = core.request(agent, request).ok_or_else(lost)?.session;
         core.invoke(agent, request, arguments.as_deref()).map_err(about(request))?;
         if let Some((key, body)) = key {
@@ -407,9 +289,11 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
         }
         Ok(core.grant(request))
     });
+    let granted = granted.await?;
+    drop(turn);
     // The grant is there once it is durable that the approval was spent; only then the action may
     // run. By the time that the call is answered it is.
-    let grant = match granted.await?? {
+    let grant = match granted? {
         Some(grant) => Some(grant),
         None => hub.call(move |core| core.grant(request)).await?,
     };

@@ -45,7 +45,7 @@ pub(crate) fn web_socket(hub: &Hub, parts: Parts, known: Known) -> Answer {
 
 /// What links take.
 pub(crate) fn options(hub: &Hub) -> Options {
-    Options { max_message: hub.config().limits.body_bytes, ..Options::default() }
+    Options { max_message: hub.config().limits.reply_bytes, ..Options::default() }
 }
 
 /// Serves one connection to its end.

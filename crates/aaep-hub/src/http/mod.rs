@@ -27,12 +27,15 @@ use http::header::{
     VARY,
 };
 use http::{HeaderValue, Method, Request, StatusCode, request::Parts};
+use http_body::Body as _;
 use hyper::body::Incoming;
+use tokio::time::timeout;
 use tower_service::Service;
 
 use crate::access::{Face, Known};
 use crate::guard::Refused;
 use crate::hub::Hub;
+use crate::reading::{SMALL_BYTES, Turn};
 
 pub(crate) use answer::{Answer, Problem, empty, json, typed};
 pub(crate) use body::Body;
@@ -167,14 +170,14 @@ async fn enter(hub: &Hub, visitor: Visitor, body: Incoming) -> Answer {
     if matches!(call.route, Route::WebSocket) {
         return links::web_socket(hub, call.parts, call.known);
     }
-    let bytes = if call.parts.method == Method::POST {
-        let limits = &hub.config().limits;
-        match read_body(body, limits.body_bytes, Duration::from_secs(limits.body_seconds)).await {
-            Ok(bytes) => bytes,
-            Err(error) => return Problem::from(error).into_answer(),
+    // A large body's place is held to the end of the call.
+    let (bytes, _held) = if call.parts.method == Method::POST {
+        match take_body(hub, &call, body).await {
+            Ok(taken) => taken,
+            Err(problem) => return problem.into_answer(),
         }
     } else {
-        Bytes::new()
+        (Bytes::new(), None)
     };
     let answered = match call.route {
         Route::Subscriptions => Box::pin(events::subscribe(hub, &call, bytes)).await,
@@ -185,6 +188,39 @@ async fn enter(hub: &Hub, visitor: Visitor, body: Incoming) -> Answer {
         _ => agent::answer(hub, &call, bytes).await,
     };
     answered.unwrap_or_else(Problem::into_answer)
+}
+
+// enforces: I22, I29
+/// Reads a body. A large one waits for a place among those of its principal, so that what one
+/// principal makes the hub hold is bounded.
+async fn take_body(
+    hub: &Hub,
+    call: &Call,
+    body: Incoming,
+) -> Result<(Bytes, Option<Turn>), Problem> {
+    let limits = &hub.config().limits;
+    let patience = Duration::from_secs(limits.body_seconds);
+    let max = match call.route.face() {
+        Some(Face::Agent) => limits.body_bytes,
+        _ => limits.reply_bytes,
+    };
+    let size = body.size_hint();
+    let small = size.upper().is_some_and(|upper| upper <= SMALL_BYTES as u64);
+    let held = if small || size.lower() > max as u64 {
+        None
+    } else {
+        match timeout(patience, hub.0.turns.hold(&call.known.principal)).await {
+            Ok(held) => Some(held?),
+            Err(_) => {
+                let text = format!(
+                    "You have {} large bodies under way (limits.large_bodies_per_principal); wait for their answers.",
+                    limits.large_bodies_per_principal
+                );
+                return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text));
+            }
+        }
+    };
+    Ok((read_body(body, max, patience).await?, held))
 }
 
 async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: Incoming) -> Answer {

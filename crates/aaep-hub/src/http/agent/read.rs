@@ -1,0 +1,220 @@
+//! What agents send, read before the core is taken.
+//!
+//! Everything whose cost grows with the body happens here, on the sender's own time: UTF-8, JSON, the
+//! policy, the hash of the body. What the core is given is owned, checked and small to look at (I29).
+
+use aaep_types::json::{Members, Raw, Writer};
+use aaep_types::{EventKind, LanguageTag};
+use sha2::{Digest as _, Sha256};
+
+use super::super::route::Route;
+use super::super::{Problem, policy};
+use crate::core::held;
+use crate::hub::Hub;
+
+/// How long an agent may stay silent, in seconds: usual, least, most.
+const LEASE_SECONDS: (u64, u64, u64) = (120, 15, 24 * 60 * 60);
+
+/// How deep a body may nest.
+const DEPTH: usize = 64;
+
+/// A body that was read: what it says, and enough to recognise it.
+pub(super) struct Body<T> {
+    /// Kept apart from a repeated idempotency key, which is looked up first.
+    pub(super) said: Result<T, Problem>,
+    pub(super) hash: [u8; 32],
+}
+
+impl<T> Body<T> {
+    fn of(bytes: &[u8], keyed: bool, read: impl FnOnce(&[u8]) -> Result<T, Problem>) -> Self {
+        held::assert_free();
+        let hash = if keyed { Sha256::digest(bytes).into() } else { [0; 32] };
+        Self { said: read(bytes), hash }
+    }
+}
+
+/// A call that may carry an idempotency key.
+pub(super) enum Prepared {
+    Open(Opening),
+    Emit(Emission),
+    Ask(Question),
+}
+
+/// `POST agent/sessions`.
+pub(super) struct Opening {
+    pub(super) producer: String,
+    pub(super) summary: String,
+    pub(super) language: LanguageTag<'static>,
+    pub(super) lease_seconds: u64,
+}
+
+/// `POST agent/sessions/{id}/events`.
+pub(super) struct Emission {
+    pub(super) type_name: String,
+    pub(super) payload: String,
+    /// Whether the hub has to say which state the session leaves.
+    pub(super) needs_from_state: bool,
+}
+
+/// `POST agent/sessions/{id}/requests`.
+pub(super) struct Question {
+    pub(super) kind: EventKind,
+    pub(super) tool: String,
+    /// Consent is bound to these bytes, as they came.
+    pub(super) arguments: String,
+    pub(super) payload: String,
+}
+
+/// Reads the body of a call for this route; `keyed` says whether it carries an idempotency key.
+pub(super) fn prepare(hub: &Hub, route: &Route, bytes: &[u8], keyed: bool) -> Body<Prepared> {
+    Body::of(bytes, keyed, |bytes| {
+        let object = Object::read(bytes)?;
+        match route {
+            Route::OpenSession => opening(&object).map(Prepared::Open),
+            Route::Emit(_) => emission(hub, &object).map(Prepared::Emit),
+            Route::Ask(_) => question(hub, &object).map(Prepared::Ask),
+            _ => Err(Problem::not_found("There is nothing here.")),
+        }
+    })
+}
+
+/// Reads the body of `POST agent/requests/{id}/invoke`: the arguments, if they were sent.
+pub(super) fn prepare_invoke(bytes: &[u8], keyed: bool) -> Body<Option<String>> {
+    Body::of(bytes, keyed, |bytes| {
+        let object = Object::read(if bytes.is_empty() { b"{}" } else { bytes })?;
+        if let Some(other) = object.0.iter().find(|member| member.name != "arguments") {
+            let text = format!("`{}` is not known here; `arguments` is.", other.name);
+            return Err(Problem::malformed(text));
+        }
+        Ok(object.0.find("arguments").map(raw_text))
+    })
+}
+
+/// The members of a body, and how long it is.
+struct Object<'a>(Members<'a>, usize);
+
+impl<'a> Object<'a> {
+    // enforces: E21
+    fn read(bytes: &'a [u8]) -> Result<Self, Problem> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| Problem::malformed("The body is JSON in UTF-8."))?;
+        let fault = |kind: &dyn std::fmt::Display, offset: usize| {
+            Problem::malformed(format!("{kind} (byte {offset})"))
+        };
+        let members = Members::whole(text, DEPTH)
+            .map_err(|found| fault(&found.kind, found.offset))?
+            .ok_or_else(|| Problem::malformed("The body is a JSON object."))?;
+        if let Some(found) = members.faults().first() {
+            return Err(fault(&found.kind, found.offset));
+        }
+        if let Some(name) = members.repeated() {
+            return Err(Problem::malformed(format!("`{name}` stands twice; say it once.")));
+        }
+        Ok(Self(members, bytes.len()))
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, Problem> {
+        match self.0.find(name) {
+            None => Ok(None),
+            Some(Raw::String(text)) => Ok(Some(text.decode().into_owned())),
+            Some(_) => Err(Problem::malformed(format!("`{name}` is a text."))),
+        }
+    }
+
+    fn needed(&self, name: &str) -> Result<String, Problem> {
+        self.text(name)?.ok_or_else(|| Problem::malformed(format!("`{name}` is missing.")))
+    }
+
+    /// Everything but what the hub reads itself, as JSON.
+    fn without(&self, names: &[&str]) -> String {
+        let mut out = Writer::with_capacity(self.1);
+        out.open('{');
+        for member in self.0.iter().filter(|member| !names.contains(&&*member.name)) {
+            out.name(&member.name);
+            out.raw(member.value);
+            out.comma();
+        }
+        out.close('}');
+        out.finish()
+    }
+}
+
+fn opening(object: &Object<'_>) -> Result<Opening, Problem> {
+    let known = ["producer", "summary_normal", "language", "lease_seconds"];
+    if let Some(other) = object.0.iter().find(|member| !known.contains(&&*member.name)) {
+        let text = format!("`{}` is not known here; {} are.", other.name, known.join(", "));
+        return Err(Problem::malformed(text));
+    }
+    let Some(Raw::Object(producer)) = object.0.find("producer") else {
+        return Err(Problem::malformed("`producer` is an object with an `agent_id`."));
+    };
+    let summary = object.needed("summary_normal")?;
+    let language = object.text("language")?.unwrap_or_else(|| "en".to_owned());
+    let language = LanguageTag::parse(language)
+        .map_err(|_| Problem::malformed("`language` is a language tag such as `en` or `yo-NG`."))?;
+    let (usual, least, most) = LEASE_SECONDS;
+    let lease_seconds = match object.0.find("lease_seconds") {
+        None => usual,
+        Some(Raw::Number(text)) => text.parse().unwrap_or_default(),
+        Some(_) => 0,
+    };
+    if !(least..=most).contains(&lease_seconds) {
+        let text = format!("`lease_seconds` is a whole number from {least} to {most}.");
+        return Err(Problem::malformed(text));
+    }
+    Ok(Opening { producer: producer.to_owned(), summary, language, lease_seconds })
+}
+
+fn emission(hub: &Hub, object: &Object<'_>) -> Result<Emission, Problem> {
+    let type_name = object.needed("type")?;
+    let payload = match EventKind::named(&type_name) {
+        Some(EventKind::ToolInvoked) => announcement(hub, object)?,
+        _ => object.without(&["type"]),
+    };
+    // An agent says where it goes; where it comes from, the hub knows better.
+    let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
+    let needs_from_state = moves && object.0.find("from_state").is_none();
+    Ok(Emission { type_name, payload, needs_from_state })
+}
+
+/// What a tool that runs without a question says of itself. Its `arguments` are for the policy alone:
+/// nobody hears them (T14).
+// enforces: T14, T27
+fn announcement(hub: &Hub, object: &Object<'_>) -> Result<String, Problem> {
+    let ours = ["type", "arguments"];
+    let Some(in_force) = &**hub.policy() else { return Ok(object.without(&ours)) };
+    let tool = object.text("tool")?.unwrap_or_default();
+    let arguments = object.0.find("arguments").map(raw_text);
+    let ruling = policy::permit(in_force, &tool, arguments.as_deref())?;
+    Ok(policy::announce(&ruling, &object.0, &ours))
+}
+
+fn question(hub: &Hub, object: &Object<'_>) -> Result<Question, Problem> {
+    let kind = match object.needed("kind")?.as_str() {
+        "confirmation" => EventKind::AwaitingConfirmation,
+        "clarification" => EventKind::AwaitingClarification,
+        _ => return Err(Problem::malformed("`kind` is confirmation or clarification.")),
+    };
+    let tool = object.text("tool")?.unwrap_or_default();
+    let arguments = object.0.find("arguments").map(raw_text).unwrap_or_default();
+    let ours = ["kind", "tool", "arguments"];
+    let payload = match &**hub.policy() {
+        Some(in_force) if kind == EventKind::AwaitingConfirmation => {
+            policy::strengthen(&in_force.decide(&tool, &arguments), &object.0, &ours)
+        }
+        _ => object.without(&ours),
+    };
+    Ok(Question { kind, tool, arguments, payload })
+}
+
+/// A value as it stands in the text.
+fn raw_text(raw: Raw<'_>) -> String {
+    match raw {
+        Raw::Object(text) | Raw::Array(text) | Raw::Number(text) => text.to_owned(),
+        other => {
+            let mut out = Writer::new();
+            out.raw(other);
+            out.finish()
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Reading what is large: apart from the threads that serve everybody, and in turn.
+//!
+//! A body of a few kilobytes is read by the connection that brought it. Reading a megabyte takes
+//! milliseconds, and enough of those would keep every worker of the runtime busy. So large ones are
+//! read on the blocking pool: one at a time for each principal, and for all together no more than half
+//! of the machine's processors. A principal holds a bounded number of large bodies at once (I29).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+
+use aaep_engine::Principal;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::hub::{Hub, Stopped};
+
+/// Bytes that are read by the connection itself.
+pub(crate) const SMALL_BYTES: usize = 16 * 1024;
+
+/// Principals that nobody waits for are forgotten when more than this many are known.
+const KNOWN: usize = 64;
+
+/// Who may read something large, and when.
+pub(crate) struct Turns {
+    /// As many as may be read at once, by whomever.
+    readers: Arc<Semaphore>,
+    /// Large bodies that one principal may hold.
+    bodies: usize,
+    lanes: Mutex<BTreeMap<Arc<str>, Weak<Lane>>>,
+}
+
+/// One principal's share.
+struct Lane {
+    bodies: Arc<Semaphore>,
+    turn: Arc<Semaphore>,
+}
+
+/// The right to read something large, or to hold its bytes.
+pub(crate) struct Turn {
+    _permits: [Option<OwnedSemaphorePermit>; 2],
+    /// Kept, so that the next one finds the same lane.
+    _lane: Arc<Lane>,
+}
+
+impl Turns {
+    pub(crate) fn new(bodies: usize) -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            readers: Arc::new(Semaphore::new((processors / 2).max(1))),
+            bodies: bodies.min(Semaphore::MAX_PERMITS),
+            lanes: Mutex::default(),
+        }
+    }
+
+    fn lane(&self, principal: &Principal) -> Arc<Lane> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lane) = lanes.get(&principal.name).and_then(Weak::upgrade) {
+            return lane;
+        }
+        if lanes.len() >= KNOWN {
+            lanes.retain(|_, lane| lane.strong_count() > 0);
+        }
+        let lane = Arc::new(Lane {
+            bodies: Arc::new(Semaphore::new(self.bodies)),
+            turn: Arc::new(Semaphore::new(1)),
+        });
+        lanes.insert(principal.name.clone(), Arc::downgrade(&lane));
+        lane
+    }
+
+    // enforces: I22, I29
+    /// Waits until this principal may hold another large body.
+    pub(crate) async fn hold(&self, principal: &Principal) -> Result<Turn, Stopped> {
+        let lane = self.lane(principal);
+        let permit = lane.bodies.clone().acquire_owned().await.map_err(|_| Stopped)?;
+        Ok(Turn { _permits: [Some(permit), None], _lane: lane })
+    }
+
+    /// Waits until this principal may read something large. Its own come one after the other, so
+    /// nobody else waits behind more than one of them.
+    async fn read(&self, principal: &Principal) -> Result<Turn, Stopped> {
+        let lane = self.lane(principal);
+        let own = lane.turn.clone().acquire_owned().await.map_err(|_| Stopped)?;
+        let all = self.readers.clone().acquire_owned().await.map_err(|_| Stopped)?;
+        Ok(Turn { _permits: [Some(own), Some(all)], _lane: lane })
+    }
+}
+
+impl Hub {
+    // enforces: I29
+    /// Reads a body of so many bytes, before the core is taken. A large one is read elsewhere; its
+    /// turn is to be kept until the core is done with it as well.
+    pub(crate) async fn read_apart<T: Send + 'static>(
+        &self,
+        principal: &Principal,
+        bytes: usize,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<(T, Option<Turn>), Stopped> {
+        if bytes <= SMALL_BYTES {
+            return Ok((read(), None));
+        }
+        let turn = self.0.turns.read(principal).await?;
+        let read = tokio::task::spawn_blocking(read).await.map_err(|_| Stopped)?;
+        Ok((read, Some(turn)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aaep_engine::Role;
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    const SOON: Duration = Duration::from_millis(50);
+
+    fn principal(name: &str) -> Principal {
+        Principal::new(name, Role::Agent, "ann")
+    }
+
+    // covers: I29
+    #[tokio::test]
+    async fn one_principal_reads_one_large_thing_at_a_time_and_others_only_wait_for_that() {
+        let turns = Turns { readers: Arc::new(Semaphore::new(2)), ..Turns::new(2) };
+        let first = turns.read(&principal("loud")).await.unwrap();
+        for _ in 0..3 {
+            assert!(timeout(SOON, turns.read(&principal("loud"))).await.is_err());
+        }
+        let other = timeout(SOON, turns.read(&principal("quiet"))).await;
+        assert!(other.is_ok(), "somebody else's turn does not depend on how many wait");
+        drop(first);
+        assert!(timeout(SOON, turns.read(&principal("loud"))).await.is_ok());
+    }
+
+    // covers: I22, I29
+    #[tokio::test]
+    async fn one_principal_holds_so_many_large_bodies_and_no_more() {
+        let turns = Turns::new(2);
+        let loud = principal("loud");
+        let held = [turns.hold(&loud).await.unwrap(), turns.hold(&loud).await.unwrap()];
+        assert!(timeout(SOON, turns.hold(&loud)).await.is_err());
+        assert!(timeout(SOON, turns.hold(&principal("quiet"))).await.is_ok());
+        drop(held);
+        assert!(timeout(SOON, turns.hold(&loud)).await.is_ok());
+    }
+
+    #[test]
+    fn principals_that_nobody_waits_for_are_forgotten() {
+        let turns = Turns::new(2);
+        for number in 0..10 * KNOWN {
+            drop(turns.lane(&principal(&number.to_string())));
+        }
+        assert!(turns.lanes.lock().unwrap().len() <= KNOWN);
+    }
+}
