@@ -149,7 +149,9 @@ impl Hub {
             self.work();
         }
         if let Some(helper) = helper {
-            helper.help();
+            // A commit waits for the disk. The runtime is told, so that this worker's other tasks
+            // move to another thread instead of waiting with it.
+            tokio::task::block_in_place(|| helper.help());
         }
         Ok(ran)
     }
@@ -207,6 +209,10 @@ impl Hub {
 
     /// A call of the agent API from inside this process, as this agent: the path is what follows
     /// the base, such as `agent/sessions`. Gives the status and the body, as over HTTP.
+    ///
+    /// On a multi-threaded runtime the caller may commit to the journal itself, inside
+    /// [`tokio::task::block_in_place`]. That panics inside a `LocalSet`: from there, spawn the call on
+    /// the runtime.
     pub async fn agent_call(
         &self,
         agent: &Principal,

@@ -145,6 +145,68 @@ fn a_call_that_is_repeated_with_its_key_after_a_restart_is_done_once() {
     });
 }
 
+// covers: I11
+#[test]
+fn an_event_that_is_repeated_with_its_key_after_a_kill_is_announced_once() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let path = format!("agent/sessions/{session}/events");
+        let looking = json!({ "type": "aaep:agent.tool.invoked", "tool": "look", "tool_call_id": "call_1",
+            "summary_normal": "Looking." });
+        let seen = json!({ "type": "aaep:agent.tool.completed", "tool": "look", "tool_call_id": "call_1",
+            "status": "success", "summary_normal": "Seen." });
+        let progress = json!({ "type": "aaep:agent.progress.updated", "progress": { "percent": 5 },
+            "summary_normal": "A little." });
+        let invoked = agent.post_once(&path, "look", &looking).await;
+        assert_eq!(invoked.status, 201, "{invoked:?}");
+        assert_eq!(agent.post_once(&path, "little", &progress).await.status, 201);
+        ear.event("tool.invoked").await;
+        hub.kill();
+
+        let hub = house.hub();
+        let now = person.at(&hub);
+        let (agent, mut ear) = (now.agent(), now.reader().await);
+        for _ in 0..2 {
+            let again = agent.post_once(&path, "look", &looking).await;
+            assert_eq!((again.status, &again.body), (invoked.status, &invoked.body));
+        }
+        assert_eq!(agent.post_once(&path, "look", &seen).await.status, 422);
+        // What leaves no record is said once more, and changes nothing.
+        assert_eq!(agent.post_once(&path, "little", &progress).await.status, 201);
+        let completed = agent.post_once(&path, "seen", &seen).await;
+        assert_eq!(completed.status, 201, "{completed:?}");
+        // Newer ones take the place of older ones, also in the journal.
+        for count in 0..70 {
+            let call = format!("call_n{count}");
+            let more = json!({ "type": "aaep:agent.tool.invoked", "tool": "look", "tool_call_id": call,
+                "summary_normal": "Looking." });
+            assert_eq!(agent.post_once(&path, &call, &more).await.status, 201);
+        }
+        hub.kill();
+        let kept = rusqlite::Connection::open(house.data().join("journal.db")).unwrap();
+        let keys: i64 = kept.query_row("SELECT count(*) FROM calls", [], |row| row.get(0)).unwrap();
+        assert!((64..72).contains(&keys), "{keys}");
+        drop(kept);
+
+        let hub = house.hub();
+        let agent = person.at(&hub).agent();
+        let last = json!({ "type": "aaep:agent.tool.invoked", "tool": "look", "tool_call_id": "call_n69",
+            "summary_normal": "Looking." });
+        assert_eq!(agent.post_once(&path, "call_n69", &last).await.status, 201);
+        agent.complete(&session).await;
+        ear.event("tool.completed").await;
+        let (code, lines) = house.aaep(&["audit", "export", "--kind", "called"]);
+        assert_eq!((code, lines.lines().count()), (0, 71), "{lines}");
+        let (code, lines) = house.aaep(&["audit", "export", "--kind", "completed"]);
+        let known = lines.lines().filter(|line| line.contains("\"outcome_known\":true"));
+        assert_eq!((code, known.count()), (0, 1), "{lines}");
+    });
+}
+
 // covers: W7, D28
 #[test]
 fn whoever_comes_back_after_a_restart_hears_what_was_missed() {

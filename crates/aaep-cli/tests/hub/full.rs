@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::support::*;
 
@@ -112,11 +113,12 @@ fn on_a_full_disk_nothing_new_is_asked_and_it_goes_on_by_itself_when_there_is_ro
     });
 }
 
-/// Lets every sync of a running hub fail from now on; `None` where that cannot be done.
-fn let_syncs_fail(hub: &Hub) -> Option<std::process::Child> {
+/// Does this to every sync of a running hub from now on; `None` where that cannot be done.
+fn tamper_with_syncs(hub: &Hub, how: &str) -> Option<std::process::Child> {
     use std::io::BufRead;
+    let inject = format!("inject=fsync,fdatasync:{how}");
     let mut strace = Command::new("strace")
-        .args(["-f", "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"])
+        .args(["-f", "-e", "trace=fsync,fdatasync", "-e", &inject])
         .args(["-o", "/dev/null", "-p", &hub.process().to_string()])
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -142,7 +144,7 @@ fn when_a_sync_fails_nobody_is_told_yes_and_the_next_start_reads_what_is_there()
         let session = agent.open().await;
         let waiting = agent.ask_for(&session, &deletion("a.txt")).await;
         let question = ear.event("awaiting.confirmation").await;
-        let Some(mut strace) = let_syncs_fail(&hub) else { return };
+        let Some(mut strace) = tamper_with_syncs(&hub, "error=EIO") else { return };
         let reply = decision(text(&question, "reply_token"), &ear.subscription, "accept");
         let answer = person.client("reader").post("replies", reply).await;
         assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status == 503));
@@ -161,5 +163,43 @@ fn when_a_sync_fails_nobody_is_told_yes_and_the_next_start_reads_what_is_there()
         assert_eq!(agent.outcome(&waiting).await, "accepted");
         assert_eq!(agent.invoke(&waiting, "{}").await.status, 200);
         assert_eq!(agent.invoke(&waiting, "{}").await.status, 409);
+    });
+}
+
+// covers: I21
+#[test]
+fn while_the_disk_is_slow_the_only_worker_thread_still_answers_others() {
+    run(async {
+        // In memory, where a commit is quick: then it is made by whoever asked, and not by the
+        // journal's own thread.
+        let memory = PathBuf::from("/dev/shm");
+        let directory = Arc::new(if memory.is_dir() {
+            tempfile::tempdir_in(memory).unwrap()
+        } else {
+            tempfile::tempdir().unwrap()
+        });
+        let setup = Setup::durable().set("TOKIO_WORKER_THREADS", 1);
+        let hub = Hub::start_in(setup, directory);
+        let agent = hub.person().agent();
+        let session = agent.open().await;
+        for name in ["a.txt", "b.txt", "c.txt"] {
+            agent.ask_for(&session, &deletion(name)).await;
+        }
+        let Some(mut strace) = tamper_with_syncs(&hub, "delay_enter=3000000") else { return };
+        let asked = Instant::now();
+        let slow = tokio::spawn(async move { agent.ask_for(&session, &deletion("d.txt")).await });
+        let outside = hub.outside(None);
+        let mut answered = 0;
+        while !slow.is_finished() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let begin = Instant::now();
+            assert_eq!(outside.get("healthz").await.unwrap().status, 200);
+            assert!(begin.elapsed() < Duration::from_secs(1), "waited for somebody else's disk");
+            answered += 1;
+        }
+        slow.await.unwrap();
+        assert!(asked.elapsed() >= Duration::from_secs(3) && answered > 3, "{answered}");
+        strace.kill().unwrap();
+        let _ = strace.wait();
     });
 }

@@ -37,6 +37,13 @@ pub(crate) struct Grant {
 /// A call with an idempotency key: who, which path, which key.
 pub(crate) type CallKey = (Arc<str>, String, String);
 
+/// A call that led to an event.
+struct EventCall {
+    key: CallKey,
+    /// Whether the journal has it.
+    durable: bool,
+}
+
 /// What a call with an idempotency key led to.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
@@ -85,7 +92,9 @@ pub(super) struct Agents {
     ending: BTreeSet<SessionId>,
     calls: BTreeMap<CallKey, Kept>,
     calls_of: BTreeMap<SessionId, Vec<CallKey>>,
-    events_of: BTreeMap<SessionId, VecDeque<CallKey>>,
+    events_of: BTreeMap<SessionId, VecDeque<EventCall>>,
+    /// Calls in the journal that newer events have outlived; they go with the next event that is kept.
+    outlived: Vec<CallKey>,
     forgotten_at: VecDeque<(Boot, SessionId)>,
 }
 
@@ -250,10 +259,12 @@ impl Core {
         self.granted
             .retain(|request, _| engine.status(*request) == Some(aaep_engine::Status::Invoked));
         let agent = self.agents.sessions.remove(&session);
-        for key in self.agents.events_of.remove(&session).unwrap_or_default() {
-            self.agents.calls.remove(&key);
+        let events = self.agents.events_of.remove(&session).unwrap_or_default();
+        let kept = events.iter().any(|event| event.durable);
+        for event in events {
+            self.agents.calls.remove(&event.key);
         }
-        if self.agents.calls_of.contains_key(&session) {
+        if kept || self.agents.calls_of.contains_key(&session) {
             let until = self.now.boot.after_seconds(REMEMBERED_SECONDS);
             self.agents.forgotten_at.push_back((until, session));
         }
@@ -303,29 +314,24 @@ impl Core {
         }
     }
 
-    /// Remembers which event of an open session a call led to, for a while.
+    // enforces: I11
+    /// Remembers which event of an open session a call led to, for a while. If the event left a record,
+    /// so does the call, in the same unit: a repeat after a crash finds both or neither.
     pub(crate) fn keep_event(&mut self, key: CallKey, session: SessionId, kept: Kept) {
-        let events = self.agents.events_of.entry(session).or_default();
-        events.push_back(key.clone());
-        let oldest = if events.len() > REMEMBERED_EVENTS { events.pop_front() } else { None };
-        if let Some(oldest) = oldest {
-            self.agents.calls.remove(&oldest);
+        let durable = self.keeper.is_some() && !self.unit.entries.is_empty();
+        if durable {
+            self.note(kept_call(&key, session, &kept));
+            for (agent, path, key) in std::mem::take(&mut self.agents.outlived) {
+                self.note(Note::ForgetCall { agent: agent.to_string(), path, key });
+            }
         }
-        self.agents.calls.insert(key, kept);
+        self.agents.remember_event(key, session, kept, durable);
     }
 
     /// Remembers what a call led to, until a day after its session.
     pub(crate) fn keep_call(&mut self, key: CallKey, session: SessionId, kept: Kept) {
         if self.keeper.is_some() {
-            self.note(Note::Call(KeptCall {
-                agent: key.0.to_string(),
-                path: key.1.clone(),
-                key: key.2.clone(),
-                session: session.to_string(),
-                body: kept.body,
-                status: kept.status,
-                answer: kept.answer.clone(),
-            }));
+            self.note(kept_call(&key, session, &kept));
         }
         self.agents.remember(key, session, kept, self.now.boot);
     }
@@ -349,6 +355,31 @@ impl Agents {
         }
         self.calls_of.entry(session).or_default().push(key.clone());
         self.calls.insert(key, kept);
+    }
+
+    /// Remembers which event of an open session a call led to, until newer ones take its place.
+    pub(super) fn remember_event(
+        &mut self,
+        key: CallKey,
+        session: SessionId,
+        kept: Kept,
+        durable: bool,
+    ) {
+        let events = self.events_of.entry(session).or_default();
+        events.push_back(EventCall { key: key.clone(), durable });
+        let oldest = if events.len() > REMEMBERED_EVENTS { events.pop_front() } else { None };
+        if let Some(oldest) = oldest {
+            self.calls.remove(&oldest.key);
+            if oldest.durable {
+                self.outlived.push(oldest.key);
+            }
+        }
+        self.calls.insert(key, kept);
+    }
+
+    /// Whether a session is open.
+    pub(super) fn has(&self, session: SessionId) -> bool {
+        self.sessions.contains_key(&session)
     }
 
     /// Agents of this user that take input.
@@ -385,6 +416,18 @@ impl Agents {
         }
         gone
     }
+}
+
+fn kept_call(key: &CallKey, session: SessionId, kept: &Kept) -> Note {
+    Note::Call(KeptCall {
+        agent: key.0.to_string(),
+        path: key.1.clone(),
+        key: key.2.clone(),
+        session: session.to_string(),
+        body: kept.body,
+        status: kept.status,
+        answer: kept.answer.clone(),
+    })
 }
 
 /// The engine answered something that does not belong to the question.

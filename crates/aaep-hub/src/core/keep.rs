@@ -33,8 +33,9 @@ impl Core {
         }
     }
 
-    /// The same, unless this step is the only one that is not durable: then whoever did it is to make
-    /// it so, with the helper. That blocks a thread while the disk writes, so there have to be more.
+    /// The same, unless this step is the only one that is not durable: then the caller commits it with
+    /// the helper, which avoids a thread hop. That blocks a thread while the disk writes, which only a
+    /// multi-threaded runtime can make up for.
     pub(super) fn leave_or_hand_over(&mut self) -> Option<Helper> {
         let threads = tokio::runtime::Handle::try_current()
             .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);

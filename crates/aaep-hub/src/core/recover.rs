@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aaep_engine::{ClockTrust, Engine, Now, Principal, Record, Recovery, Role, Secrets};
 use aaep_store::{Fault as JournalFault, KeptCall, Note, Unit};
-use aaep_types::json::Members;
+use aaep_types::json::{Members, Raw};
 use aaep_types::{SessionId, ToolCallId};
 
 use super::agents::{Agents, Grant, Kept as KeptAnswer, REMEMBERED_SECONDS};
@@ -113,21 +113,38 @@ impl Learned {
         }
     }
 
-    fn known(self, engine: &Engine, calls: Vec<KeptCall>, durable: u64, now: Now) -> Known {
+    fn known(self, engine: &Engine, mut calls: Vec<KeptCall>, durable: u64, now: Now) -> Known {
         let grant = |(request, call)| {
             let arguments = engine.spent(request)?;
             Some((request, Grant { call, arguments }))
         };
         let granted = self.calls.into_iter().filter_map(grant).collect();
         let mut agents = Agents::recovered(self.sessions, self.producers);
+        // Newer events take the place of older ones.
+        calls.sort_by_key(|call| sequence_number(&call.answer));
         for call in calls {
             let Ok(session) = SessionId::parse(&call.session) else { continue };
             let KeptCall { agent, path, key, body, status, answer, .. } = call;
+            let (is_event, kept) = (path.ends_with("/events"), KeptAnswer { body, status, answer });
             let key = (Arc::from(agent), path, key);
-            agents.remember(key, session, KeptAnswer { body, status, answer }, now.boot);
+            if is_event && agents.has(session) {
+                agents.remember_event(key, session, kept, true);
+            } else {
+                agents.remember(key, session, kept, now.boot);
+            }
         }
         Known { agents, granted, durable }
     }
+}
+
+/// The number of the event that an answer names; 0 if it names none.
+fn sequence_number(answer: &str) -> u64 {
+    let members = Members::whole(answer, 4).ok().flatten();
+    let number = members.as_ref().and_then(|members| match members.find("sequence_number") {
+        Some(Raw::Number(text)) => text.parse().ok(),
+        _ => None,
+    });
+    number.unwrap_or(0)
 }
 
 /// The `agent_id` of a producer object.

@@ -45,6 +45,15 @@ impl KeptCall {
 pub enum Note {
     /// A call to be remembered.
     Call(KeptCall),
+    /// This call is no longer needed.
+    ForgetCall {
+        /// The name of the agent.
+        agent: String,
+        /// What was called.
+        path: String,
+        /// The key.
+        key: String,
+    },
     /// The calls of this session are no longer needed.
     ForgetCalls {
         /// Which.
@@ -63,6 +72,10 @@ impl Note {
                 let values =
                     params![agent, path, key, session, body, status, answer, call.checksum()];
                 transaction.prepare_cached(insert)?.execute(values)?;
+            }
+            Note::ForgetCall { agent, path, key } => {
+                let delete = "DELETE FROM calls WHERE agent = ?1 AND path = ?2 AND key = ?3";
+                transaction.prepare_cached(delete)?.execute(params![agent, path, key])?;
             }
             Note::ForgetCalls { session } => {
                 let delete = "DELETE FROM calls WHERE session = ?1";
