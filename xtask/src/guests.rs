@@ -9,12 +9,15 @@ use anyhow::{Context, Result, bail};
 use crate::workspace::{answers, cargo, run as run_program, target_dir};
 
 /// What is installed, by name and version: another version may behave otherwise, and
-/// docs/guests.md would no longer be true.
-const PACKAGES: [&str; 4] = [
+/// docs/guests.md would no longer be true. The last two judge `/openapi.json`, and make a client
+/// of it.
+const PACKAGES: [&str; 6] = [
     "aaep-conformance==1.0.0",
     "aaep-tools==1.0.0",
     "aaep-cli-debug==1.0.0",
     "aaep-minimal-producer==1.0.0",
+    "openapi-spec-validator==0.9.0",
+    "openapi-python-client==0.29.1",
 ];
 
 /// The oldest Python that they run on.
@@ -49,7 +52,7 @@ pub(crate) fn missing() -> Option<String> {
 /// time.
 pub(crate) fn test() -> Result<()> {
     let home = installed(&target_dir().join("guests"))?;
-    for part in ["demo", "listen"] {
+    for part in ["demo", "hub", "listen"] {
         let mut tests = cargo(["test", "--package", "aaep-cli", "--test", part, "guests::"]);
         tests.args(["--", "--ignored", "--nocapture", "--test-threads", "1"]);
         run_program(tests.env("AAEP_GUESTS", &home))?;

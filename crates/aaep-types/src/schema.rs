@@ -90,6 +90,20 @@ pub fn all() -> Vec<Schema> {
     schemas
 }
 
+/// The members that an event of this kind has beyond the envelope, as one schema of an object.
+///
+/// Unlike [`all`] it says only what each member is, and which must be there: rules that look at
+/// several members at once are left out.
+pub fn payload(kind: EventKind) -> Value {
+    let whole = kind.payload_schema();
+    json!({
+        "description": kind.doc().trim(),
+        "type": "object",
+        "properties": whole["properties"],
+        "required": whole["required"],
+    })
+}
+
 /// Every schema, each complete in itself: none refers to another file.
 ///
 /// For validators that do not resolve references. What they judge is the same.

@@ -10,6 +10,7 @@ mod durable;
 mod floods;
 mod flows;
 mod full;
+mod guests;
 mod kills;
 mod links;
 mod operations;

@@ -1,5 +1,7 @@
 //! The API's description (OpenAPI 3.1), made from the table of paths.
 
+mod schemas;
+
 use http::Method;
 use serde_json::{Map, Value, json};
 
@@ -167,7 +169,7 @@ pub(crate) fn document(base: &str) -> Value {
         } else {
             format!("{base}/{}", known.path)
         };
-        let operation = operation(known.path, &about);
+        let operation = operation(&known.method, known.path, &about);
         let entry = paths.entry(full).or_insert_with(|| json!({}));
         if let Value::Object(entry) = entry {
             entry.insert(known.method.as_str().to_lowercase(), operation);
@@ -183,11 +185,11 @@ pub(crate) fn document(base: &str) -> Value {
         },
         "security": [{ "token": [] }],
         "paths": paths,
-        "components": { "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } }, "schemas": schemas() },
+        "components": { "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } }, "schemas": schemas::all() },
     })
 }
 
-fn operation(path: &str, about: &About) -> Value {
+fn operation(method: &Method, path: &str, about: &About) -> Value {
     let mut responses = Map::new();
     for (status, text, schema) in about.gives {
         responses.insert((*status).to_owned(), response(text, schema));
@@ -208,17 +210,36 @@ fn operation(path: &str, about: &About) -> Value {
         let place = if name.starts_with(|c: char| c.is_uppercase()) { "header" } else { "query" };
         json!({ "name": name, "in": place, "schema": { "type": if *name == "wait" { "integer" } else { "string" } } })
     }));
-    let mut operation = json!({ "summary": about.summary, "responses": responses });
+    let mut operation = json!({
+        "operationId": operation_id(method, path),
+        "summary": about.summary,
+        "responses": responses,
+    });
     if !parameters.is_empty() {
         operation["parameters"] = json!(parameters);
     }
     if let Some(schema) = about.takes {
-        operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": reference(schema) } } });
+        let mut content = json!({ "schema": reference(schema) });
+        let examples = schemas::examples(schema);
+        if !examples.is_empty() {
+            content["examples"] = Value::Object(examples);
+        }
+        operation["requestBody"] =
+            json!({ "required": true, "content": { "application/json": content } });
     }
     if open || path == "page/token" {
         operation["security"] = json!([]);
     }
     operation
+}
+
+/// The name of an operation, for generated clients: `post_agent_sessions_events`.
+fn operation_id(method: &Method, path: &str) -> String {
+    let is_word = |word: &&str| !word.is_empty() && !word.starts_with('{');
+    let words: Vec<_> = path.split(['/', '.', '-']).filter(is_word).collect();
+    let name = if words.is_empty() { "index".to_owned() } else { words.join("_") };
+    let one = if path.ends_with('}') { "_one" } else { "" };
+    format!("{}_{name}{one}", method.as_str().to_lowercase())
 }
 
 fn reference(schema: &str) -> Value {
@@ -240,98 +261,6 @@ fn response(text: &str, schema: &str) -> Value {
     }
 }
 
-fn schemas() -> Value {
-    let text = || json!({ "type": "string" });
-    let statuses = [
-        "pending",
-        "accepted",
-        "rejected",
-        "timed_out",
-        "cancelled",
-        "superseded",
-        "unanswered",
-        "invoked",
-        "completed",
-        "unknown",
-    ];
-    json!({
-        "Message": {
-            "description": "A message of the protocol; `aaep schema` prints the schema of each.",
-            "type": "object",
-            "properties": { "type": text() },
-        },
-        "Problem": {
-            "type": "object",
-            "required": ["error", "rule", "section", "text"],
-            "properties": { "error": text(), "rule": text(), "section": text(), "text": text(), "request_id": text() },
-        },
-        "NewSession": {
-            "type": "object",
-            "required": ["producer", "summary_normal"],
-            "properties": {
-                "producer": { "type": "object", "required": ["agent_id"], "properties": { "agent_id": text(), "agent_name": text() } },
-                "summary_normal": text(),
-                "language": { "type": "string", "default": "en" },
-                "lease_seconds": { "type": "integer", "minimum": 15, "maximum": 86400, "default": 120 },
-            },
-            "additionalProperties": false,
-        },
-        "Session": { "type": "object", "required": ["session_id"], "properties": { "session_id": text() } },
-        "Standing": {
-            "description": "Calls that have not come back, and outputs that go on at a position.",
-            "type": "object",
-            "required": ["session_id", "state", "calls", "outputs"],
-            "properties": {
-                "session_id": text(), "state": text(),
-                "calls": { "type": "array", "items": { "type": "object", "properties": { "tool_call_id": text(), "tool": text() } } },
-                "outputs": { "type": "array", "items": { "type": "object", "properties": { "output_id": text(), "position": { "type": "integer" } } } },
-            },
-        },
-        "NewEvent": {
-            "type": "object",
-            "required": ["type"],
-            "properties": {
-                "type": text(),
-                "arguments": { "description": "Of a tool that is invoked: for the policy in force alone. Nobody hears them." },
-            },
-        },
-        "Emitted": {
-            "type": "object",
-            "required": ["event_id", "sequence_number"],
-            "properties": { "event_id": text(), "sequence_number": { "type": "integer" } },
-        },
-        "NewRequest": {
-            "description": "With `tool` and `arguments` for a confirmation; the rest is the payload of the event. A policy in force fills in what is missing, and makes it graver where it has to be.",
-            "type": "object",
-            "required": ["kind"],
-            "properties": { "kind": { "enum": ["confirmation", "clarification"] }, "tool": text(), "arguments": {} },
-        },
-        "Request": {
-            "type": "object",
-            "required": ["request_id", "event_id", "session_id", "digest", "deadline", "status"],
-            "properties": {
-                "request_id": text(), "event_id": text(), "session_id": text(), "digest": text(),
-                "deadline": { "type": "string", "format": "date-time" },
-                "status": { "enum": statuses },
-                "decided_by": text(), "response": {},
-            },
-        },
-        "Invocation": { "type": "object", "properties": { "arguments": {} }, "additionalProperties": false },
-        "Grant": {
-            "type": "object",
-            "required": ["tool_call_id", "arguments"],
-            "properties": { "tool_call_id": text(), "arguments": {} },
-        },
-        "PageCode": { "type": "object", "required": ["code"], "properties": { "code": text() } },
-        "PageToken": { "type": "object", "required": ["token"], "properties": { "token": text() } },
-        "Inputs": {
-            "type": "object",
-            "required": ["inputs"],
-            "properties": { "inputs": { "type": "array", "items": { "type": "object", "properties": { "kind": text() } } } },
-        },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,11 +270,33 @@ mod tests {
         for known in PATHS {
             assert!(about(&known.method, known.path).is_some(), "{} {}", known.method, known.path);
         }
+        let ids: std::collections::BTreeSet<_> =
+            PATHS.iter().map(|known| operation_id(&known.method, known.path)).collect();
+        assert_eq!(ids.len(), PATHS.len(), "{ids:?}");
         let document = document("/aaep/v1");
         let text = document.to_string();
         for found in text.match_indices("#/components/schemas/") {
             let name = text[found.0 + found.1.len()..].split('"').next().unwrap();
             assert!(document["components"]["schemas"][name].is_object(), "{name}");
         }
+    }
+
+    #[test]
+    fn every_member_of_every_event_and_request_is_described() {
+        let document = document("/aaep/v1");
+        let schemas = &document["components"]["schemas"];
+        for name in ["NewEvent", "NewRequest"] {
+            for part in schemas[name]["oneOf"].as_array().unwrap() {
+                let part = part["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+                let members = schemas[part]["properties"].as_object().unwrap();
+                assert!(members.len() >= 3, "{part}: {members:?}");
+                assert!(!members.contains_key("reply_token"), "{part}");
+                for required in schemas[part]["required"].as_array().unwrap() {
+                    assert!(members.contains_key(required.as_str().unwrap()), "{part}: {required}");
+                }
+            }
+        }
+        assert!(schemas["NewConfirmation"]["properties"]["risk_level"]["enum"].is_array());
+        assert!(schemas["NewToolInvoked"]["properties"]["arguments"].is_object());
     }
 }

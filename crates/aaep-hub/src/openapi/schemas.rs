@@ -1,0 +1,257 @@
+//! What the API takes and gives, as JSON Schema. The members of events and requests come from the
+//! types that read them, so that the description cannot fall behind.
+
+use aaep_types::{EventKind, schema};
+use serde_json::{Map, Value, json};
+
+use super::reference;
+
+/// The kinds that an agent emits itself. The hub emits the others: a start when a session is opened,
+/// a question when a request is made.
+const EMITTED: [EventKind; 9] = [
+    EventKind::StateChanged,
+    EventKind::ToolInvoked,
+    EventKind::ToolCompleted,
+    EventKind::OutputStreaming,
+    EventKind::ProgressUpdated,
+    EventKind::HandoffRequested,
+    EventKind::SessionCompleted,
+    EventKind::SessionCancelled,
+    EventKind::SessionErrored,
+];
+
+/// Every schema that the document refers to.
+pub(super) fn all() -> Value {
+    let mut schemas = fixed();
+    if let Value::Object(schemas) = &mut schemas {
+        schemas.insert("NewEvent".into(), new_event());
+        for kind in EMITTED {
+            schemas.insert(event_name(kind), event(kind));
+        }
+        schemas.insert("NewRequest".into(), new_request());
+        schemas.insert("NewConfirmation".into(), confirmation());
+        schemas.insert("NewClarification".into(), clarification());
+    }
+    schemas
+}
+
+/// `NewToolInvoked` for `aaep:agent.tool.invoked`.
+fn event_name(kind: EventKind) -> String {
+    let words = kind.as_str().trim_start_matches("aaep:agent.").split('.');
+    let capital = |word: &str| {
+        let (first, rest) = word.split_at(1);
+        first.to_uppercase() + rest
+    };
+    format!("New{}", words.map(capital).collect::<String>())
+}
+
+fn new_event() -> Value {
+    let mapping: Map<String, Value> = EMITTED
+        .iter()
+        .map(|kind| (kind.as_str().to_owned(), reference(&event_name(*kind))["$ref"].clone()))
+        .collect();
+    json!({
+        "description": "An event: its type and what it says. The hub adds the envelope.",
+        "oneOf": EMITTED.map(|kind| reference(&event_name(kind))),
+        "discriminator": { "propertyName": "type", "mapping": mapping },
+    })
+}
+
+fn event(kind: EventKind) -> Value {
+    let mut schema = schema::payload(kind);
+    put(&mut schema, "type", json!({ "type": "string", "enum": [kind.as_str()] }), true);
+    match kind {
+        // The hub knows where the agent comes from, and names calls itself.
+        EventKind::StateChanged => optional(&mut schema, &["from_state"]),
+        EventKind::ToolInvoked => {
+            optional(&mut schema, &["tool_call_id"]);
+            let about =
+                "What the tool is called with: for the policy in force alone. Nobody hears it.";
+            put(&mut schema, "arguments", json!({ "description": about }), false);
+        }
+        _ => {}
+    }
+    schema
+}
+
+fn new_request() -> Value {
+    json!({
+        "description": "A question to the person: for consent to an action, or for an answer.",
+        "oneOf": [reference("NewConfirmation"), reference("NewClarification")],
+        "discriminator": {
+            "propertyName": "kind",
+            "mapping": {
+                "confirmation": reference("NewConfirmation")["$ref"],
+                "clarification": reference("NewClarification")["$ref"],
+            },
+        },
+    })
+}
+
+fn confirmation() -> Value {
+    let mut schema = request(EventKind::AwaitingConfirmation, "confirmation");
+    schema["description"] = json!(
+        "A question for consent to an action. A policy in force fills in what is missing, and makes it graver where it has to be; without one, `action`, `consequence`, `timeout_seconds` and `default_decision` are required. What cannot be undone never has the default `accept`."
+    );
+    let policy_fills = ["action", "consequence", "timeout_seconds", "default_decision"];
+    optional(&mut schema, &policy_fills);
+    let tool = json!({ "type": "string", "description": "What will run if the answer is yes." });
+    put(&mut schema, "tool", tool, false);
+    let about = "What it will be called with. Consent is bound to tool and arguments.";
+    put(&mut schema, "arguments", json!({ "description": about }), false);
+    schema
+}
+
+fn clarification() -> Value {
+    request(EventKind::AwaitingClarification, "clarification")
+}
+
+/// The payload of the event, without the token, which is the hub's secret.
+fn request(kind: EventKind, word: &str) -> Value {
+    let mut schema = schema::payload(kind);
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.remove("reply_token");
+    }
+    optional(&mut schema, &["reply_token"]);
+    put(&mut schema, "kind", json!({ "type": "string", "enum": [word] }), true);
+    schema
+}
+
+fn put(schema: &mut Value, name: &str, member: Value, required: bool) {
+    schema["properties"][name] = member;
+    if let Some(names) = schema["required"].as_array_mut().filter(|_| required) {
+        names.push(json!(name));
+    }
+}
+
+fn optional(schema: &mut Value, names: &[&str]) {
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.retain(|name| !name.as_str().is_some_and(|name| names.contains(&name)));
+    }
+}
+
+/// Examples of a body, by name.
+pub(super) fn examples(schema: &str) -> Map<String, Value> {
+    let examples = match schema {
+        "NewSession" => json!({ "start": {
+            "producer": { "agent_id": "bank-agent", "agent_name": "Bank agent" },
+            "summary_normal": "The bank agent pays your rent.",
+            "language": "en",
+        }}),
+        "NewEvent" => json!({
+            "progress": {
+                "type": "aaep:agent.progress.updated",
+                "progress": { "percent": 40, "description": "4 of 10 bills are read." },
+                "summary_normal": "4 of 10 bills are read.",
+            },
+            "tool": {
+                "type": "aaep:agent.tool.invoked",
+                "tool": "read_bills",
+                "summary_normal": "Reading your bills.",
+                "arguments": { "month": "May" },
+            },
+            "end": { "type": "aaep:agent.session.completed", "summary_normal": "The rent is paid." },
+        }),
+        "NewRequest" => json!({
+            "confirmation": {
+                "kind": "confirmation",
+                "tool": "transfer",
+                "arguments": { "to": "Ann", "euros": "800" },
+                "action": "Transfer 800 euros to Ann.",
+                "consequence": "The money leaves your account at once.",
+                "risk_level": "high",
+                "irreversible": true,
+                "timeout_seconds": 300,
+                "default_decision": "reject",
+            },
+            "clarification": {
+                "kind": "clarification",
+                "question": "Which account?",
+                "timeout_seconds": 120,
+                "accepted_response_kinds": ["freetext"],
+            },
+        }),
+        "Invocation" => json!({ "as_confirmed": {} }),
+        _ => return Map::new(),
+    };
+    let Value::Object(examples) = examples else { return Map::new() };
+    examples.into_iter().map(|(name, value)| (name, json!({ "value": value }))).collect()
+}
+
+fn fixed() -> Value {
+    let text = || json!({ "type": "string" });
+    let statuses = [
+        "pending",
+        "accepted",
+        "rejected",
+        "timed_out",
+        "cancelled",
+        "superseded",
+        "unanswered",
+        "invoked",
+        "completed",
+        "unknown",
+    ];
+    json!({
+        "Message": {
+            "description": "A message of the protocol; `aaep schema` prints the schema of each.",
+            "type": "object",
+            "properties": { "type": text() },
+        },
+        "Problem": {
+            "type": "object",
+            "required": ["error", "rule", "section", "text"],
+            "properties": { "error": text(), "rule": text(), "section": text(), "text": text(), "request_id": text() },
+        },
+        "NewSession": {
+            "type": "object",
+            "required": ["producer", "summary_normal"],
+            "properties": {
+                "producer": { "type": "object", "required": ["agent_id"], "properties": { "agent_id": text(), "agent_name": text() } },
+                "summary_normal": text(),
+                "language": { "type": "string", "default": "en" },
+                "lease_seconds": { "type": "integer", "minimum": 15, "maximum": 86400, "default": 120 },
+            },
+            "additionalProperties": false,
+        },
+        "Session": { "type": "object", "required": ["session_id"], "properties": { "session_id": text() } },
+        "Standing": {
+            "description": "Calls that have not come back, and outputs that go on at a position.",
+            "type": "object",
+            "required": ["session_id", "state", "calls", "outputs"],
+            "properties": {
+                "session_id": text(), "state": text(),
+                "calls": { "type": "array", "items": { "type": "object", "properties": { "tool_call_id": text(), "tool": text() } } },
+                "outputs": { "type": "array", "items": { "type": "object", "properties": { "output_id": text(), "position": { "type": "integer" } } } },
+            },
+        },
+        "Emitted": {
+            "type": "object",
+            "required": ["event_id", "sequence_number"],
+            "properties": { "event_id": text(), "sequence_number": { "type": "integer" } },
+        },
+        "Request": {
+            "type": "object",
+            "required": ["request_id", "event_id", "session_id", "digest", "deadline", "status"],
+            "properties": {
+                "request_id": text(), "event_id": text(), "session_id": text(), "digest": text(),
+                "deadline": { "type": "string", "format": "date-time" },
+                "status": { "enum": statuses },
+                "decided_by": text(), "response": {},
+            },
+        },
+        "Invocation": { "type": "object", "properties": { "arguments": {} }, "additionalProperties": false },
+        "Grant": {
+            "type": "object",
+            "required": ["tool_call_id", "arguments"],
+            "properties": { "tool_call_id": text(), "arguments": {} },
+        },
+        "PageCode": { "type": "object", "required": ["code"], "properties": { "code": text() } },
+        "PageToken": { "type": "object", "required": ["token"], "properties": { "token": text() } },
+        "Inputs": {
+            "type": "object",
+            "required": ["inputs"],
+            "properties": { "inputs": { "type": "array", "items": { "type": "object", "properties": { "kind": text() } } } },
+        },
+    })
+}
