@@ -23,10 +23,7 @@ impl<R: Rules> Engine<R> {
         if open.agent.role != Role::Agent {
             return Err(Refusal::new(Blame::NotYours, rule::S6, "Only agents open sessions."));
         }
-        if self.sessions.len() >= self.limits.sessions {
-            let text = format!("At most {} sessions may be open at once.", self.limits.sessions);
-            return Err(Refusal::new(Blame::Limit, rule::T1, text));
-        }
+        self.open.admit(&self.limits.open_sessions(), open.agent, 1)?;
         self.may_begin()?;
         if Opaque::parse(open.producer).is_none() {
             return Err(Refusal::new(
@@ -60,6 +57,7 @@ impl<R: Rules> Engine<R> {
         }));
         self.timers.insert((session.lease_timer, Timer::Lease(id.to_be_bytes())));
         let public = session.id();
+        self.open.add(&session.agent, 1);
         self.sessions.insert(session);
         self.push(id, draft.ready(event, json), needs, now);
         Ok(Answer::Session(public))
@@ -273,6 +271,7 @@ impl<R: Rules> Engine<R> {
 
     pub(crate) fn forget_session(&mut self, id: Key, now: Now) {
         if let Some(session) = self.sessions.remove(&id) {
+            self.open.remove(&session.agent, 1);
             self.timers.remove(&(session.lease_timer, Timer::Lease(id.to_be_bytes())));
             self.move_leases();
             if !session.asked.is_empty() {

@@ -19,6 +19,7 @@ use crate::request::{Status, View};
 use crate::requests::Requests;
 use crate::rules::{Check, Rules, Sound};
 use crate::session::Session;
+use crate::shares::Shares;
 
 /// Something that is due for a session at some time; what is due for requests, they know themselves.
 /// Its key is kept as bytes: without the alignment of a number a timer takes a third less.
@@ -57,8 +58,11 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) ids: Ids,
     pub(crate) sessions: Places<Session>,
     pub(crate) requests: Requests,
-    /// How many of them wait for an answer.
-    pub(crate) waiting: usize,
+    /// How many of them wait for an answer, and their bytes.
+    pub(crate) waiting: Shares,
+    pub(crate) waiting_bytes: Shares,
+    /// How many sessions are open.
+    pub(crate) open: Shares,
     /// Sessions that ended, until they are forgotten.
     pub(crate) ended: BTreeMap<Key, Ended>,
     /// Which request a tool call belongs to.
@@ -90,7 +94,9 @@ impl<R: Rules> Engine<R> {
             ids: Ids::new(secrets),
             sessions: Places::default(),
             requests: Requests::default(),
-            waiting: 0,
+            waiting: Shares::default(),
+            waiting_bytes: Shares::default(),
+            open: Shares::default(),
             ended: BTreeMap::new(),
             calls: BTreeMap::new(),
             listeners: BTreeMap::new(),
@@ -238,7 +244,39 @@ impl<R: Rules> Engine<R> {
 
     /// How many requests wait.
     pub fn pending_requests(&self) -> usize {
-        self.waiting
+        self.waiting.total()
+    }
+
+    /// How many sessions each principal and each user has open.
+    pub fn session_shares(&self) -> &Shares {
+        &self.open
+    }
+
+    /// How many requests of each principal and each user wait.
+    pub fn request_shares(&self) -> &Shares {
+        &self.waiting
+    }
+
+    /// Whose session this is, also after its end.
+    fn owner(&self, session: Key) -> Option<Principal> {
+        let open = self.sessions.get(&session).map(|session| &session.agent);
+        open.or_else(|| self.ended.get(&session).map(|ended| &ended.agent)).cloned()
+    }
+
+    /// A request waits from now on.
+    pub(crate) fn count_waiting(&mut self, session: Key, bytes: usize) {
+        if let Some(agent) = self.owner(session) {
+            self.waiting.add(&agent, 1);
+            self.waiting_bytes.add(&agent, bytes);
+        }
+    }
+
+    /// A request waits no more.
+    pub(crate) fn count_resolved(&mut self, session: Key, bytes: usize) {
+        if let Some(agent) = self.owner(session) {
+            self.waiting.remove(&agent, 1);
+            self.waiting_bytes.remove(&agent, bytes);
+        }
     }
 
     /// What an output waits for that relies on the record to come.

@@ -55,11 +55,9 @@ impl<R: Rules> Engine<R> {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
         self.may_begin()?;
-        if self.waiting >= self.limits.pending_requests {
-            let text =
-                format!("At most {} requests may wait at once.", self.limits.pending_requests);
-            return Err(Refusal::new(Blame::Limit, rule::C4, text));
-        }
+        self.waiting.admit(&self.limits.waiting_requests(), ask.agent, 1)?;
+        let bytes = ask.arguments.len() + ask.payload.len();
+        self.waiting_bytes.admit(&self.limits.waiting_bytes(), ask.agent, bytes)?;
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
@@ -162,7 +160,7 @@ impl<R: Rules> Engine<R> {
             let agent = session.agent.name.clone();
             self.note_prompt_of(agent, now);
         }
-        self.waiting += 1;
+        self.count_waiting(key, request.bytes);
         self.requests.insert(request);
         if R::keeps(Check::WaitsEnd) {
             self.requests.set_timer(event);
@@ -180,7 +178,7 @@ impl<R: Rules> Engine<R> {
         now: Now,
     ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
-        self.waiting -= usize::from(request.status == Status::Pending);
+        let waited = request.status == Status::Pending;
         let by: Arc<str> = by.into();
         request.by = Some(by.clone());
         request.status = Status::Resolved { outcome, runs };
@@ -191,7 +189,11 @@ impl<R: Rules> Engine<R> {
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
             .flatten();
+        let bytes = request.bytes;
         self.requests.drop_idle_timers();
+        if waited {
+            self.count_resolved(id, bytes);
+        }
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.pending.remove(number);
         let more = !session.pending.is_empty();
@@ -455,6 +457,7 @@ fn request_of(
         status: Status::Pending,
         by: None,
         heard: false,
+        bytes: ask.arguments.len() + ask.payload.len(),
         event: None,
     })
 }

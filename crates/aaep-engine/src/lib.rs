@@ -108,6 +108,7 @@ mod requests;
 mod resume;
 mod rules;
 mod session;
+mod shares;
 mod standing;
 
 pub use clock::{Boot, Now};
@@ -125,4 +126,5 @@ pub use refusal::{Blame, Refusal};
 pub use request::{Status, View};
 pub use resume::Resumed;
 pub use rules::{Check, Rules, Sound};
+pub use shares::{Bound, Shares};
 pub use standing::Standing;

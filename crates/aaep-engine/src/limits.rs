@@ -1,12 +1,30 @@
 //! The bounds of everything; each has a name, a default, and an error that explains it.
 
+use aaep_types::rule;
+
+use crate::shares::Bound;
+
 /// What the engine holds at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Sessions at once.
     pub sessions: usize,
+    /// Of those, sessions of all agents of one user.
+    pub sessions_per_user: usize,
+    /// Of those, sessions of one agent.
+    pub sessions_per_principal: usize,
     /// Requests pending at once, over all sessions.
     pub pending_requests: usize,
+    /// Of those, requests of all agents of one user.
+    pub pending_requests_per_user: usize,
+    /// Of those, requests of one agent.
+    pub pending_requests_per_principal: usize,
+    /// Bytes of the pending requests and their arguments.
+    pub pending_bytes: usize,
+    /// Of those, bytes of all agents of one user.
+    pub pending_bytes_per_user: usize,
+    /// Of those, bytes of one agent.
+    pub pending_bytes_per_principal: usize,
     /// Requests pending at once in one session.
     pub pending_per_session: usize,
     /// Requests that one session may make within [`Self::prompt_window_seconds`].
@@ -23,6 +41,13 @@ pub struct Limits {
     pub argument_bytes: usize,
     /// Subscriptions at once.
     pub subscriptions: usize,
+    /// Of those, subscriptions of one user.
+    pub subscriptions_per_user: usize,
+    /// Of those, subscriptions of one principal.
+    pub subscriptions_per_principal: usize,
+    /// Subscriptions of one principal that nobody is attached to; while there are more, it gets no
+    /// new ones.
+    pub unattached_per_principal: usize,
     /// Replies of one principal within a second; further ones are dropped without a word (D5).
     pub replies_per_second: u32,
     /// Principals whose replies are counted at once.
@@ -46,7 +71,14 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             sessions: 100_000,
+            sessions_per_user: 20_000,
+            sessions_per_principal: 10_000,
             pending_requests: 2_000_000,
+            pending_requests_per_user: 40_000,
+            pending_requests_per_principal: 20_000,
+            pending_bytes: 2 << 30,
+            pending_bytes_per_user: 128 << 20,
+            pending_bytes_per_principal: 64 << 20,
             pending_per_session: 64,
             prompts_per_window: 20,
             prompt_window_seconds: 60,
@@ -55,6 +87,9 @@ impl Default for Limits {
             open_outputs: 64,
             argument_bytes: 256 * 1024,
             subscriptions: 100_000,
+            subscriptions_per_user: 4096,
+            subscriptions_per_principal: 1024,
+            unattached_per_principal: 256,
             replies_per_second: 50,
             counted_principals: 100_000,
             recent_events: 256,
@@ -63,6 +98,67 @@ impl Default for Limits {
             resent_deliveries: 64,
             held_events: 1024,
             held_bytes: 4 << 20,
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn open_sessions(&self) -> Bound {
+        Bound {
+            name: "sessions",
+            noun: "open sessions",
+            remedy: "End some; those whose agents are gone end with their lease.",
+            rule: rule::T1,
+            total: self.sessions,
+            per_user: self.sessions_per_user,
+            per_principal: self.sessions_per_principal,
+        }
+    }
+
+    pub(crate) fn waiting_requests(&self) -> Bound {
+        Bound {
+            name: "pending_requests",
+            noun: "pending requests",
+            remedy: "Wait for answers, or withdraw some.",
+            rule: rule::C4,
+            total: self.pending_requests,
+            per_user: self.pending_requests_per_user,
+            per_principal: self.pending_requests_per_principal,
+        }
+    }
+
+    pub(crate) fn waiting_bytes(&self) -> Bound {
+        Bound {
+            name: "pending_bytes",
+            noun: "bytes of pending requests",
+            total: self.pending_bytes,
+            per_user: self.pending_bytes_per_user,
+            per_principal: self.pending_bytes_per_principal,
+            ..self.waiting_requests()
+        }
+    }
+
+    pub(crate) fn all_subscriptions(&self) -> Bound {
+        Bound {
+            name: "subscriptions",
+            noun: "subscriptions",
+            remedy: "Close some; those that nobody is attached to expire after a while.",
+            rule: rule::H15,
+            total: self.subscriptions,
+            per_user: self.subscriptions_per_user,
+            per_principal: self.subscriptions_per_principal,
+        }
+    }
+
+    pub(crate) fn unattached_subscriptions(&self) -> Bound {
+        Bound {
+            name: "unattached",
+            noun: "subscriptions without a stream",
+            remedy: "Open their streams, or close them; they expire after a while.",
+            rule: rule::H15,
+            total: usize::MAX,
+            per_user: usize::MAX,
+            per_principal: self.unattached_per_principal,
         }
     }
 }

@@ -58,14 +58,6 @@ impl Rejection {
     }
 }
 
-impl Offer {
-    /// The refusal when there is no room for another subscription.
-    pub(crate) fn too_many(&self) -> Rejection {
-        let text = "There are too many subscriptions; try again later.";
-        Rejection::new(RejectionCode::RateLimit, text)
-    }
-}
-
 /// What was agreed on.
 #[derive(Clone, Debug)]
 pub struct Agreement<'a> {
@@ -136,6 +128,11 @@ pub fn agree<'a>(
         notes.dedup();
     }
     Ok(Agreement { honored, notes: (!notes.is_empty()).then(|| notes.join(" ")) })
+}
+
+/// The refusal when there is no room for another subscription.
+pub(crate) fn too_many(text: String) -> Rejection {
+    Rejection::new(RejectionCode::RateLimit, text)
 }
 
 /// The refusal of terms that nobody could keep.

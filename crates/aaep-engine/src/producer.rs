@@ -11,19 +11,16 @@ use crate::delivery::{Deliver, Delivery, Load};
 use crate::engine::Engine;
 use crate::ids::Ids;
 use crate::io::{Answer, Emitted, Input, Output};
-use crate::negotiate::{Offer, accepted, agree, negotiate, too_much};
+use crate::negotiate::{Offer, accepted, agree, negotiate, too_many, too_much};
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
 use crate::resume::Resumed;
 use crate::rules::{Check, Rules, Sound};
+use crate::shares::Shares;
 use crate::{Limits, Secrets};
 
 /// How long a subscription waits for somebody to attach.
 const UNATTACHED_SECONDS: u64 = 30;
-
-/// Subscriptions of one principal that wait for somebody to attach; more are refused, so that one
-/// who only asks leaves room for others.
-const UNATTACHED_PER_PRINCIPAL: usize = 16_384;
 
 /// What comes out of a producer.
 #[derive(Clone, Debug)]
@@ -76,8 +73,10 @@ pub struct Producer<R: Rules = Sound> {
     agreed: BTreeMap<SubscriptionId, Agreed>,
     /// When subscriptions that nobody attached to are given up.
     expiries: BTreeSet<(Boot, SubscriptionId)>,
-    /// How many of each principal's are among them.
-    unattached: BTreeMap<Principal, usize>,
+    /// How many of each principal's and each user's are agreed on, and how many of them nobody is
+    /// attached to.
+    held: Shares,
+    unattached: Shares,
     limits: Limits,
 }
 
@@ -103,7 +102,8 @@ impl<R: Rules> Producer<R> {
             ids: Ids::new(secrets.apart()),
             agreed: BTreeMap::new(),
             expiries: BTreeSet::new(),
-            unattached: BTreeMap::new(),
+            held: Shares::default(),
+            unattached: Shares::default(),
             limits,
         }
     }
@@ -125,15 +125,20 @@ impl<R: Rules> Producer<R> {
     ) -> Result<Option<String>, Refusal> {
         // enforces: H1, H15, H18, H19, D26
         match Message::parse(bytes)? {
-            Message::Request(request) => match negotiate(&request, peer, &self.offer) {
-                Ok(_) if !self.has_room_for(peer) => Ok(Some(self.offer.too_many().to_json())),
-                Ok(agreement) => {
-                    let id = SubscriptionId::from_bits(self.ids.event());
-                    self.agree(id, peer, &request.capabilities, &agreement.honored, now)?;
-                    Ok(Some(accepted(id, &agreement, &self.offer)))
+            Message::Request(request) => {
+                let agreement = negotiate(&request, peer, &self.offer).and_then(|agreement| {
+                    let room = self.has_room_for(peer).map_err(|full| too_many(full.text));
+                    room.map(|()| agreement)
+                });
+                match agreement {
+                    Ok(agreement) => {
+                        let id = SubscriptionId::from_bits(self.ids.event());
+                        self.agree(id, peer, &request.capabilities, &agreement.honored, now)?;
+                        Ok(Some(accepted(id, &agreement, &self.offer)))
+                    }
+                    Err(rejection) => Ok(Some(rejection.to_json())),
                 }
-                Err(rejection) => Ok(Some(rejection.to_json())),
-            },
+            }
             Message::Renegotiate(wanted) => {
                 let id = wanted.subscription_id;
                 Ok(self.renegotiate(id, peer, &wanted.capabilities, now))
@@ -146,10 +151,10 @@ impl<R: Rules> Producer<R> {
         }
     }
 
-    // enforces: I22, H21
-    fn has_room_for(&self, peer: &Principal) -> bool {
-        self.agreed.len() < self.limits.subscriptions
-            && self.unattached.get(peer).is_none_or(|count| *count < UNATTACHED_PER_PRINCIPAL)
+    // enforces: I22, H21, I29
+    fn has_room_for(&self, peer: &Principal) -> Result<(), Refusal> {
+        self.unattached.admit(&self.limits.unattached_subscriptions(), peer, 1)?;
+        self.held.admit(&self.limits.all_subscriptions(), peer, 1)
     }
 
     fn agree(
@@ -163,8 +168,8 @@ impl<R: Rules> Producer<R> {
         let asked = asked.to_json().into();
         let (rights, attached, expires) = (Rights::of(honored), false, None);
         self.agreed.insert(id, Agreed { peer: peer.clone(), asked, rights, attached, expires });
+        self.held.add(peer, 1);
         self.expire_after(id, now);
-        self.delivery.subscribe(id, peer, Terms::new(honored), now.boot);
         // Nobody is there yet who could answer.
         let Rights { time_factor, .. } = rights;
         self.entitle(id, peer, Rights { time_factor, ..Rights::default() }, now)
@@ -174,10 +179,7 @@ impl<R: Rules> Producer<R> {
     /// principal may. Attach to it like to any other; a renegotiation changes its terms.
     pub fn listen(&mut self, peer: &Principal, now: Now) -> Result<SubscriptionId, Refusal> {
         // enforces: D4
-        if !self.has_room_for(peer) {
-            let text = self.offer.too_many().message;
-            return Err(Refusal::new(Blame::Limit, rule::H15, text));
-        }
+        self.has_room_for(peer)?;
         let mut asked = Capabilities::none();
         asked.supports_confirmation_reply = Some(true);
         asked.supports_clarification_reply = Some(true);
@@ -297,12 +299,26 @@ impl<R: Rules> Producer<R> {
         let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
         agreed.attached = true;
         let rights = agreed.rights;
+        // Until somebody attaches nothing is heard, so there is nothing to deliver by.
+        if self.delivery.place(id).is_none() {
+            let terms = self.terms(id)?;
+            self.delivery.subscribe(id, peer, terms, now.boot);
+        }
         self.set_expiry(id, None);
         self.entitle(id, peer, rights, now).ok()?;
         self.delivery.attach(id, peer, last_event, now.boot)
     }
 
-    /// Where a subscription lies; see [`Delivery::place`].
+    /// What was agreed on, from what was asked.
+    fn terms(&self, id: SubscriptionId) -> Option<Terms> {
+        let agreed = self.agreed.get(&id)?;
+        let request = request_with(&agreed.asked);
+        let Ok(Message::Request(request)) = Message::parse(request.as_bytes()) else { return None };
+        let agreement = agree(&request.capabilities, &agreed.peer, &self.offer).ok()?;
+        Some(Terms::new(&agreement.honored))
+    }
+
+    /// Where a subscription lies, once somebody has attached to it; see [`Delivery::place`].
     pub fn place(&self, id: SubscriptionId) -> Option<usize> {
         self.delivery.place(id)
     }
@@ -326,7 +342,9 @@ impl<R: Rules> Producer<R> {
 
     fn drop_subscription(&mut self, id: SubscriptionId, now: Now) {
         self.set_expiry(id, None);
-        self.agreed.remove(&id);
+        if let Some(agreed) = self.agreed.remove(&id) {
+            self.held.remove(&agreed.peer, 1);
+        }
         self.delivery.close(id);
         let _ = self.engine.handle(Input::Left { subscription: id }, now);
     }
@@ -340,16 +358,11 @@ impl<R: Rules> Producer<R> {
         let Some(agreed) = self.agreed.get_mut(&id) else { return };
         if let Some(before) = std::mem::replace(&mut agreed.expires, at) {
             self.expiries.remove(&(before, id));
-            if let Some(count) = self.unattached.get_mut(&agreed.peer) {
-                *count -= 1;
-                if *count == 0 {
-                    self.unattached.remove(&agreed.peer);
-                }
-            }
+            self.unattached.remove(&agreed.peer, 1);
         }
         if let Some(at) = at {
             self.expiries.insert((at, id));
-            *self.unattached.entry(agreed.peer.clone()).or_default() += 1;
+            self.unattached.add(&agreed.peer, 1);
         }
     }
 
@@ -412,6 +425,11 @@ impl<R: Rules> Producer<R> {
     /// The engine, to look at.
     pub fn engine(&self) -> &Engine<R> {
         &self.engine
+    }
+
+    /// How many subscriptions each principal and each user has.
+    pub fn subscription_shares(&self) -> &Shares {
+        &self.held
     }
 
     /// How much is held for subscribers.

@@ -194,6 +194,7 @@ impl<R: Rules> Engine<R> {
         let stamp = stamp_of(opened.stamp, now);
         let texts = (opened.producer, language);
         let session = Session::new((id, agent), texts, opened.lease_seconds, stamp, now);
+        self.open.add(&session.agent, 1);
         self.sessions.insert(Session { next_number: 1, recovered: true, ..session });
         self.replay_event(id, record, (None, None), opened.event);
     }
@@ -229,6 +230,7 @@ impl<R: Rules> Engine<R> {
             moves: None,
         };
         let json = draft.json(asked.request, number, stamp, session);
+        let bytes = asked.arguments.len() + asked.event.len();
         let answer = if asked.confirmation { None } else { default_of(&json) };
         let left = if R::keeps(Check::KeepsDeadlines) {
             left_micros(asked.stamp, asked.timeout_seconds, now)
@@ -257,10 +259,11 @@ impl<R: Rules> Engine<R> {
             status: Status::Pending,
             by: None,
             heard: false,
+            bytes,
             counted_down: 100,
             event: Some(json.into()),
         };
-        self.waiting += 1;
+        self.count_waiting(id, request.bytes);
         self.requests.insert(request);
         self.replay_question(asked.request, record, number);
     }
@@ -303,13 +306,17 @@ impl<R: Rules> Engine<R> {
         response: Arc<str>,
     ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
-        self.waiting -= usize::from(request.status == Status::Pending);
+        let waited = request.status == Status::Pending;
         request.status = Status::Resolved { outcome, runs };
         request.by = Some(by);
         request.action();
         request.event = None;
         request.answer = Some(response).filter(|response| !response.is_empty());
-        if let Some(session) = self.sessions.get_mut(&request.session) {
+        let (id, bytes) = (request.session, request.bytes);
+        if waited {
+            self.count_resolved(id, bytes);
+        }
+        if let Some(session) = self.sessions.get_mut(&id) {
             session.pending.remove(number);
             let next = if runs { state::CALLING_TOOL } else { state::THINKING };
             session.state =

@@ -89,6 +89,8 @@ pub(crate) struct Request {
     pub(crate) by: Option<Arc<str>>,
     /// Somebody who could answer was there at some time since it was asked, and left (decision D2).
     pub(crate) heard: bool,
+    /// What it counts for in its agent's share while it waits.
+    pub(crate) bytes: usize,
     /// How much of the time was left when that was said last, in percent (§6.4.3).
     pub(crate) counted_down: u8,
     /// The event as it was sent, for those who come later; dropped once it is resolved.

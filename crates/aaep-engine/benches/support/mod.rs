@@ -60,6 +60,13 @@ impl Bench {
     pub fn new(shape: Shape) -> Self {
         let limits = Limits {
             sessions: usize::MAX,
+            sessions_per_user: usize::MAX,
+            sessions_per_principal: usize::MAX,
+            pending_requests_per_user: usize::MAX,
+            pending_requests_per_principal: usize::MAX,
+            pending_bytes: usize::MAX,
+            pending_bytes_per_user: usize::MAX,
+            pending_bytes_per_principal: usize::MAX,
             pending_per_session: shape.per_session,
             prompts_per_window: u32::MAX,
             replies_per_second: u32::MAX,

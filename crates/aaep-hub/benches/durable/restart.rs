@@ -92,6 +92,12 @@ fn ask_all(mut keep: impl FnMut(Entry)) {
     let wall = Timestamp::from_millis(wall.as_millis() as i64).expect("a time");
     let now = Now { boot: Boot(1), wall };
     let limits = Limits {
+        sessions_per_user: usize::MAX,
+        sessions_per_principal: usize::MAX,
+        pending_requests_per_user: usize::MAX,
+        pending_requests_per_principal: usize::MAX,
+        pending_bytes_per_user: usize::MAX,
+        pending_bytes_per_principal: usize::MAX,
         pending_per_session: PER_SESSION,
         prompts_per_window: u32::MAX,
         ..Limits::default()

@@ -26,6 +26,8 @@ pub async fn serve() {
         connections = 20000
         connections_per_address = 20000
         subscriptions = 20000
+        subscriptions_per_user = 20000
+        subscriptions_per_principal = 20000
         prompts_per_window = 4000000
         replies_per_second = 4000000
         calls_per_session = 10000000

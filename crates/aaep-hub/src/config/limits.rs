@@ -24,8 +24,22 @@ pub struct Limits {
     pub messages: usize,
     /// Sessions at once.
     pub sessions: usize,
+    /// Of those, sessions of all agents of one user.
+    pub sessions_per_user: usize,
+    /// Of those, sessions of one agent.
+    pub sessions_per_principal: usize,
     /// Requests pending at once, over all sessions.
     pub pending_requests: usize,
+    /// Of those, requests of all agents of one user.
+    pub pending_requests_per_user: usize,
+    /// Of those, requests of one agent.
+    pub pending_requests_per_principal: usize,
+    /// Bytes of pending requests and their arguments.
+    pub pending_bytes: usize,
+    /// Of those, bytes of all agents of one user.
+    pub pending_bytes_per_user: usize,
+    /// Of those, bytes of one agent.
+    pub pending_bytes_per_principal: usize,
     /// Requests pending at once in one session.
     pub pending_per_session: usize,
     /// Requests that one session may make within `prompt_window_seconds`.
@@ -42,6 +56,13 @@ pub struct Limits {
     pub argument_bytes: usize,
     /// Subscriptions at once.
     pub subscriptions: usize,
+    /// Of those, subscriptions of one user.
+    pub subscriptions_per_user: usize,
+    /// Of those, subscriptions of one principal.
+    pub subscriptions_per_principal: usize,
+    /// Subscriptions of one principal that nobody is attached to; while there are more, it gets no
+    /// new ones.
+    pub unattached_per_principal: usize,
     /// Replies of one principal within a second; further ones are dropped without a word (D5).
     pub replies_per_second: u32,
     /// Principals whose replies are counted at once.
@@ -65,7 +86,14 @@ impl Default for Limits {
         // Taken apart by name, so that a new bound of the engine does not compile until it is here.
         let aaep_engine::Limits {
             sessions,
+            sessions_per_user,
+            sessions_per_principal,
             pending_requests,
+            pending_requests_per_user,
+            pending_requests_per_principal,
+            pending_bytes,
+            pending_bytes_per_user,
+            pending_bytes_per_principal,
             pending_per_session,
             prompts_per_window,
             prompt_window_seconds,
@@ -74,6 +102,9 @@ impl Default for Limits {
             open_outputs,
             argument_bytes,
             subscriptions,
+            subscriptions_per_user,
+            subscriptions_per_principal,
+            unattached_per_principal,
             replies_per_second,
             counted_principals,
             recent_events,
@@ -93,7 +124,14 @@ impl Default for Limits {
             body_seconds: 30,
             messages: 4096,
             sessions,
+            sessions_per_user,
+            sessions_per_principal,
             pending_requests,
+            pending_requests_per_user,
+            pending_requests_per_principal,
+            pending_bytes,
+            pending_bytes_per_user,
+            pending_bytes_per_principal,
             pending_per_session,
             prompts_per_window,
             prompt_window_seconds,
@@ -102,6 +140,9 @@ impl Default for Limits {
             open_outputs,
             argument_bytes,
             subscriptions,
+            subscriptions_per_user,
+            subscriptions_per_principal,
+            unattached_per_principal,
             replies_per_second,
             counted_principals,
             recent_events,
@@ -119,7 +160,14 @@ impl Limits {
     pub fn engine(&self) -> aaep_engine::Limits {
         aaep_engine::Limits {
             sessions: self.sessions,
+            sessions_per_user: self.sessions_per_user,
+            sessions_per_principal: self.sessions_per_principal,
             pending_requests: self.pending_requests,
+            pending_requests_per_user: self.pending_requests_per_user,
+            pending_requests_per_principal: self.pending_requests_per_principal,
+            pending_bytes: self.pending_bytes,
+            pending_bytes_per_user: self.pending_bytes_per_user,
+            pending_bytes_per_principal: self.pending_bytes_per_principal,
             pending_per_session: self.pending_per_session,
             prompts_per_window: self.prompts_per_window,
             prompt_window_seconds: self.prompt_window_seconds,
@@ -128,6 +176,9 @@ impl Limits {
             open_outputs: self.open_outputs,
             argument_bytes: self.argument_bytes,
             subscriptions: self.subscriptions,
+            subscriptions_per_user: self.subscriptions_per_user,
+            subscriptions_per_principal: self.subscriptions_per_principal,
+            unattached_per_principal: self.unattached_per_principal,
             replies_per_second: self.replies_per_second,
             counted_principals: self.counted_principals,
             recent_events: self.recent_events,

@@ -1,0 +1,149 @@
+//! How much of something each principal and each user holds, so that one who takes all of a share
+//! leaves everybody else's untouched (I29).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aaep_types::Rule;
+
+use crate::principal::Principal;
+use crate::refusal::{Blame, Refusal};
+
+/// A bound on one kind of thing: for everybody together, for one user, for one principal.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// Its key in the configuration; those of the shares end in `_per_user` and `_per_principal`.
+    pub name: &'static str,
+    /// What is counted, in the plural.
+    pub noun: &'static str,
+    /// What to do when there is no room.
+    pub remedy: &'static str,
+    /// The rule that a refusal names.
+    pub rule: Rule,
+    /// At most, over all users.
+    pub total: usize,
+    /// At most, for one user.
+    pub per_user: usize,
+    /// At most, for one principal.
+    pub per_principal: usize,
+}
+
+impl Bound {
+    fn refusal(&self, most: usize, who: &str, suffix: &str) -> Refusal {
+        let Self { name, noun, remedy, rule, .. } = self;
+        let text = format!("At most {most} {noun} are held {who} (limits.{name}{suffix}). {remedy}");
+        Refusal::new(Blame::Limit, *rule, text)
+    }
+
+    /// What somebody is told who has no room, because everybody together has too much.
+    fn all_taken(&self) -> Refusal {
+        self.refusal(self.total, "at once", "")
+    }
+}
+
+/// Counts of one kind of thing. Whoever holds nothing is not remembered.
+#[derive(Clone, Debug, Default)]
+pub struct Shares {
+    total: usize,
+    users: BTreeMap<Arc<str>, usize>,
+    principals: BTreeMap<Arc<str>, usize>,
+}
+
+impl Shares {
+    // enforces: I29
+    /// Whether this principal may hold so much more. Its own share is looked at first: who has used
+    /// it up is told so, whatever others hold.
+    pub fn admit(&self, bound: &Bound, peer: &Principal, amount: usize) -> Result<(), Refusal> {
+        let fits = |held: usize, most| held.saturating_add(amount) <= most;
+        if !fits(self.of_principal(peer), bound.per_principal) {
+            return Err(bound.refusal(bound.per_principal, "for one principal", "_per_principal"));
+        }
+        if !fits(self.of_user(&peer.user), bound.per_user) {
+            return Err(bound.refusal(bound.per_user, "for one user", "_per_user"));
+        }
+        if !fits(self.total, bound.total) {
+            return Err(bound.all_taken());
+        }
+        Ok(())
+    }
+
+    /// Notes that a principal holds more.
+    pub fn add(&mut self, peer: &Principal, amount: usize) {
+        self.total += amount;
+        for (held, whose) in [(&mut self.users, &peer.user), (&mut self.principals, &peer.name)] {
+            match held.get_mut(whose) {
+                Some(held) => *held += amount,
+                None => drop(held.insert(whose.clone(), amount)),
+            }
+        }
+    }
+
+    /// Notes that a principal holds less.
+    pub fn remove(&mut self, peer: &Principal, amount: usize) {
+        self.total = self.total.saturating_sub(amount);
+        for (held, whose) in [(&mut self.users, &peer.user), (&mut self.principals, &peer.name)] {
+            let Some(left) = held.get_mut(whose) else { continue };
+            *left = left.saturating_sub(amount);
+            if *left == 0 {
+                held.remove(whose);
+            }
+        }
+    }
+
+    /// What everybody holds together.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// What a principal holds.
+    pub fn of_principal(&self, peer: &Principal) -> usize {
+        self.principals.get(&peer.name).copied().unwrap_or_default()
+    }
+
+    /// What all principals of a user hold together.
+    pub fn of_user(&self, user: &str) -> usize {
+        self.users.get(user).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::principal::Role;
+
+    const BOUND: Bound = Bound {
+        name: "sessions",
+        noun: "open sessions",
+        remedy: "End some.",
+        rule: aaep_types::rule::T1,
+        total: 6,
+        per_user: 4,
+        per_principal: 3,
+    };
+
+    fn agent(name: &str, user: &str) -> Principal {
+        Principal::new(name, Role::Agent, user)
+    }
+
+    // covers: I29
+    #[test]
+    fn one_who_takes_a_whole_share_leaves_the_others() {
+        let mut shares = Shares::default();
+        let (first, second, other) = (agent("a", "ann"), agent("b", "ann"), agent("c", "bob"));
+        let take = |shares: &mut Shares, peer: &Principal| {
+            let admitted = shares.admit(&BOUND, peer, 1).map_err(|refusal| refusal.text);
+            admitted.map(|()| shares.add(peer, 1))
+        };
+        assert!((0..3).all(|_| take(&mut shares, &first).is_ok()));
+        let full = take(&mut shares, &first).unwrap_err();
+        assert!(full.contains("limits.sessions_per_principal") && full.contains("End some."));
+        assert!(take(&mut shares, &second).is_ok());
+        assert!(take(&mut shares, &second).unwrap_err().contains("limits.sessions_per_user"));
+        assert!((0..2).all(|_| take(&mut shares, &other).is_ok()));
+        assert!(take(&mut shares, &other).unwrap_err().contains("(limits.sessions)"));
+        (0..3).for_each(|_| shares.remove(&first, 1));
+        (0..2).for_each(|_| shares.remove(&other, 1));
+        shares.remove(&second, 1);
+        assert!(shares.total() == 0 && shares.users.is_empty() && shares.principals.is_empty());
+    }
+}

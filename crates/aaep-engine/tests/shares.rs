@@ -1,0 +1,231 @@
+//! One tenant cannot take what is another's: sessions, requests and subscriptions, before and after
+//! a restart.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
+
+use aaep_engine::*;
+use aaep_types::{EventKind, LanguageTag, Message, SessionId, SubscriptionId, Timestamp};
+
+struct House {
+    producer: Producer,
+    limits: Limits,
+    now: Now,
+    records: Vec<Vec<u8>>,
+}
+
+fn secrets() -> Secrets {
+    Secrets { seed: [1; 32], token_key: [2; 32] }
+}
+
+fn offer() -> Offer {
+    Offer {
+        producer: r#"{"agent_id":"hub"}"#.into(),
+        languages: vec![LanguageTag::parse("en").unwrap()],
+        manifest_uri: None,
+        signed_manifest: None,
+    }
+}
+
+fn agent(name: &str, user: &str) -> Principal {
+    Principal::new(name, Role::Agent, user)
+}
+
+fn reader(name: &str, user: &str) -> Principal {
+    Principal::new(name, Role::AccessibilityConsumer, user)
+}
+
+impl House {
+    fn new(limits: Limits) -> Self {
+        let now = Now { boot: Boot(5), wall: Timestamp::from_millis(1_779_632_531_342).unwrap() };
+        let engine = Engine::new(secrets(), limits);
+        let producer = Producer::new(engine, secrets(), limits, offer(), now);
+        Self { producer, limits, now, records: Vec::new() }
+    }
+
+    fn restart(&mut self) {
+        let records = self.records.iter().map(Vec::as_slice);
+        let trust = ClockTrust::Trusted;
+        let engine = Engine::recover(secrets(), self.limits, records, trust, self.now).unwrap();
+        self.producer = Producer::new(engine, secrets(), self.limits, offer(), self.now);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.producer.poll_output(self.now) {
+            if let Outcomes::Engine(Output::Append { number, bytes }) = output {
+                self.records.push(bytes);
+                self.producer.handle(Input::Persisted { number }, self.now).unwrap();
+            }
+        }
+    }
+
+    fn handle(&mut self, input: Input<'_>) -> Result<Answer, Refusal> {
+        let answer = self.producer.handle(input, self.now);
+        self.drain();
+        answer
+    }
+
+    fn open(&mut self, agent: &Principal) -> Result<SessionId, Refusal> {
+        let open = Open {
+            agent,
+            producer: r#"{"agent_id":"worker"}"#,
+            summary: "Working.",
+            language: LanguageTag::parse("en").unwrap(),
+            lease_seconds: 120,
+        };
+        match self.handle(Input::Open(open))? {
+            Answer::Session(session) => Ok(session),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn end(&mut self, agent: &Principal, session: SessionId) {
+        let payload = r#"{"summary_normal":"Done."}"#;
+        let type_name = EventKind::SessionCompleted.as_str();
+        self.handle(Input::Emit { agent, session, type_name, payload }).unwrap();
+    }
+
+    fn ask(&mut self, agent: &Principal, session: SessionId, what: &str) -> Result<u128, Refusal> {
+        let arguments = format!(r#"{{"what":"{what}"}}"#);
+        let answer = self.handle(Input::Ask(Ask {
+            agent,
+            session,
+            kind: EventKind::AwaitingConfirmation,
+            tool: "delete",
+            arguments: &arguments,
+            payload: r#"{"action":"Delete it.","consequence":"It is gone.","timeout_seconds":600,"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Delete it?"}"#,
+        }))?;
+        match answer {
+            Answer::Waiting { request, .. } => Ok(request),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn subscribe(&mut self, peer: &Principal) -> Result<SubscriptionId, String> {
+        let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{}}"#;
+        let answer = self.producer.handshake(peer, request.as_bytes(), self.now).unwrap().unwrap();
+        self.drain();
+        match Message::parse(answer.as_bytes()).unwrap() {
+            Message::Accepted(accepted) => Ok(accepted.subscription_id),
+            _ => Err(answer),
+        }
+    }
+}
+
+fn refused<T>(answer: Result<T, Refusal>, bound: &str) {
+    let refusal = answer.err().unwrap_or_else(|| panic!("{bound} does not hold"));
+    assert_eq!(refusal.blame, Blame::Limit);
+    assert!(refusal.text.contains(&format!("(limits.{bound})")), "{refusal}");
+}
+
+// covers: I29, I22
+#[test]
+fn sessions_of_one_principal_and_one_user_leave_room_for_others() {
+    let limits = Limits { sessions_per_principal: 3, sessions_per_user: 5, ..Limits::default() };
+    let mut house = House::new(limits);
+    let (eve, mallory, ann) = (agent("eve", "eve"), agent("mallory", "eve"), agent("ann", "ann"));
+    let first = house.open(&eve).unwrap();
+    for _ in 0..2 {
+        house.open(&eve).unwrap();
+    }
+    refused(house.open(&eve), "sessions_per_principal");
+    for _ in 0..2 {
+        house.open(&mallory).unwrap();
+    }
+    refused(house.open(&mallory), "sessions_per_user");
+    assert!(house.open(&ann).is_ok());
+    // The same after a restart; what ended makes room.
+    house.restart();
+    refused(house.open(&eve), "sessions_per_principal");
+    house.end(&eve, first);
+    assert!(house.open(&eve).is_ok());
+    // Whoever is silent for longer than a lease holds nothing any more.
+    house.now.boot = house.now.boot.after_seconds(121);
+    house.handle(Input::Tick).unwrap();
+    assert_eq!(house.producer.engine().session_shares().total(), 0);
+    assert!(house.open(&mallory).is_ok());
+}
+
+// covers: I29, I22
+#[test]
+fn requests_of_one_principal_and_one_user_leave_room_for_others() {
+    let limits = Limits {
+        pending_requests_per_principal: 2,
+        pending_requests_per_user: 3,
+        ..Limits::default()
+    };
+    let mut house = House::new(limits);
+    let (eve, mallory, ann) = (agent("eve", "eve"), agent("mallory", "eve"), agent("ann", "ann"));
+    let of_eve = house.open(&eve).unwrap();
+    let of_mallory = house.open(&mallory).unwrap();
+    let of_ann = house.open(&ann).unwrap();
+    let first = house.ask(&eve, of_eve, "a").unwrap();
+    house.ask(&eve, of_eve, "b").unwrap();
+    refused(house.ask(&eve, of_eve, "c"), "pending_requests_per_principal");
+    house.ask(&mallory, of_mallory, "a").unwrap();
+    refused(house.ask(&mallory, of_mallory, "b"), "pending_requests_per_user");
+    house.ask(&ann, of_ann, "a").unwrap();
+    house.restart();
+    refused(house.ask(&eve, of_eve, "c"), "pending_requests_per_principal");
+    house.handle(Input::Withdraw { agent: &eve, request: first }).unwrap();
+    house.ask(&eve, of_eve, "c").unwrap();
+    house.end(&eve, of_eve);
+    house.restart();
+    let engine = house.producer.engine();
+    assert_eq!(engine.request_shares().of_user("eve"), 1);
+    assert_eq!(engine.pending_requests(), 2);
+}
+
+// covers: I29, I22
+#[test]
+fn bytes_of_requests_that_wait_are_bounded() {
+    let limits = Limits { pending_bytes_per_principal: 100_000, ..Limits::default() };
+    let mut house = House::new(limits);
+    let (eve, ann) = (agent("eve", "eve"), agent("ann", "ann"));
+    let (of_eve, of_ann) = (house.open(&eve).unwrap(), house.open(&ann).unwrap());
+    let large = "x".repeat(60_000);
+    let asked = house.ask(&eve, of_eve, &large).unwrap();
+    refused(house.ask(&eve, of_eve, &format!("y{large}")), "pending_bytes_per_principal");
+    house.ask(&ann, of_ann, &large).unwrap();
+    house.handle(Input::Withdraw { agent: &eve, request: asked }).unwrap();
+    house.ask(&eve, of_eve, &large).unwrap();
+}
+
+// covers: I29, I22, H21
+#[test]
+fn subscriptions_of_one_principal_and_one_user_leave_room_for_others() {
+    let limits = Limits {
+        subscriptions_per_principal: 3,
+        subscriptions_per_user: 4,
+        unattached_per_principal: 2,
+        ..Limits::default()
+    };
+    let mut house = House::new(limits);
+    let (eve, mallory, ann) = (reader("eve", "eve"), reader("mal", "eve"), reader("ann", "ann"));
+    let held: Vec<_> = (0..2).map(|_| house.subscribe(&eve).unwrap()).collect();
+    let full = house.subscribe(&eve).unwrap_err();
+    assert!(full.contains("rate_limit") && full.contains("limits.unattached_per_principal"));
+    for id in held {
+        assert!(house.producer.attach(id, &eve, None, house.now).is_some());
+    }
+    house.subscribe(&eve).unwrap();
+    assert!(house.subscribe(&eve).unwrap_err().contains("limits.subscriptions_per_principal"));
+    house.subscribe(&mallory).unwrap();
+    assert!(house.subscribe(&mallory).unwrap_err().contains("limits.subscriptions_per_user"));
+    house.subscribe(&ann).unwrap();
+    // What nobody came for is given up.
+    house.now.boot = house.now.boot.after_seconds(31);
+    house.handle(Input::Tick).unwrap();
+    assert_eq!(house.producer.subscription_shares().of_user("eve"), 2);
+    assert!(house.subscribe(&mallory).is_ok());
+}
+
+// covers: I22
+#[test]
+fn a_subscription_that_nobody_attached_to_has_nothing_to_deliver_by() {
+    let mut house = House::new(Limits::default());
+    let ann = reader("ann", "ann");
+    let id = house.subscribe(&ann).unwrap();
+    assert_eq!((house.producer.load().subscriptions, house.producer.place(id)), (0, None));
+    assert!(house.producer.attach(id, &ann, None, house.now).is_some());
+    assert_eq!(house.producer.load().subscriptions, 1);
+}
