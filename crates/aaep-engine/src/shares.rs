@@ -31,7 +31,8 @@ pub struct Bound {
 impl Bound {
     fn refusal(&self, most: usize, who: &str, suffix: &str) -> Refusal {
         let Self { name, noun, remedy, rule, .. } = self;
-        let text = format!("At most {most} {noun} are held {who} (limits.{name}{suffix}). {remedy}");
+        let text =
+            format!("At most {most} {noun} are held {who} (limits.{name}{suffix}). {remedy}");
         Refusal::new(Blame::Limit, *rule, text)
     }
 
