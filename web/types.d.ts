@@ -5,8 +5,9 @@ type Choice = { value: string; label: string };
 
 /** A request that waits for the user. */
 interface AgentRequest {
-  /** By which the user can name it. */
   number: number;
+  /** By which the person knows it: with more time it stays the same. */
+  shown_number: number;
   agent: Agent;
   event_id: string;
   session_id: string;
@@ -28,9 +29,25 @@ interface AgentRequest {
   deadline_ms: number;
   /** The number of the request that this one continues with more time. */
   continues: number | null;
+  /** It asks something else than the request that it continues, or than before. */
+  changed: boolean;
+  /** What the hub itself says would run. */
+  account: Account | null;
   language: string;
   /** The event as it was received. */
   event: any;
+}
+
+/** The extension `urn:aaep-rs:action:v1`. */
+interface Account {
+  tool: string;
+  /** One line for each argument. */
+  arguments: string;
+  digest: string;
+  /** A rule of the policy made the question's words, not the agent. */
+  by_policy: boolean;
+  shortened: boolean;
+  redacted: boolean;
 }
 
 type Outcome =

@@ -2,13 +2,17 @@
 // stopping an agent.
 
 import { Announcer } from "./announcer.js";
-import { Dialog, answers, needsSecond, paragraph, question } from "./dialog.js";
+import { Dialog, answers, details, needsSecond, paragraph, question } from "./dialog.js";
 import { Keys, button, h, shown } from "./dom.js";
+import { keyOf } from "./inbox.js";
 import { Log } from "./log.js";
 import { plain } from "./words.js";
 
 /** How long after an answer its outcome is waited for before the user is told that it is late. */
 const LATE_MS = 8000;
+
+/** How long a superseded request may be without the one that goes on. */
+const ORPHAN_MS = 3000;
 
 /** Whoever shows the rest of the view as well extends it. */
 export class Asking {
@@ -37,6 +41,8 @@ export class Asking {
     this.later = new Set();
     /** How far the time of each request was told. @type {Map<string, number>} */
     this.told = new Map();
+    /** Since when the request in the dialog is not open any more; 0 if it is. */
+    this.orphaned = 0;
   }
 
   /** Shows what changed. */
@@ -69,7 +75,9 @@ export class Asking {
   asked(request) {
     const line = this.words.phrase(request.asks === "consent" ? "ask.consent" : "ask.question",
       { action: { theirs: request.action }, question: { theirs: request.action } });
-    if (request.continues !== null) {
+    // enforces: S10
+    // Only the same question goes on behind an open dialog; any other is drawn and read anew.
+    if (request.continues !== null && !request.changed) {
       const time = this.words.duration(this.left(request));
       this.say("page.more_time.given", { time }, true);
       if (this.later.delete(request.continues)) this.later.add(request.number);
@@ -79,9 +87,15 @@ export class Asking {
     }
     this.entry(request.session_id, request.agent.name, "", line, request.language, "request");
     this.announcer.play("blocked");
-    this.announcer.call(this.words.text("page.waits"), plain(line), request.event_id);
+    this.announcer.call(this.words.text("page.waits"), plain(line), keyOf(request));
     this.refresh();
-    if (!this.dialog.isOpen) return this.open(request);
+    const before = request.changed ? request.continues ?? request.number : null;
+    if (before !== null) this.later.delete(before);
+    const shows = this.current !== null && this.current.number === before;
+    if (!this.dialog.isOpen || shows) {
+      if (shows) this.current = null;
+      return this.open(request);
+    }
     const count = this.inbox.open.size;
     this.announcer.say(`${plain(line)} ${this.words.text("page.another", { count })}`, true);
   }
@@ -98,12 +112,12 @@ export class Asking {
     if (this.current && this.current.number !== request.number) this.later.add(this.current.number);
     this.current = request;
     this.later.delete(request.number);
-    this.told.set(request.event_id, this.told.get(request.event_id) ?? 0);
+    this.told.set(keyOf(request), this.told.get(keyOf(request)) ?? 0);
     // A request that just came waits for all of its time.
     const left = this.left(request);
     const seconds = request.timeout_seconds - left <= 3 ? request.timeout_seconds : left;
     const text = question(request, words, this.manner, seconds);
-    this.show(words.text("page.question", { number: request.number, agent: { theirs: request.agent.name } }),
+    this.show(words.text("page.question", { number: request.shown_number, agent: { theirs: request.agent.name } }),
       text, this.ways(request), () => this.putOff());
   }
 
@@ -119,7 +133,7 @@ export class Asking {
   ways(request) {
     const { words } = this;
     /** @type {Node[]} */
-    const ways = [];
+    const ways = request.account ? [details(request.account, words)] : [];
     if (this.connection === "page.listening") {
       ways.push(h("p", { class: "grave" }, words.text("ask.unanswerable")));
     } else if (request.asks === "consent") {
@@ -147,7 +161,7 @@ export class Asking {
 
   /** @param {AgentRequest} request */
   opener(request) {
-    const line = this.words.phrase("page.open", { number: request.number, action: { theirs: request.action } });
+    const line = this.words.phrase("page.open", { number: request.shown_number, action: { theirs: request.action } });
     const opener = button("", () => this.open(request), { class: "opener" });
     opener.append(...shown(line, request.language));
     return opener;
@@ -171,10 +185,28 @@ export class Asking {
     if (!this.dialog.isOpen) this.say("page.put_off");
   }
 
+  /** Whether the user can have read this request, and it still waits as they read it. @param {AgentRequest} request */
+  mayAnswer(request) {
+    return this.dialog.isRead && this.inbox.open.get(keyOf(request)) === request;
+  }
+
+  /** A dialog whose request was superseded, and nothing came in its place, is closed. */
+  closeOrphan() {
+    const { current } = this;
+    if (!current || this.inbox.open.get(keyOf(current)) === current) {
+      this.orphaned = 0;
+    } else if (this.orphaned === 0) {
+      this.orphaned = this.hands.now();
+    } else if (this.hands.now() - this.orphaned > ORPHAN_MS) {
+      this.orphaned = 0;
+      this.settled(current, "gone");
+    }
+  }
+
   /** @param {"accept"|"reject"} decision */
   decide(decision) {
     const request = this.current;
-    if (!request || !this.dialog.isRead) return;
+    if (!request || !this.mayAnswer(request)) return;
     if (decision === "accept" && needsSecond(request, this.settings.ask_twice)) return this.second(request);
     void this.send(request, this.hands.decide(request, decision));
   }
@@ -187,7 +219,7 @@ export class Asking {
     const clock = h("p", { class: "clock" }, h("span", { id: "time-label" }, words.text("page.time_left")), " ", this.timer);
     const sure = () => {
       const now = this.current;
-      if (now && this.dialog.isRead) void this.send(now, this.hands.decide(now, "accept"));
+      if (now && this.mayAnswer(now)) void this.send(now, this.hands.decide(now, "accept"));
     };
     const back = () => (this.current ? this.open(this.current) : this.close());
     this.show(words.text("page.second.heading"), text, [
@@ -199,7 +231,7 @@ export class Asking {
   /** @param {string|number|boolean} response */
   respond(response) {
     const request = this.current;
-    if (request && this.dialog.isRead) void this.send(request, this.hands.answer(request, response));
+    if (request && this.mayAnswer(request)) void this.send(request, this.hands.answer(request, response));
   }
 
   /** @param {HTMLElement} field @param {HTMLElement} message @param {string} key */
@@ -217,14 +249,14 @@ export class Asking {
     const { ok, status } = await sending;
     if (!ok) {
       // What was refused did not count; what broke on the way may have.
-      if (status !== 0) this.inbox.answered.delete(request.event_id);
+      if (status !== 0) this.inbox.answered.delete(keyOf(request));
       this.busy(false);
-      return this.say("page.not_sent", { number: request.number }, true);
+      return this.say("page.not_sent", { number: request.shown_number }, true);
     }
     setTimeout(() => {
-      if (!this.inbox.open.has(request.event_id)) return;
+      if (!this.inbox.open.has(keyOf(request))) return;
       this.busy(false);
-      this.say("page.late", { number: request.number }, true);
+      this.say("page.late", { number: request.shown_number }, true);
     }, LATE_MS);
   }
 
@@ -242,16 +274,17 @@ export class Asking {
     const request = this.current;
     if (!request) return;
     void this.hands.moreTime(request).then(({ ok }) => {
-      if (!ok) this.say("page.not_sent", { number: request.number }, true);
+      if (!ok) this.say("page.not_sent", { number: request.shown_number }, true);
     });
   }
 
   /** @param {AgentRequest} request @param {Outcome} outcome */
   settled(request, outcome) {
-    this.told.delete(request.event_id);
+    this.told.delete(keyOf(request));
     if (outcome === "superseded") return;
     this.later.delete(request.number);
-    const lines = this.words.say({ kind: "settled", request, outcome }, this.manner);
+    const known = { ...request, number: request.shown_number };
+    const lines = this.words.say({ kind: "settled", request: known, outcome }, this.manner);
     for (const line of lines) this.entry(request.session_id, request.agent.name, "", line, request.language, "outcome");
     this.announcer.say(lines.map(plain).join(" "), true);
     if (this.current?.number === request.number) this.close();
@@ -266,7 +299,11 @@ export class Asking {
     if (known?.about) text.push(paragraph(words.phrase("page.stop.about", { about: { theirs: known.about } }), ""));
     text.push(paragraph(words.phrase("page.stop.half"), ""));
     const request = this.current;
-    const back = () => (request && this.inbox.open.has(request.event_id) ? this.open(request) : this.close());
+    const back = () => {
+      // As it is now: it may have changed meanwhile.
+      const now = this.inbox.waiting().find((one) => one.shown_number === request?.shown_number);
+      return now ? this.open(now) : this.close();
+    };
     this.current = null;
     this.show(words.text("page.stop.heading"), text, [h("div", { class: "buttons" },
       button(words.text("page.stop.no"), back, { class: "answer" }),
@@ -290,10 +327,10 @@ export class Asking {
     const left = request.deadline_ms - this.hands.now();
     const part = left / (request.timeout_seconds * 1000);
     const step = part <= 0.1 ? 2 : part <= 0.5 ? 1 : 0;
-    if (left <= 0 || step <= (this.told.get(request.event_id) ?? 0)) return;
-    this.told.set(request.event_id, step);
+    if (left <= 0 || step <= (this.told.get(keyOf(request)) ?? 0)) return;
+    this.told.set(keyOf(request), step);
     const time = this.words.duration(Math.max(1, Math.round(left / 1000)));
-    this.say("page.time.told", { number: request.number, time, action: { theirs: request.action } }, true);
+    this.say("page.time.told", { number: request.shown_number, time, action: { theirs: request.action } }, true);
   }
 
   /** Shows the time of the request in the dialog. */

@@ -116,12 +116,51 @@ export const paragraph = (line, language, kind = "") =>
  */
 export function question(request, words, manner, seconds) {
   const speech = new Speech(words, { ...manner, name_agents: false, load: manner.load === "low" ? "medium" : manner.load });
+  if (request.changed) {
+    speech.say("page.request.changed");
+    speech.newLine();
+  }
   speech.asks(request, request.agent.name);
   speech.newLine();
-  speech.say("ask.waits", { number: request.number, time: words.duration(seconds) });
+  speech.say("ask.waits", { number: request.shown_number, time: words.duration(seconds) });
   const grave = request.asks === "consent" && request.risk === "high" && request.reversibility === "irreversible";
-  return speech.finish(null).map((line, at) =>
+  const text = speech.finish(null).map((line, at) =>
     paragraph(line, request.language, at === 0 ? `action${grave ? " grave" : ""}` : ""));
+  if (request.account && saysAccount(request)) text.splice(-1, 0, ...account(request.account, words));
+  return text;
+}
+
+/**
+ * Whether the hub's account is said unasked: nobody but the agent describes something grave.
+ * @param {AgentRequest} request
+ */
+export const saysAccount = ({ account, risk }) => account !== null && risk === "high" && !account.by_policy;
+
+/**
+ * What would run, by the hub's own account, apart from the agent's words.
+ * @param {Account} account @param {Words} words
+ */
+function account({ tool, arguments: all, shortened, redacted }, words) {
+  const lines = all.split("\n").filter((line) => line.trim() !== "");
+  const lead = lines.length > 0 ? "page.account" : "page.account.bare";
+  const parts = [paragraph(words.phrase(lead, { tool: { theirs: tool } }), "", "account")];
+  for (const line of lines) {
+    parts.push(paragraph(words.phrase("page.sentence", { text: { theirs: line } }), "", "account argument"));
+  }
+  if (shortened) parts.push(paragraph(words.phrase("page.account.shortened"), "", "account"));
+  if (redacted) parts.push(paragraph(words.phrase("page.account.redacted"), "", "account"));
+  return parts;
+}
+
+/**
+ * The same, to be opened by whoever wants to know.
+ * @param {Account} given @param {Words} words
+ */
+export function details(given, words) {
+  const digest = given.digest === "" ? []
+    : [paragraph(words.phrase("page.account.digest", { digest: { theirs: given.digest } }), "", "account")];
+  return h("details", { class: "details" }, h("summary", {}, words.text("page.details")),
+    ...account(given, words), ...digest);
 }
 
 /**

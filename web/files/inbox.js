@@ -52,6 +52,12 @@ export function typeOf(event) {
   return type;
 }
 
+/**
+ * What names an event: ids count within their session, so that no session can touch another's.
+ * @param {{session_id: string, event_id: string}} event
+ */
+export const keyOf = ({ session_id, event_id }) => `${session_id} ${event_id}`;
+
 /** Remembers what came last. */
 class Memory {
   constructor() {
@@ -96,7 +102,7 @@ export class Inbox {
     /** @type {Map<string, string>} */
     this.answered = new Map();
     this.number = 0;
-    /** @type {Map<string, number>} */
+    /** Requests that were superseded, for the one that goes on. @type {Map<string, AgentRequest>} */
     this.superseded = new Map();
     this.level = BURST;
     this.at = 0;
@@ -142,12 +148,16 @@ export class Inbox {
       return out;
     }
     this.unsure.delete(event.session_id);
-    this.unsure.delete(event.event_id);
-    if (!this.memory.isNew(`${event.session_id} ${event.event_id}`)) return out;
+    this.unsure.delete(keyOf(event));
     const id = text(event.producer?.agent_id);
     const agent = id === "" ? this.sessions.get(event.session_id)?.agent ?? this.hub
       : { id, name: text(event.producer.agent_name) || id };
     const type = typeOf(event);
+    const known = this.known(event, type);
+    if (!this.memory.isNew(keyOf(event)) || known) {
+      if (known) this.again(known, read(event, type, agent, now), out);
+      return out;
+    }
     const critical = event.urgency === "critical" || CRITICAL.includes(type);
     // What resolves a request is told as what became of it.
     if (this.follow(event, type, agent, now, out)) return out;
@@ -250,7 +260,7 @@ export class Inbox {
   resolve(event, now, out) {
     const outcome = event.extensions?.outcome;
     if (outcome && typeof outcome === "object") {
-      const request = this.open.get(text(outcome.request_event_id));
+      const request = this.open.get(keyOf({ session_id: event.session_id, event_id: text(outcome.request_event_id) }));
       if (request) this.settle(request, this.meaning(request, text(outcome.outcome)), out);
       return request !== undefined;
     }
@@ -259,7 +269,7 @@ export class Inbox {
     const own = this.waiting().filter((request) => request.session_id === event.session_id);
     const [request] = own;
     if (own.length !== 1 || !request) return false;
-    const said = this.answered.get(request.event_id);
+    const said = this.answered.get(keyOf(request));
     const runs = event.to_state === "calling_tool";
     const late = now >= request.deadline_ms;
     /** @type {Outcome} */
@@ -278,7 +288,7 @@ export class Inbox {
    * @returns {Outcome}
    */
   meaning(request, word) {
-    const said = this.answered.get(request.event_id);
+    const said = this.answered.get(keyOf(request));
     if (word === "timed_out" || word === "cancelled" || word === "superseded") return word;
     if (request.asks === "answer" && word === "accepted") return said ? "answered" : "answered_elsewhere";
     if (word === "accepted") return said === "accept" ? "accepted" : "accepted_elsewhere";
@@ -288,10 +298,10 @@ export class Inbox {
 
   /** @param {AgentRequest} request @param {Outcome} outcome @param {Happening[]} out */
   settle(request, outcome, out) {
-    this.open.delete(request.event_id);
-    this.answered.delete(request.event_id);
+    this.open.delete(keyOf(request));
+    this.answered.delete(keyOf(request));
     if (outcome === "superseded") {
-      this.superseded.set(request.event_id, request.number);
+      this.superseded.set(keyOf(request), request);
       while (this.superseded.size > MAX_REQUESTS) {
         for (const oldest of this.superseded.keys()) {
           this.superseded.delete(oldest);
@@ -307,7 +317,7 @@ export class Inbox {
     for (const request of this.waiting()) {
       if (request.session_id !== id) continue;
       // Where nobody tells outcomes, one that was answered is not said to be cancelled.
-      const unknown = !this.outcomes && this.answered.has(request.event_id);
+      const unknown = !this.outcomes && this.answered.has(keyOf(request));
       this.settle(request, unknown ? "gone" : "cancelled", out);
     }
   }
@@ -337,7 +347,7 @@ export class Inbox {
     }
     if (this.unsure.size > 0 && now > this.unsureUntil) {
       for (const request of this.waiting()) {
-        if (this.unsure.has(request.event_id)) this.settle(request, "gone", out);
+        if (this.unsure.has(keyOf(request))) this.settle(request, "gone", out);
       }
       for (const id of this.unsure) this.sessions.delete(id);
       this.unsure.clear();
@@ -351,45 +361,57 @@ export class Inbox {
    * @param {Happening[]} out
    */
   ask(event, type, agent, now, out) {
-    const supersedes = text(event.extensions?.timing?.supersedes);
     if (text(event.reply_token) === "" || this.open.size >= MAX_REQUESTS) {
       // It cannot be answered from here, and is told like any critical event.
       out.push({ kind: "event", agent, event, critical: true });
       return;
     }
-    const old = this.open.get(supersedes);
-    if (old) this.settle(old, "superseded", out);
-    const timeout = Number.isInteger(event.timeout_seconds) ? event.timeout_seconds : TIMEOUT_SECONDS;
-    const asked = Date.parse(text(event.timestamp));
-    const deadline = (Number.isNaN(asked) ? now : Math.min(asked, now)) + timeout * 1000;
-    if (deadline + PATIENCE_MS < now) return;
+    // enforces: S10
+    // A request is superseded within its session only: nobody swaps another's question.
+    const supersedes = keyOf({ session_id: event.session_id, event_id: text(event.extensions?.timing?.supersedes) });
+    const waits = this.open.get(supersedes);
+    if (waits) this.settle(waits, "superseded", out);
+    const before = this.superseded.get(supersedes);
+    const request = read(event, type, agent, now);
+    if (request.deadline_ms + PATIENCE_MS < now) return;
     this.number += 1;
-    const consent = type === "awaiting.confirmation";
-    /** @type {AgentRequest} */
-    const request = {
-      number: this.number,
-      agent,
-      event_id: event.event_id,
-      session_id: event.session_id,
-      reply_token: event.reply_token,
-      asks: consent ? "consent" : "answer",
-      action: text(consent ? event.action : event.question),
-      consequence: text(event.consequence),
-      context: text(event.context),
-      risk: ["low", "medium"].includes(event.risk_level) ? event.risk_level : "high",
-      reversibility: reversibility(event),
-      silence_accepts: event.default_decision === "accept",
-      kinds: kinds(event),
-      choices: choices(event),
-      default: typeof event.default_response === "string" ? event.default_response : null,
-      timeout_seconds: timeout,
-      deadline_ms: deadline,
-      continues: this.superseded.get(supersedes) ?? null,
-      language: text(event.localization_hints?.primary_language),
-      event,
-    };
-    this.open.set(request.event_id, request);
+    request.number = this.number;
+    request.shown_number = this.number;
+    if (before) {
+      request.continues = before.number;
+      request.changed = !isSame(before, request);
+      // The person knows it by this number, as long as it is the same question.
+      if (!request.changed) request.shown_number = before.shown_number;
+    }
+    this.open.set(keyOf(request), request);
     out.push({ kind: "asked", request });
+  }
+
+  /**
+   * The open request that an event asks again: under its id, or with its token in its session.
+   * @param {any} event @param {string} type
+   * @returns {AgentRequest | undefined}
+   */
+  known(event, type) {
+    const token = text(event.reply_token);
+    if (!type.startsWith("awaiting.") || token === "") return undefined;
+    return this.open.get(keyOf(event)) ?? this.waiting().find((request) =>
+      request.session_id === event.session_id && request.reply_token === token);
+  }
+
+  /**
+   * A request comes again. In other words it is not the one that the person knows, and is asked anew.
+   * @param {AgentRequest} known @param {AgentRequest} request @param {Happening[]} out
+   */
+  again(known, request, out) {
+    // enforces: S10
+    if (isSame(known, request) && known.reply_token === request.reply_token) return;
+    const { number, shown_number } = known;
+    this.open.delete(keyOf(known));
+    this.answered.delete(keyOf(known));
+    const asked = { ...request, number, shown_number, changed: true };
+    this.open.set(keyOf(asked), asked);
+    out.push({ kind: "asked", request: asked });
   }
 
   /**
@@ -397,7 +419,7 @@ export class Inbox {
    * @param {AgentRequest} request @param {string} decision
    */
   sent(request, decision) {
-    if (this.open.has(request.event_id)) this.answered.set(request.event_id, decision);
+    if (this.open.has(keyOf(request))) this.answered.set(keyOf(request), decision);
   }
 
   /** Streamed text, up to a boundary (T19). @param {any} event @param {Agent} agent @param {Happening[]} out */
@@ -443,6 +465,69 @@ export class Inbox {
     }
     session.outputs.clear();
   }
+}
+
+/**
+ * A request as its event says it.
+ * @param {any} event @param {string} type @param {Agent} agent @param {number} now
+ * @returns {AgentRequest}
+ */
+function read(event, type, agent, now) {
+  const consent = type === "awaiting.confirmation";
+  const timeout = Number.isInteger(event.timeout_seconds) ? event.timeout_seconds : TIMEOUT_SECONDS;
+  const asked = Date.parse(text(event.timestamp));
+  return {
+    number: 0,
+    shown_number: 0,
+    agent,
+    event_id: event.event_id,
+    session_id: event.session_id,
+    reply_token: event.reply_token,
+    asks: consent ? "consent" : "answer",
+    action: text(consent ? event.action : event.question),
+    consequence: text(event.consequence),
+    context: text(event.context),
+    risk: ["low", "medium"].includes(event.risk_level) ? event.risk_level : "high",
+    reversibility: reversibility(event),
+    silence_accepts: event.default_decision === "accept",
+    kinds: kinds(event),
+    choices: choices(event),
+    default: typeof event.default_response === "string" ? event.default_response : null,
+    account: accountOf(event),
+    timeout_seconds: timeout,
+    deadline_ms: (Number.isNaN(asked) ? now : Math.min(asked, now)) + timeout * 1000,
+    continues: null,
+    changed: false,
+    language: text(event.localization_hints?.primary_language),
+    event,
+  };
+}
+
+/** Everything that a person is asked, and not how long it waits. */
+const ASKED = /** @type {const} */ (["asks", "action", "consequence", "context", "risk", "reversibility",
+  "silence_accepts", "kinds", "choices", "default", "account", "agent", "language"]);
+
+/** Whether two requests ask the same. @param {AgentRequest} one @param {AgentRequest} other */
+function isSame(one, other) {
+  return ASKED.every((name) => JSON.stringify(one[name]) === JSON.stringify(other[name]));
+}
+
+/**
+ * The hub's own account of what would run: no word of the agent's.
+ * @param {any} event
+ * @returns {Account | null}
+ */
+function accountOf(event) {
+  const action = event.extensions?.action;
+  if (action === null || typeof action !== "object" || text(action.tool) === "") return null;
+  return {
+    tool: text(action.tool),
+    arguments: text(action.arguments),
+    digest: text(action.digest),
+    by_policy: action.described_by === "policy",
+    shortened: action.shortened === true,
+    redacted: action.redacted === true,
+  };
 }
 
 /** D10: what is not said counts as the worst. @param {any} event @returns {AgentRequest["reversibility"]} */

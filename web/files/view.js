@@ -161,6 +161,7 @@ export class View extends Asking {
     this.announcer.tidy();
     for (const happening of this.inbox.tick(this.hands.now())) this.tell(happening);
     for (const request of this.inbox.waiting()) this.tellTime(request);
+    this.closeOrphan();
     this.showTime();
   }
 

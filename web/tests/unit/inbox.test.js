@@ -66,6 +66,66 @@ test("more time continues a request under its number", () => {
   assert.equal(again.request.continues, 1);
 });
 
+const timing = (supersedes) => ({ extensions: { timing: { supersedes } } });
+
+// covers: S10, D32
+test("a request is superseded within its session only, and keeps its number only while it asks the same", () => {
+  const inbox = new Inbox();
+  const asked = asks();
+  const [{ request }] = inbox.hear(asked, NOW);
+  const foreign = event("awaiting.confirmation", { action: "Pay Eve.", reply_token: "rpl_2", timeout_seconds: 60,
+    ...timing(idOf(asked)) }, "sess_2");
+  const [other, ...rest] = inbox.hear(foreign, NOW);
+  assert.deepEqual([other.kind, other.request.continues, other.request.shown_number, rest.length], ["asked", null, 2, 0]);
+  assert.ok(inbox.waiting().includes(request), "the other session's request still waits");
+
+  const longer = asks({ reply_token: "rpl_3", timeout_seconds: 600, ...timing(idOf(asked)) });
+  const [, same] = inbox.hear(longer, NOW);
+  assert.deepEqual([same.request.continues, same.request.changed, same.request.shown_number], [1, false, 1]);
+  for (const swap of [{ action: "Pay Eve." }, { consequence: "Gone." }, { risk_level: "low" }, { irreversible: false },
+    { default_decision: "accept" }, { producer: { agent_id: "a", agent_name: "B" } }, { extensions: { timing:
+      { supersedes: idOf(longer) }, action: { tool: "pay", arguments: "to: Eve" } } }]) {
+    const fresh = new Inbox();
+    fresh.hear(longer, NOW);
+    const [, changed] = fresh.hear(asks({ reply_token: "rpl_4", ...timing(idOf(longer)), ...swap }), NOW);
+    assert.equal(changed.request.changed, true, JSON.stringify(swap));
+    assert.equal(changed.request.shown_number, 2, "another question has another number");
+  }
+});
+
+// covers: S10
+test("an event id or a token that comes again with other words is asked anew, in its own session", () => {
+  const inbox = new Inbox();
+  const asked = asks();
+  const [{ request }] = inbox.hear(asked, NOW);
+  inbox.sent(request, "accept");
+  assert.deepEqual(inbox.hear(asked, NOW), [], "the same again is no news");
+  const swapped = JSON.stringify({ ...JSON.parse(asked), action: "Pay Eve." });
+  const [again] = inbox.hear(swapped, NOW);
+  assert.deepEqual([again.request.changed, again.request.number, again.request.action], [true, 1, "Pay Eve."]);
+  assert.equal(inbox.answered.size, 0, "an answer to the old words is none to the new ones");
+  assert.deepEqual(inbox.waiting(), [again.request]);
+  const [token] = inbox.hear(asks({ action: "Pay Ivan." }), NOW);
+  assert.deepEqual([token.request.changed, token.request.number, inbox.waiting().length], [true, 1, 1]);
+
+  const [elsewhere] = inbox.hear(JSON.stringify({ ...JSON.parse(asked), session_id: "sess_2" }), NOW);
+  assert.deepEqual([elsewhere.request.number, inbox.waiting().length], [2, 2], "ids count within their session");
+  const lie = event("state.changed", { extensions: { outcome: { request_event_id: token.request.event_id, outcome: "accepted" } } },
+    "sess_2");
+  inbox.hear(lie, NOW);
+  assert.equal(inbox.waiting().length, 2, "no session settles another's request");
+});
+
+test("the hub's own account is read apart from the agent's words", () => {
+  const action = { tool: "transfer", arguments: "euros: 9001\nto: Eve", digest: "sha256:1", described_by: "agent", redacted: true };
+  const [{ request }] = new Inbox().hear(asks({ extensions: { action } }), NOW);
+  assert.deepEqual(request.account, { tool: "transfer", arguments: "euros: 9001\nto: Eve", digest: "sha256:1",
+    by_policy: false, shortened: false, redacted: true });
+  for (const none of [null, 3, "x", [], {}, { tool: 7 }]) {
+    assert.equal(new Inbox().hear(asks({ extensions: { action: none } }), NOW)[0].request.account, null);
+  }
+});
+
 // covers: C25
 test("a request ends with its session, with its time, or when nobody knows it any more", () => {
   const inbox = new Inbox();

@@ -107,7 +107,7 @@ const PAGE = ["index.html", "page.js", "page.css", "icon.svg"];
 /** Loaded when a request has letters beyond ASCII. */
 const LATER = ["alike.js"];
 
-test("the element with its styles and the words of one language is under 40 kB compressed", () => {
+test("the element with its styles and the words of one language is under 52 kB compressed", () => {
   const size = (...all) => gzipSync(Buffer.concat(all), { level: 9 }).length;
   const parts = { element: [], page: [], later: [Buffer.from(table)] };
   for (const name of readdirSync(files)) {
@@ -120,8 +120,8 @@ test("the element with its styles and the words of one language is under 40 kB c
     const messages = ["language", "said", "page"].map((name) => readFileSync(new URL(`messages/${language}/${name}.json`, library)));
     const all = [...parts.element, ...messages];
     console.log(`the element in ${language}: ${size(...all)} bytes compressed as one, ${sum(all)} file by file`);
-    assert.ok(size(...all) < 40_000, language);
+    assert.ok(size(...all) < 52_000, language);
     // Each file has a dictionary of its own then, and types stand in comments.
-    assert.ok(sum(all) < 46_000, language);
+    assert.ok(sum(all) < 60_000, language);
   }
 });
