@@ -1,0 +1,358 @@
+//! The policy: what is said next, what interrupts what, what is said again.
+//!
+//! A deterministic state machine. It is given utterances, the numbers of the requests that wait, what
+//! became of what is being said, and the time; it reads no clock. The terminal, speech and braille
+//! drive the same machine: in a terminal every utterance ends at once, a synthesizer reports when it
+//! has spoken, a braille line is shown until it was read.
+//!
+//! - A request comes before an outcome, an outcome before a result, a result before progress.
+//! - A request interrupts anything but another request, an outcome or an error. What was
+//!   interrupted is continued later, from the sentence at which it was cut.
+//! - While a request waits, chatter waits too. Of states and progress only the latest is kept.
+//! - What somebody else cut is said again.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::utterance::{Class, Utterance};
+
+/// Utterances that wait at most; beyond that the oldest chatter is left out, and counted.
+pub const MAX_QUEUED: usize = 1_000;
+
+/// How often an utterance that somebody else cut is tried again.
+const MAX_RETRIES: u8 = 3;
+
+/// Milliseconds before it is tried again.
+const RETRY_AFTER_MS: u64 = 300;
+
+/// If a synthesizer does not report the end, an utterance is over after this long for each word
+/// (60 words a minute), and
+const MAX_MS_PER_WORD: u64 = 1_000;
+/// this long besides.
+const MAX_MS_BESIDES: u64 = 10_000;
+
+/// Names an utterance while it is being said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(pub(crate) u64);
+
+/// What the driver of a voice has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Say this now. It may begin in the middle of what was pushed.
+    Say {
+        /// To be given back in [`Announcer::reached`] and [`Announcer::ended`].
+        id: Id,
+        /// What to say.
+        utterance: Utterance,
+    },
+    /// Stop what is being said.
+    Stop,
+}
+
+/// How something that was being said came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It was said to the end.
+    Said,
+    /// Somebody else cut it.
+    Cut,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    utterance: Utterance,
+    /// The first part that was not said yet.
+    from: usize,
+    retries: u8,
+    not_before_ms: u64,
+}
+
+#[derive(Debug)]
+struct Playing {
+    id: Id,
+    entry: Entry,
+    over_at_ms: u64,
+}
+
+/// Decides what is said, and when.
+#[derive(Debug, Default)]
+pub struct Announcer {
+    queue: VecDeque<Entry>,
+    playing: Option<Playing>,
+    stop: bool,
+    open: BTreeSet<u32>,
+    chatter_waits: bool,
+    paused: bool,
+    unavailable: bool,
+    last_id: u64,
+    left_out: u64,
+    /// The last state and progress that was taken in, for each session.
+    latest: BTreeMap<(Class, Option<Arc<str>>), Vec<crate::utterance::Part>>,
+}
+
+impl Announcer {
+    /// Takes in an utterance.
+    pub fn push(&mut self, utterance: Utterance) {
+        if utterance.parts.is_empty() {
+            return;
+        }
+        if utterance.class.is_replaced_by_newer() {
+            let key = (utterance.class, utterance.session.clone());
+            if self.latest.get(&key) == Some(&utterance.parts) {
+                return;
+            }
+            if self.latest.len() >= MAX_QUEUED {
+                self.latest.clear();
+            }
+            self.latest.insert(key, utterance.parts.clone());
+            self.drop_outdated(utterance.session.as_ref(), |class| class == utterance.class);
+        }
+        if utterance.class == Class::End {
+            self.drop_outdated(utterance.session.as_ref(), Class::is_replaced_by_newer);
+            let session = &utterance.session;
+            self.latest.retain(|(_, of), _| of != session);
+        }
+        if let Some(last) = self.queue.back_mut()
+            && last.utterance.is_continued_by(&utterance)
+        {
+            last.utterance.parts.extend(utterance.parts);
+            return;
+        }
+        if self.queue.len() >= MAX_QUEUED {
+            self.make_room();
+        }
+        self.queue.push_back(Entry { utterance, from: 0, retries: 0, not_before_ms: 0 });
+    }
+
+    /// A request waits for the user.
+    pub fn asked(&mut self, number: u32) {
+        self.open.insert(number);
+    }
+
+    /// A request no longer waits for the user: it was answered, or settled. Its question is not
+    /// asked any more.
+    pub fn settled(&mut self, number: u32) {
+        self.open.remove(&number);
+        let asks = |entry: &Entry| {
+            entry.utterance.class == Class::Request && entry.utterance.request == Some(number)
+        };
+        self.queue.retain(|entry| !asks(entry));
+        if self.playing.as_ref().is_some_and(|playing| asks(&playing.entry)) {
+            self.cut();
+        }
+    }
+
+    /// Whether a request waits.
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Lets chatter wait, or no longer: whoever types must not be talked to.
+    pub fn hold_chatter(&mut self, hold: bool) {
+        self.chatter_waits = hold;
+    }
+
+    /// What to do now; `None` until something comes in, or until [`Self::next_deadline`].
+    pub fn poll(&mut self, now_ms: u64) -> Option<Action> {
+        if std::mem::take(&mut self.stop) {
+            return Some(Action::Stop);
+        }
+        if self.unavailable {
+            return None;
+        }
+        if self.playing.as_ref().is_some_and(|playing| playing.over_at_ms <= now_ms) {
+            self.playing = None;
+        }
+        let next = self.next(now_ms)?;
+        if let Some(playing) = &self.playing {
+            if !interrupts(self.queue[next].utterance.class, playing.entry.utterance.class) {
+                return None;
+            }
+            let playing = self.playing.take()?;
+            self.requeue(playing.entry);
+            return Some(Action::Stop);
+        }
+        let entry = self.queue.remove(next)?;
+        self.last_id += 1;
+        let id = Id(self.last_id);
+        let mut utterance = entry.utterance.clone();
+        utterance.parts.drain(..entry.from);
+        let words: usize =
+            utterance.parts.iter().map(|part| 1 + part.text.split_whitespace().count()).sum();
+        let words = u64::try_from(words).unwrap_or(u64::MAX);
+        let over_at_ms = now_ms
+            .saturating_add(MAX_MS_BESIDES)
+            .saturating_add(words.saturating_mul(MAX_MS_PER_WORD));
+        self.playing = Some(Playing { id, entry, over_at_ms });
+        Some(Action::Say { id, utterance })
+    }
+
+    /// When [`Self::poll`] has to be called again, if nothing happens before.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let retry = self.queue.iter().map(|entry| entry.not_before_ms).filter(|at| *at > 0).min();
+        let over = self.playing.as_ref().map(|playing| playing.over_at_ms);
+        retry.into_iter().chain(over).min()
+    }
+
+    /// The parts before this one were said, as counted in the utterance of [`Action::Say`].
+    pub fn reached(&mut self, id: Id, part: usize, of_parts: usize) {
+        if let Some(playing) = self.playing.as_mut().filter(|playing| playing.id == id) {
+            let all = playing.entry.utterance.parts.len();
+            playing.entry.from = (all.saturating_sub(of_parts) + part).min(all);
+        }
+    }
+
+    /// What was being said has ended.
+    pub fn ended(&mut self, id: Id, end: End, now_ms: u64) {
+        if self.playing.as_ref().is_none_or(|playing| playing.id != id) {
+            return;
+        }
+        let Some(mut playing) = self.playing.take() else { return };
+        if end == End::Cut && playing.entry.retries < MAX_RETRIES {
+            playing.entry.retries += 1;
+            playing.entry.not_before_ms = now_ms.saturating_add(RETRY_AFTER_MS);
+            self.requeue(playing.entry);
+        }
+    }
+
+    /// The voice is gone: what was being said is kept.
+    pub fn lost(&mut self) {
+        self.unavailable = true;
+        self.stop = false;
+        if let Some(playing) = self.playing.take() {
+            self.requeue(playing.entry);
+        }
+    }
+
+    /// The voice is back.
+    pub fn available(&mut self) {
+        self.unavailable = false;
+    }
+
+    /// Whether nothing is being said and nothing waits that could be said now.
+    pub fn is_idle(&self, now_ms: u64) -> bool {
+        self.playing.is_none() && !self.stop && self.next(now_ms).is_none()
+    }
+
+    /// The user wants silence: what is being said stops, and chatter that waits is forgotten.
+    pub fn silence(&mut self) {
+        self.cut();
+        let stays = |class: Class| class.rank() < Class::Result.rank();
+        self.queue.retain(|entry| stays(entry.utterance.class));
+    }
+
+    /// The user pressed a key that asks for something else: what is being said stops.
+    pub fn interrupt(&mut self) {
+        self.cut();
+    }
+
+    /// Goes on with the next sentence.
+    pub fn skip(&mut self) {
+        let Some(mut playing) = self.playing.take() else { return };
+        self.stop = true;
+        playing.entry.from += 1;
+        if playing.entry.from < playing.entry.utterance.parts.len() {
+            self.queue.push_front(playing.entry);
+        }
+    }
+
+    /// Pauses, or goes on. A pause holds everything but requests, outcomes and errors. Returns
+    /// whether it is paused now.
+    pub fn pause(&mut self) -> bool {
+        self.paused = !self.paused;
+        if self.paused
+            && let Some(playing) = self.playing.take()
+        {
+            self.stop = true;
+            self.queue.push_front(playing.entry);
+        }
+        self.paused
+    }
+
+    /// How many utterances were left out since this was last asked, because too many waited.
+    pub fn take_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.left_out)
+    }
+
+    /// Utterances that wait.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether no utterance waits.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Stops what is being said, for good.
+    fn cut(&mut self) {
+        if self.playing.take().is_some() {
+            self.stop = true;
+        }
+    }
+
+    /// Puts back what was cut. A request is asked again from its beginning: half a question is none.
+    fn requeue(&mut self, mut entry: Entry) {
+        let utterance = &entry.utterance;
+        if utterance.class.is_replaced_by_newer()
+            && self.queue.iter().any(|other| {
+                other.utterance.class == utterance.class
+                    && other.utterance.session == utterance.session
+            })
+        {
+            return;
+        }
+        if utterance.class == Class::Request {
+            entry.from = 0;
+        }
+        self.queue.push_front(entry);
+    }
+
+    /// The place of what is said next.
+    fn next(&self, now_ms: u64) -> Option<usize> {
+        let mut blocked: BTreeSet<&Option<Arc<str>>> = BTreeSet::new();
+        let mut best: Option<(u8, usize)> = None;
+        for (at, entry) in self.queue.iter().enumerate() {
+            let Utterance { class, session, .. } = &entry.utterance;
+            let chatter = class.rank() >= Class::Result.rank();
+            // What belongs to one session keeps its order, even where some of it has to wait.
+            let waits = class.is_chatter() && (self.is_open() || self.chatter_waits)
+                || self.paused && chatter
+                || entry.not_before_ms > now_ms
+                || chatter && session.is_some() && blocked.contains(session);
+            if waits {
+                blocked.insert(session);
+            } else if best.is_none_or(|(rank, _)| class.rank() < rank) {
+                best = Some((class.rank(), at));
+            }
+        }
+        best.map(|(_, at)| at)
+    }
+
+    fn drop_outdated(&mut self, session: Option<&Arc<str>>, outdated: impl Fn(Class) -> bool) {
+        self.queue.retain(|entry| {
+            entry.utterance.session.as_ref() != session || !outdated(entry.utterance.class)
+        });
+    }
+
+    /// Leaves out the oldest of what matters least.
+    fn make_room(&mut self) {
+        let least = self.queue.iter().map(|entry| entry.utterance.class).max();
+        let at = self.queue.iter().position(|entry| Some(entry.utterance.class) == least);
+        if let Some(at) = at {
+            self.queue.remove(at);
+            self.left_out += 1;
+        }
+    }
+}
+
+/// Whether an utterance of one class cuts one of the other.
+fn interrupts(new: Class, playing: Class) -> bool {
+    // A question, an outcome and an error are heard to the end. The end of a session, a result and
+    // the agent's text wait for their turn.
+    new.rank() < Class::Result.rank() && playing.rank() >= Class::Result.rank()
+        || new == Class::Request && playing == Class::Feedback
+}
+
+#[cfg(test)]
+mod tests;

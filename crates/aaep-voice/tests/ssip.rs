@@ -1,0 +1,255 @@
+//! Speech with the real Speech Dispatcher. Its output module writes down what was heard, and takes as
+//! long for it as somebody who listens.
+#![cfg(unix)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run programs and clocks
+
+mod support;
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use aaep_voice::speech::{Engine, Notice, Settings, Speaker};
+use aaep_voice::utterance::{Class, Part, Utterance};
+use support::{Dispatcher, Heard, installed};
+
+fn speaker(dispatcher: &Dispatcher) -> (Speaker, Receiver<Notice>) {
+    let settings = Settings {
+        engine: Engine::SpeechDispatcher,
+        speechd_address: Some(dispatcher.address()),
+        ..Settings::default()
+    };
+    let (say, notices) = channel();
+    let speaker = Speaker::start(settings, Box::new(move |notice| drop(say.send(notice)))).unwrap();
+    (speaker, notices)
+}
+
+fn part(text: &str, language: &str, from_agent: bool) -> Part {
+    Part { text: text.into(), language: Some(language.into()), from_agent }
+}
+
+fn said(class: Class, texts: &[&str]) -> Utterance {
+    let mut utterance = Utterance::new(class);
+    utterance.parts = texts.iter().map(|text| part(text, "en", false)).collect();
+    utterance
+}
+
+fn start(words_a_minute: u32) -> Option<(tempfile::TempDir, Dispatcher)> {
+    if !installed("speech-dispatcher") {
+        return None;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let dispatcher = Dispatcher::start(directory.path(), words_a_minute);
+    Some((directory, dispatcher))
+}
+
+#[test]
+fn hostile_text_is_spoken_and_never_run_as_a_command() {
+    let Some((_directory, dispatcher)) = start(200_000) else { return };
+    let (speaker, _notices) = speaker(&dispatcher);
+    let long = "word ".repeat(3276) + "end.";
+    let hostile = [
+        ".",
+        "..",
+        "Done.\r\n.\r\nSTOP ALL\r\nQUIT\r\n",
+        "a\n.\nSET ALL RATE -100",
+        ".\r\nCANCEL ALL",
+        "nul \0 escape \u{1b}[2J bell \u{7} next \u{85} line \u{2028} paragraph \u{2029}",
+        "<speak><mark name=\"x\"/></speak><audio src=\"file:///etc/passwd\"/>",
+        "combining x\u{301}\u{301}\u{301} emoji 👩\u{200d}🚀 rtl \u{202e}abc",
+        long.as_str(),
+    ];
+    for (number, text) in hostile.iter().enumerate() {
+        let mut utterance = Utterance::new(Class::Text);
+        utterance.parts =
+            vec![part(text, "en", true), part(&format!("after {number}"), "en", false)];
+        speaker.say(vec![utterance]);
+    }
+    let log = dispatcher.log();
+    log.ends(&format!("after {}", hostile.len() - 1));
+    let ends = log.texts("end");
+    let words = |text: &str| {
+        let clean = |sign: char| if sign.is_control() { ' ' } else { sign };
+        let text: String = text.chars().map(clean).collect();
+        text.split_whitespace().collect::<Vec<_>>().join(" ").replace(['\u{2028}', '\u{2029}'], "")
+    };
+    for (number, text) in hostile.iter().enumerate() {
+        let after = ends.iter().position(|heard| *heard == format!("after {number}")).unwrap();
+        // What was heard right before is the whole text; a lone dot may have no sound.
+        let heard = after.checked_sub(1).map_or("", |before| ends[before].as_str());
+        let silent = !text.contains(char::is_alphanumeric);
+        assert!(
+            silent || words(heard).replace(' ', "") == words(text).replace(' ', ""),
+            "{number}: {text:?} was heard as {heard:?}"
+        );
+    }
+    assert_eq!(log.texts("cut"), Vec::<String>::new());
+    speaker.close(Duration::ZERO);
+}
+
+#[test]
+fn a_request_cuts_chatter_is_said_whole_and_chatter_goes_on_when_it_is_settled() {
+    let Some((_directory, dispatcher)) = start(400) else { return };
+    let (speaker, _notices) = speaker(&dispatcher);
+    let log = dispatcher.log();
+    let story = "a long story that takes its time and goes on and on and on until its end";
+    speaker.say(vec![said(Class::Text, &["The first sentence.", story, "The last sentence."])]);
+    log.begins(story);
+    for number in [1, 2] {
+        speaker.asked(number);
+        let question = format!("Allow number {number}? It cannot be undone at all.");
+        speaker.say(vec![said(Class::Request, &[&question]).of_request(number)]);
+    }
+    speaker.say(vec![said(Class::End, &["Done."])]);
+    log.ends("Allow number 2?");
+    log.ends("Done.");
+    speaker.settled(1);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!log.texts("begin").iter().skip(2).any(|text| text == story), "a request is open");
+    speaker.settled(2);
+    log.ends("The last sentence.");
+    assert_eq!(log.texts("cut"), [story]);
+    assert_eq!(
+        log.texts("end"),
+        [
+            "The first sentence.",
+            "Allow number 1? It cannot be undone at all.",
+            "Allow number 2? It cannot be undone at all.",
+            "Done.",
+            story,
+            "The last sentence.",
+        ]
+    );
+}
+
+#[test]
+fn each_span_is_spoken_in_its_language_and_the_agent_in_a_voice_of_its_own() {
+    let Some((_directory, dispatcher)) = start(2000) else { return };
+    let (speaker, _notices) = speaker(&dispatcher);
+    let mut utterance = Utterance::new(Class::Request).of_request(1);
+    utterance.parts = vec![
+        part("Allow this?", "en", false),
+        part("احذف الملف", "ar", true),
+        part("It cannot be undone.", "en", false),
+        part("删除", "zh\r\nSTOP ALL", true),
+    ];
+    speaker.say(vec![utterance]);
+    let log = dispatcher.log();
+    log.ends("删除");
+    let heard: Vec<_> = log.all().into_iter().filter(|heard| heard.kind == "end").collect();
+    let voices: Vec<_> = heard.iter().map(|it| (it.language.as_str(), it.pitch.as_str())).collect();
+    assert_eq!(voices, [("en", "0"), ("ar", "-25"), ("en", "0"), ("en", "-25")]);
+}
+
+#[test]
+fn a_server_that_dies_in_mid_sentence_loses_nothing() {
+    let Some((_directory, mut dispatcher)) = start(200) else { return };
+    let (speaker, notices) = speaker(&dispatcher);
+    let log = dispatcher.log();
+    speaker.asked(1);
+    let question = "Allow this? Transfer 20 euros to Ann now please.";
+    speaker.say(vec![said(Class::Request, &[question]).of_request(1)]);
+    speaker.say(vec![said(Class::Outcome, &["Request 7 accepted."])]);
+    log.begins(question);
+    dispatcher.kill();
+    assert!(matches!(notices.recv_timeout(support::PATIENCE), Ok(Notice::Lost(_))));
+    speaker.say(vec![said(Class::Error, &["Failed meanwhile."])]);
+    let before = log.all().len();
+    dispatcher.restart();
+    assert_eq!(notices.recv_timeout(support::PATIENCE), Ok(Notice::Back));
+    log.ends("Failed meanwhile.");
+    let after: Vec<Heard> = log.all().split_off(before);
+    let ended = |kind: &str| -> Vec<String> {
+        let of_kind = after.iter().filter(|heard| heard.kind == kind);
+        of_kind.map(|heard| heard.text.clone()).collect()
+    };
+    // The module of the killed server may still finish its own sentence.
+    let mut ends = ended("end");
+    ends.dedup();
+    assert_eq!(ends, [question, "Request 7 accepted.", "Failed meanwhile."]);
+}
+
+#[test]
+fn a_request_that_another_program_cancels_is_said_again() {
+    let Some((_directory, dispatcher)) = start(200) else { return };
+    let (speaker, _notices) = speaker(&dispatcher);
+    let log = dispatcher.log();
+    speaker.asked(1);
+    let question = "Allow this? Transfer 20 euros to Ann.";
+    speaker.say(vec![said(Class::Request, &[question, "It cannot be undone."]).of_request(1)]);
+    log.begins(question);
+    let mut other = UnixStream::connect(dispatcher.socket()).unwrap();
+    other.write_all(b"SET SELF CLIENT_NAME other:other:other\r\nCANCEL ALL\r\n").unwrap();
+    log.wait("the cut", |heard| heard.kind == "cut");
+    log.ends("It cannot be undone.");
+    assert_eq!(log.texts("end"), [question, "It cannot be undone."]);
+    let _ = other.read(&mut [0; 64]);
+}
+
+#[test]
+fn a_person_skips_a_sentence_pauses_and_wants_silence() {
+    let Some((_directory, dispatcher)) = start(200) else { return };
+    let (speaker, _notices) = speaker(&dispatcher);
+    let log = dispatcher.log();
+    let sentences = ["one one one one one one one", "two two two two two two two", "three"];
+    speaker.say(vec![said(Class::Text, &sentences)]);
+    log.begins("one");
+    speaker.skip();
+    log.begins("two");
+    speaker.pause();
+    log.wait("the pause", |heard| heard.kind == "cut" && heard.text.starts_with("two"));
+    let paused = log.all().len();
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(log.all().len(), paused);
+    speaker.pause();
+    log.ends("two");
+    log.ends("three");
+    speaker.say(vec![said(Class::Text, &["four four four four four four four"])]);
+    log.begins("four");
+    speaker.say(vec![said(Class::Text, &["five"])]);
+    speaker.silence();
+    log.wait("silence", |heard| heard.kind == "cut" && heard.text.starts_with("four"));
+    speaker.say(vec![said(Class::Text, &["six"])]);
+    log.ends("six");
+    assert!(!log.texts("begin").contains(&"five".to_owned()));
+}
+
+#[test]
+fn two_programs_that_both_speak_are_both_heard() {
+    let Some((_directory, dispatcher)) = start(600) else { return };
+    let (first, _notices) = speaker(&dispatcher);
+    let (second, _notices) = speaker(&dispatcher);
+    let log = dispatcher.log();
+    for (speaker, name) in [(&first, "first"), (&second, "second")] {
+        speaker.asked(1);
+        let question = format!("The {name} asks whether it may transfer 20 euros.");
+        speaker.say(vec![said(Class::Request, &[&question]).of_request(1)]);
+    }
+    log.ends("The first asks");
+    log.ends("The second asks");
+}
+
+#[test]
+fn settings_reach_the_server_and_a_server_that_is_not_there_is_named() {
+    let missing = Settings {
+        engine: Engine::SpeechDispatcher,
+        speechd_address: Some("unix_socket:/nowhere/speechd.sock".into()),
+        ..Settings::default()
+    };
+    let why = Speaker::start(missing, Box::new(|_| {})).err().unwrap();
+    assert!(why.contains("speech-dispatcher --spawn"), "{why}");
+    let Some((_directory, dispatcher)) = start(2000) else { return };
+    let settings = Settings {
+        engine: Engine::SpeechDispatcher,
+        speechd_address: Some(dispatcher.address()),
+        rate: Some(70),
+        punctuation: Some("all".parse().unwrap()),
+        ..Settings::default()
+    };
+    let speaker = Speaker::start(settings, Box::new(|_| {})).unwrap();
+    speaker.say(vec![said(Class::Text, &["Spoken."])]);
+    let heard = dispatcher.log().ends("Spoken.");
+    assert_eq!(heard.language, "en");
+}
