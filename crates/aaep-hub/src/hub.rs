@@ -8,12 +8,12 @@ use aaep_engine::Principal;
 use aaep_policy::Policy;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use tokio::sync::{Mutex, MutexGuard, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use crate::access::{Known, SharedAccess};
 use crate::codes::Codes;
 use crate::config::Config;
-use crate::core::{Core, held::Held};
+use crate::core::{Core, Occupied, Place};
 use crate::guard::Guard;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
@@ -25,9 +25,8 @@ pub struct Hub(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
-    /// Whoever gets it does what waits; nobody stands in line for it but its own task. `None` before
-    /// the hub begins and after it has stopped.
-    pub(crate) core: Mutex<Option<Core>>,
+    /// Whoever gets it does what waits; nobody stands in line for it but its own task.
+    pub(crate) core: Place,
     pub(crate) access: SharedAccess,
     /// What is asked before tools run, if anybody said so.
     pub(crate) policy: ArcSwap<Option<Policy>>,
@@ -46,6 +45,8 @@ pub(crate) enum Ran<T> {
     Done(T),
     /// It is done, and not durable yet.
     Waits(oneshot::Receiver<T>),
+    /// It panicked, and nothing is done any more.
+    Panicked,
 }
 
 /// A job on its way. Small, since every request has one: what is rare is boxed.
@@ -99,6 +100,7 @@ impl Hub {
         match self.at_once(job) {
             Ok(Ran::Done(answer)) => Calling::Done(Some(answer)),
             Ok(Ran::Waits(receiver)) => Calling::Waits(receiver),
+            Ok(Ran::Panicked) => Calling::Done(None),
             Err(job) => Calling::Queued(Box::pin(self.clone().call_later(job))),
         }
     }
@@ -140,14 +142,15 @@ impl Hub {
     /// Does a job here and now, after everything that waits, if nobody else has the core. Most jobs
     /// find it free, and are spared the way to another task and back.
     fn at_once<T: Send + 'static, J: FnOnce(&mut Core) -> T>(&self, job: J) -> Result<Ran<T>, J> {
-        let Ok(mut place) = self.0.core.try_lock() else { return Err(job) };
-        let Some(core) = place.as_mut() else { return Err(job) };
-        let held = Held::new();
-        let (ran, helper) = core.run_now(job);
-        drop(held);
+        let Some(mut place) = self.0.core.try_occupy() else { return Err(job) };
+        if !place.is_working() {
+            return Err(job);
+        }
+        let ran = place.with(|core| core.run_now(job));
         if !self.leave(place) {
             self.work();
         }
+        let Some((ran, helper)) = ran else { return Ok(Ran::Panicked) };
         if let Some(helper) = helper {
             // A commit waits for the disk. The runtime is told, so that this worker's other tasks
             // move to another thread instead of waiting with it.
@@ -160,14 +163,10 @@ impl Hub {
     /// done here as well, for a while: calling another thread for it takes longer.
     fn work(&self) {
         for _ in 0..WORK_AT_ONCE {
-            let Ok(mut place) = self.0.core.try_lock() else { return };
-            match place.as_mut() {
-                Some(core) => {
-                    let _held = Held::new();
-                    core.work();
-                }
+            let Some(mut place) = self.0.core.try_occupy() else { return };
+            if place.with(Core::work).is_none() {
                 // Whoever waits for it learns that the hub has stopped.
-                None => drop(self.0.inbox.take()),
+                drop(self.0.inbox.take());
             }
             if self.leave(place) {
                 return;
@@ -178,9 +177,11 @@ impl Hub {
 
     /// Gives the core back; false if somebody came in the meantime and found it taken. If something is
     /// due sooner than its task thinks, its task is called.
-    fn leave(&self, place: MutexGuard<'_, Option<Core>>) -> bool {
-        let wanted = place.as_ref().is_some_and(Core::wants_its_task);
+    fn leave(&self, mut place: Occupied<'_>) -> bool {
+        let wanted = place.with(|core| core.wants_its_task());
         drop(place);
+        // After a panic its task ends the hub.
+        let wanted = wanted.unwrap_or_else(|| self.0.core.has_panicked());
         if wanted {
             self.0.inbox.call();
         }
@@ -254,6 +255,12 @@ impl Hub {
     pub(crate) async fn stopping(&self) {
         let mut phase = self.0.phase.subscribe();
         let _ = phase.wait_for(|phase| *phase >= Phase::Stopping).await;
+    }
+
+    // enforces: I28
+    /// Whether the core panicked: then nothing is asked, and no answer counts, ever again.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.0.core.has_panicked()
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -61,6 +61,12 @@ impl Inbox {
         self.queue().is_empty()
     }
 
+    /// Nothing is done any more: whoever waits, here or at the door, learns that.
+    pub(crate) fn close(&self) {
+        self.room.close();
+        drop(self.take());
+    }
+
     /// Calls the core's own task.
     pub(crate) fn call(&self) {
         self.arrived.notify_one();

@@ -75,6 +75,8 @@ mod manifest;
 mod metrics;
 mod openapi;
 mod outbox;
+#[cfg(test)]
+mod panics;
 mod reading;
 mod serve;
 pub mod start;

@@ -10,13 +10,13 @@ use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
 use aaep_store::{Keeper, Report};
 use aaep_transport::server::{Limits as DoorLimits, Server};
 use arc_swap::ArcSwap;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::access::{Access, SharedAccess, Token};
 use crate::codes::Codes;
 use crate::config::Config;
-use crate::core::{Core, Recalled, Recovered, recover};
+use crate::core::{Core, Ended, Place, Recalled, Recovered, recover};
 use crate::guard::Guard;
 use crate::http::Doors;
 use crate::hub::{Hub, Phase, Shared};
@@ -29,6 +29,9 @@ use crate::{Fault, Tls, clock, manifest};
 /// How long requests that run have when the hub stops.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// What is said when the core panicked.
+const BROKE_DOWN: &str = "The hub broke down in the middle of a step, and ends so that nothing half-done counts. What it had made durable is kept: start it again, and report the message above.";
+
 /// A hub that runs until it is stopped.
 pub struct Running {
     hub: Hub,
@@ -36,7 +39,9 @@ pub struct Running {
     socket: Option<PathBuf>,
     tls: Option<Tls>,
     doors: JoinSet<()>,
-    core: JoinHandle<Result<(), aaep_store::Fault>>,
+    core: JoinHandle<Result<(), Ended>>,
+    /// How the core ended, once it has.
+    ended: Option<Result<(), Fault>>,
     news: Vec<String>,
     /// Held against other hubs.
     _data: Option<DataDirectory>,
@@ -58,7 +63,7 @@ impl Running {
             )?;
         let shared = Shared {
             inbox: Inbox::new(config.limits.messages),
-            core: Mutex::new(None),
+            core: Place::default(),
             access: SharedAccess::new(access),
             policy: ArcSwap::from_pointee(policy),
             guard: Guard::new(&config, &addresses),
@@ -83,12 +88,13 @@ impl Running {
                 server.serve(doors_of, async move { stop.stopping().await }).await
             });
         }
-        *hub.0.core.lock().await = Some(core);
+        hub.0.core.put(core).await;
         // What the restart itself recorded is handed over with this: the journal's thread finds the
         // core in its place.
         hub.tell(|_| {});
         let core = tokio::spawn(Core::run(hub.clone()));
-        Ok(Self { hub, addresses, socket, tls, doors, core, news, _data: data })
+        let ended = None;
+        Ok(Self { hub, addresses, socket, tls, doors, core, ended, news, _data: data })
     }
 
     /// Where it listens.
@@ -163,21 +169,31 @@ impl Running {
         self.hub.tell(Core::end_streams);
         while self.doors.join_next().await.is_some() {}
         self.hub.0.phase.send_replace(Phase::Over);
-        ended((&mut self.core).await)
+        self.failed().await
     }
 
-    /// Waits until the hub ends by itself, which it does only if it cannot go on.
+    // enforces: I28
+    /// Waits until the hub ends by itself, which it does only if it cannot go on: the journal failed,
+    /// or something panicked in the core. From then on everybody gets an error; whoever runs it ends
+    /// the process, or starts another hub.
     pub async fn failed(&mut self) -> Result<(), Fault> {
-        ended((&mut self.core).await)
+        if let Some(ended) = &self.ended {
+            return ended.clone();
+        }
+        let how = ended((&mut self.core).await);
+        self.ended = Some(how.clone());
+        how
     }
 }
 
-fn ended(core: Result<Result<(), aaep_store::Fault>, tokio::task::JoinError>) -> Result<(), Fault> {
-    match core {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(fault)) => Err(Fault::System { what: fault.to_string() }),
-        Err(error) => Err(Fault::System { what: format!("The hub broke down: {error}.") }),
-    }
+fn ended(core: Result<Result<(), Ended>, tokio::task::JoinError>) -> Result<(), Fault> {
+    let what = match core {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(Ended::Journal(fault))) => fault.to_string(),
+        Ok(Err(Ended::Panicked)) => BROKE_DOWN.to_owned(),
+        Err(error) => format!("{BROKE_DOWN} ({error})"),
+    };
+    Err(Fault::System { what })
 }
 
 fn new_core(

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)] // it is a thread
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -114,8 +115,9 @@ impl Keeper {
         };
         let helper = Helper(Arc::new(shared));
         let shared = helper.0.clone();
-        let thread =
-            thread::Builder::new().name("aaep-journal".into()).spawn(move || shared.run())?;
+        let thread = thread::Builder::new()
+            .name("aaep-journal".into())
+            .spawn(move || shared.guarded(|| shared.run()))?;
         Ok(Self { helper, thread: Some(thread) })
     }
 
@@ -162,20 +164,11 @@ impl Helper {
     /// Keeps what was left, here and now, if nobody is at it and the disk is quick. Otherwise the
     /// thread does.
     pub fn help(&self) {
-        let shared = &*self.0;
-        if let Ok(mut place) = shared.work.try_lock()
-            && let Some(work) = place.as_mut()
-            && work.quick
-            && !work.stuck
-        {
-            work.take(&shared.queue);
-            work.keep();
-            let works = !work.broken && !work.stuck && work.journal.is_tidy();
-            if works && lock(&shared.queue).units.is_empty() {
-                return;
+        self.0.guarded(|| {
+            if !self.0.keep_here() {
+                self.call();
             }
-        }
-        self.call();
+        });
     }
 
     fn call(&self) {
@@ -191,6 +184,28 @@ impl std::fmt::Debug for Helper {
 }
 
 impl Shared {
+    // enforces: I28
+    /// Nobody knows what was kept if something panics here, so that is the end of it.
+    fn guarded(&self, act: impl FnOnce()) {
+        if catch_unwind(AssertUnwindSafe(act)).is_err()
+            && let Some(mut work) = lock(&self.work).take()
+        {
+            work.end(Fault::Failed);
+        }
+    }
+
+    /// Keeps what waits, if nobody is at it and the disk is quick; false if the thread has to look.
+    fn keep_here(&self) -> bool {
+        let Ok(mut place) = self.work.try_lock() else { return false };
+        let Some(work) = place.as_mut().filter(|work| work.quick && !work.stuck) else {
+            return false;
+        };
+        work.take(&self.queue);
+        work.keep();
+        let works = !work.broken && !work.stuck && work.journal.is_tidy();
+        works && lock(&self.queue).units.is_empty()
+    }
+
     /// The thread.
     fn run(&self) {
         if let Some(work) = lock(&self.work).as_mut() {

@@ -204,3 +204,24 @@ fn what_a_helper_could_not_keep_is_tried_again_by_the_thread() {
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Works);
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Durable { units: 2, number: 2 });
 }
+
+// covers: I28
+#[test]
+fn a_panic_while_keeping_is_the_end_of_it_and_is_reported() {
+    let place = Place::new();
+    let (sender, reports) = channel();
+    let report = move |report| {
+        let _ = sender.send(report);
+        assert!(matches!(report, Report::Broken(_)), "the reader of the report panics");
+    };
+    let keeper = Keeper::start(open(&place), None, report).unwrap();
+    keeper.keep(unit([1]));
+    let first = reports.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(first, Report::Durable { units: 1, number: 1 });
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Broken(Fault::Failed));
+    // Nothing more is kept, by the thread or by anybody who helps.
+    keeper.leave(unit([2]));
+    keeper.helper().help();
+    keeper.close();
+    assert_eq!(open(&place).read().unwrap().len(), 1);
+}

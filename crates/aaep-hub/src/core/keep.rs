@@ -111,3 +111,17 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+impl Core {
+    /// Whether this step has something for the journal.
+    pub(crate) fn stages_something(&mut self) -> bool {
+        self.drain();
+        !self.unit.entries.is_empty()
+    }
+
+    /// Notes something that changes nothing.
+    pub(crate) fn note_for_test(&mut self) {
+        self.note(Note::ForgetCalls { session: "sess_none".into() });
+    }
+}

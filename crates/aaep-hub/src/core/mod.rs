@@ -6,10 +6,12 @@ mod agents;
 mod frames;
 pub(crate) mod held;
 mod keep;
+mod place;
 mod recover;
 mod streams;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +30,7 @@ use crate::start::journal::clock_difference;
 
 pub(crate) use agents::{Grant, Inputs, Kept, KeyUse};
 pub(crate) use frames::Framing;
+pub(crate) use place::{Occupied, Place};
 pub(crate) use recover::{Known as Recalled, Recovered, recover};
 
 use agents::Agents;
@@ -37,6 +40,15 @@ use streams::Streams;
 /// The longest sleep while something is due: the sleep's own clock stands still while the machine
 /// sleeps, the boot clock does not.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// Why the core could not go on.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// Nobody knows what the journal kept.
+    Journal(JournalFault),
+    /// Something panicked in the middle of a step.
+    Panicked,
+}
 
 /// What the core's task does next.
 enum Next {
@@ -81,6 +93,9 @@ pub(crate) struct Core {
     stopping: bool,
     /// Why the core cannot go on.
     broken: Option<JournalFault>,
+    /// Done when time has passed, in tests.
+    #[cfg(test)]
+    pub(crate) on_tick: Option<Job>,
 }
 
 impl Core {
@@ -113,23 +128,20 @@ impl Core {
             granted,
             stopping: false,
             broken: None,
+            #[cfg(test)]
+            on_tick: None,
         }
     }
 
     /// Looks after the core until the hub is told to stop and everything that was begun is durable:
     /// does what nobody does at once, and what is due by itself.
-    pub(crate) async fn run(hub: Hub) -> Result<(), JournalFault> {
+    pub(crate) async fn run(hub: Hub) -> Result<(), Ended> {
         let mut phase = hub.0.phase.subscribe();
         let mut alarm = false;
         loop {
             let over = *phase.borrow() == Phase::Over;
-            let next = match hub.0.core.lock().await.as_mut() {
-                Some(core) => {
-                    let _held = held::Held::new();
-                    core.turn(alarm, over)
-                }
-                None => Next::End,
-            };
+            let next = hub.0.core.occupy().await.with(|core| core.turn(alarm, over));
+            let next = next.unwrap_or(Next::End);
             alarm = false;
             match next {
                 Next::End => break,
@@ -145,12 +157,22 @@ impl Core {
                 },
             }
         }
-        let core = hub.0.core.lock().await.take();
+        let core = hub.0.core.occupy().await.take();
         // Whoever still waits learns that the hub has stopped.
-        drop(hub.0.inbox.take());
-        let Some(mut core) = core else { return Ok(()) };
-        core.streams.end_all(End::Stopping);
-        core.broken.map_or(Ok(()), Err)
+        hub.0.inbox.close();
+        let Some(core) = core else { return Ok(()) };
+        let broken = core.broken;
+        // After a panic anything may be wrong with it.
+        let ended = catch_unwind(AssertUnwindSafe(|| core.end()));
+        if hub.is_broken() || ended.is_err() {
+            return Err(Ended::Panicked);
+        }
+        broken.map_or(Ok(()), |fault| Err(Ended::Journal(fault)))
+    }
+
+    /// Every stream ends, whoever waits is let go, and the journal is closed.
+    fn end(mut self) {
+        self.streams.end_all(End::Stopping);
     }
 
     /// One turn of its task.
@@ -233,6 +255,10 @@ impl Core {
         self.set_time(now);
         let _ = self.producer.handle(Input::Tick, self.now);
         self.forget_held();
+        #[cfg(test)]
+        if let Some(on_tick) = self.on_tick.take() {
+            on_tick(self);
+        }
         self.drain();
         self.hand_over();
     }

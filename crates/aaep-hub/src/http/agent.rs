@@ -319,7 +319,8 @@ async fn inputs(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
                     come = timeout_at(until, more) => come.is_ok_and(|come| come.is_ok()),
                     () = hub.stopping() => false,
                 };
-                if come {
+                // If the core is gone, the next look says so.
+                if come || hub.is_broken() {
                     continue;
                 }
                 Vec::new()

@@ -14,6 +14,10 @@ use crate::{manifest, openapi};
 /// What everybody may see.
 pub(crate) async fn open(hub: &Hub, route: &Route) -> Answer {
     match route {
+        // enforces: I28
+        Route::Health if hub.is_broken() => {
+            typed(StatusCode::SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", "broken\n")
+        }
         Route::Health => typed(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"),
         Route::Ready => match hub.look(|core| core.is_ready()).await {
             Ok(true) if !hub.is_stopping() => {
