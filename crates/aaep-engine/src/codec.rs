@@ -68,6 +68,12 @@ impl Record {
                 out.text(by);
                 out.u8(*reason);
             }
+            Record::Flooded { by, replies, ignored } => {
+                out.u8(11);
+                out.text(by);
+                out.u64(*replies);
+                out.u64(*ignored);
+            }
         }
         out.seal()
     }
@@ -83,7 +89,7 @@ impl Record {
             | Record::Called { said, .. }
             | Record::Completed { said, .. }
             | Record::Extended { said, .. } => (Some(said), 0),
-            Record::Restarted { .. } | Record::Ignored { .. } => (None, 0),
+            Record::Restarted { .. } | Record::Ignored { .. } | Record::Flooded { .. } => (None, 0),
         };
         let events = said.iter().flat_map(|said| &said.events).map(|event| event.len() + 4);
         USUAL + texts + events.sum::<usize>()
@@ -184,6 +190,11 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         },
         9 => Record::Restarted { stamp: input.u64()? as i64 },
         7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
+        11 => Record::Flooded {
+            by: input.text()?,
+            replies: input.u64()?,
+            ignored: input.u64()?,
+        },
         8 => Record::Extended {
             request: input.u128()?,
             event: input.u128()?,
@@ -343,6 +354,7 @@ mod tests {
                 said: said(),
             },
             Record::Ignored { by: text("ann's phone"), reason: 3 },
+            Record::Flooded { by: text("ann's phone"), replies: 400, ignored: 399 },
             Record::Restarted { stamp: 13 },
             Record::Extended { request: 7, event: 8, timeout_seconds: 600, said: said() },
         ]

@@ -13,6 +13,7 @@ use crate::lanes::Lanes;
 use crate::limits::Limits;
 use crate::places::Places;
 use crate::principal::Principal;
+use crate::rates::ReplyRates;
 use crate::record::{Outcome, Record, Said};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Status, View};
@@ -79,8 +80,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) before: VecDeque<Before>,
     /// After a restart: until when those who were there before may come back (decision D2).
     pub(crate) return_until: Boot,
-    /// Replies of each principal within the current second (decision D5).
-    pub(crate) replies: BTreeMap<Arc<str>, (u64, u32)>,
+    /// How fast replies come (decisions D5, D40).
+    pub(crate) replies: ReplyRates,
     /// Requests of each agent within the current window, over all its sessions.
     pub(crate) prompts: BTreeMap<Arc<str>, (u64, u32)>,
     rules: PhantomData<R>,
@@ -108,7 +109,7 @@ impl<R: Rules> Engine<R> {
             draining: false,
             before: VecDeque::new(),
             return_until: Boot(0),
-            replies: BTreeMap::new(),
+            replies: ReplyRates::default(),
             prompts: BTreeMap::new(),
             rules: PhantomData,
         }
@@ -197,6 +198,10 @@ impl<R: Rules> Engine<R> {
 
     /// When to come back with [`Input::Tick`] at the latest.
     pub fn next_deadline(&self) -> Option<Boot> {
+        [self.next_timer(), self.replies.next_due()].into_iter().flatten().min()
+    }
+
+    fn next_timer(&self) -> Option<Boot> {
         let other = self.timers.first().map(|(at, _)| *at);
         [self.requests.next_due(), other].into_iter().flatten().min()
     }
@@ -306,7 +311,8 @@ impl<R: Rules> Engine<R> {
     }
 
     fn fire_due(&mut self, now: Now) {
-        while let Some(at) = self.next_deadline().filter(|at| *at <= now.boot) {
+        self.end_reply_windows(now);
+        while let Some(at) = self.next_timer().filter(|at| *at <= now.boot) {
             if self.requests.next_due() == Some(at) {
                 if let Some(request) = self.requests.take_due() {
                     self.request_is_due(request, now);

@@ -134,6 +134,9 @@ pub struct Ask<'a> {
 pub enum Answer {
     /// Done.
     Done,
+    /// The message was taken. Its sender sends too much, so the answer comes later, with
+    /// [`Output::Noted`], whatever became of the message (decision D40).
+    Held,
     /// The session that was opened.
     Session(SessionId),
     /// The event that was emitted.

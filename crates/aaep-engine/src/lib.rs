@@ -99,6 +99,7 @@ mod negotiate;
 mod places;
 mod principal;
 mod producer;
+mod rates;
 mod record;
 mod recover;
 mod refusal;

@@ -127,6 +127,15 @@ pub enum Record {
         /// Why it did not count.
         reason: u8,
     },
+    /// Replies beyond the rate within one second, which leave no records of their own.
+    Flooded {
+        /// Who sent them.
+        by: Arc<str>,
+        /// How many.
+        replies: u64,
+        /// How many of them changed nothing; the others have the records of what they changed.
+        ignored: u64,
+    },
 }
 
 /// A session that began.

@@ -68,7 +68,7 @@ impl Forgotten {
             Record::Resolved { request, .. }
             | Record::Invoked { request, .. }
             | Record::Extended { request, .. } => self.requests.contains(request),
-            Record::Restarted { .. } | Record::Ignored { .. } => false,
+            Record::Restarted { .. } | Record::Ignored { .. } | Record::Flooded { .. } => false,
         }
     }
 }
@@ -166,7 +166,7 @@ impl<R: Rules> Engine<R> {
                 self.replay_question(request, record, number);
             }
             Record::Restarted { stamp } => self.go_on_after(stamp),
-            Record::Ignored { .. } => {}
+            Record::Ignored { .. } | Record::Flooded { .. } => {}
         }
     }
 

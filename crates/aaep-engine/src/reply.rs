@@ -11,6 +11,7 @@ use crate::engine::{Engine, Listener, Timer};
 use crate::ids::{Key, session_key, token_number};
 use crate::io::{Answer, Output};
 use crate::principal::{Principal, Role};
+use crate::rates::Flood;
 use crate::record::{Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
@@ -26,7 +27,7 @@ const EARLY_MICROS: i64 = 5 * 60 * 1_000_000;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(test, derive(Debug))]
 enum Ignored {
-    TooMany = 1,
+    Unavailable = 1,
     NoSubscription,
     NoReplySupport,
     UnknownToken,
@@ -66,7 +67,8 @@ impl Said<'_> {
 
 impl<R: Rules> Engine<R> {
     /// A message of a subscriber. Bytes that are no reply are refused before any token is looked at;
-    /// every reply gets the same answer, after one append, whatever became of it (decision D5).
+    /// every reply gets the same answer, after one append, whatever became of it (decision D5). In a
+    /// flood that append is shared, and the answer waits for it, valid or not (decision D40).
     pub(crate) fn message(
         &mut self,
         peer: &Principal,
@@ -82,22 +84,85 @@ impl<R: Rules> Engine<R> {
             Message::StopSession(stop) => return self.stop(peer, stop, call, now),
             _ => return Err(Refusal::new(Blame::Malformed, rule::C9, "Send a reply here.")),
         };
-        let needs = match self.admit(peer, &reply, now) {
-            Ok(number) => self.take(number, peer, &reply, now),
-            Err(reason) if R::keeps(Check::RecordsIgnored) => {
-                self.append(&Record::Ignored { by: peer.name.clone(), reason: reason as u8 })
+        let rate = self.count_reply(peer, reply.subscription, now);
+        let admitted = match self.admit(peer, &reply, now) {
+            Ok(_) if rate.is_err() && !R::keeps(Check::FloodsSilenceNobody) => {
+                Err(Ignored::Unavailable)
             }
-            Err(_) => 0,
+            admitted => admitted,
         };
-        self.lanes.push_noted(needs, Output::Noted { call });
-        Ok(Answer::Done)
+        let needs = match admitted {
+            Ok(number) => Some(self.take(number, peer, &reply, now)),
+            Err(reason) => self.ignore(peer, reason, rate.is_ok()),
+        };
+        Ok(self.answer_message(rate, needs, call))
+    }
+
+    /// Counts a reply. Beyond the rate, the error names whom it is counted for.
+    fn count_reply(
+        &mut self,
+        peer: &Principal,
+        subscription: SubscriptionId,
+        now: Now,
+    ) -> Result<(), Arc<str>> {
+        // enforces: D40
+        let own = self.listeners.get(&subscription).is_some_and(|known| known.peer == *peer);
+        // Beyond the bound, the rest of them are counted together.
+        let counted = self.replies.has_room_for(&peer.name, self.limits.counted_principals);
+        let by = if counted { peer.name.clone() } else { "".into() };
+        let most = self.limits.replies_per_second;
+        let within = self.replies.count(&by, own.then_some(subscription), most, now.boot);
+        if within { Ok(()) } else { Err(by) }
+    }
+
+    /// A reply that does not count leaves a record; beyond the rate it is only counted.
+    fn ignore(&mut self, peer: &Principal, reason: Ignored, within: bool) -> Option<u64> {
+        // enforces: I6, I22
+        if !R::keeps(Check::RecordsIgnored) {
+            return Some(0);
+        }
+        let recorded = within || !R::keeps(Check::CountsFloods);
+        let record = Record::Ignored { by: peer.name.clone(), reason: reason as u8 };
+        recorded.then(|| self.append(&record))
+    }
+
+    /// The answer to a message waits for its record; beyond the rate, for that of the second.
+    fn answer_message(
+        &mut self,
+        rate: Result<(), Arc<str>>,
+        needs: Option<u64>,
+        call: u64,
+    ) -> Answer {
+        match rate {
+            Err(by) if needs.is_some() || R::keeps(Check::FloodedWaitAlike) => {
+                self.replies.hold(&by, call, needs.is_none());
+                Answer::Held
+            }
+            _ => {
+                self.lanes.push_noted(needs.unwrap_or(0), Output::Noted { call });
+                Answer::Done
+            }
+        }
+    }
+
+    /// Says of each second that is over how much came beyond the rate, and lets the answers go.
+    pub(crate) fn end_reply_windows(&mut self, now: Now) {
+        let most = self.limits.replies_per_second;
+        while let Some(flood) = self.replies.end_window(most, now.boot) {
+            let Some(Flood { by, ignored, held }) = flood else { continue };
+            let replies = held.len() as u64;
+            let needs = self.append(&Record::Flooded { by, replies, ignored });
+            for call in held {
+                self.lanes.push_noted(needs, Output::Noted { call });
+            }
+        }
     }
 
     /// The checks of §6.3.4, in one place. Whatever fails, nobody outside learns which.
     fn admit(&mut self, peer: &Principal, reply: &Reply<'_>, now: Now) -> Result<u128, Ignored> {
         // enforces: H6, C11, C12, C13, C8, C20, C26, S1, S2, S4, D1, D3, D9, D12, D29
-        if !self.within_rate(peer, now) || !self.journal_works {
-            return Err(Ignored::TooMany);
+        if !self.journal_works {
+            return Err(Ignored::Unavailable);
         }
         let listener = self
             .listeners
@@ -130,20 +195,6 @@ impl<R: Rules> Engine<R> {
             Err(Ignored::TooShort) if !R::keeps(Check::MoreTimeIsMore) => Ok(number),
             judged => judged.map(|()| number),
         }
-    }
-
-    /// All replies of a principal count toward one limit (decision D5).
-    fn within_rate(&mut self, peer: &Principal, now: Now) -> bool {
-        let second = now.boot.0 / 1_000_000;
-        if self.replies.len() >= self.limits.counted_principals {
-            self.replies.retain(|_, (at, _)| *at == second);
-        }
-        let count = self.replies.entry(peer.name.clone()).or_default();
-        if count.0 != second {
-            *count = (second, 0);
-        }
-        count.1 += 1;
-        count.1 <= self.limits.replies_per_second
     }
 
     /// A reply that counts; returns the record that makes it so.
@@ -190,16 +241,16 @@ impl<R: Rules> Engine<R> {
         let key = session_key(&stop.session_id).unwrap_or(0);
         let session = self.sessions.get(&key);
         let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
-        if theirs && entitled && self.within_rate(peer, now) && self.journal_works {
+        let counts = theirs && entitled && self.journal_works;
+        let rate = self.count_reply(peer, stop.subscription_id, now);
+        let needs = if counts {
             let payload = r#"{"cancelled_by":"user","summary_normal":"You stopped the agent."}"#;
             self.end(key, "aaep:agent.session.cancelled", payload, now)?;
+            Some(self.last_record())
         } else {
-            let reason = Ignored::NotEntitled as u8;
-            self.append(&Record::Ignored { by: peer.name.clone(), reason });
-        }
-        let needs = self.last_record();
-        self.lanes.push_noted(needs, Output::Noted { call });
-        Ok(Answer::Done)
+            self.ignore(peer, Ignored::NotEntitled, rate.is_ok())
+        };
+        Ok(self.answer_message(rate, needs, call))
     }
 
     pub(crate) fn joined(

@@ -50,6 +50,12 @@ pub enum Check {
     NeedsApproval,
     /// I6, D5: a reply that does not count leaves a record and waits for it like one that does.
     RecordsIgnored,
+    /// I7, D40: a flood never keeps a valid reply from counting.
+    FloodsSilenceNobody,
+    /// I22, D40: ignored replies beyond the rate are counted, not recorded one by one.
+    CountsFloods,
+    /// I6, D40: beyond the rate every answer waits alike.
+    FloodedWaitAlike,
     /// I7: what is due comes before whatever arrives at the same time or later.
     DueComesFirst,
     /// I14, D2: who lost the line has a while to come back.

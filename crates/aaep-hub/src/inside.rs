@@ -64,6 +64,9 @@ impl Replier {
     /// kept and may be sent again.
     pub async fn send(&self, message: Bytes) -> bool {
         let known = self.known.clone();
-        matches!(self.hub.call(move |core| core.message(&known, &message)).await, Ok(Ok(())))
+        match self.hub.call(move |core| core.message(&known, &message)).await {
+            Ok(Ok(taken)) => taken.answered().await.is_ok(),
+            _ => false,
+        }
     }
 }

@@ -21,17 +21,24 @@ pub(crate) struct Cast {
 }
 
 impl Cast {
+    /// What they are called.
+    pub(crate) const NAMES: [&'static str; 6] =
+        ["ann's phone", "ann's laptop", "bob's phone", "audit", "bank", "cook"];
+
     pub(crate) fn new() -> Self {
-        let person = |name, user| Principal::new(name, Role::AccessibilityConsumer, user);
+        let roles = [
+            (Role::AccessibilityConsumer, "ann"),
+            (Role::AccessibilityConsumer, "ann"),
+            (Role::AccessibilityConsumer, "bob"),
+            (Role::Auditor, "ann"),
+            (Role::Agent, "ann"),
+            (Role::Agent, "bob"),
+        ];
         Self {
-            everybody: [
-                person("ann's phone", "ann"),
-                person("ann's laptop", "ann"),
-                person("bob's phone", "bob"),
-                Principal::new("audit", Role::Auditor, "ann"),
-                Principal::new("bank", Role::Agent, "ann"),
-                Principal::new("cook", Role::Agent, "bob"),
-            ],
+            everybody: std::array::from_fn(|index| {
+                let (role, user) = roles[index];
+                Principal::new(Self::NAMES[index], role, user)
+            }),
             offer: Offer {
                 producer: r#"{"agent_id":"hub"}"#.into(),
                 languages: ["en", "de"].iter().flat_map(|tag| LanguageTag::parse(*tag)).collect(),

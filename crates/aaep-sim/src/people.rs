@@ -133,7 +133,7 @@ impl<R: Rules> World<'_, R> {
         let message = format!(
             r#"{{"type":"control:cancel","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{stamp}"}}"#
         );
-        self.deliver_message(peer, &message, cause);
+        self.deliver_message((peer, subscription), &message, cause);
         let ended = self.oracle.sessions.get(&session).is_none_or(|known| known.ended.is_some());
         if counts && line == Line::Live && self.hub.is_some() && !ended {
             self.oracle.violated("I13", "a person could not stop the agent".into());
@@ -143,16 +143,46 @@ impl<R: Rules> World<'_, R> {
     pub(crate) fn send(&mut self, reply: Reply) {
         let verdict = self.oracle.judge(&reply, self.clocks.passed);
         self.note(|| format!("{reply:?} is worth {verdict:?}"));
-        self.deliver_message(reply.peer, &reply.message(), Cause::Reply(verdict));
+        let from = (reply.peer, reply.subscription);
+        self.deliver_message(from, &reply.message(), Cause::Reply(verdict));
     }
 
-    fn deliver_message(&mut self, peer: usize, message: &str, cause: Cause) {
+    /// D40: junk without end, from a device of the same person or from anybody else, and in the
+    /// middle of it an answer that counts.
+    pub(crate) fn attacker_floods(&mut self) {
+        let client = self.random.below(LISTENERS.len());
+        let most = self.limits.replies_per_second as usize;
+        for _ in 0..most + self.random.below(4 * most) {
+            let reply = Reply {
+                peer: LISTENERS[client],
+                subscription: if self.random.one_in(3) {
+                    self.any_id()
+                } else {
+                    self.id_or_any(client)
+                },
+                token: self.random.bits(),
+                said: if self.random.one_in(2) { Said::Accept } else { Said::Reject },
+                stamp: self.clocks.now().wall,
+            };
+            self.send(reply);
+        }
+        self.person_answers();
+    }
+
+    fn deliver_message(
+        &mut self,
+        (peer, subscription): (usize, SubscriptionId),
+        message: &str,
+        cause: Cause,
+    ) {
         if self.hub.is_none() {
             return;
         }
         self.calls += 1;
         let call = self.calls;
         self.oracle.sent(call);
+        self.oracle.now = self.clocks.passed;
+        self.oracle.arrives(peer, subscription, call, cause);
         let peer = &self.cast.everybody[peer];
         let input = Input::Message { peer, bytes: message.as_bytes(), call };
         let answer = self.handle_and(input, cause, |world, _| {

@@ -13,6 +13,7 @@ pub(crate) fn limits(motley: bool) -> Limits {
         recent_events: 16,
         ended_sessions: 2,
         resent_deliveries: 4,
+        replies_per_second: 4,
         ..Limits::default()
     };
     // Near the bound even plain streams are merged; with plain subscribers only, nothing is.

@@ -25,7 +25,7 @@ type Step<'c, R> = fn(&mut World<'c, R>);
 
 impl<'c, R: Rules> World<'c, R> {
     /// What may happen, and how often compared with the rest.
-    const ORDINARY: [(usize, Step<'c, R>); 15] = [
+    const ORDINARY: [(usize, Step<'c, R>); 16] = [
         (2, Self::agent_opens),
         (8, Self::agent_asks),
         (8, Self::agent_invokes),
@@ -36,6 +36,7 @@ impl<'c, R: Rules> World<'c, R> {
         (9, Self::person_answers),
         (6, Self::attacker_answers),
         (1, Self::attacker_babbles),
+        (1, Self::attacker_floods),
         (1, Self::attacker_listens),
         (1, Self::person_stops),
         (3, Self::person_joins),
@@ -131,6 +132,8 @@ impl<'c, R: Rules> World<'c, R> {
             self.join(0);
         }
         self.pass(REST_MILLIS);
+        // The last replies arrived then; held answers leave within a second.
+        self.pass(1_000);
         self.settle();
         for client in &mut self.clients {
             client.read(usize::MAX, &mut self.oracle);

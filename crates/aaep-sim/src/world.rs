@@ -107,7 +107,7 @@ impl<'c, R: Rules> World<'c, R> {
             prompts: Vec::new(),
             flying: Vec::new(),
             captured: Vec::new(),
-            oracle: Oracle::default(),
+            oracle: Oracle::new(limits),
             witness: None,
             slow_disk: false,
             crash_in: None,
@@ -151,6 +151,7 @@ impl<'c, R: Rules> World<'c, R> {
             cause,
             |hub, now| hub.handle(input, now),
             |world, answer| {
+                world.oracle.told_the_time = true;
                 world.note(|| format!("  {answer:?}"));
                 learn(world, answer);
             },

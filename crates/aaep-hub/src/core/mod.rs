@@ -32,6 +32,7 @@ pub(crate) use agents::{Grant, Inputs, Kept, KeyUse};
 pub(crate) use frames::Framing;
 pub(crate) use place::{Occupied, Place};
 pub(crate) use recover::{Known as Recalled, Recovered, recover};
+pub(crate) use streams::Taken;
 
 use agents::Agents;
 use frames::Frames;
@@ -89,6 +90,10 @@ pub(crate) struct Core {
     /// Whoever waits for the outcome of a request.
     waiting: BTreeMap<u128, Vec<(Principal, oneshot::Sender<View>)>>,
     granted: BTreeMap<u128, Grant>,
+    /// Numbers the messages of subscribers.
+    last_call: u64,
+    /// Whoever waits for the answer to a message beyond the rate (decision D40).
+    held_answers: BTreeMap<u64, oneshot::Sender<()>>,
     /// Streams have come to their end.
     stopping: bool,
     /// Why the core cannot go on.
@@ -126,6 +131,8 @@ impl Core {
             agents,
             waiting: BTreeMap::new(),
             granted,
+            last_call: 0,
+            held_answers: BTreeMap::new(),
             stopping: false,
             broken: None,
             #[cfg(test)]
@@ -319,7 +326,8 @@ impl Core {
                 self.granted.insert(request, Grant { call, arguments });
             }
             Output::Stopped { session } => self.agent_stopped(session),
-            // The answer to a message is sent when the job that brought it is durable.
+            // Other answers are sent when the job that brought the message is durable.
+            Output::Noted { call } => self.answer_held(call),
             _ => {}
         }
     }

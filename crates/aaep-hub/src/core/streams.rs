@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use aaep_engine::{Boot, Input, Principal, Refusal, Resumed};
+use aaep_engine::{Answer, Boot, Input, Principal, Refusal, Resumed};
 use aaep_types::{Message, SubscriptionId};
 use tokio::sync::oneshot;
 
 use super::{Core, Framing};
 use crate::access::{Access, Known};
+use crate::hub::Stopped;
 use crate::outbox::{End, Hearing, Outbox};
 
 /// How long a handshake message waits for its stream to open.
@@ -105,6 +106,20 @@ impl Streams {
     /// When something that is held is to be forgotten.
     pub(super) fn next_deadline(&self) -> Option<Boot> {
         self.held.values().filter_map(|held| held.front()).map(|(until, _)| *until).min()
+    }
+}
+
+/// A message that was taken. Its answer may have to wait.
+#[must_use]
+pub(crate) struct Taken(Option<oneshot::Receiver<()>>);
+
+impl Taken {
+    /// Waits until the answer may be sent.
+    pub(crate) async fn answered(self) -> Result<(), Stopped> {
+        match self.0 {
+            Some(receiver) => receiver.await.map_err(|_| Stopped),
+            None => Ok(()),
+        }
     }
 }
 
@@ -305,8 +320,9 @@ impl Core {
     }
 
     /// A message of a subscriber that is no handshake (§6.3). Whatever becomes of it, nobody can see
-    /// from outside; the error is for bytes that are no message at all (decision D5).
-    pub(crate) fn message(&mut self, known: &Known, bytes: &[u8]) -> Result<(), Refusal> {
+    /// from outside; the error is for bytes that are no message at all (decision D5). Whoever sends
+    /// too much is answered later, when the receiver says so (decision D40).
+    pub(crate) fn message(&mut self, known: &Known, bytes: &[u8]) -> Result<Taken, Refusal> {
         // Better no answer than one that may be forgotten: its sender can send it again.
         if !self.is_ready() {
             return Err(Refusal {
@@ -315,10 +331,25 @@ impl Core {
                 text: "Nothing can be made durable now; try again later.".into(),
             });
         }
-        let input = Input::Message { peer: &known.principal, bytes, call: 0 };
-        self.handle(input)?;
+        self.last_call += 1;
+        let input = Input::Message { peer: &known.principal, bytes, call: self.last_call };
+        let answer = self.handle(input)?;
         self.hub.metrics().replies.add(1);
-        Ok(())
+        Ok(Taken(match answer {
+            Answer::Held => {
+                let (sender, receiver) = oneshot::channel();
+                self.held_answers.insert(self.last_call, sender);
+                Some(receiver)
+            }
+            _ => None,
+        }))
+    }
+
+    /// The sender of a message whose answer was held gets it.
+    pub(super) fn answer_held(&mut self, call: u64) {
+        if let Some(sender) = self.held_answers.remove(&call) {
+            let _ = sender.send(());
+        }
     }
 }
 

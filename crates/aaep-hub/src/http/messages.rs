@@ -11,7 +11,7 @@ use http::StatusCode;
 
 use super::{Answer, Call, Problem, empty, json};
 use crate::access::Known;
-use crate::core::Core;
+use crate::core::{Core, Taken};
 use crate::hub::Hub;
 
 /// How deep a message may nest before it is looked at more closely.
@@ -24,7 +24,10 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
     // Nearly everything is a reply, and the engine reads those itself.
     match hub.call(move |core| core.message(&known, &message)).await? {
         // One answer for all, after the same record, whatever became of it.
-        Ok(()) => return Ok(empty(StatusCode::NO_CONTENT)),
+        Ok(taken) => {
+            taken.answered().await?;
+            return Ok(empty(StatusCode::NO_CONTENT));
+        }
         // Nothing can be kept now, whatever the message says.
         Err(refusal) if refusal.blame == Blame::Unavailable => return Err(refusal.into()),
         Err(_) => {}
@@ -53,8 +56,10 @@ pub(crate) async fn say(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, 
         stream_opens(hub, &call.known).await?;
     }
     let known = call.known.clone();
-    let said = hub.call(move |core| take(core, &known, &bytes)).await?;
-    said.map(|()| empty(StatusCode::ACCEPTED))
+    if let Some(taken) = hub.call(move |core| take(core, &known, &bytes)).await?? {
+        taken.answered().await?;
+    }
+    Ok(empty(StatusCode::ACCEPTED))
 }
 
 /// How long what a user says waits for their stream, for the published suite: it may speak before its
@@ -79,7 +84,11 @@ fn is_user_input(bytes: &[u8]) -> bool {
 }
 
 /// A message of somebody without a handshake, whichever way it came.
-pub(crate) fn take(core: &mut Core, known: &Known, bytes: &[u8]) -> Result<(), Problem> {
+pub(crate) fn take(
+    core: &mut Core,
+    known: &Known,
+    bytes: &[u8],
+) -> Result<Option<Taken>, Problem> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Problem::malformed("A message is JSON in UTF-8."))?;
     let members = Members::whole(text, DEPTH)
@@ -89,7 +98,7 @@ pub(crate) fn take(core: &mut Core, known: &Known, bytes: &[u8]) -> Result<(), P
         return Err(Problem::malformed("A member stands twice; say each thing once."));
     }
     if members.find("type").is_none() && members.text("kind").as_deref() == Some("user_input") {
-        return user_input(core, known, &members);
+        return user_input(core, known, &members).map(|()| None);
     }
     match members.text("type").as_deref() {
         Some("subscription.request" | "subscription.renegotiate" | "subscription.close") => {
@@ -97,17 +106,17 @@ pub(crate) fn take(core: &mut Core, known: &Known, bytes: &[u8]) -> Result<(), P
             let bytes = if is_request(&members) { bytes } else { message.as_bytes() };
             Message::parse(bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
             if core.handshake_on_open(known, bytes) {
-                Ok(())
+                Ok(None)
             } else {
                 let text = "Open a stream first; too many messages wait for one.";
                 Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text))
             }
         }
-        Some(_) if core.hub.config().compatibility.published_suite && is_event(bytes) => Ok(()),
+        Some(_) if core.hub.config().compatibility.published_suite && is_event(bytes) => Ok(None),
         _ => {
             // D4: the subscription is filled in here, on this path alone.
             let message = with_subscription(&members, core.open_stream(known));
-            core.message(known, message.as_bytes()).map_err(Problem::from)
+            core.message(known, message.as_bytes()).map(Some).map_err(Problem::from)
         }
     }
 }

@@ -6,6 +6,7 @@ mod facts;
 mod hearing;
 mod listening;
 mod outputs;
+mod rates;
 mod records;
 mod replies;
 mod restart;
@@ -13,12 +14,13 @@ mod restart;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aaep_engine::Outcome;
+use aaep_engine::{Limits, Outcome};
 use aaep_types::{SessionId, ToolCallId};
 
 pub(crate) use events::{number, text};
 pub(crate) use facts::{Asking, Call, Request, Session};
 pub(crate) use listening::{Line, Listener};
+use rates::{Flood, Pace};
 pub(crate) use replies::{Reply, Said};
 
 /// An invariant that did not hold.
@@ -71,6 +73,14 @@ pub(crate) struct Oracle {
     heard: BTreeMap<u128, Arc<str>>,
     /// For each message its record, and whether it was answered.
     messages: BTreeMap<u64, (u64, bool)>,
+    /// How fast each principal replies, and floods that have to be on record now.
+    paces: BTreeMap<usize, Pace>,
+    floods: Vec<(usize, Flood)>,
+    pub(crate) replies_per_second: u32,
+    /// The message that was handed over last is beyond the rate.
+    beyond: bool,
+    /// The engine is told the time in this step.
+    pub(crate) told_the_time: bool,
     pub(crate) listeners: Vec<Listener>,
     /// Records that the disk has promised to keep.
     pub(crate) durable: u64,
@@ -99,6 +109,10 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { replies_per_second: limits.replies_per_second, ..Self::default() }
+    }
+
     /// Only the first is kept: later ones are mostly its consequences.
     pub(crate) fn violated(&mut self, invariant: &'static str, text: String) {
         if self.violation.is_none() {
@@ -124,6 +138,8 @@ impl Oracle {
         self.timers_due = timers_due;
         self.appended = 0;
         self.events = 0;
+        self.told_the_time = false;
+        self.end_paces(now);
     }
 
     /// The engine was called and everything that came out was carried out.
@@ -137,6 +153,7 @@ impl Oracle {
             session.touched = self.now;
         }
         self.expire();
+        self.check_floods();
         self.check_waits();
         self.check_shown();
     }
@@ -153,11 +170,14 @@ impl Oracle {
     }
 
     /// I6: a reply that does not count leaves one record and nothing else that anybody could see.
+    /// Beyond the rate it does not even leave that (D40), and one that counts is taken all the same.
     fn end_reply(&mut self, verdict: Verdict) {
-        self.demand(self.appended >= 1, "I6", || "a reply left no record".into());
+        let beyond = self.beyond;
+        self.demand(self.appended >= 1 || beyond, "I6", || "a reply left no record".into());
         let counts = verdict.outcome.is_some() || verdict.more.is_some();
         if !counts && !self.timers_due {
-            self.demand(self.appended == 1 && self.events == 0, "I6", || {
+            let (records, invariant) = if beyond { (0, "I22") } else { (1, "I6") };
+            self.demand(self.appended == records && self.events == 0, invariant, || {
                 "a reply that does not count was followed by something".into()
             });
         }

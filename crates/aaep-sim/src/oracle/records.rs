@@ -42,6 +42,9 @@ impl Oracle {
                 );
             }
             Record::Restarted { .. } => self.restart_record = number,
+            Record::Flooded { by, replies, ignored } => {
+                self.flooded(number, by, *replies, *ignored);
+            }
             _ => {}
         }
     }

@@ -124,7 +124,8 @@ impl Oracle {
     /// The engine has taken it, and this is the last record it made.
     pub(crate) fn taken(&mut self, call: u64) {
         let record = self.last_record;
-        if let Some(message) = self.messages.get_mut(&call) {
+        let message = self.messages.get_mut(&call).filter(|_| !self.beyond);
+        if let Some(message) = message {
             message.0 = record;
         }
     }
@@ -143,5 +144,6 @@ impl Oracle {
 
     pub(crate) fn forget_messages(&mut self) {
         self.messages.clear();
+        self.forget_paces();
     }
 }

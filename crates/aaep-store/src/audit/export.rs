@@ -243,6 +243,11 @@ fn details(line: &mut Line, record: &Record) {
             line.json("reason", &reason.to_string());
             line.text("reason_text", reason_text(*reason));
         }
+        Record::Flooded { by, replies, ignored } => {
+            line.text("sent_by", by);
+            line.json("replies", &replies.to_string());
+            line.json("ignored", &ignored.to_string());
+        }
         _ => {}
     }
 }
@@ -250,7 +255,7 @@ fn details(line: &mut Line, record: &Record) {
 /// Why a reply did not count, for auditors; its sender never learns it (D5).
 pub(crate) fn reason_text(reason: u8) -> &'static str {
     match reason {
-        1 => "too many, or nothing could be kept",
+        1 => "nothing could be kept then; or, in older records, too many",
         2 => "no such subscription",
         3 => "its subscription does not answer",
         4 => "no such token",
@@ -260,6 +265,7 @@ pub(crate) fn reason_text(reason: u8) -> &'static str {
         8 => "of the wrong kind",
         9 => "its time cannot be right",
         10 => "not an answer to this question",
+        11 => "less time than there was",
         _ => "unknown",
     }
 }

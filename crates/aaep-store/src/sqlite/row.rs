@@ -64,12 +64,13 @@ pub(crate) fn kind_of(record: &Record) -> &'static str {
         Record::Extended { .. } => "extended",
         Record::Restarted { .. } => "restarted",
         Record::Ignored { .. } => "ignored",
+        Record::Flooded { .. } => "flooded",
         _ => "other",
     }
 }
 
 /// Every kind that `kind_of` can say.
-pub const KINDS: [&str; 10] = [
+pub const KINDS: [&str; 11] = [
     "opened",
     "asked",
     "extended",
@@ -79,6 +80,7 @@ pub const KINDS: [&str; 10] = [
     "completed",
     "ended",
     "ignored",
+    "flooded",
     "restarted",
 ];
 
@@ -129,6 +131,7 @@ impl Columns {
             Record::Ignored { by, reason } => {
                 Self { decided_by: Some(by.clone()), reason: Some(*reason), ..columns }
             }
+            Record::Flooded { by, .. } => Self { decided_by: Some(by.clone()), ..columns },
             _ => columns,
         }
     }
