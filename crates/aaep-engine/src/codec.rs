@@ -190,11 +190,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         },
         9 => Record::Restarted { stamp: input.u64()? as i64 },
         7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
-        11 => Record::Flooded {
-            by: input.text()?,
-            replies: input.u64()?,
-            ignored: input.u64()?,
-        },
+        11 => Record::Flooded { by: input.text()?, replies: input.u64()?, ignored: input.u64()? },
         8 => Record::Extended {
             request: input.u128()?,
             event: input.u128()?,

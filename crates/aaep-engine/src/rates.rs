@@ -128,9 +128,4 @@ impl ReplyRates {
         }
         Some(flood)
     }
-
-    /// Principals that are counted, and answers that are held.
-    pub(crate) fn sizes(&self) -> (usize, usize) {
-        (self.windows.len(), self.windows.values().map(|window| window.held.len()).sum())
-    }
 }

@@ -486,3 +486,48 @@ fn an_ephemeral_hub_writes_nothing() {
         assert!(!house.0.path().join(".local").exists());
     });
 }
+
+/// Junk replies, over so many connections at once.
+const JUNK: (usize, usize) = (100_000, 4);
+
+// covers: D40, I22
+#[test]
+fn a_hundred_thousand_junk_replies_leave_a_bounded_number_of_records_and_all_are_counted() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let flood = (0..JUNK.1).map(|_| {
+            let (hub, token) = (hub.clone(), person.token("phone"));
+            tokio::spawn(async move {
+                let mut ear = Ear::web_socket(&hub, Some(&token), true).await;
+                let unknown = format!("rpl_{}", "1".repeat(32));
+                let junk = decision(&unknown, &ear.subscription, "accept");
+                for _ in 0..JUNK.0 / JUNK.1 {
+                    ear.send(&junk).await;
+                }
+                // Its own close is taken after all of them.
+                let close = json!({ "type": "subscription.close",
+                    "subscription_id": ear.subscription });
+                ear.send(&close.to_string()).await;
+                ear.until_end().await;
+            })
+        });
+        for flood in flood.collect::<Vec<_>>() {
+            soon("the flood", flood).await.unwrap();
+        }
+        // The last second has to end before it is on record.
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        hub.signal("TERM");
+        hub.ended();
+        let (code, lines) = house.aaep(&["audit", "export", "--kind", "ignored"]);
+        assert_eq!(code, 0, "{lines}");
+        let recorded = lines.lines().filter(|line| line.contains("\"sent_by\"")).count();
+        let (_, lines) = house.aaep(&["audit", "export", "--kind", "flooded"]);
+        let floods: Vec<Value> =
+            lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let counted: u64 = floods.iter().filter_map(|flood| flood["ignored"].as_u64()).sum();
+        assert_eq!(recorded as u64 + counted, JUNK.0 as u64);
+        assert!(recorded <= 4 * 50 && floods.len() < 120, "{recorded}, {}", floods.len());
+    });
+}

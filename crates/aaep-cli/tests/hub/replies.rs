@@ -143,11 +143,11 @@ fn what_can_be_read_in_two_ways_is_no_reply() {
     });
 }
 
-/// Guesses: where each has an answer, and where none has.
-const GUESSES: [usize; 2] = [10_000, 90_000];
+/// Guesses: where each has an answer, which in a flood comes once a second, and where none has.
+const GUESSES: [usize; 2] = [20, 100_000];
 
 /// How many are on their way at once.
-const BATCH: usize = 500;
+const BATCH: usize = 10;
 
 /// Tokens that nobody gave out.
 fn guesses() -> impl Iterator<Item = String> {
@@ -210,9 +210,9 @@ fn a_hundred_thousand_guessed_tokens_hit_nothing_and_show_nothing() {
     });
 }
 
-// covers: D5, S1
+// covers: D5, D40, I6, I7
 #[test]
-fn beyond_the_limit_replies_are_dropped_without_a_word() {
+fn beyond_the_rate_every_answer_is_the_same_and_one_that_counts_still_does() {
     run(async {
         let hub = Hub::start(Setup::default().limit("replies_per_second", 1));
         let person = hub.person();
@@ -222,17 +222,42 @@ fn beyond_the_limit_replies_are_dropped_without_a_word() {
         let unknown = decision(&format!("rpl_{}", "1".repeat(32)), &ear.subscription, "accept");
         let honest = decision(text(&question, "reply_token"), &ear.subscription, "accept");
         let (mut raw, reader) = (Raw::connect(&hub), person.token("reader"));
-        // In one breath, so that some second holds more than one of them.
+        // In one breath; beyond the rate each waits for the record of its second.
         let guess = raw.post("replies", Some(&reader), &unknown);
-        raw.send(guess.repeat(50) + &raw.post("replies", Some(&reader), &honest));
-        let answers: Vec<_> = (0..51).map(|_| raw.reply().without_date()).collect();
+        let honest = raw.post("replies", Some(&reader), &honest);
+        raw.send(guess.repeat(4) + &honest + &guess.repeat(2));
+        let started = std::time::Instant::now();
+        let answers: Vec<_> = (0..7).map(|_| raw.reply().without_date()).collect();
         assert!(answers.iter().all(|answer| *answer == answers[0]));
-        assert_eq!(agent.look(&request, 0).await["status"], "pending");
-        // Somebody else is not concerned.
-        let mut phone = person.phone().await;
-        let question = phone.event("awaiting.confirmation").await;
-        phone.decide(&question, "accept").await;
+        // Valid or not, they were held alike: six of them, at most one in each second.
+        assert!(started.elapsed() > std::time::Duration::from_secs(4));
         assert_eq!(agent.outcome(&request).await, "accepted");
+    });
+}
+
+// covers: D40, I7, I29
+#[test]
+fn a_valid_no_counts_after_seventy_junk_replies_of_the_same_principal_or_of_another() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        for (number, flooder) in ["reader", "phone", "same connection"].into_iter().enumerate() {
+            let session = agent.open().await;
+            let request = agent.ask_for(&session, &deletion(&number.to_string())).await;
+            let question = ear.event("awaiting.confirmation").await;
+            let device = if flooder == "phone" { "phone" } else { "reader" };
+            let token = person.token(device);
+            let mut flood = Ear::web_socket(&person.hub, Some(&token), true).await;
+            for guess in guesses().take(70) {
+                flood.send(&decision(&guess, &flood.subscription.clone(), "accept")).await;
+            }
+            if flooder == "same connection" {
+                flood.decide(&question, "reject").await;
+            } else {
+                ear.decide(&question, "reject").await;
+            }
+            assert_eq!(agent.outcome(&request).await, "rejected", "{flooder}");
+        }
     });
 }
 

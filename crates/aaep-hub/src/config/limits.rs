@@ -63,7 +63,8 @@ pub struct Limits {
     /// Subscriptions of one principal that nobody is attached to; while there are more, it gets no
     /// new ones.
     pub unattached_per_principal: usize,
-    /// Replies of one principal within a second; further ones are dropped without a word (D5).
+    /// Replies on one connection within a second, and four times as many of one principal. Further
+    /// ones count all the same; those that are ignored leave one record together (D40).
     pub replies_per_second: u32,
     /// Principals whose replies are counted at once.
     pub counted_principals: usize,

@@ -84,11 +84,7 @@ fn is_user_input(bytes: &[u8]) -> bool {
 }
 
 /// A message of somebody without a handshake, whichever way it came.
-pub(crate) fn take(
-    core: &mut Core,
-    known: &Known,
-    bytes: &[u8],
-) -> Result<Option<Taken>, Problem> {
+pub(crate) fn take(core: &mut Core, known: &Known, bytes: &[u8]) -> Result<Option<Taken>, Problem> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Problem::malformed("A message is JSON in UTF-8."))?;
     let members = Members::whole(text, DEPTH)
