@@ -2,7 +2,12 @@
 // `EventSource` cannot send headers, so the stream is read with `fetch`.
 
 /** The extensions of ours that we understand. */
-const EXTENSIONS = ["urn:aaep-rs:outcome:v1", "urn:aaep-rs:timing:v1", "urn:aaep-rs:control:v1"];
+const EXTENSIONS = [
+  "urn:aaep-rs:outcome:v1",
+  "urn:aaep-rs:timing:v1",
+  "urn:aaep-rs:control:v1",
+  "urn:aaep-rs:action:v1",
+];
 
 /** The longest event that is read, in characters; what is longer is dropped. */
 const MAX_EVENT = 4 * 1024 * 1024;

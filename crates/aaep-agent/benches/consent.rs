@@ -12,7 +12,9 @@ use aaep_engine::{
 use aaep_hub::config::{Config, Development, UnixSocket};
 use aaep_hub::{Running, start};
 use aaep_transport::client::{HttpClient, Options};
-use aaep_types::{EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp};
+use aaep_types::{
+    DescribedBy, EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp,
+};
 use serde_json::{Value, json};
 
 /// Requests that are measured, and how many of them a session asks.
@@ -203,6 +205,8 @@ fn engine_alone() -> [f64; 3] {
             tool: "send",
             arguments: &arguments,
             payload: &payload,
+            readable: None,
+            described_by: DescribedBy::Agent,
         };
         let start = Instant::now();
         let answer = alone.handle(Input::Ask(ask));

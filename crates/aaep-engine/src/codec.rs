@@ -6,6 +6,9 @@ use std::sync::Arc;
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record, Said};
 
 const HEAD: usize = 8;
+/// A question, and one with the account of its action, which older journals do not have.
+const ASKED: u8 = 3;
+const ASKED_WITH_ACCOUNT: u8 = 13;
 /// What a record usually has beside its longer texts.
 const USUAL: usize = 192;
 
@@ -82,7 +85,10 @@ impl Record {
     fn room(&self) -> usize {
         let (said, texts) = match self {
             Record::Opened(opened) => (None, opened.producer.len() + opened.event.len()),
-            Record::Asked(asked) => (Some(&asked.said), asked.arguments.len() + asked.event.len()),
+            Record::Asked(asked) => {
+                let texts = asked.arguments.len() + asked.event.len() + asked.account.len();
+                (Some(&asked.said), texts)
+            }
             Record::Resolved { response, said, .. } => (Some(said), response.len()),
             Record::Ended { said, .. }
             | Record::Invoked { said, .. }
@@ -133,7 +139,7 @@ fn encode_opened(opened: &Opened, out: &mut Out) {
 }
 
 fn encode_asked(asked: &Asked, out: &mut Out) {
-    out.u8(3);
+    out.u8(if asked.account.is_empty() { ASKED } else { ASKED_WITH_ACCOUNT });
     out.u128(asked.request);
     out.text(&asked.session);
     out.u8(u8::from(asked.confirmation));
@@ -144,6 +150,9 @@ fn encode_asked(asked: &Asked, out: &mut Out) {
     out.u64(asked.timeout_seconds);
     out.u8(u8::from(asked.default_accept));
     out.u8(u8::from(asked.irreversible));
+    if !asked.account.is_empty() {
+        out.text(&asked.account);
+    }
     out.said(&asked.said);
 }
 
@@ -160,7 +169,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             stamp: input.u64()? as i64,
         }),
         2 => Record::Ended { session: input.text()?, said: input.said()? },
-        3 => Record::Asked(Asked {
+        kind @ (ASKED | ASKED_WITH_ACCOUNT) => Record::Asked(Asked {
             request: input.u128()?,
             session: input.text()?,
             confirmation: input.flag()?,
@@ -171,6 +180,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             timeout_seconds: input.u64()?,
             default_accept: input.flag()?,
             irreversible: input.flag()?,
+            account: if kind == ASKED { "".into() } else { input.text()? },
             said: input.said()?,
         }),
         4 => Record::Resolved {
@@ -326,6 +336,21 @@ mod tests {
                 timeout_seconds: 300,
                 default_accept: false,
                 irreversible: true,
+                account: text(""),
+                said: said(),
+            }),
+            Record::Asked(Asked {
+                request: 7,
+                session: text("sess_1"),
+                confirmation: true,
+                tool: text("pay"),
+                arguments: text("{\"amount\":\"5\"}"),
+                event: text("{}"),
+                stamp: 9,
+                timeout_seconds: 300,
+                default_accept: false,
+                irreversible: true,
+                account: text("{\"tool\":\"pay\"}"),
                 said: said(),
             }),
             Record::Resolved {

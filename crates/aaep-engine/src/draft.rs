@@ -1,10 +1,12 @@
 //! Events that are about to be: what they say, and how they are written.
 
+use aaep_types::action::{self, Account, ReadableArguments};
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{EventId, EventKind, Timestamp, Urgency, rule};
+use aaep_types::{DescribedBy, EventId, EventKind, Timestamp, Urgency, rule};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::ids::Digest;
 use crate::record::Outcome;
 use crate::refusal::{Blame, Refusal};
 use crate::session::Session;
@@ -37,6 +39,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) payload: String,
     /// What one of our extensions adds.
     pub(crate) extension: Option<Extension>,
+    /// The account of the action that is asked about, as JSON.
+    pub(crate) account: Option<Arc<str>>,
     /// The states that it leaves and enters, if it is a state change of ours.
     pub(crate) moves: Option<(Cow<'static, str>, &'static str)>,
 }
@@ -111,6 +115,7 @@ impl<'a> Draft<'a> {
             urgency: kind.usual_urgency(),
             payload,
             extension: None,
+            account: None,
             moves: None,
         }
     }
@@ -148,17 +153,22 @@ impl<'a> Draft<'a> {
         stamp: Timestamp,
         session: &Session,
     ) -> String {
-        let mut out = Writer::with_capacity(self.payload.len() + session.producer.len() + 512);
+        let account = self.account.as_ref().map_or(0, |account| account.len());
+        let room = self.payload.len() + session.producer.len() + account + 512;
+        let mut out = Writer::with_capacity(room);
         out.json("{\"@context\":");
-        match self.extension {
-            Some(extension) => {
-                out.json("[\"");
-                out.json(aaep_types::CORE_CONTEXT);
+        let extended = self.extension.is_some() || self.account.is_some();
+        let uris = [self.extension.map(Extension::uri), self.account.as_ref().map(|_| action::URI)];
+        if extended {
+            out.json("[\"");
+            out.json(aaep_types::CORE_CONTEXT);
+            for uri in uris.into_iter().flatten() {
                 out.json("\",\"");
-                out.json(extension.uri());
-                out.json("\"]");
+                out.json(uri);
             }
-            None => out.string(aaep_types::CORE_CONTEXT),
+            out.json("\"]");
+        } else {
+            out.string(aaep_types::CORE_CONTEXT);
         }
         out.json(",\"aaep_version\":\"");
         out.json(aaep_types::AAEP_VERSION);
@@ -187,13 +197,43 @@ impl<'a> Draft<'a> {
         }
         out.json("\"},");
         out.json(&self.payload);
-        if let Some(extension) = self.extension {
+        if extended {
             out.json(",\"extensions\":{");
-            extension.write(&mut out);
-            out.json("}");
+            if let Some(extension) = self.extension {
+                extension.write(&mut out);
+                out.comma();
+            }
+            if let Some(account) = &self.account {
+                out.name(action::PREFIX);
+                out.json(account);
+            }
+            out.close('}');
         }
         out.close('}');
         out.finish()
+    }
+}
+
+// enforces: I31
+/// The account of an action: what people are told of it apart from the agent's words.
+pub(crate) fn account_of(
+    tool: &str,
+    readable: &ReadableArguments,
+    digest: &Digest,
+    described_by: DescribedBy,
+) -> Option<Arc<str>> {
+    let digest = digest.to_string();
+    let account = Account::new(tool, readable, &digest, described_by)?;
+    Some(account.to_json().into())
+}
+
+/// The account that an event of ours carries.
+pub(crate) fn account_in(event: &str) -> Option<Arc<str>> {
+    let members = |text| Members::whole(text, 64).ok().flatten();
+    let Raw::Object(extensions) = members(event)?.find("extensions")? else { return None };
+    match members(extensions)?.find(action::PREFIX)? {
+        Raw::Object(account) => Some(account.into()),
+        _ => None,
     }
 }
 

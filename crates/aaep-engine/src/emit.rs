@@ -107,7 +107,8 @@ impl<R: Rules> Engine<R> {
         let more: &[_] = if needs_call { &[("tool_call_id", call.as_str())] } else { &[] };
         let payload = agent_members(payload, more)?;
         let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft = Draft { type_name, urgency, payload, extension: None, moves: None };
+        let draft =
+            Draft { type_name, urgency, payload, extension: None, account: None, moves: None };
         let event = self.ids.event();
         let inserted = kind.is_some_and(|kind| session.state_before(kind).is_some());
         let number = session.next_number + u64::from(inserted);
@@ -248,7 +249,8 @@ impl<R: Rules> Engine<R> {
         let kind = EventKind::parse(type_name);
         let payload = agent_members(payload, &[])?;
         let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft = Draft { type_name, urgency, payload, extension: None, moves: None };
+        let draft =
+            Draft { type_name, urgency, payload, extension: None, account: None, moves: None };
         let event = self.ids.event();
         Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
         // enforces: I5, I13

@@ -1,6 +1,9 @@
 //! What goes in and what comes out.
 
-use aaep_types::{EventKind, LanguageTag, SessionId, SubscriptionId, ToolCallId, Urgency};
+use aaep_types::action::ReadableArguments;
+use aaep_types::{
+    DescribedBy, EventKind, LanguageTag, SessionId, SubscriptionId, ToolCallId, Urgency,
+};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -126,6 +129,11 @@ pub struct Ask<'a> {
     pub arguments: &'a str,
     /// The event's payload without the reply token, as JSON.
     pub payload: &'a str,
+    /// The arguments as people read them, where somebody made that before the engine was called;
+    /// the engine makes it otherwise.
+    pub readable: Option<&'a ReadableArguments>,
+    /// Whose words the payload's are.
+    pub described_by: DescribedBy,
 }
 
 /// The immediate answer to an input.

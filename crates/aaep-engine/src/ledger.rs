@@ -1,5 +1,6 @@
 //! Requests: asked, resolved, spent (§6).
 
+use aaep_types::action::ReadableArguments;
 use aaep_types::{
     Event, EventKind, Payload, ReplyToken, ResponseKind, Timestamp, ToolName, Urgency, rule,
 };
@@ -7,7 +8,9 @@ use aaep_types::{
 use std::sync::Arc;
 
 use crate::clock::Now;
-use crate::draft::{Draft, Extension, Ready, agent_members, members, payload_of};
+use crate::draft::{
+    Draft, Extension, Ready, account_in, account_of, agent_members, members, payload_of,
+};
 use crate::engine::{Engine, no_session};
 use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};
@@ -69,6 +72,7 @@ impl<R: Rules> Engine<R> {
         let head = stretched(agent_members(ask.payload, &[])?, self.time_factor(&user));
         let mut draft = Draft::new(ask.kind, with_token(&head, spelled.as_str()));
         draft.urgency = Urgency::Critical;
+        draft.account = if confirmation { account_for(&ask, &digest) } else { None };
         let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
         let stamp = session.stamp(now);
         let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
@@ -79,7 +83,7 @@ impl<R: Rules> Engine<R> {
             request_of(payload, (key, home), &ask, digest, (event, token, stamp), now)
         })?;
         let without_token = with_token(&head, "").into();
-        self.begin_waiting(request, without_token, &json, now);
+        self.begin_waiting(request, (without_token, draft.account), &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
     }
 
@@ -119,7 +123,7 @@ impl<R: Rules> Engine<R> {
     fn begin_waiting(
         &mut self,
         mut request: Request,
-        without_token: Arc<str>,
+        (without_token, account): (Arc<str>, Option<Arc<str>>),
         json: &Arc<str>,
         now: Now,
     ) {
@@ -150,6 +154,7 @@ impl<R: Rules> Engine<R> {
             timeout_seconds: request.timeout_seconds,
             default_accept: request.default_accept,
             irreversible: request.irreversible,
+            account: account.unwrap_or_else(|| "".into()),
             said,
         });
         self.append(&record);
@@ -276,6 +281,7 @@ impl<R: Rules> Engine<R> {
         ));
         let mut draft = Draft::new(kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
+        draft.account = account_in(&json);
         let json = self.send(id, draft, event, needs, now);
         let said = self.said(id);
         self.append(&Record::Extended { request: number, event, timeout_seconds: seconds, said });
@@ -394,6 +400,19 @@ impl<R: Rules> Engine<R> {
         );
         self.send_ours(id, Draft::new(EventKind::ProgressUpdated, payload), 0, now);
     }
+}
+
+/// What people are told of the action that is asked about.
+fn account_for(ask: &Ask<'_>, digest: &Digest) -> Option<Arc<str>> {
+    let made;
+    let readable = match ask.readable {
+        Some(readable) => readable,
+        None => {
+            made = ReadableArguments::of(ask.arguments);
+            &made
+        }
+    };
+    account_of(ask.tool, readable, digest, ask.described_by)
 }
 
 /// Reads what an event of ours that asks says. Its envelope is ours as well and needs no reading,

@@ -21,7 +21,7 @@
 //!
 //! ```
 //! use aaep_engine::*;
-//! use aaep_types::{EventKind, LanguageTag, SubscriptionId, Timestamp};
+//! use aaep_types::{DescribedBy, EventKind, LanguageTag, SubscriptionId, Timestamp};
 //!
 //! let now = Now { boot: Boot(1), wall: Timestamp::from_millis(1_779_632_531_342).unwrap() };
 //! let secrets = Secrets { seed: [1; 32], token_key: [2; 32] }; // draw these from the system
@@ -48,6 +48,8 @@
 //!     arguments: r#"{"euros":"800"}"#,
 //!     payload: r#"{"action":"Pay 800 euros of rent.","consequence":"It cannot be taken back.",
 //!         "timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true}"#,
+//!     readable: None,
+//!     described_by: DescribedBy::Agent,
 //! };
 //! let Answer::Waiting { request, .. } = engine.handle(Input::Ask(ask), now)? else { unreachable!() };
 //! let mut token = String::new();

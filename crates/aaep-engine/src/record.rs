@@ -182,6 +182,9 @@ pub struct Asked {
     pub default_accept: bool,
     /// Whether the action cannot be taken back.
     pub irreversible: bool,
+    /// The account of the action, as JSON; empty for a question, and in journals of before there
+    /// was one.
+    pub account: Arc<str>,
     /// What was said before it.
     pub said: Said,
 }

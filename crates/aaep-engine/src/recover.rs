@@ -1,14 +1,16 @@
 //! From records back to the state.
 
+use aaep_types::action::ReadableArguments;
 use aaep_types::{
-    Event, EventKind, LanguageTag, ReplyToken, SessionId, Timestamp, ToolCallId, Urgency,
+    DescribedBy, Event, EventKind, LanguageTag, ReplyToken, SessionId, Timestamp, ToolCallId,
+    Urgency,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::before::Asks;
 use crate::clock::{Boot, Now};
-use crate::draft::{Draft, Extension, payload_of};
+use crate::draft::{Draft, Extension, account_in, account_of, payload_of};
 use crate::engine::{Engine, Timer};
 use crate::ids::{Digest, Key, Secrets, session_key};
 use crate::ledger::{default_answer, with_token, without_token};
@@ -215,6 +217,15 @@ impl<R: Rules> Engine<R> {
         } else {
             Digest::of("", &asked.event)
         };
+        let account = match &*asked.account {
+            // A journal of before there were accounts.
+            "" if asked.confirmation => {
+                let readable = ReadableArguments::of(&asked.arguments);
+                account_of(&asked.tool, &readable, &digest, DescribedBy::Agent)
+            }
+            "" => None,
+            _ => Some(asked.account.clone()),
+        };
         // What was said before it comes before it.
         let number = asked.said.next_number.saturating_sub(1);
         self.replay_said(id, record, None, asked.said);
@@ -227,6 +238,7 @@ impl<R: Rules> Engine<R> {
             urgency: Urgency::Critical,
             payload,
             extension: None,
+            account,
             moves: None,
         };
         let json = draft.json(asked.request, number, stamp, session);
@@ -289,6 +301,7 @@ impl<R: Rules> Engine<R> {
         ));
         let mut draft = Draft::new(request.kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
+        draft.account = account_in(&json);
         request.stamp = stamp_of(stamp, now);
         request.event = Some(draft.json(event, place, request.stamp, session).into());
         request.event_number = event;

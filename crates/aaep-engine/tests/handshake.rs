@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
 use aaep_engine::*;
-use aaep_types::{EventKind, LanguageTag, Message, SubscriptionId, Timestamp};
+use aaep_types::{DescribedBy, EventKind, LanguageTag, Message, SubscriptionId, Timestamp};
 
 struct Room {
     producer: Producer,
@@ -107,6 +107,8 @@ impl Room {
             tool: "send",
             arguments: "{}",
             payload,
+            readable: None,
+            described_by: DescribedBy::Agent,
         };
         let Ok(Answer::Waiting { request, .. }) = self.producer.handle(Input::Ask(ask), self.now)
         else {

@@ -44,6 +44,9 @@ pub struct Ruling {
     pub timeout: TimeoutSeconds,
     /// What counts when no answer comes.
     pub default: Decision,
+    /// Whether a template of the rule says what will be done. Its words are the user's own, filled
+    /// with the arguments, so they are worth more than the agent's.
+    pub has_template: bool,
     /// What will be done.
     pub action: String,
     /// What comes of it.
@@ -88,7 +91,8 @@ impl Ruling {
             default: rule.default,
         };
         let matched = Matched { number, line: rule.line, pattern: pattern.to_owned() };
-        Self::new(Some(matched), stance, wording, reasons)
+        let has_template = rule.action.is_some();
+        Self { has_template, ..Self::new(Some(matched), stance, wording, reasons) }
     }
 
     /// No rule does: it counts as the worst. `arguments` are missing if nobody can read them.
@@ -115,6 +119,7 @@ impl Ruling {
             reversibility,
             timeout,
             default,
+            has_template: false,
             normal: wording.sentences(&[&wording.action], undone).finish(),
             detailed: wording.in_full(&[&wording.action, &wording.consequence], &stakes),
             announced: wording.in_full(&[&wording.action], ""),
@@ -130,6 +135,11 @@ impl Ruling {
     /// The action, and whether it can be undone.
     pub fn normal(&self) -> &str {
         &self.normal
+    }
+
+    /// Everything worth knowing before it is allowed.
+    pub fn detailed(&self) -> &str {
+        &self.detailed
     }
 
     /// Whether the protocol calls it irreversible.

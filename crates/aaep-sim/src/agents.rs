@@ -1,7 +1,7 @@
 //! What agents do: the honest ones, the clumsy ones, and those that try to get around consent.
 
 use aaep_engine::{Answer, Ask, Input, Open, Rules};
-use aaep_types::{EventKind, LanguageTag};
+use aaep_types::{DescribedBy, EventKind, LanguageTag};
 
 use crate::cast::{BANK, COOK, QUESTIONS, Question, TOOL};
 use crate::oracle::Cause;
@@ -76,6 +76,8 @@ impl<R: Rules> World<'_, R> {
             tool: if question.confirmation { TOOL } else { "" },
             arguments: question.arguments,
             payload: question.payload,
+            readable: None,
+            described_by: DescribedBy::Agent,
         });
         self.handle_and(input, Cause::Other, |world, answer| {
             world.oracle.touched(session, agent, answer);

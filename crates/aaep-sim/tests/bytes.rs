@@ -5,7 +5,7 @@
 use aaep_engine::*;
 use aaep_sim::disk::{Disk, Fate};
 use aaep_store::{Entry, Fault, Journal};
-use aaep_types::{EventKind, LanguageTag, ReplyToken, SubscriptionId, Timestamp};
+use aaep_types::{DescribedBy, EventKind, LanguageTag, ReplyToken, SubscriptionId, Timestamp};
 
 fn phone() -> SubscriptionId {
     SubscriptionId::from_bits(1)
@@ -84,6 +84,8 @@ impl Day {
                 arguments: &format!(r#"{{"euros":"{amount}"}}"#),
                 payload: r#"{"action":"Send them.","consequence":"They are gone.","timeout_seconds":300,
                     "default_decision":"reject","risk_level":"high","irreversible":true}"#,
+                readable: None,
+                described_by: DescribedBy::Agent,
             }));
             let Answer::Waiting { request, .. } = asked else { panic!("a request") };
             day.requests.push(request);

@@ -281,6 +281,7 @@ fn a_text_with_line_ends_stays_on_its_line() {
         timeout_seconds: 60,
         default_accept: false,
         irreversible: true,
+        account: "".into(),
         said: aaep_engine::Said { events: vec!["no\njson".into()], ..Default::default() },
     });
     let entry = aaep_store::Entry { number: 1, bytes: record.encode(1) };

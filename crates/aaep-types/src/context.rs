@@ -28,6 +28,7 @@ pub const KNOWN_EXTENSIONS: &[KnownExtension] = &[
     KnownExtension { uri: "urn:aaep-rs:outcome:v1", prefix: "outcome" },
     KnownExtension { uri: "urn:aaep-rs:timing:v1", prefix: "timing" },
     KnownExtension { uri: "urn:aaep-rs:control:v1", prefix: "control" },
+    KnownExtension { uri: crate::action::URI, prefix: crate::action::PREFIX },
 ];
 
 /// Prefixes that no extension may take (§7.3.2).

@@ -121,6 +121,39 @@ fn alone(character: char) -> Option<Deception> {
     }
 }
 
+/// Whether a character would not be seen or heard between these two, or would change how others
+/// are.
+pub fn is_hidden(sign: char, previous: Option<char>, next: Option<char>) -> bool {
+    match sign {
+        // Persian, Hindi and families of emoji need the joiners; between others they only hide.
+        '\u{200c}' | '\u{200d}' => !(previous.is_some_and(joins) && next.is_some_and(joins)),
+        // A space is a space.
+        '\u{a0}' | '\u{202f}' | '\u{3000}' => false,
+        '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}' => true,
+        // A mark belongs to the letter before it; without one it would change our quotes.
+        _ if previous.is_none() && is_mark(sign) => true,
+        _ => {
+            let mut bytes = [0; 4];
+            first(sign.encode_utf8(&mut bytes)).is_some() || !is_printable(sign)
+        }
+    }
+}
+
+fn joins(sign: char) -> bool {
+    !sign.is_ascii() && !sign.is_whitespace() && !sign.is_control()
+}
+
+/// The standard library knows which characters have a form; after a letter it lets marks be.
+fn is_printable(sign: char) -> bool {
+    let mut text = String::from("a");
+    text.push(sign);
+    sign == '\'' || text.escape_debug().count() == 2
+}
+
+fn is_mark(sign: char) -> bool {
+    is_printable(sign) && sign != '\'' && sign.escape_debug().count() > 1
+}
+
 /// Whether text has letters of both directions and nothing that tells a renderer how to order them.
 pub fn runs_both_ways(text: &str) -> bool {
     if text.is_ascii() {

@@ -66,6 +66,7 @@
 //! # Ok::<(), Invalid>(())
 //! ```
 
+pub mod action;
 mod context;
 pub mod deception;
 mod envelope;
@@ -122,8 +123,9 @@ pub use type_name::TypeName;
 pub use uri::Uri;
 pub use version::{AAEP_VERSION, Version};
 pub use vocabulary::{
-    CancelledBy, CoalesceBoundary, Decision, ErrorCategory, Level, RejectionCode, ResponseKind,
-    Reversibility, RiskLevel, TargetKind, TextDirection, ToolStatus, Urgency, Verbosity,
+    CancelledBy, CoalesceBoundary, Decision, DescribedBy, ErrorCategory, Level, RejectionCode,
+    ResponseKind, Reversibility, RiskLevel, TargetKind, TextDirection, ToolStatus, Urgency,
+    Verbosity,
 };
 pub use wire::{Opaque, Others};
 

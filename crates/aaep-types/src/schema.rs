@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::action::{self, Account};
 use crate::envelope::{Envelope, Extensions};
 use crate::event::{EventKind, ExtensionPayload};
 use crate::handshake::{
@@ -85,6 +86,10 @@ pub fn all() -> Vec<Schema> {
         message::<ClarificationReply<'_>>("handshake/clarification.reply", "The user answered."),
         message::<MoreTime<'_>>("extensions/timing.extend", "The user asks for more time."),
         message::<StopSession<'_>>("extensions/control.cancel", "The user stops the agent."),
+        message::<Account<'_>>(
+            "extensions/action",
+            "The hub's own account of an action that is asked about; it stands in `extensions`.",
+        ),
         message::<Manifest<'_>>("producer.manifest", "A producer describes itself."),
     ]);
     schemas
@@ -186,6 +191,16 @@ fn envelope() -> Schema {
         "properties": object_schema::<ExtensionPayload<'_>>()["properties"],
         "patternProperties": language_variants(ExtensionPayload::MEMBERS),
     });
+    // Our own account of an action is checked where its address declares it.
+    body["allOf"] = json!([{
+        "if": {
+            "properties": { "@context": { "type": "array", "contains": { "const": action::URI } } },
+            "required": ["@context"],
+        },
+        "then": { "properties": { "extensions": { "properties": {
+            action::PREFIX: object_schema::<Account<'_>>(),
+        } } } },
+    }]);
     let description = "What every event carries. An extension's own event adds its payload to it.";
     named("envelope.schema.json".into(), "AAEP event envelope", description, body)
 }
@@ -228,7 +243,7 @@ mod tests {
     #[test]
     fn every_schema_has_its_place_and_address() {
         let schemas = all();
-        assert_eq!(schemas.len(), 23);
+        assert_eq!(schemas.len(), 24);
         for schema in &schemas {
             assert_eq!(schema.document["$id"], format!("{BASE}{}", schema.path));
         }

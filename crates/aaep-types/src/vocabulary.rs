@@ -104,6 +104,13 @@ vocabulary! {
         /// Not at all.
         Irreversible = "irreversible",
     }
+    /// Whose words describe an action that is asked about.
+    DescribedBy {
+        /// A template of the policy, filled with the arguments.
+        Policy = "policy",
+        /// The agent that asks.
+        Agent = "agent",
+    }
     /// The two answers to a confirmation (§6.3).
     Decision {
         /// Do it.

@@ -65,6 +65,90 @@ fn an_agent_that_makes_light_of_something_is_asked_about_as_the_policy_says() {
     });
 }
 
+const TRANSFER: &str = r#"
+[[rule]]
+tool = "transfer"
+risk_level = "high"
+reversibility = "irreversible"
+action = "Transfer {euros} euros to {to}"
+consequence = "The money leaves your account at once."
+"#;
+
+/// "Save a note about lunch." over a transfer.
+fn lunch(tool: &str) -> Value {
+    json!({ "kind": "confirmation", "tool": tool, "arguments": {"euros": "9001", "to": "Eve"},
+        "action": "Save a note about lunch.", "consequence": "You can delete it any time.",
+        "summary_normal": "Save a note about lunch.", "summary_normal_de": "Eine Notiz sichern.",
+        "risk_level": "high", "irreversible": true, "timeout_seconds": 300,
+        "default_decision": "reject" })
+}
+
+// covers: I31
+#[test]
+fn an_agent_that_says_lunch_and_means_nine_thousand_euros_is_not_believed() {
+    run(async {
+        let (setup, directory) = with_policy(TRANSFER);
+        let hub = Hub::start_in(setup, directory);
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), Ear::subscribe(person.client("reader")).await);
+        let session = agent.open().await;
+        let asked = agent.ask_for(&session, &lunch("transfer")).await;
+        let heard = ear.event("awaiting.confirmation").await;
+        assert_eq!(heard["action"], "Transfer 9001 euros to \"Eve\"", "{heard}");
+        assert_eq!(heard["consequence"], "The money leaves your account at once.");
+        assert!(!heard["summary_normal"].to_string().contains("lunch"), "{heard}");
+        assert_eq!(heard.get("summary_normal_de"), None);
+        assert_eq!(
+            heard["extra_context"],
+            json!({ "agent_says": "Save a note about lunch. You can delete it any time." })
+        );
+        let account = json!({ "tool": "transfer", "arguments": "euros: 9001\nto: Eve",
+            "digest": asked["digest"], "described_by": "policy" });
+        assert_eq!(heard["extensions"]["action"], account);
+        // What no template describes keeps the agent's words; the account says what would run.
+        let asked = agent.ask_for(&session, &lunch("wire")).await;
+        let heard = ear.event("awaiting.confirmation").await;
+        assert_eq!(heard["action"], "Save a note about lunch.");
+        let account = json!({ "tool": "wire", "arguments": "euros: 9001\nto: Eve",
+            "digest": asked["digest"], "described_by": "agent" });
+        assert_eq!(heard["extensions"]["action"], account);
+        ear.is_lawful();
+    });
+}
+
+// covers: I31, T14, D34
+#[test]
+fn the_account_of_a_hostile_action_is_readable_bounded_and_survives_a_kill() {
+    run(async {
+        let hub = Hub::start(Setup::durable());
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), Ear::subscribe(person.client("reader")).await);
+        let session = agent.open().await;
+        let mut asking = lunch("transfer");
+        asking["arguments"] = json!({ "note": "x".repeat(100_000), "password": "hunter2",
+            "to": "\u{202e}evE\nto: Bob", "deep": [[{"a b": 1}]] });
+        let asked = agent.ask_for(&session, &asking).await;
+        let heard = ear.event("awaiting.confirmation").await;
+        let account = heard["extensions"]["action"].clone();
+        let lines = text(&account, "arguments").to_owned();
+        assert!(lines.contains("\npassword: [password removed]\n"), "{lines}");
+        assert!(lines.contains("\nto: [U+202E]evE[U+000A]to: Bob"), "{lines}");
+        assert!(lines.contains("deep[0][0].\"a b\": 1"), "{lines}");
+        assert!(lines.chars().count() <= 2000);
+        assert_eq!((&account["shortened"], &account["redacted"]), (&json!(true), &json!(true)));
+        // An agent cannot write it itself.
+        let mut forged = lunch("other");
+        forged["extensions"] = json!({ "action": { "tool": "note" } });
+        assert_eq!(agent.try_ask(&session, &forged).await.status.as_u16(), 400);
+        hub.kill();
+        let again = Hub::start_in(Setup::durable(), hub.shared_directory());
+        let mut ear = Ear::subscribe(person.at(&again).client("reader")).await;
+        let heard_again = ear.event("awaiting.confirmation").await;
+        assert_eq!(heard_again["event_id"], asked["event_id"]);
+        assert_eq!(heard_again["extensions"]["action"], account);
+    });
+}
+
 // covers: T12, T27, T14
 #[test]
 fn a_tool_that_must_be_asked_about_cannot_be_announced_as_running() {

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use aaep_engine::*;
-use aaep_types::{EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp};
+use aaep_types::{
+    DescribedBy, EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp,
+};
 
 /// One request in so many ends soon: at different times, each without a countdown.
 const SOON_ONE_IN: usize = 50;
@@ -163,6 +165,8 @@ impl Bench {
             tool: "send",
             arguments: &question.arguments,
             payload: &question.payload,
+            readable: None,
+            described_by: DescribedBy::Agent,
         }));
     }
 

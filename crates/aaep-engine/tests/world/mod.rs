@@ -4,7 +4,7 @@
 use aaep_conformance::stream::{Checker, Options, Weight};
 use aaep_engine::*;
 use aaep_types::{
-    EventId, EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp,
+    DescribedBy, EventId, EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp,
 };
 
 pub const START: i64 = 1_779_632_531_342;
@@ -147,6 +147,8 @@ impl World {
             tool: "transfer_funds",
             arguments,
             payload: &payload,
+            readable: None,
+            described_by: DescribedBy::Agent,
         }))
     }
 
@@ -172,6 +174,8 @@ impl World {
             tool: "",
             arguments: "",
             payload: &payload,
+            readable: None,
+            described_by: DescribedBy::Agent,
         }));
         match asked.unwrap() {
             Answer::Waiting { request, .. } => request,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use aaep_engine::*;
 use aaep_hub::start::JOURNAL_NAME;
 use aaep_store::{Entry, Head, Noted, Options, Sqlite, Unit};
-use aaep_types::{EventKind, LanguageTag, Timestamp};
+use aaep_types::{DescribedBy, EventKind, LanguageTag, Timestamp};
 
 use crate::loops::{agent, start_hub};
 
@@ -137,6 +137,8 @@ fn ask_all(mut keep: impl FnMut(Entry)) {
             tool: "send",
             arguments: &format!(r#"{{"amount":"{count}"}}"#),
             payload: &payload,
+            readable: None,
+            described_by: DescribedBy::Agent,
         }));
     }
 }

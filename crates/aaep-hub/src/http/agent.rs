@@ -155,8 +155,16 @@ fn ask(
     session: SessionId,
     question: &Question,
 ) -> Result<Said, Problem> {
-    let Question { kind, tool, arguments, payload } = question;
-    let asked = Ask { agent, session, kind: *kind, tool, arguments, payload };
+    let asked = Ask {
+        agent,
+        session,
+        kind: question.kind,
+        tool: &question.tool,
+        arguments: &question.arguments,
+        payload: &question.payload,
+        readable: Some(&question.readable),
+        described_by: question.described_by,
+    };
     let (request, again) = core.ask(asked)?;
     let view = core.request(agent, request).ok_or_else(lost)?;
     let status = if again { StatusCode::OK } else { StatusCode::CREATED };

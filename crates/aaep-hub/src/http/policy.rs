@@ -1,24 +1,43 @@
 //! The policy in force: no agent asks for less than it says, or runs what must be asked about.
 //!
-//! Rules are the user's, words are the agent's: what an agent does not say itself is filled in.
+//! Rules are the user's. So are words where a template of the policy describes the action: those are
+//! asked, and the agent's own become context. Elsewhere the words are the agent's, and what it does
+//! not say itself is filled in.
 
 use aaep_engine::{Blame, Refusal};
 use aaep_policy::{Policy, Ruling, Verdict};
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{Decision, Reversibility, RiskLevel, rule};
+use aaep_types::{Decision, DescribedBy, Reversibility, RiskLevel, rule};
 
 /// The members of a request that weigh: they are never weaker than the policy says.
 const WEIGHED: [&str; 5] =
     ["risk_level", "irreversible", "reversibility", "default_decision", "timeout_seconds"];
 
-// enforces: T27, C15, I9
+/// Members in which an agent describes what it is about to do.
+const DESCRIPTION: [&str; 5] =
+    ["action", "consequence", "summary_normal", "summary_detailed", "summary_terse"];
+
+/// The longest account of the agent's own words where the policy's stand in their place, in
+/// characters.
+const MAX_AGENT_SAYS: usize = 1000;
+
+/// Whose words the question's are.
+pub(super) fn described_by(ruling: &Ruling) -> DescribedBy {
+    if ruling.has_template { DescribedBy::Policy } else { DescribedBy::Agent }
+}
+
+// enforces: T27, C15, I9, I31
 /// What is left of a request for consent once the policy has looked at it. What nobody can read is
 /// left as it is: the engine refuses it, and says why.
 pub(super) fn strengthen(ruling: &Ruling, said: &Members<'_>, leave_out: &[&str]) -> String {
+    let agent_says = ruling.has_template.then(|| agent_says(ruling, said)).flatten();
     let mut out = Writer::new();
     out.open('{');
     for member in said.iter().filter(|member| !leave_out.contains(&&*member.name)) {
-        if !WEIGHED.contains(&&*member.name) || !is_known(&member.name, member.value) {
+        let weighed = WEIGHED.contains(&&*member.name) && is_known(&member.name, member.value);
+        let replaced = ruling.has_template && describes(&member.name, member.value);
+        let context = agent_says.is_some() && is_context(&member.name, member.value);
+        if !weighed && !replaced && !context {
             out.name(&member.name);
             out.raw(member.value);
             out.comma();
@@ -33,9 +52,68 @@ pub(super) fn strengthen(ruling: &Ruling, said: &Members<'_>, leave_out: &[&str]
         }
     }
     for (name, words) in words_of(ruling) {
-        if said.find(name).is_none() {
+        let ours = |value| ruling.has_template && describes(name, value);
+        if said.find(name).is_none_or(ours) {
             out.name(name);
-            out.string(&words);
+            out.string(words);
+            out.comma();
+        }
+    }
+    if let Some(text) = agent_says {
+        out.name(CONTEXT);
+        out.json(&with_agent_says(said, &text));
+        out.comma();
+    }
+    out.close('}');
+    out.finish()
+}
+
+/// What an agent adds to a question, and where its own words stand in it when the policy's are in
+/// their place.
+const CONTEXT: &str = "extra_context";
+const AGENT_SAYS: &str = "agent_says";
+
+fn is_context(name: &str, value: Raw<'_>) -> bool {
+    name == CONTEXT && matches!(value, Raw::Object(_))
+}
+
+/// Whether a member describes the action, in whatever language (§11.5.1).
+fn describes(name: &str, value: Raw<'_>) -> bool {
+    let variant = |of: &&str| name.strip_prefix(of).is_some_and(|rest| rest.starts_with('_'));
+    let text = matches!(value, Raw::String(_));
+    text && (DESCRIPTION.contains(&name) || DESCRIPTION.iter().any(|of| variant(&of)))
+}
+
+/// The agent's own words, if they are others than the policy's.
+fn agent_says(ruling: &Ruling, said: &Members<'_>) -> Option<String> {
+    let known: Vec<&str> = words_of(ruling).into_iter().map(|(_, words)| words).collect();
+    let mut all: Vec<String> = Vec::new();
+    for name in DESCRIPTION {
+        let Some(text) = said.text(name) else { continue };
+        let text = text.trim();
+        if !text.is_empty() && !known.contains(&text) && !all.iter().any(|other| other == text) {
+            all.push(text.to_owned());
+        }
+    }
+    let text = all.join(" ");
+    match text.char_indices().nth(MAX_AGENT_SAYS) {
+        Some((at, _)) => Some(format!("{}…", &text[..at])),
+        None => Some(text).filter(|text| !text.is_empty()),
+    }
+}
+
+/// The agent's context, with its words.
+fn with_agent_says(said: &Members<'_>, text: &str) -> String {
+    let mut out = Writer::new();
+    out.open('{');
+    out.name(AGENT_SAYS);
+    out.string(text);
+    out.comma();
+    if let Some(Raw::Object(context)) = said.find(CONTEXT) {
+        let members = Members::whole(context, 64).ok().flatten().unwrap_or_default();
+        for member in members.iter().filter(|member| member.name != AGENT_SAYS) {
+            out.name(&member.name);
+            out.raw(member.value);
             out.comma();
         }
     }
@@ -103,12 +181,14 @@ fn is_known(name: &str, value: Raw<'_>) -> bool {
     }
 }
 
-/// The policy's words for what the agent does not say itself.
-fn words_of(ruling: &Ruling) -> [(&'static str, String); 3] {
+/// The policy's words.
+fn words_of(ruling: &Ruling) -> [(&'static str, &str); 5] {
     [
-        ("action", ruling.action.clone()),
-        ("consequence", ruling.consequence.clone()),
-        ("summary_normal", ruling.normal().to_owned()),
+        ("action", &ruling.action),
+        ("consequence", &ruling.consequence),
+        ("summary_normal", ruling.normal()),
+        ("summary_detailed", ruling.detailed()),
+        ("summary_terse", &ruling.summary),
     ]
 }
 
@@ -202,12 +282,12 @@ mod tests {
         assert_eq!(covered.get("kind"), None);
     }
 
-    // covers: T27
+    // covers: T27, I31
     #[test]
     fn what_an_agent_says_in_earnest_stays_and_what_it_leaves_out_is_filled_in() {
         let grave = strengthened(
             "notes.add",
-            r#"{"risk_level":"high","irreversible":true,"default_decision":"reject","timeout_seconds":900,"action":"Mine."}"#,
+            r#"{"risk_level":"high","irreversible":true,"default_decision":"reject","timeout_seconds":900}"#,
         );
         assert_eq!(grave["risk_level"], "high");
         assert_eq!(grave["reversibility"], "irreversible");
@@ -215,11 +295,39 @@ mod tests {
             (&grave["default_decision"], &grave["timeout_seconds"]),
             (&"reject".into(), &900.into())
         );
-        assert_eq!(grave["action"], "Mine.");
         let bare = strengthened("notes.add", "{}");
         assert_eq!(bare["action"], "Add \"milk\"");
         assert_eq!(bare["consequence"], "It is in your notes.");
         assert_eq!(bare["default_decision"], "reject", "silence is no yes unless both say so");
+        assert_eq!(bare.get("extra_context"), None);
+        let uncovered = strengthened("other", r#"{"action":"Mine."}"#);
+        assert_eq!(uncovered["action"], "Mine.", "no template describes it");
+    }
+
+    // covers: I31
+    #[test]
+    fn where_a_template_describes_the_action_the_agents_words_are_context() {
+        let asked = strengthened(
+            "notes.add",
+            r#"{"action":"Do nothing.","consequence":"Nothing.","summary_normal":"Do nothing.",
+                "action_yo":"Kò sí.","summary_terse_de_CH":"Nichts","allowed_replies":["accept","reject"],
+                "extra_context":{"agent_says":"I am the policy.","trip":7}}"#,
+        );
+        assert_eq!(asked["action"], "Add \"milk\"");
+        assert_eq!(asked["consequence"], "It is in your notes.");
+        assert_eq!(asked["summary_normal"], "Add \"milk\". This can be undone.");
+        assert_eq!(asked["summary_terse"], "Run notes.add");
+        let context = serde_json::json!({ "agent_says": "Do nothing. Nothing.", "trip": 7 });
+        assert_eq!(asked["extra_context"], context);
+        assert!(asked["allowed_replies"].is_array());
+        for name in ["action_yo", "summary_terse_de_CH"] {
+            assert_eq!(asked.get(name), None, "{name} would be heard in another language");
+        }
+        let long = format!(r#"{{"action":"{}"}}"#, "ä".repeat(5000));
+        let says = strengthened("notes.add", &long)["extra_context"]["agent_says"].clone();
+        assert_eq!(says.as_str().unwrap().chars().count(), MAX_AGENT_SAYS + 1);
+        let odd = strengthened("notes.add", r#"{"action":7}"#);
+        assert_eq!(odd["action"], 7, "the engine refuses it, and says why");
     }
 
     #[test]

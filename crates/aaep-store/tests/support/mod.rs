@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use aaep_engine::*;
 use aaep_store::{Entry, Options, Sqlite, Unit};
-use aaep_types::{EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp};
+use aaep_types::{
+    DescribedBy, EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp,
+};
 
 pub const START: i64 = 1_779_632_531_342;
 
@@ -91,6 +93,8 @@ impl World {
             tool: "transfer",
             arguments: &arguments,
             payload: &payload,
+            readable: None,
+            described_by: DescribedBy::Agent,
         }));
         match answer {
             Answer::Waiting { request, .. } => request,

@@ -1,6 +1,7 @@
 //! Reading an event: envelope, payload, and what concerns both.
 
 use super::{Event, EventKind, ExtensionPayload, Payload, read_kind};
+use crate::action;
 use crate::context::is_reserved_prefix;
 use crate::envelope::{Envelope, EnvelopeFields, Tail, TailFields};
 use crate::json::{Member, Members, Raw};
@@ -10,7 +11,7 @@ use crate::report::{Reading, Report};
 use crate::rule::{self, Rule};
 use crate::type_name::{TypeName, core_name};
 use crate::vocabulary::{TextDirection, Urgency};
-use crate::wire::{MemberInfo, Object, Others, Seen, Slot, check_others};
+use crate::wire::{MemberInfo, Object, Others, Seen, Slot, Wire, check_others};
 
 /// Payloads that an event can carry.
 pub(crate) trait IntoPayload<'a>: Object<'a> + Into<Payload<'a>> {}
@@ -246,8 +247,13 @@ fn check_declared(envelope: &EnvelopeFields<'_>, tail: &TailFields<'_>, report: 
     }
     let Some(extensions) = tail.extensions.good() else { return };
     report.within("extensions", |report| {
-        for (prefix, _) in extensions.iter() {
-            if !is_reserved_prefix(prefix) && !context.may_declare(prefix) {
+        for (prefix, json) in extensions.iter() {
+            if prefix == action::PREFIX && context.may_declare(prefix) {
+                // enforces: X7
+                report.within(prefix, |report| {
+                    action::Account::read(Raw::Object(json), rule::X7, report);
+                });
+            } else if !is_reserved_prefix(prefix) && !context.may_declare(prefix) {
                 report.within(prefix, |report| {
                     report.error(
                         rule::E17,

@@ -14,6 +14,7 @@ mod members;
 mod pointer;
 mod scan;
 mod string;
+mod walk;
 mod write;
 
 pub use fault::{Fault, FaultKind};
@@ -21,6 +22,7 @@ pub use members::{Member, Members, elements};
 pub use pointer::pointer_at;
 pub use scan::Raw;
 pub use string::JsonString;
+pub use walk::{Step, walk};
 pub use write::{Writer, write_string};
 
 pub(crate) use members::each_member;

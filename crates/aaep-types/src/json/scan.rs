@@ -139,13 +139,39 @@ impl<'a, 'm> Scanner<'a, 'm> {
     }
 
     #[inline]
-    fn expect(&mut self, byte: u8) -> Scan<()> {
+    pub(super) fn expect(&mut self, byte: u8) -> Scan<()> {
         if self.peek() == Some(byte) {
             self.at += 1;
             Ok(())
         } else {
             Err(self.surprise())
         }
+    }
+
+    /// Whether the object or array at hand holds nothing. If it holds something, the scanner stands
+    /// at its first name or element afterwards.
+    pub(super) fn is_empty_container(&mut self) -> bool {
+        let start = self.at;
+        self.at += 1;
+        self.skip_space();
+        let empty = matches!(self.peek(), Some(b'}' | b']'));
+        if empty {
+            self.at = start;
+        }
+        empty
+    }
+
+    /// Reads the name of a member and the colon after it.
+    #[inline(always)]
+    pub(super) fn name(&mut self) -> Scan<JsonString<'a>> {
+        if self.peek() != Some(b'"') {
+            return Err(self.surprise());
+        }
+        let name = self.string()?;
+        self.skip_space();
+        self.expect(b':')?;
+        self.skip_space();
+        Ok(name)
     }
 
     /// Reads the value at hand, checking all of it.
@@ -214,13 +240,7 @@ impl<'a, 'm> Scanner<'a, 'm> {
         }
         loop {
             let name_at = self.at;
-            if self.peek() != Some(b'"') {
-                return Err(self.surprise());
-            }
-            let name = self.string()?;
-            self.skip_space();
-            self.expect(b':')?;
-            self.skip_space();
+            let name = self.name()?;
             // Most values are strings; these are read here, without the way through the match.
             let value = match self.peek() {
                 Some(b'"') => Raw::String(self.string()?),

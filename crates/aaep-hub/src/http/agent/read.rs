@@ -1,10 +1,11 @@
 //! What agents send, read before the core is taken.
 //!
 //! Everything whose cost grows with the body happens here, on the sender's own time: UTF-8, JSON, the
-//! policy, the hash of the body. What the core is given is owned, checked and small to look at (I29).
+//! policy, the account of an action, the hash of the body. What the core is given is owned, checked and small to look at (I29).
 
+use aaep_types::action::ReadableArguments;
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{EventKind, LanguageTag};
+use aaep_types::{DescribedBy, EventKind, LanguageTag};
 use sha2::{Digest as _, Sha256};
 
 use super::super::route::Route;
@@ -63,6 +64,9 @@ pub(super) struct Question {
     /// Consent is bound to these bytes, as they came.
     pub(super) arguments: String,
     pub(super) payload: String,
+    /// The arguments as people read them.
+    pub(super) readable: ReadableArguments,
+    pub(super) described_by: DescribedBy,
 }
 
 /// Reads the body of a call for this route; `keyed` says whether it carries an idempotency key.
@@ -198,13 +202,17 @@ fn question(hub: &Hub, object: &Object<'_>) -> Result<Question, Problem> {
     let tool = object.text("tool")?.unwrap_or_default();
     let arguments = object.0.find("arguments").map(raw_text).unwrap_or_default();
     let ours = ["kind", "tool", "arguments"];
-    let payload = match &**hub.policy() {
+    let in_force = hub.policy();
+    let (payload, described_by) = match &**in_force {
         Some(in_force) if kind == EventKind::AwaitingConfirmation => {
-            policy::strengthen(&in_force.decide(&tool, &arguments), &object.0, &ours)
+            let ruling = in_force.decide(&tool, &arguments);
+            (policy::strengthen(&ruling, &object.0, &ours), policy::described_by(&ruling))
         }
-        _ => object.without(&ours),
+        _ => (object.without(&ours), DescribedBy::Agent),
     };
-    Ok(Question { kind, tool, arguments, payload })
+    // enforces: I31
+    let readable = ReadableArguments::of(&arguments);
+    Ok(Question { kind, tool, arguments, payload, readable, described_by })
 }
 
 /// A value as it stands in the text.
