@@ -81,7 +81,7 @@ fn is_context(name: &str, value: Raw<'_>) -> bool {
 fn describes(name: &str, value: Raw<'_>) -> bool {
     let variant = |of: &&str| name.strip_prefix(of).is_some_and(|rest| rest.starts_with('_'));
     let text = matches!(value, Raw::String(_));
-    text && (DESCRIPTION.contains(&name) || DESCRIPTION.iter().any(|of| variant(&of)))
+    text && (DESCRIPTION.contains(&name) || DESCRIPTION.iter().any(variant))
 }
 
 /// The agent's own words, if they are others than the policy's.
