@@ -3,7 +3,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
 use aaep_engine::*;
-use aaep_types::{EventKind, LanguageTag, Message, SessionId, SubscriptionId, Timestamp};
+use aaep_types::{
+    DescribedBy, EventKind, LanguageTag, Message, SessionId, SubscriptionId, Timestamp,
+};
 
 struct House {
     producer: Producer,
@@ -93,6 +95,8 @@ impl House {
             tool: "delete",
             arguments: &arguments,
             payload: r#"{"action":"Delete it.","consequence":"It is gone.","timeout_seconds":600,"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Delete it?"}"#,
+            readable: None,
+            described_by: DescribedBy::Agent,
         }))?;
         match answer {
             Answer::Waiting { request, .. } => Ok(request),
