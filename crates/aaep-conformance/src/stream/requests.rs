@@ -119,6 +119,8 @@ pub(super) struct Requests {
     graves: VecDeque<(ReplyToken, Dead)>,
     /// An accept for a dead token is the latest that was heard from the user.
     dead_accept: Option<Dead>,
+    /// Tools of requests that were not accepted, with their lines, the latest last.
+    refused: VecDeque<(Digest, u64)>,
     /// Accepts that had to be forgotten before a call used them.
     forgotten_accepts: u64,
     /// Several requests were open, and nothing said which one a state change was about.
@@ -209,10 +211,21 @@ impl Requests {
 
     fn bury(&mut self, at: usize, dead: Dead) {
         let request = self.open.remove(at);
+        if matches!(request.status, Status::Pending | Status::Rejected) {
+            self.refuse(&request);
+        }
         let Some(token) = request.ask.token else { return };
         self.graves.push_back((token, dead));
         if self.graves.len() > MAX_REQUESTS {
             self.graves.pop_front();
+        }
+    }
+
+    fn refuse(&mut self, request: &Request) {
+        let Some(tool) = request.ask.tool else { return };
+        self.refused.push_back((tool, request.line));
+        if self.refused.len() > MAX_REQUESTS {
+            self.refused.pop_front();
         }
     }
 
@@ -233,6 +246,7 @@ impl Requests {
             return;
         }
         self.judge_suspects(sight, report);
+        self.judge_silence(sight, report);
         for request in self.open.iter().filter(|request| request.is_pending()) {
             report.warning(
                 rule::C24,
@@ -268,6 +282,35 @@ impl Requests {
         }
     }
 
+    /// Decisions that nothing followed: a completed session says nothing about them (§4.5.3, §6.1).
+    fn judge_silence(&self, sight: Sight, report: &mut Report<'_>) {
+        let weight = self.weight_of_absence(sight);
+        for request in self.open.iter().filter(|open| open.is_confirmation() && !open.followed) {
+            let line = request.line;
+            match request.status {
+                Status::Rejected if !request.reported => report.add(
+                    weight,
+                    rule::C2,
+                    format!(
+                        "The request on line {line} was rejected, and the session was completed \
+                         without an event that shows that its action was given up. Return to \
+                         `thinking` or `deciding` first, and say why."
+                    ),
+                ),
+                Status::Accepted(By::Word | By::Default) => report.add(
+                    weight,
+                    rule::T24,
+                    format!(
+                        "The request on line {line} was accepted, and the session was completed \
+                         without its call. Invoke the tool, or say that the action no longer goes \
+                         ahead."
+                    ),
+                ),
+                _ => {}
+            }
+        }
+    }
+
     /// T27: what was confirmed as irreversible is invoked as irreversible. Only a warning, since the
     /// call may have been other work.
     fn judge_unflagged(&mut self, report: &mut Report<'_>) {
@@ -287,6 +330,8 @@ impl Requests {
 
     #[cfg(test)]
     pub(super) fn is_bounded(&self) -> bool {
-        self.open.len() <= MAX_REQUESTS && self.graves.len() <= MAX_REQUESTS
+        self.open.len() <= MAX_REQUESTS
+            && self.graves.len() <= MAX_REQUESTS
+            && self.refused.len() <= MAX_REQUESTS
     }
 }

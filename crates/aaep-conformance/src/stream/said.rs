@@ -61,6 +61,8 @@ pub(super) struct Ask {
     pub(super) token: Option<ReplyToken>,
     /// Action and consequence: what makes two requests the same (§6.1).
     pub(super) action: Digest,
+    /// The tool that would run, where our extension names it.
+    pub(super) tool: Option<Digest>,
     pub(super) nature: Nature,
     pub(super) default_accept: bool,
     pub(super) allows_accept: bool,
@@ -131,6 +133,8 @@ fn ask(heard: &Heard<'_>, kind: RequestKind) -> Ask {
         event: Digest::of(&[heard.event_id()]),
         token: heard.reply_token(),
         action: Digest::of(&[&text("action"), &text("consequence")]),
+        tool: extension(heard, "action")
+            .and_then(|action| action.text("tool").map(|t| Digest::of(&[&t]))),
         nature: nature(heard),
         default_accept: text("default_decision") == Decision::Accept.as_str(),
         allows_accept: allows_accept(heard),
@@ -166,9 +170,14 @@ fn allows_accept(heard: &Heard<'_>) -> bool {
     allowed.iter().any(|reply| reply.as_str() == Decision::Accept.as_str())
 }
 
+/// What an extension says, if it says an object.
+fn extension<'a>(heard: &Heard<'a>, prefix: &str) -> Option<Members<'a>> {
+    let Raw::Object(text) = heard.object("extensions")?.find(prefix)? else { return None };
+    Members::whole(text, MAX_EXTENSION_DEPTH).ok()?
+}
+
 fn outcome(heard: &Heard<'_>) -> Option<Outcome> {
-    let Raw::Object(text) = heard.object("extensions")?.find("outcome")? else { return None };
-    let members = Members::whole(text, MAX_EXTENSION_DEPTH).ok()??;
+    let members = extension(heard, "outcome")?;
     let any = |names: &[&str]| names.iter().find_map(|name| members.text(name));
     let request = any(&["request_event_id", "request", "event_id"])?;
     let fate = match any(&["outcome", "result"]).as_deref() {

@@ -118,7 +118,7 @@ impl Session {
             }
             Said::Invoked { tool, call, irreversible } => {
                 self.states.imply(CALLING_TOOL);
-                self.requests.invoked(irreversible, time, sight, report);
+                self.requests.invoked(tool, irreversible, time, sight, report);
                 self.crowded |= self.tools.invoked(tool, call, report);
             }
             Said::Completed { tool, call } => self.tools.completed(tool, call, sight.lost, report),

@@ -292,6 +292,42 @@ fn either_field_says_that_an_action_is_irreversible() {
     assert_eq!(brief(&script.check(true)), [("T27", Weight::Warning)]);
 }
 
+// covers: T24, C3, D37
+#[test]
+fn a_tool_that_waits_for_consent_or_was_refused_it_does_not_run() {
+    let named = || {
+        json!({
+            "@context": ["https://aaep-protocol.org/context/v1", "urn:aaep-rs:action:v1"],
+            "extensions": { "action": { "tool": "shred", "arguments": "", "digest": "sha256:0", "described_by": "agent" } },
+        })
+    };
+    let asked = |decision: Option<&str>| {
+        let mut script = Script::new("sess_desk");
+        script.start().state("idle", "awaiting_input").confirm("rpl_1", named());
+        if let Some(decision) = decision {
+            script.reply("rpl_1", json!({ "decision": decision }));
+            script.state("awaiting_input", "thinking");
+        }
+        script
+    };
+    let warned = |script: &Script, rule| {
+        let found = script.check(true);
+        found.iter().any(|found| found.rule.id == rule && found.weight == Weight::Warning)
+    };
+    let mut waits = asked(None);
+    waits.call(false);
+    assert!(warned(&waits, "C3"));
+    let mut refused = asked(Some("reject"));
+    refused.call(false).end();
+    assert!(warned(&refused, "T24"));
+    // A new request that is accepted frees the tool.
+    let mut asked_again = asked(Some("reject"));
+    asked_again.state("thinking", "awaiting_input").confirm("rpl_2", named());
+    asked_again.reply("rpl_2", json!({ "decision": "accept" }));
+    asked_again.state("awaiting_input", "calling_tool").call(true).end();
+    assert!(!warned(&asked_again, "T24") && !warned(&asked_again, "C3"));
+}
+
 // covers: C24
 #[test]
 fn completing_a_session_over_an_open_request_is_warned_of() {

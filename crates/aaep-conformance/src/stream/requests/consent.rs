@@ -4,6 +4,7 @@ use aaep_types::{Rule, rule};
 
 use super::{By, Dead, Request, Requests, Sight, Status};
 use crate::stream::Weight;
+use crate::stream::memory::Digest;
 use crate::stream::report::Report;
 use crate::stream::said::Nature;
 
@@ -11,6 +12,7 @@ impl Requests {
     /// A call is announced. `time` is in microseconds.
     pub(in crate::stream) fn invoked(
         &mut self,
+        tool: Digest,
         irreversible: bool,
         time: Option<i64>,
         sight: Sight,
@@ -19,7 +21,41 @@ impl Requests {
         if irreversible {
             self.spend(time, sight, report);
         } else {
+            self.judge_refused(tool, sight, report);
             self.observe(time, report.line);
+        }
+    }
+
+    // enforces: D37
+    /// A call of a tool that waits for consent, or was refused it. Only a warning: the call may have
+    /// other arguments, which a stream does not show.
+    fn judge_refused(&mut self, tool: Digest, sight: Sight, report: &mut Report<'_>) {
+        let named = |open: &&Request| open.ask.tool == Some(tool);
+        if self.open.iter().filter(named).any(|open| matches!(open.status, Status::Accepted(_))) {
+            return;
+        }
+        let weight = self.weight(sight).max(Weight::Warning);
+        let waits = self.open.iter().filter(named).find(|open| open.is_pending());
+        if let Some(request) = waits {
+            let line = request.line;
+            return report.add(
+                weight,
+                rule::C3,
+                format!(
+                    "This call is of the tool that the request on line {line} asks about, which \
+                     nobody has answered. Nothing may look as if the action had happened."
+                ),
+            );
+        }
+        if let Some((_, line)) = self.refused.iter().rev().find(|(refused, _)| *refused == tool) {
+            report.add(
+                weight,
+                rule::T24,
+                format!(
+                    "This call is of the tool that the request on line {line} asked about, which \
+                     was not accepted. Ask again before it runs."
+                ),
+            );
         }
     }
 
@@ -89,25 +125,30 @@ impl Requests {
             .first(accepted(Nature::Reversible))
             // §6.1: the time is up and the default is accept, so the action may go on.
             .or_else(|| self.first(|open| open.is_pending() && defaulted(open, time)));
-        let unsaid = self.first(accepted(Nature::Unsaid));
-        let flagged = self.first(accepted(Nature::Irreversible));
+        if let Some(at) = used {
+            return self.use_up(at);
+        }
+        // One call stands for one request, as long as there are requests without any.
+        let natures = [Nature::Unsaid, Nature::Irreversible];
+        let fresh = |nature| self.first(|open| accepted(nature)(open) && !open.followed);
+        let followed = natures.into_iter().find_map(fresh);
+        let followed =
+            followed.or_else(|| natures.into_iter().find_map(|n| self.first(accepted(n))));
         let doubtful = self.first(|open| {
             open.suspect.is_none()
                 && (open.is_unreported(Status::Rejected) || open.is_pending() && open.late_accept)
         });
-        let Some(at) = used.or(unsaid).or(flagged).or(doubtful) else { return };
-        if used.is_some() {
-            return self.use_up(at);
-        }
-        let Some(request) = self.open.get_mut(at) else { return };
+        let Some(request) = followed.or(doubtful).and_then(|at| self.open.get_mut(at)) else {
+            return;
+        };
         // Whether this was other work is judged when the state is left.
-        match (unsaid, flagged) {
-            (Some(_), _) => request.followed = true,
-            (None, Some(_)) => {
-                request.followed = true;
-                request.unflagged.get_or_insert(line);
-            }
-            (None, None) => _ = request.suspect.get_or_insert(line),
+        if followed.is_none() {
+            request.suspect.get_or_insert(line);
+            return;
+        }
+        request.followed = true;
+        if request.ask.nature == Nature::Irreversible {
+            request.unflagged.get_or_insert(line);
         }
     }
 

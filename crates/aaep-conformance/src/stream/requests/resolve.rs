@@ -46,7 +46,7 @@ impl Requests {
         if change.from == Some(AWAITING_INPUT) {
             self.guess(change, sight, report);
         } else {
-            self.pass_by();
+            self.pass_by(change);
         }
     }
 
@@ -75,7 +75,7 @@ impl Requests {
                 self.mark_accepted(at, By::Word);
             }
             (Fate::Accepted, Status::UsedUp) => self.bury(at, Dead::Settled),
-            (Fate::Accepted, _) => self.mark_reported(at),
+            (Fate::Accepted, _) => self.mark_reported(at, goes_on),
             (Fate::TimedOut, _) if request.ask.default_accept && goes_on => {
                 self.mark_accepted(at, By::Default);
             }
@@ -96,7 +96,7 @@ impl Requests {
         if change.to != Some(CALLING_TOOL) {
             match (rejected, answered, accepted) {
                 (Some(at), _, _) | (None, Some(at), _) => self.bury(at, Dead::Settled),
-                (None, None, Some(at)) => self.mark_reported(at),
+                (None, None, Some(at)) => self.mark_reported(at, false),
                 (None, None, None) => self.cancel(change.time),
             }
             return;
@@ -104,7 +104,7 @@ impl Requests {
         let asked = self.first(|open| open.is_pending() && open.is_confirmation());
         let unclear = self.first(Request::is_pending);
         match (accepted, answered, asked, unclear, rejected) {
-            (Some(at), ..) => self.mark_reported(at),
+            (Some(at), ..) => self.mark_reported(at, true),
             (_, Some(at), ..) => self.bury(at, Dead::Settled),
             (_, _, Some(at), ..) => self.accept(at, change, sight, report),
             (_, _, _, Some(at), _) => self.bury(at, Dead::Settled),
@@ -114,12 +114,15 @@ impl Requests {
     }
 
     /// A state change that does not leave `awaiting_input` still shows that the producer reacted.
-    fn pass_by(&mut self) {
+    fn pass_by(&mut self, change: Change<'_>) {
         self.bury_all(|open| {
             matches!(open.status, Status::Rejected | Status::Answered | Status::UsedUp)
         });
         for request in &mut self.open {
-            request.reported |= matches!(request.status, Status::Accepted(_));
+            let accepted = matches!(request.status, Status::Accepted(_));
+            request.reported |= accepted;
+            // Leaving without a call says that the action no longer goes ahead.
+            request.followed |= accepted && change.to != Some(CALLING_TOOL);
         }
     }
 
@@ -201,14 +204,20 @@ impl Requests {
             request.status = Status::Accepted(by);
             request.reported = true;
             request.suspect = None;
+            let tool = request.ask.tool;
+            self.refused.retain(|(refused, _)| Some(*refused) != tool);
         }
         self.dead_accept = None;
     }
 
-    /// An accept that was used already leaves with its report.
-    fn mark_reported(&mut self, at: usize) {
+    /// An accept that was used already leaves with its report. One that is reported by going
+    /// elsewhere than to the call is said to be given up.
+    fn mark_reported(&mut self, at: usize, goes_on: bool) {
         match self.open.get_mut(at) {
-            Some(request) if request.status != Status::UsedUp => request.reported = true,
+            Some(request) if request.status != Status::UsedUp => {
+                request.reported = true;
+                request.followed |= !goes_on;
+            }
             _ => self.bury(at, Dead::Settled),
         }
     }
