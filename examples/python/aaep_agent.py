@@ -16,6 +16,7 @@ which rule would have been broken), `OSError` (the hub cannot be reached).
 
 import http.client
 import json
+import secrets
 import time
 import urllib.error
 import urllib.request
@@ -50,6 +51,8 @@ class Agent:
     def __init__(self, url, agent_id, token=None, patience=30.0):
         self.base = url.rstrip("/") + ("" if "/aaep/" in url else "/aaep/v1")
         self.producer, self.token, self.patience = {"agent_id": agent_id}, token, patience
+        # Without a token, whoever shows this owns the sessions that were opened with it.
+        self.secret = "aaeps_" + secrets.token_urlsafe(32)
 
     def call(self, method, path, body=None):
         """One call. It is sent again under the same key until there is an answer, or time is up."""
@@ -58,6 +61,8 @@ class Agent:
         request.add_header("Idempotency-Key", uuid.uuid4().hex)
         if self.token:
             request.add_header("Authorization", f"Bearer {self.token}")
+        else:
+            request.add_header("AAEP-Session-Secret", self.secret)
         if body is not None:
             request.data = json.dumps(body, ensure_ascii=False).encode()
         deadline, pause = time.monotonic() + self.patience, 0.05

@@ -63,12 +63,16 @@ export class Agent {
   private readonly producer: Members;
   private readonly token: string | undefined;
   private readonly patience: number;
+  /** Without a token, whoever shows this owns the sessions that were opened with it. */
+  private readonly secret: string;
 
   constructor(url: string, agentId: string, token?: string, patience = 30_000) {
     this.base = url.replace(/\/$/, "") + (url.includes("/aaep/") ? "" : "/aaep/v1");
     this.producer = { agent_id: agentId };
     this.token = token;
     this.patience = patience;
+    const random = String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32)));
+    this.secret = `aaeps_${btoa(random).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
   }
 
   /** One call. It is sent again under the same key until there is an answer, or time is up. */
@@ -76,6 +80,7 @@ export class Agent {
     const headers: Record<string, string> = { "idempotency-key": fresh() };
     if (body !== undefined) headers["content-type"] = "application/json";
     if (this.token) headers.authorization = `Bearer ${this.token}`;
+    else headers["aaep-session-secret"] = this.secret;
     const deadline = Date.now() + this.patience;
     for (let wait = 50; ; wait = Math.min(wait * 2, 2000)) {
       try {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use aaep_transport::client::SessionSecret;
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -34,8 +35,16 @@ impl Agent {
     /// Nothing is sent before the first session is opened, so the hub may start later. To be called
     /// inside a Tokio runtime.
     pub fn connect(hub: impl Into<Remote>, producer: impl Into<Producer>) -> Result<Self, Error> {
-        let client = hub.into().client()?;
-        Self::over(Wire::Remote(Box::new(client)), &producer.into())
+        let remote = hub.into();
+        // The hub knows an agent without a token by this.
+        let secret = match remote.has_token() {
+            true => None,
+            false => {
+                Some(SessionSecret::generate().map_err(|e| Error::Unavailable(e.to_string()))?)
+            }
+        };
+        let client = remote.client()?;
+        Self::over(Wire::Remote(Box::new(client)), secret, &producer.into())
     }
 
     /// An agent of a hub in this process, on behalf of the user `local`: whoever listens on this
@@ -55,15 +64,16 @@ impl Agent {
         use aaep_engine::{Principal, Role};
         let producer = producer.into();
         let principal = Principal::new(producer.agent_id(), Role::Agent, user);
-        Self::over(Wire::Embedded(hub.clone(), principal), &producer)
+        Self::over(Wire::Embedded(hub.clone(), principal), None, &producer)
     }
 
-    fn over(wire: Wire, producer: &Producer) -> Result<Self, Error> {
+    fn over(wire: Wire, secret: Option<SessionSecret>, producer: &Producer) -> Result<Self, Error> {
         let no_runtime = |_| Error::Unavailable("there is no Tokio runtime here".into());
         let mut prefix = [0; 16];
         getrandom::fill(&mut prefix).map_err(|error| Error::Unavailable(error.to_string()))?;
         Ok(Self(Arc::new(Inner {
             wire,
+            secret,
             producer: producer.json(),
             patience_millis: AtomicU64::new(millis(PATIENCE)),
             runtime: Handle::try_current().map_err(no_runtime)?,
@@ -113,6 +123,8 @@ impl std::fmt::Debug for Agent {
 
 pub(crate) struct Inner {
     wire: Wire,
+    /// What sessions are opened with where there is no token.
+    pub(crate) secret: Option<SessionSecret>,
     pub(crate) producer: String,
     patience_millis: AtomicU64,
     pub(crate) runtime: Handle,
@@ -149,27 +161,37 @@ impl Inner {
     }
 
     /// Changes something at the hub, once: it is sent again with the same key until there is an
-    /// answer, or the deadline has come.
+    /// answer, or the deadline has come. `secret` is that of the session.
     // enforces: I11
     pub(crate) async fn post(
         &self,
         path: &str,
         key: &str,
+        secret: Option<&SessionSecret>,
         body: Bytes,
         deadline: Instant,
     ) -> Result<Bytes, Error> {
-        good(self.reach(Method::Post, path, Some(key), body, Some(deadline)).await?)
+        good(self.reach(Method::Post, path, Some(key), secret, body, Some(deadline)).await?)
     }
 
     /// Asks the hub for something. A wait that it grants is not its silence: time runs from the
     /// first failure on.
-    pub(crate) async fn get(&self, path: &str) -> Result<Bytes, Error> {
-        good(self.reach(Method::Get, path, None, Bytes::new(), None).await?)
+    pub(crate) async fn get(
+        &self,
+        path: &str,
+        secret: Option<&SessionSecret>,
+    ) -> Result<Bytes, Error> {
+        good(self.reach(Method::Get, path, None, secret, Bytes::new(), None).await?)
     }
 
     /// Takes something back at the hub.
-    pub(crate) async fn delete(&self, path: &str, deadline: Instant) -> Result<Bytes, Error> {
-        good(self.reach(Method::Delete, path, None, Bytes::new(), Some(deadline)).await?)
+    pub(crate) async fn delete(
+        &self,
+        path: &str,
+        secret: Option<&SessionSecret>,
+        deadline: Instant,
+    ) -> Result<Bytes, Error> {
+        good(self.reach(Method::Delete, path, None, secret, Bytes::new(), Some(deadline)).await?)
     }
 
     /// The hub's answer, whatever it is, once it gives one.
@@ -178,13 +200,14 @@ impl Inner {
         method: Method,
         path: &str,
         key: Option<&str>,
+        secret: Option<&SessionSecret>,
         body: Bytes,
         mut deadline: Option<Instant>,
     ) -> Result<(u16, Bytes), Error> {
         let mut pause = PAUSES.0;
         loop {
             let until = deadline.unwrap_or_else(|| self.deadline() + LONGEST_WAIT);
-            let call = self.wire.call(method, path, key, body.clone());
+            let call = self.wire.call(method, path, key, secret, body.clone());
             let why = match timeout_at(until, call).await {
                 Ok(Ok((status, answer))) if !is_passing(status) => return Ok((status, answer)),
                 Ok(Ok((status, answer))) => Refused::read(status, &answer).text,

@@ -52,7 +52,7 @@ impl Inputs {
                 return Ok(input);
             }
             let asked = Instant::now();
-            match self.agent.get(&path).await {
+            match self.agent.get(&path, self.agent.secret.as_ref()).await {
                 Ok(answer) => self.waiting.extend(read(&answer)),
                 Err(Error::Unavailable(why)) => {
                     tracing::debug!(why, "the hub is asked for input again");

@@ -95,7 +95,7 @@ async fn grant(
     body: Bytes,
     deadline: Instant,
 ) -> Result<Grant, Error> {
-    let answer = line.agent.post(path, key, body, deadline).await;
+    let answer = line.post(path, key, body, deadline).await;
     let answer = answer.map_err(|error| line.noticed(error))?;
     let read = with_members(&answer, |members| {
         let arguments = members.find("arguments").map(raw_json);

@@ -169,7 +169,7 @@ pub use question::{Asked, Question};
 pub use remote::Remote;
 pub use resume::{OpenCall, Resumed};
 pub use session::{Opening, Session};
-pub use ticket::{NoTicket, Ticket};
+pub use ticket::{NoTicket, SessionTicket, Ticket};
 pub use tool::Tool;
 pub use words::Words;
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use aaep_transport::client::SessionSecret;
 use aaep_types::{EventKind, SessionId};
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -14,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use crate::agent::{Inner, LONGEST_WAIT};
 use crate::body::Body;
 use crate::error::Error;
+use crate::ticket::SessionTicket;
 use crate::words::Words;
 
 /// Things that were dropped and have not been dealt with yet, in one session; further ones are left
@@ -49,6 +51,8 @@ struct Held {
 pub(crate) struct Line {
     pub(crate) agent: Arc<Inner>,
     pub(crate) session: SessionId,
+    /// What shows the hub that the session is ours, if it knows us by no token.
+    pub(crate) secret: Option<SessionSecret>,
     events: String,
     turn: tokio::sync::Mutex<()>,
     errands: Mutex<VecDeque<Errand>>,
@@ -66,13 +70,26 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// The line of a session that this agent opened.
     pub(crate) fn new(agent: Arc<Inner>, session: SessionId, opened: Option<Instant>) -> Arc<Self> {
+        let secret = agent.secret.clone();
+        Self::with_secret(agent, session, secret, opened)
+    }
+
+    pub(crate) fn with_secret(
+        agent: Arc<Inner>,
+        session: SessionId,
+        secret: Option<SessionSecret>,
+        opened: Option<Instant>,
+    ) -> Arc<Self> {
         let over = Arc::new(watch::Sender::new(false));
-        let watcher = agent.runtime.spawn(watch_end(agent.clone(), session, over.clone()));
+        let watching = watch_end(agent.clone(), session, secret.clone(), over.clone());
+        let watcher = agent.runtime.spawn(watching);
         Arc::new(Self {
             events: format!("agent/sessions/{session}/events"),
             agent,
             session,
+            secret,
             turn: tokio::sync::Mutex::new(()),
             errands: Mutex::new(VecDeque::new()),
             over,
@@ -84,6 +101,10 @@ impl Line {
             percent: AtomicU64::new(0),
             held: Mutex::new(Vec::new()),
         })
+    }
+
+    pub(crate) fn ticket(&self) -> SessionTicket {
+        SessionTicket { id: self.session, secret: self.secret.clone() }
     }
 
     pub(crate) fn said(&self, body: Bytes) -> Said {
@@ -105,8 +126,24 @@ impl Line {
         if self.is_over() {
             return Err(Error::SessionOver);
         }
-        let answer = self.agent.post(&self.events, &said.key, said.body.clone(), deadline).await;
+        let answer = self.post(&self.events, &said.key, said.body.clone(), deadline).await;
         answer.map_err(|error| self.noticed(error))
+    }
+
+    /// [`Inner::post`] about this session.
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        key: &str,
+        body: Bytes,
+        deadline: Instant,
+    ) -> Result<Bytes, Error> {
+        self.agent.post(path, key, self.secret.as_ref(), body, deadline).await
+    }
+
+    /// [`Inner::get`] about this session.
+    pub(crate) async fn get(&self, path: &str) -> Result<Bytes, Error> {
+        self.agent.get(path, self.secret.as_ref()).await
     }
 
     /// A call about something of this session: it takes its turn like an event. Whatever was to be
@@ -148,7 +185,7 @@ impl Line {
             },
             Errand::Withdraw(request) => {
                 let path = format!("agent/requests/{request}");
-                self.agent.delete(&path, deadline).await.map(drop)
+                self.agent.delete(&path, self.secret.as_ref(), deadline).await.map(drop)
             }
         }
     }
@@ -267,11 +304,16 @@ impl Drop for Line {
 }
 
 /// Keeps the lease of a session, and hears of its end.
-async fn watch_end(agent: Arc<Inner>, session: SessionId, over: Arc<watch::Sender<bool>>) {
+async fn watch_end(
+    agent: Arc<Inner>,
+    session: SessionId,
+    secret: Option<SessionSecret>,
+    over: Arc<watch::Sender<bool>>,
+) {
     let path = format!("agent/sessions/{session}?wait={}", LONGEST_WAIT.as_secs());
     loop {
         let asked = Instant::now();
-        match agent.get(&path).await {
+        match agent.get(&path, secret.as_ref()).await {
             Err(Error::Refused(refused)) if refused.status == 404 => {
                 over.send_replace(true);
                 return;

@@ -91,7 +91,7 @@ impl Session {
         action: A,
         request: Confirmation<K>,
     ) -> Result<Parked<A>, Error> {
-        if ticket.session != self.line.session {
+        if ticket.session.id != self.line.session {
             let text = "This ticket is of another session; resume that one.";
             return Err(Error::misuse(rule::C26, text));
         }
@@ -122,7 +122,7 @@ pub(crate) async fn ask(line: &Arc<Line>, words: &str, body: Bytes) -> Result<Ar
         move || {
             let agent = line.agent.clone();
             agent.behind(async move {
-                let answer = line.agent.post(&path, &key, body, line.agent.deadline()).await;
+                let answer = line.post(&path, &key, body, line.agent.deadline()).await;
                 if let Some(request) = answer.ok().and_then(|it| text_of(&it, "request_id")) {
                     line.withdraw_later(request.into());
                 }
@@ -131,7 +131,7 @@ pub(crate) async fn ask(line: &Arc<Line>, words: &str, body: Bytes) -> Result<Ar
     });
     let deadline = line.agent.deadline();
     let answer = match line.take_turn(deadline).await {
-        Ok(_turn) => line.agent.post(&path, &key, body, deadline).await,
+        Ok(_turn) => line.post(&path, &key, body, deadline).await,
         Err(error) => {
             abandoned.disarm();
             return Err(error);
@@ -165,7 +165,7 @@ pub(crate) struct Look {
 /// Looks at a request; waits for its outcome if asked to.
 pub(crate) async fn look(line: &Line, request: &str, wait: u64) -> Result<Look, Error> {
     let path = format!("agent/requests/{request}?wait={wait}");
-    let answer = line.agent.get(&path).await?;
+    let answer = line.get(&path).await?;
     let read = with_members(&answer, |members| {
         let by = members.text("decided_by").unwrap_or_default().into_owned();
         let response = members.find("response").map(raw_json);
@@ -236,7 +236,7 @@ impl<A> Parked<A> {
     /// What to store, so that a later run of this process can [park it again](Session::park_again).
     pub fn ticket(&self) -> Ticket {
         Ticket {
-            session: self.claim.line.session,
+            session: self.claim.line.ticket(),
             request: self.claim.request.to_string(),
             key: self.claim.key.clone(),
         }

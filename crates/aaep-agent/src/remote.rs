@@ -42,6 +42,10 @@ impl Remote {
         self
     }
 
+    pub(crate) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
     pub(crate) fn client(self) -> Result<HttpClient, Error> {
         let unusable = |error: &dyn std::fmt::Display| Error::Unavailable(error.to_string());
         let mut options = self.options;

@@ -1,6 +1,6 @@
 //! Taking up a session again after a restart of this process.
 
-use aaep_types::{OutputId, SessionId};
+use aaep_types::OutputId;
 use serde_json::Value;
 
 use crate::agent::Agent;
@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::error::Error;
 use crate::line::Line;
 use crate::session::Session;
+use crate::ticket::SessionTicket;
 
 /// A session that an earlier run of this process opened, and what it left open.
 #[derive(Debug)]
@@ -38,9 +39,13 @@ impl Agent {
     /// up with their tickets ([`Session::park_again`]), questions with the names of their requests
     /// ([`Session::pose_again`]).
     ///
-    /// If its lease ran out meanwhile, the session is over, and the error says so.
-    pub async fn resume(&self, session: SessionId) -> Result<Resumed, Error> {
-        let answer = self.0.get(&format!("agent/sessions/{session}")).await;
+    /// The session is named by its [ticket](Session::ticket), or by that of something parked in it.
+    /// For an agent with a token its id is enough. If its lease ran out meanwhile, the session is
+    /// over, and the error says so.
+    pub async fn resume(&self, session: impl Into<SessionTicket>) -> Result<Resumed, Error> {
+        let SessionTicket { id: session, secret } = session.into();
+        let secret = secret.or_else(|| self.0.secret.clone());
+        let answer = self.0.get(&format!("agent/sessions/{session}"), secret.as_ref()).await;
         let answer = answer.map_err(|error| match error {
             Error::Refused(refused) if refused.status == 404 => Error::SessionOver,
             other => other,
@@ -57,7 +62,7 @@ impl Agent {
         Ok(Resumed {
             calls: calls.collect(),
             outputs: outputs.collect(),
-            session: Session::new(Line::new(self.0.clone(), session, None)),
+            session: Session::new(Line::with_secret(self.0.clone(), session, secret, None)),
         })
     }
 }

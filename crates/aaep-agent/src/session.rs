@@ -11,6 +11,7 @@ use crate::agent::{Inner, OnDrop};
 use crate::body::{Body, text_of};
 use crate::error::Error;
 use crate::line::{Line, Said};
+use crate::ticket::SessionTicket;
 use crate::words::Words;
 
 /// A session that is about to be opened.
@@ -77,7 +78,8 @@ impl Opening {
 }
 
 async fn open(agent: &Inner, key: &str, body: Bytes) -> Result<SessionId, Error> {
-    let answer = agent.post("agent/sessions", key, body, agent.deadline()).await?;
+    let (secret, deadline) = (agent.secret.as_ref(), agent.deadline());
+    let answer = agent.post("agent/sessions", key, secret, body, deadline).await?;
     let id = text_of(&answer, "session_id").and_then(|id| SessionId::parse(&id).ok());
     id.ok_or_else(Error::odd_answer)
 }
@@ -105,9 +107,15 @@ impl Session {
         Self { line, last_words: LastWords::GivenUp }
     }
 
-    /// Its id. Store it, if the session is to be taken up again after a restart of this process.
+    /// Its id.
     pub fn id(&self) -> SessionId {
         self.line.session
+    }
+
+    /// What to store, if the session is to be [taken up again](crate::Agent::resume) after a restart
+    /// of this process.
+    pub fn ticket(&self) -> SessionTicket {
+        self.line.ticket()
     }
 
     /// Waits until somebody else ended the session: its user stopped it, or the hub did. Whatever

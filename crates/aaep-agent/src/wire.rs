@@ -1,7 +1,7 @@
 //! The one seam between this library and a hub: a method, a path, a key, a body; a status, a body.
 //! Everything above is the same code wherever the hub is.
 
-use aaep_transport::client::{ClientError, HttpClient};
+use aaep_transport::client::{ClientError, HttpClient, SESSION_SECRET_HEADER, SessionSecret};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue};
@@ -37,10 +37,11 @@ impl Wire {
         method: Method,
         path: &str,
         key: Option<&str>,
+        secret: Option<&SessionSecret>,
         body: Bytes,
     ) -> Result<(u16, Bytes), Lost> {
         match self {
-            Self::Remote(client) => remote(client, method, path, key, body).await,
+            Self::Remote(client) => remote(client, method, path, key, secret, body).await,
             #[cfg(feature = "embedded")]
             Self::Embedded(hub, agent) => {
                 let method = match method {
@@ -59,6 +60,7 @@ async fn remote(
     method: Method,
     path: &str,
     key: Option<&str>,
+    secret: Option<&SessionSecret>,
     body: Bytes,
 ) -> Result<(u16, Bytes), Lost> {
     let mut headers = HeaderMap::new();
@@ -67,6 +69,9 @@ async fn remote(
     }
     if let Some(key) = key.and_then(|key| HeaderValue::from_str(key).ok()) {
         headers.insert("idempotency-key", key);
+    }
+    if let Some(secret) = secret.and_then(SessionSecret::header) {
+        headers.insert(SESSION_SECRET_HEADER, secret);
     }
     let method = match method {
         Method::Get => http::Method::GET,

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use aaep_transport::client::{HttpClient, Options};
+use aaep_transport::client::{HttpClient, Options, SessionSecret};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -83,7 +83,9 @@ struct Agent {
 
 impl Agent {
     async fn open(base: &str) -> Self {
-        let client = HttpClient::new(base, Options::default()).unwrap();
+        let session_secret = Some(SessionSecret::generate().unwrap());
+        let options = Options { session_secret, ..Options::default() };
+        let client = HttpClient::new(base, options).unwrap();
         let opening = json!({ "producer": { "agent_id": "bench" }, "summary_normal": "Begins." });
         let answer = client.post("agent/sessions", opening.to_string()).await.unwrap();
         let body: Value = serde_json::from_slice(&answer.body).unwrap();

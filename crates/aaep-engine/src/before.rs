@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::ids::{Key, event_number};
 use crate::io::{Emitted, Output};
+use crate::principal::Principal;
 use crate::record::Said;
 use crate::request::Status;
 use crate::rules::{Check, Rules};
@@ -19,6 +20,7 @@ pub(crate) struct Before {
     key: Key,
     session: SessionId,
     user: Arc<str>,
+    agent: Arc<str>,
     /// The request that its record is about.
     about: Option<u128>,
     /// What is known of the event that asks, so that it need not be read: there may be a million.
@@ -41,6 +43,7 @@ impl Before {
             return Some(Emitted {
                 session: self.session,
                 user: self.user.clone(),
+                agent: self.agent.clone(),
                 number,
                 event,
                 kind: Some(kind),
@@ -57,6 +60,7 @@ impl Before {
         Some(Emitted {
             session: self.session,
             user: self.user.clone(),
+            agent: self.agent.clone(),
             number: envelope.sequence_number?.get(),
             event: event_number(&envelope.event_id)?,
             kind: event.kind(),
@@ -86,8 +90,9 @@ impl<R: Rules> Engine<R> {
         json: Arc<str>,
     ) {
         let Some(session) = self.sessions.get(&key) else { return };
-        let (session, user) = (session.id(), session.agent.user.clone());
-        self.before.push_back(Before { record, key, session, user, about, asks, json });
+        let Principal { user, name: agent, .. } = session.agent.clone();
+        let session = session.id();
+        self.before.push_back(Before { record, key, session, user, agent, about, asks, json });
     }
 
     /// What a record says that its session said.

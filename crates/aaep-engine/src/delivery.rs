@@ -65,6 +65,7 @@ pub struct Load {
 /// What is known of a live session.
 pub(crate) struct Live {
     pub(crate) user: Arc<str>,
+    pub(crate) agent: Arc<str>,
     pub(crate) started: Arc<Prepared>,
     pub(crate) state: Option<Arc<Prepared>>,
     /// Requests that wait, by the number of the event that asks, with its place in the order.
@@ -78,6 +79,7 @@ pub(crate) struct Live {
 struct Wave {
     event: Arc<Prepared>,
     user: Arc<str>,
+    agent: Arc<str>,
     /// Whether it tells what became of something (D31).
     outcome: bool,
     now: Boot,
@@ -177,6 +179,7 @@ impl<R: Rules> Delivery<R> {
         self.waves.push_back(Wave {
             event: prepared,
             user: event.user.clone(),
+            agent: event.agent.clone(),
             outcome: resolves || terminal,
             now,
             next: 0,
@@ -192,9 +195,8 @@ impl<R: Rules> Delivery<R> {
             while let Some(at) = self.subscriptions.at.get_mut(wave.next) {
                 let place = wave.next;
                 wave.next += 1;
-                let Some(known) = at.as_mut().filter(|known| known.hears::<R>(&wave.user)) else {
-                    continue;
-                };
+                let hears = |known: &&mut Subscription| known.hears::<R>(&wave.user, &wave.agent);
+                let Some(known) = at.as_mut().filter(hears) else { continue };
                 if known.paused && !R::keeps(Check::SlowOnesWaitAlone) {
                     wave.next = place;
                     return None;
@@ -211,6 +213,7 @@ impl<R: Rules> Delivery<R> {
                     Glance::Unwanted => {}
                     Glance::Passes => {
                         let bytes = wave.bytes(&known.shaper.terms().shape);
+                        let bytes = known.to_send::<R>(&wave.event, bytes);
                         let (subscription, event) = (known.id, wave.event.clone());
                         known.left_off.note(&event, &bytes, self.limits.resent_deliveries);
                         return Some(Deliver::Send { subscription, place, event, bytes });
@@ -276,6 +279,7 @@ impl<R: Rules> Delivery<R> {
         }
         let live = self.live.entry(event.session).or_insert_with(|| Live {
             user: event.user.clone(),
+            agent: event.agent.clone(),
             started: prepared.clone(),
             state: None,
             open: BTreeMap::new(),
@@ -396,6 +400,7 @@ impl<R: Rules> Delivery<R> {
                 let hears = known.attached && !known.paused;
                 let next = if hears { known.next(now) } else { None };
                 if let Some(Shaped { event, bytes }) = next {
+                    let bytes = known.to_send::<R>(&event, bytes);
                     known.left_off.note(&event, &bytes, self.limits.resent_deliveries);
                     return Some(Deliver::Send { subscription: known.id, place, event, bytes });
                 }

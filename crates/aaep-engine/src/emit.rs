@@ -225,6 +225,7 @@ impl<R: Rules> Engine<R> {
         let emitted = Emitted {
             session: session.id(),
             user: session.agent.user.clone(),
+            agent: session.agent.name.clone(),
             number,
             event: ready.event,
             kind: ready.kind,

@@ -1,12 +1,13 @@
 //! Subscriptions as far as hearing is concerned, and how an event is offered to one of them.
 
 use aaep_shaping::{Delivery as Shaped, Glance, Mono, Overflow, Prepared, Shaper};
-use aaep_types::{EventKind, SessionId, SubscriptionId};
+use aaep_types::{EventKind, ReplyToken, SessionId, SubscriptionId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::clock::Boot;
 use crate::delivery::mono;
+use crate::ids::{event_number, token_number};
 use crate::principal::Principal;
 use crate::resume::LeftOff;
 use crate::rules::{Check, Rules};
@@ -60,8 +61,22 @@ impl Subscriptions {
 }
 
 impl Subscription {
-    pub(crate) fn hears<R: Rules>(&self, user: &str) -> bool {
-        self.attached && (self.peer.may_hear(user) || !R::keeps(Check::HearsOwnOnly))
+    pub(crate) fn hears<R: Rules>(&self, user: &str, agent: &str) -> bool {
+        self.attached && (self.peer.may_hear(user, agent) || !R::keeps(Check::HearsOwnOnly))
+    }
+
+    // enforces: S6
+    /// What is sent of an event. An agent does not get the reply token of a request: the one in its place
+    /// follows from the event's id, so that the event stays valid, and no reply with it counts.
+    pub(crate) fn to_send<R: Rules>(&self, event: &Prepared, bytes: Arc<str>) -> Arc<str> {
+        let keeps = !event.kind().is_some_and(asks) || self.peer.may_have_tokens();
+        if keeps || !R::keeps(Check::TokensAreForPeople) {
+            return bytes;
+        }
+        event_number(&event.event_id()).map_or_else(
+            || Arc::from(""),
+            |event| without_token(&bytes, &ReplyToken::from_bits(event)).into(),
+        )
     }
 
     pub(crate) fn glance(&mut self, event: &Prepared, now: Boot) -> Glance {
@@ -107,4 +122,27 @@ pub(crate) fn stir(stirred: &mut VecDeque<usize>, place: usize, known: &mut Subs
 /// Whether it is one of the two that wait for an answer.
 pub(crate) fn asks(kind: EventKind) -> bool {
     matches!(kind, EventKind::AwaitingConfirmation | EventKind::AwaitingClarification)
+}
+
+/// A request with another reply token. Tokens of ours have one form, and nothing but a member's name
+/// looks like this in JSON that we wrote.
+fn without_token(json: &str, worthless: &ReplyToken) -> String {
+    const BEFORE: &str = "\"reply_token\":\"";
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find(BEFORE) {
+        let (before, after) = rest.split_at(at + BEFORE.len());
+        out.push_str(before);
+        let length = worthless.as_str().len();
+        let token = after.get(..length).and_then(|token| ReplyToken::parse(token).ok());
+        rest = match token.and_then(|token| token_number(&token)) {
+            Some(_) => {
+                out.push_str(worthless.as_str());
+                &after[length..]
+            }
+            None => after,
+        };
+    }
+    out.push_str(rest);
+    out
 }

@@ -219,6 +219,8 @@ pub struct Emitted {
     pub session: SessionId,
     /// Whose session it is.
     pub user: Arc<str>,
+    /// The name of the agent that opened it.
+    pub agent: Arc<str>,
     /// Its place in the session.
     pub number: u64,
     /// The number in its id.

@@ -34,12 +34,20 @@ impl Principal {
         Self { name: name.into(), role, user: user.into() }
     }
 
-    /// Whether it may hear a session of this user.
-    pub fn may_hear(&self, user: &str) -> bool {
+    // enforces: S6
+    /// Whether it may hear a session that this agent opened for this user. An agent hears only its
+    /// own: what other agents do for the same user is not its business.
+    pub fn may_hear(&self, user: &str, agent: &str) -> bool {
         match self.role {
             Role::Auditor | Role::Admin => true,
-            Role::AccessibilityConsumer | Role::Listener | Role::Agent => &*self.user == user,
+            Role::AccessibilityConsumer | Role::Listener => &*self.user == user,
+            Role::Agent => &*self.user == user && &*self.name == agent,
         }
+    }
+
+    /// Whether it is sent the reply tokens of requests. An agent is not: it must not answer itself.
+    pub(crate) fn may_have_tokens(&self) -> bool {
+        self.role != Role::Agent
     }
 
     // enforces: I15
@@ -62,9 +70,12 @@ mod tests {
         assert!(!who(Role::Auditor, "ann").may_answer("ann"));
         assert!(!who(Role::Agent, "ann").may_answer("ann"));
         assert!(!who(Role::Listener, "ann").may_answer("ann"));
-        assert!(who(Role::Listener, "ann").may_hear("ann"));
-        assert!(!who(Role::Listener, "bob").may_hear("ann"));
-        assert!(who(Role::Auditor, "bob").may_hear("ann"));
-        assert!(!who(Role::AccessibilityConsumer, "bob").may_hear("ann"));
+        assert!(who(Role::Listener, "ann").may_hear("ann", "bank"));
+        assert!(!who(Role::Listener, "bob").may_hear("ann", "bank"));
+        assert!(who(Role::Auditor, "bob").may_hear("ann", "bank"));
+        assert!(!who(Role::AccessibilityConsumer, "bob").may_hear("ann", "bank"));
+        assert!(who(Role::Agent, "ann").may_hear("ann", "x"));
+        assert!(!who(Role::Agent, "ann").may_hear("ann", "bank"));
+        assert!(!who(Role::Agent, "bob").may_hear("ann", "x"));
     }
 }

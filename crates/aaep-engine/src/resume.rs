@@ -218,13 +218,14 @@ impl<R: Rules> Delivery<R> {
     /// Sessions that this principal may hear, also those that ended not long ago.
     fn visible<'d>(&'d self, peer: &'d Principal) -> impl Iterator<Item = &'d Live> {
         let known = self.live.values().chain(&self.over);
-        known.filter(|live| peer.may_hear(&live.user))
+        known.filter(|live| peer.may_hear(&live.user, &live.agent))
     }
 
     /// Everything that was said after this place and that this principal may hear; `None` if some of
     /// it is forgotten.
     fn said_since(&self, peer: &Principal, place: u64) -> Option<Vec<Arc<Prepared>>> {
-        let of_ended = self.forgotten.iter().filter(|(user, _)| peer.may_hear(user));
+        // Whose agents' sessions they were is forgotten with them: an agent counts all of its user's.
+        let of_ended = self.forgotten.iter().filter(|(user, _)| peer.may_hear(user, &peer.name));
         let of_ended = of_ended.map(|(_, forgotten)| *forgotten);
         let mut forgotten = of_ended.chain(self.visible(peer).map(|live| live.forgotten));
         if place < self.all_forgotten || forgotten.any(|forgotten| forgotten > place) {
@@ -238,7 +239,7 @@ impl<R: Rules> Delivery<R> {
 
     /// D28: of each live session its start, its last state, and everything that waits for an answer.
     fn snapshot(&self, peer: &Principal) -> Vec<Arc<Prepared>> {
-        let visible = self.live.values().filter(|live| peer.may_hear(&live.user));
+        let visible = self.live.values().filter(|live| peer.may_hear(&live.user, &live.agent));
         visible
             .flat_map(|live| {
                 let first = [Some(&live.started), live.state.as_ref()];

@@ -98,6 +98,8 @@ pub enum Check {
     GivesUp,
     /// S6: a session is heard by its user, and by those who may hear everything.
     HearsOwnOnly,
+    /// S6: no agent is sent a reply token.
+    TokensAreForPeople,
     /// I27: every wait has an end.
     WaitsEnd,
 }

@@ -7,7 +7,7 @@ use aaep_engine::*;
 use aaep_shaping::Terms;
 use aaep_types::handshake::Capabilities;
 use aaep_types::json::Members;
-use aaep_types::{EventKind, SubscriptionId};
+use aaep_types::{Event, EventKind, Payload, SubscriptionId};
 use world::World;
 
 struct Heard {
@@ -111,6 +111,48 @@ fn an_event_reaches_everybody_who_may_hear_it_and_nobody_else() {
     assert_eq!(hall.kinds(1), [SessionStarted, StateChanged, AwaitingConfirmation]);
     assert_eq!(hall.kinds(1), hall.kinds(3));
     assert_eq!(hall.kinds(2), []);
+}
+
+// covers: S6, S1
+#[test]
+fn an_agent_hears_its_own_sessions_only_and_never_a_reply_token() {
+    let mut hall = Hall::new(Limits::default());
+    let (own, ann) = (hall.world.agent.clone(), hall.world.ann.clone());
+    let other = Principal::new("mail-agent", Role::Agent, "ann");
+    hall.listen(1, &own, "{}");
+    hall.listen(2, &other, "{}");
+    let session = hall.world.open();
+    let request = hall.world.ask(session, "{}");
+    hall.drain();
+    assert_eq!(hall.kinds(1), [SessionStarted, StateChanged, AwaitingConfirmation]);
+    // As newcomers, or by what is repeated when they come back, they learn no more.
+    hall.listen(3, &own, "{}");
+    hall.listen(4, &other, "{}");
+    let first = hall.heard[0].id.clone();
+    let now = hall.world.now.boot;
+    assert_eq!(hall.delivery.attach(id(1), &own, Some(&first), now), Some(Resumed::All));
+    hall.listen(5, &ann, "{}");
+    hall.drain();
+    let asked = |number: u128| {
+        let of = move |heard: &&Heard| heard.subscription == id(number);
+        let asking = |heard: &&Heard| heard.kind == Some(AwaitingConfirmation);
+        let found: Vec<&Heard> = hall.heard.iter().filter(of).filter(asking).collect();
+        found
+    };
+    let token_of = |heard: &Heard| match Event::parse(heard.json.as_bytes()).unwrap().payload() {
+        Payload::AwaitingConfirmation(asks) => asks.reply_token.as_str().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    let real = token_of(asked(5)[0]);
+    assert_eq!((asked(1).len(), asked(3).len()), (2, 1));
+    for heard in asked(1).into_iter().chain(asked(3)) {
+        assert!(!heard.json.contains(&real));
+        assert_eq!(token_of(heard), heard.id.replace("evt_", "rpl_"));
+    }
+    assert_eq!((hall.kinds(2), hall.kinds(4)), (vec![], vec![]));
+    hall.world.reply(request, "accept");
+    hall.drain();
+    assert_eq!(hall.kinds(3).last(), Some(&StateChanged));
 }
 
 // covers: H16, D31, T28, I18

@@ -12,6 +12,7 @@ use std::thread;
 use aaep_engine::Principal;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::access::account_of;
 use crate::hub::{Hub, Stopped};
 
 /// Bytes that are read by the connection itself.
@@ -53,8 +54,10 @@ impl Turns {
     }
 
     fn lane(&self, principal: &Principal) -> Arc<Lane> {
+        // Agents without a token share one lane: each could have any number of secrets.
+        let account = account_of(&principal.name);
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lane) = lanes.get(&principal.name).and_then(Weak::upgrade) {
+        if let Some(lane) = lanes.get(account).and_then(Weak::upgrade) {
             return lane;
         }
         if lanes.len() >= KNOWN {
@@ -64,7 +67,7 @@ impl Turns {
             bodies: Arc::new(Semaphore::new(self.bodies)),
             turn: Arc::new(Semaphore::new(1)),
         });
-        lanes.insert(principal.name.clone(), Arc::downgrade(&lane));
+        lanes.insert(account.into(), Arc::downgrade(&lane));
         lane
     }
 

@@ -10,7 +10,7 @@ pub(crate) const BOB_PHONE: usize = 2;
 pub(crate) const AUDITOR: usize = 3;
 pub(crate) const BANK: usize = 4;
 pub(crate) const COOK: usize = 5;
-/// Those who listen; the bank's agent does to answer its own questions.
+/// Those who listen; the bank's agent does in the hope of answering its own questions.
 pub(crate) const LISTENERS: [usize; 5] = [ANN_PHONE, ANN_LAPTOP, BOB_PHONE, AUDITOR, BANK];
 
 /// Everybody in the world.
@@ -62,6 +62,11 @@ pub(crate) fn may_answer(principal: usize, user: usize) -> bool {
 /// The oracle's own reading of S6: auditors hear everything, others what is their user's.
 pub(crate) fn may_hear(principal: usize, user: usize) -> bool {
     principal == AUDITOR || user_of(principal) == user
+}
+
+/// Agents are sent no reply tokens (S6).
+pub(crate) fn is_agent(principal: usize) -> bool {
+    matches!(principal, BANK | COOK)
 }
 
 /// Agents and auditors never answer, whatever they claim.

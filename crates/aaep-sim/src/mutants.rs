@@ -111,5 +111,6 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("I23", "takes new requests though it is about to stop", &[Check::Drains]),
     mutant("I25", "gives every request the same token", &[Check::TokensAreFresh]),
     mutant("S6", "tells everybody everything", &[Check::HearsOwnOnly]),
+    mutant("S6", "tells agents the tokens of their requests", &[Check::TokensAreForPeople]),
     mutant("I27", "never ends a wait", &[Check::WaitsEnd]),
 ];

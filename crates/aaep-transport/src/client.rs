@@ -4,6 +4,7 @@
 
 mod events;
 mod http;
+mod secret;
 mod token;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use crate::tls::TlsError;
 
 pub use self::http::{Answer, HttpClient};
 pub use events::EventStream;
+pub use secret::{SESSION_SECRET_HEADER, SessionSecret};
 pub use token::Token;
 
 /// How a client connects, and how long it waits.
@@ -23,6 +25,8 @@ pub use token::Token;
 pub struct Options {
     /// Shown to the server as a bearer token.
     pub token: Option<Token>,
+    /// Shown with every request to a hub that knows the agent by no token.
+    pub session_secret: Option<SessionSecret>,
     /// Certificates in PEM to trust beside those of this machine, for a hub that signed its own.
     pub extra_roots_pem: Option<Vec<u8>>,
     /// Whether to speak without TLS to other machines. Everybody on the way can then read along,
@@ -42,6 +46,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             token: None,
+            session_secret: None,
             extra_roots_pem: None,
             plain_off_host: false,
             connect: Duration::from_secs(10),

@@ -254,7 +254,7 @@ test("no key press that was under way before a dialog came answers it", async ()
   await tab.keyboard.down("Enter");
   await tab.keyboard.up("Enter");
   await tab.page.waitForTimeout(300);
-  const { status } = await hub.get(`agent/requests/${request}`);
+  const { status } = await agent.look(request);
   assert.equal(status, "pending");
   assert.equal((await tab.focus()).name, "Accept");
   await tab.press("Enter");

@@ -83,8 +83,8 @@ export class Hub {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  async post(path, body, token) {
-    const headers = { "content-type": "application/json" };
+  async post(path, body, token, secret) {
+    const headers = { "content-type": "application/json", ...secretHeader(secret) };
     if (token) headers.authorization = `Bearer ${token}`;
     const answer = await fetch(`${this.base}/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
     const text = await answer.text();
@@ -92,8 +92,8 @@ export class Hub {
     return text === "" ? null : JSON.parse(text);
   }
 
-  async get(path) {
-    const answer = await fetch(`${this.base}/${path}`);
+  async get(path, secret) {
+    const answer = await fetch(`${this.base}/${path}`, { headers: secretHeader(secret) });
     return answer.json();
   }
 
@@ -102,23 +102,31 @@ export class Hub {
   }
 }
 
+/** What an agent without a token shows. */
+function secretHeader(secret) {
+  return secret ? { "aaep-session-secret": secret } : {};
+}
+
 /** An agent of our own, over the agent API. */
 export class Agent {
   static async begin(hub, about = "Trying something.", name = "Tester") {
     const agent = new Agent();
     agent.hub = hub;
-    const { session_id } = await hub.post("agent/sessions", {
+    const { session_id, session_secret } = await hub.post("agent/sessions", {
       producer: { agent_id: name.toLowerCase(), agent_name: name }, summary_normal: about, language: "en" });
     agent.session = session_id;
+    agent.secret = session_secret;
     return agent;
   }
 
   emit(type, payload) {
-    return this.hub.post(`agent/sessions/${this.session}/events`, { type: `aaep:agent.${type}`, ...payload });
+    const event = { type: `aaep:agent.${type}`, ...payload };
+    return this.hub.post(`agent/sessions/${this.session}/events`, event, undefined, this.secret);
   }
 
   async ask(payload) {
-    const { request_id } = await this.hub.post(`agent/sessions/${this.session}/requests`, payload);
+    const path = `agent/sessions/${this.session}/requests`;
+    const { request_id } = await this.hub.post(path, payload, undefined, this.secret);
     return request_id;
   }
 
@@ -134,13 +142,19 @@ export class Agent {
       summary_normal: question, ...more });
   }
 
+  /** Where a request stands now. */
+  look(request) {
+    return this.hub.get(`agent/requests/${request}`, this.secret);
+  }
+
   /** Waits for what becomes of a request. */
   outcome(request) {
-    return this.hub.get(`agent/requests/${request}?wait=30`);
+    return this.hub.get(`agent/requests/${request}?wait=30`, this.secret);
   }
 
   async withdraw(request) {
-    await fetch(`${this.hub.base}/agent/requests/${request}`, { method: "DELETE" });
+    const headers = secretHeader(this.secret);
+    await fetch(`${this.hub.base}/agent/requests/${request}`, { method: "DELETE", headers });
   }
 
   end(summary = "Done with it.") {

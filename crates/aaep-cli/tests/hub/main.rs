@@ -14,6 +14,7 @@ mod guests;
 mod kills;
 mod links;
 mod operations;
+mod owners;
 mod page;
 mod patience;
 mod peers;

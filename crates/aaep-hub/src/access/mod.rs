@@ -17,7 +17,14 @@
 //! answer its own questions: which of them it is depends on which interface is called ([`Face`]).
 //! The two ways have different principals, since any user of the machine can reach loopback but only
 //! the hub's own user the socket: what one began the other cannot touch.
+//!
+//! Agents without a token are not one principal either. Each shows a session secret, which it made
+//! itself or was given when it opened its first session, and its principal is named after the
+//! secret's hash: `local-agent:HASH`. So everything that is kept for each principal (sessions,
+//! requests, idempotency keys, input, and who opened what in the journal) is kept for each secret, and
+//! an id alone opens nothing.
 
+mod secret;
 mod token;
 
 use std::fmt;
@@ -30,6 +37,7 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 use crate::config::{Config, PrincipalEntry};
 use crate::{Fault, files};
 
+pub use secret::{SESSION_SECRET_HEADER, SESSION_SECRET_PREFIX, SessionSecret};
 pub use token::{TOKEN_PREFIX, Token, TokenHash};
 pub(crate) use token::{base64url, fill};
 
@@ -38,6 +46,28 @@ pub const LOCAL_USER: &str = "local";
 
 /// Names that the configuration may not give, because they are those of principals without a token.
 pub const BUILT_IN_NAMES: [&str; 4] = ["local", "local-agent", "socket", "socket-agent"];
+
+/// Separates the name of agents without a token from the hash of a session secret.
+const SECRET_MARK: char = ':';
+
+/// Whether a name is that of a principal without a token, or could be taken for one.
+pub fn is_built_in(name: &str) -> bool {
+    BUILT_IN_NAMES.contains(&account_of(name))
+}
+
+/// Under which name something is counted that all agents without a token share: the name without the
+/// hash of the session secret.
+pub(crate) fn account_of(name: &str) -> &str {
+    match name.split_once(SECRET_MARK) {
+        Some((account, _)) if BUILT_IN_NAMES.contains(&account) => account,
+        _ => name,
+    }
+}
+
+/// Whether this is the principal of one session secret.
+pub(crate) fn has_secret(principal: &Principal) -> bool {
+    account_of(&principal.name) != &*principal.name
+}
 
 /// How a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +104,22 @@ impl Known {
     /// Somebody in this very process.
     pub(crate) fn inside(principal: Principal) -> Self {
         Self { principal, proof: Proof::Inside }
+    }
+
+    /// Whether this is an agent that showed neither a token nor a session secret: it owns nothing,
+    /// and may only begin.
+    pub(crate) fn lacks_secret(&self) -> bool {
+        let unproven = matches!(self.proof, Proof::Loopback { .. } | Proof::Socket { .. });
+        unproven && self.principal.role == Role::Agent && !has_secret(&self.principal)
+    }
+
+    // enforces: S4, S5
+    /// The owner of this session secret, if a secret is what it needs.
+    pub(crate) fn show_secret(&mut self, secret: &SessionSecret) {
+        if self.lacks_secret() {
+            let name = format!("{}{SECRET_MARK}{}", self.principal.name, secret.hash());
+            self.principal.name = name.into();
+        }
     }
 
     /// From now on somebody who hears and never answers.

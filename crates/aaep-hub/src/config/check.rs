@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Config, PrincipalEntry};
 use crate::Fault;
-use crate::access::BUILT_IN_NAMES;
+use crate::access::is_built_in;
 
 /// What is wrong with a key, before its place is known.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ fn principals(entries: &[PrincipalEntry]) -> Option<Wrong> {
     for (at, entry) in entries.iter().enumerate() {
         let key = |name: &str| format!("principals.{at}.{name}");
         let name = entry.name.as_str();
-        if BUILT_IN_NAMES.contains(&name) {
+        if is_built_in(name) {
             let what = format!("`{name}` is the name of those who come without a token.");
             return Some(wrong(key("name"), what, "Choose another name."));
         }

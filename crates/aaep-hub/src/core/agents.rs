@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use super::Core;
 use super::recover::producer_id;
+use crate::access::{Known, account_of, has_secret};
 
 /// Things that people said which wait for one agent.
 const WAITING_INPUTS: usize = 256;
@@ -66,18 +67,26 @@ pub(crate) enum KeyUse {
 
 /// What people said to an agent, as JSON objects.
 pub(crate) enum Inputs {
-    Here(Vec<String>),
+    Here(Vec<Arc<str>>),
     /// Nothing yet; this tells when to look again.
     Later(oneshot::Receiver<()>),
 }
 
+/// Mailboxes of agents without a token, each with a session secret of its own.
+const SECRET_MAILBOXES: usize = 1024;
+
+/// How long such a mailbox is kept while nobody looks into it, in seconds.
+const UNREAD_SECONDS: u64 = 120;
+
 #[derive(Default)]
 struct Mailbox {
-    waiting: VecDeque<String>,
+    waiting: VecDeque<Arc<str>>,
     /// Calls that wait for something to come; several programs may share a principal.
     readers: Vec<oneshot::Sender<()>>,
     /// Whether the agent has ever looked.
     is_read: bool,
+    /// When it looked last.
+    read_at: Boot,
 }
 
 #[derive(Default)]
@@ -109,7 +118,7 @@ impl Core {
             Answer::Session(session) => {
                 self.agents.sessions.insert(session, agent.clone());
                 if let Some(id) = id {
-                    self.agents.producers.entry(id).or_insert_with(|| agent.clone());
+                    self.agents.producers.entry(id).or_insert_with(|| account(agent));
                 }
                 self.hub.metrics().sessions.add(1);
                 tracing::info!(%session, agent = &*agent.name, "a session began");
@@ -125,7 +134,10 @@ impl Core {
         let Some(id) = producer_id(producer) else { return Ok(None) };
         let owner = self.agents.producers.get(&id);
         let hubs_own = id == *self.hub.config().hub.agent_id.as_str();
-        if hubs_own || owner.is_some_and(|owner| owner != agent) {
+        let others = |owner: &Principal| {
+            (&*owner.name, &owner.user) != (account_of(&agent.name), &agent.user)
+        };
+        if hubs_own || owner.is_some_and(others) {
             return Err(Refusal {
                 blame: Blame::NotYours,
                 rule: rule::S5,
@@ -270,35 +282,58 @@ impl Core {
         }
         if let Some(agent) = agent.filter(|_| !own) {
             let notice = format!(r#"{{"kind":"session_ended","session_id":"{session}"}}"#);
-            let _ = self.agents.put(&agent, notice);
+            // Whoever has a secret and never looked has gone with its session.
+            if !has_secret(&agent) || self.agents.mailboxes.contains_key(&agent) {
+                let _ = self.agents.put(&agent, notice.into());
+            }
         }
     }
 
-    /// Somebody says something to the agents of their user.
-    pub(crate) fn say(&mut self, user: &str, input: &str) -> Result<(), Refusal> {
+    // enforces: S1, S6, D4, D5
+    /// Somebody says something to the agents of their user. It is passed on only from somebody whose
+    /// answers may count; for others it looks the same.
+    pub(crate) fn say(&mut self, known: &Known, input: &str) -> Result<(), Refusal> {
+        let user = &*known.principal.user;
+        self.agents.forget_unread(self.now.boot);
         let agents: Vec<Principal> = self.agents.readers_of(user).cloned().collect();
         if agents.is_empty() {
             let text = "No agent of yours takes input now; start one, then say it again.";
             let (blame, rule) = (Blame::OutOfOrder, rule::T1);
             return Err(Refusal { blame, rule, text: text.into() });
         }
-        for agent in agents {
-            self.agents.put(&agent, input.to_owned())?;
+        let input: Arc<str> = input.into();
+        let may_speak = self.hub.0.access.current().may_reply(known);
+        for agent in agents.iter().filter(|_| may_speak) {
+            self.agents.put(agent, input.clone())?;
         }
         Ok(())
     }
 
     /// What was said to an agent. From the first time on, what people say is kept for it.
-    pub(crate) fn inputs(&mut self, agent: &Principal) -> Inputs {
+    pub(crate) fn inputs(&mut self, agent: &Principal) -> Result<Inputs, Refusal> {
+        let now = self.now.boot;
+        if has_secret(agent) && !self.agents.mailboxes.contains_key(agent) {
+            self.agents.forget_unread(now);
+            let secrets = self.agents.mailboxes.keys().filter(|agent| has_secret(agent)).count();
+            if secrets >= SECRET_MAILBOXES {
+                return Err(Refusal {
+                    blame: Blame::Limit,
+                    rule: rule::T1,
+                    text: format!(
+                        "At most {SECRET_MAILBOXES} agents without a token take input at once."
+                    ),
+                });
+            }
+        }
         let mailbox = self.agents.mailboxes.entry(agent.clone()).or_default();
-        mailbox.is_read = true;
+        (mailbox.is_read, mailbox.read_at) = (true, now);
         if mailbox.waiting.is_empty() {
             let (sender, receiver) = oneshot::channel();
             mailbox.readers.retain(|other| !other.is_closed());
             mailbox.readers.push(sender);
-            return Inputs::Later(receiver);
+            return Ok(Inputs::Later(receiver));
         }
-        Inputs::Here(mailbox.waiting.drain(..).collect())
+        Ok(Inputs::Here(mailbox.waiting.drain(..).collect()))
     }
 
     /// What is known of an idempotency key.
@@ -388,8 +423,17 @@ impl Agents {
         read.map(|(agent, _)| agent).filter(move |agent| &*agent.user == user)
     }
 
+    // enforces: I22
+    /// Forgets the mailboxes of session secrets that nobody looks into any more.
+    fn forget_unread(&mut self, now: Boot) {
+        self.mailboxes.retain(|agent, mailbox| {
+            let waits = mailbox.readers.iter().any(|reader| !reader.is_closed());
+            waits || !has_secret(agent) || mailbox.read_at.after_seconds(UNREAD_SECONDS) > now
+        });
+    }
+
     /// Puts something into an agent's mailbox; there is one for each agent at most.
-    fn put(&mut self, agent: &Principal, input: String) -> Result<(), Refusal> {
+    fn put(&mut self, agent: &Principal, input: Arc<str>) -> Result<(), Refusal> {
         let mailbox = self.mailboxes.entry(agent.clone()).or_default();
         if mailbox.waiting.len() >= WAITING_INPUTS {
             return Err(Refusal {
@@ -428,6 +472,12 @@ fn kept_call(key: &CallKey, session: SessionId, kept: &Kept) -> Note {
         status: kept.status,
         answer: kept.answer.clone(),
     })
+}
+
+/// To whom a producer belongs: agents without a token share theirs, since each start of a program has
+/// another secret.
+pub(super) fn account(agent: &Principal) -> Principal {
+    Principal::new(account_of(&agent.name), agent.role, &agent.user)
 }
 
 /// The engine answered something that does not belong to the question.

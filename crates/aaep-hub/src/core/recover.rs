@@ -8,7 +8,7 @@ use aaep_store::{Fault as JournalFault, KeptCall, Note, Unit};
 use aaep_types::json::{Members, Raw};
 use aaep_types::{SessionId, ToolCallId};
 
-use super::agents::{Agents, Grant, Kept as KeptAnswer, REMEMBERED_SECONDS};
+use super::agents::{Agents, Grant, Kept as KeptAnswer, REMEMBERED_SECONDS, account};
 use crate::Fault;
 use crate::config::Limits;
 use crate::start::Kept;
@@ -93,7 +93,7 @@ impl Learned {
                 let (name, user) = (opened.agent.clone(), opened.user.clone());
                 let agent = Principal { name, role: Role::Agent, user };
                 if let Some(id) = producer_id(&opened.producer) {
-                    self.producers.entry(id).or_insert_with(|| agent.clone());
+                    self.producers.entry(id).or_insert_with(|| account(&agent));
                 }
                 if let Ok(session) = SessionId::parse(&opened.session) {
                     self.sessions.insert(session, agent);

@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::route::{Route, digits_of, request_id};
 use super::{Answer, Call, Problem, empty, json, query, standing};
+use crate::access::SessionSecret;
 use crate::core::{Core, Grant, Inputs, Kept, KeyUse};
 use crate::hub::Hub;
 use read::{Emission, Opening, Prepared, Question};
@@ -59,7 +60,14 @@ async fn once(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let length = bytes.len();
     let read = move || read::prepare(&here, &route, &bytes, keyed);
     let (body, turn) = hub.read_apart(&call.known.principal, length, read).await?;
-    let (known, route) = (call.known.clone(), call.route.clone());
+    let (mut known, route) = (call.known.clone(), call.route.clone());
+    let secret = match route {
+        Route::OpenSession if known.lacks_secret() => Some(new_secret(key.is_some())?),
+        _ => None,
+    };
+    if let Some(secret) = &secret {
+        known.show_secret(secret);
+    }
     let said = hub.call(move |core| -> Result<Said, Problem> {
         let agent = &known.principal;
         let key = key.map(|(path, key)| ((agent.name.clone(), path, key), body.hash));
@@ -96,7 +104,25 @@ async fn once(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     });
     let said = said.await?;
     drop(turn);
-    said.map(|(status, answer)| json(status, answer))
+    said.map(|(status, answer)| match &secret {
+        Some(secret) => json(status, with_member(&answer, "session_secret", secret.as_str())),
+        None => json(status, answer),
+    })
+}
+
+// enforces: S4, S8
+/// A secret for an agent that begins with neither a token nor a secret of its own. It is told once: what
+/// is remembered for an idempotency key would be told again to whoever repeats the key, so both do not
+/// go together.
+fn new_secret(with_key: bool) -> Result<SessionSecret, Problem> {
+    if with_key {
+        let text = "An Idempotency-Key without a token needs a secret of your own: send \
+                    AAEP-Session-Secret, aaeps_ and 43 random characters of base64url.";
+        return Err(Problem::malformed(text).under(rule::S5));
+    }
+    SessionSecret::generate().map_err(|fault| {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", fault.to_string())
+    })
 }
 
 fn key_reused() -> Problem {
@@ -317,10 +343,14 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
 
 /// `GET agent/inputs?wait=`.
 async fn inputs(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+    if call.known.lacks_secret() {
+        let text = "Send a token, or the AAEP-Session-Secret of your sessions.";
+        return Err(Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", text).under(rule::S5));
+    }
     let until = Instant::now() + Duration::from_secs(wait_seconds(call)?);
     loop {
         let agent = call.known.principal.clone();
-        let here = match hub.call(move |core| core.inputs(&agent)).await? {
+        let here = match hub.call(move |core| core.inputs(&agent)).await?? {
             Inputs::Here(inputs) => inputs,
             Inputs::Later(more) => {
                 let come = tokio::select! {

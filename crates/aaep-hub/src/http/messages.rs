@@ -147,14 +147,11 @@ fn user_input(core: &mut Core, known: &Known, members: &Members<'_>) -> Result<(
     let Some(Raw::String(text)) = members.find("text") else {
         return Err(Problem::malformed("Put what you want to say into `text`."));
     };
-    if known.principal.role == aaep_engine::Role::Agent {
-        return Err(Problem::from(crate::access::Denied::Role));
-    }
     let mut input = Writer::new();
     input.json(r#"{"kind":"user_input","text":"#);
     input.string(&text.decode());
     input.close('}');
-    core.say(&known.principal.user, &input.finish()).map_err(Problem::from)
+    core.say(known, &input.finish()).map_err(Problem::from)
 }
 
 #[cfg(test)]

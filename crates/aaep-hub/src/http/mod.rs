@@ -20,19 +20,20 @@ use std::time::Duration;
 
 use aaep_transport::peer::Peer;
 use aaep_transport::server::read_body;
+use aaep_types::rule;
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONNECTION, TRANSFER_ENCODING,
     VARY,
 };
-use http::{HeaderValue, Method, Request, StatusCode, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request::Parts};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use crate::access::{Face, Known};
+use crate::access::{Face, Known, SESSION_SECRET_HEADER, SessionSecret};
 use crate::guard::Refused;
 use crate::hub::Hub;
 use crate::reading::{SMALL_BYTES, Turn};
@@ -137,7 +138,12 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
     };
     let access = hub.0.access.current();
     match who(&access, admitted.bearer, admitted.client.via, face) {
-        Ok(known) => Ok((Visitor::Known(Box::new(Call { parts, route, known })), page)),
+        Ok(mut known) => {
+            if let Err(problem) = show_secret(&mut known, &parts.headers) {
+                return Err(answered(problem.into_answer()));
+            }
+            Ok((Visitor::Known(Box::new(Call { parts, route, known })), page))
+        }
         Err(denied) => {
             hub.metrics().refused.add(1);
             Err(answered(Problem::from(denied).into_answer()))
@@ -159,6 +165,19 @@ fn who(
         known.listens_only();
     }
     Ok(known)
+}
+
+/// Takes the session secret of an agent that needs one, if it shows one.
+fn show_secret(known: &mut Known, headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(shown) = headers.get(SESSION_SECRET_HEADER).filter(|_| known.lacks_secret()) else {
+        return Ok(());
+    };
+    let secret = shown.to_str().ok().and_then(SessionSecret::parse).ok_or_else(|| {
+        let text = "AAEP-Session-Secret is aaeps_ and 43 random characters of base64url.";
+        Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", text).under(rule::S5)
+    })?;
+    known.show_secret(&secret);
+    Ok(())
 }
 
 /// Lets a request in. What is rare is boxed, so that what is common stays small.
@@ -259,7 +278,8 @@ fn allow_page(mut answer: Answer, page: Option<HeaderValue>) -> Answer {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, page);
         let methods = HeaderValue::from_static("GET, POST, DELETE");
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
-        let allowed = "authorization, content-type, last-event-id, idempotency-key";
+        let allowed = "authorization, content-type, last-event-id, idempotency-key, \
+             aaep-session-secret";
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
         headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
         // D9: clients correct their stamps by the server's clock.

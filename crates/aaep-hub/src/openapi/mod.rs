@@ -76,13 +76,13 @@ fn about(method: &Method, path: &str) -> Option<About> {
                 ("201", "It began.", "Session"),
                 ("422", "The key was used with another body.", "Problem"),
             ],
-            &["Idempotency-Key"],
+            &["Idempotency-Key", "AAEP-Session-Secret"],
         ),
         ("GET", "agent/sessions/{session_id}") => about(
             "Where an open session stands; a sign of life. Waits for its end if asked to.",
             None,
             &[("200", "It is open.", "Standing")],
-            &["wait"],
+            &["wait", "AAEP-Session-Secret"],
         ),
         ("POST", "agent/sessions/{session_id}/events") => about(
             "Emit an event: its type and its payload, without the envelope.",
@@ -91,7 +91,7 @@ fn about(method: &Method, path: &str) -> Option<About> {
                 ("201", "It was emitted.", "Emitted"),
                 ("422", "The key was used with another body.", "Problem"),
             ],
-            &["Idempotency-Key"],
+            &["Idempotency-Key", "AAEP-Session-Secret"],
         ),
         ("POST", "agent/sessions/{session_id}/requests") => about(
             "Ask for consent to an action, or for an answer.",
@@ -101,17 +101,20 @@ fn about(method: &Method, path: &str) -> Option<About> {
                 ("200", "The same was asked before and still waits.", "Request"),
                 ("422", "The key was used with another body.", "Problem"),
             ],
-            &["Idempotency-Key"],
+            &["Idempotency-Key", "AAEP-Session-Secret"],
         ),
         ("GET", "agent/requests/{request_id}") => about(
             "Where a request stands; waits for an outcome if asked to.",
             None,
             &[("200", "Where it stands.", "Request")],
-            &["wait"],
+            &["wait", "AAEP-Session-Secret"],
         ),
-        ("DELETE", "agent/requests/{request_id}") => {
-            about("Withdraw a request.", None, &[("204", "It no longer waits.", "")], &[])
-        }
+        ("DELETE", "agent/requests/{request_id}") => about(
+            "Withdraw a request.",
+            None,
+            &[("204", "It no longer waits.", "")],
+            &["AAEP-Session-Secret"],
+        ),
         ("POST", "agent/requests/{request_id}/invoke") => about(
             "Spend the approval, once: run the arguments that come back.",
             Some("Invocation"),
@@ -119,13 +122,13 @@ fn about(method: &Method, path: &str) -> Option<About> {
                 ("200", "Run this.", "Grant"),
                 ("422", "The key was used with another body.", "Problem"),
             ],
-            &["Idempotency-Key"],
+            &["Idempotency-Key", "AAEP-Session-Secret"],
         ),
         ("GET", "agent/inputs") => about(
             "What people said to this agent, and sessions that ended without it.",
             None,
             &[("200", "Nothing, or some.", "Inputs")],
-            &["wait"],
+            &["wait", "AAEP-Session-Secret"],
         ),
         ("GET", "/.well-known/aaep-manifest.json") => {
             about("What this hub is.", None, &[("200", "The manifest.", "Message")], &[])

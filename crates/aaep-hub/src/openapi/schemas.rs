@@ -214,7 +214,17 @@ fn fixed() -> Value {
             },
             "additionalProperties": false,
         },
-        "Session": { "type": "object", "required": ["session_id"], "properties": { "session_id": text() } },
+        "Session": {
+            "type": "object",
+            "required": ["session_id"],
+            "properties": {
+                "session_id": text(),
+                "session_secret": {
+                    "description": "Only for an agent that showed neither a token nor a secret: to be sent as AAEP-Session-Secret with every call about this session and its requests. It is told once.",
+                    "type": "string",
+                },
+            },
+        },
         "Standing": {
             "description": "Calls that have not come back, and outputs that go on at a position.",
             "type": "object",

@@ -9,7 +9,7 @@ use aaep_types::{EventId, EventKind, SessionId, Urgency};
 
 use super::events::{bits, text};
 use super::{Line, Oracle};
-use crate::cast::may_hear;
+use crate::cast::{is_agent, may_hear};
 use crate::wants::Wants;
 
 /// One token of the bucket, in the millionths in which it is filled.
@@ -151,6 +151,7 @@ impl Oracle {
         let live = listener.line == Line::Live;
         let user = self.sessions.get(&session).map(|session| session.user);
         let theirs = user.is_some_and(|user| may_hear(listener.principal, user));
+        let is_agent = is_agent(listener.principal);
         let before = listener.hearing.before.is_some_and(|before| before.admits(kind));
         let admitted = listener.wants.admits(kind) || before;
         let critical = event.is_critical();
@@ -173,6 +174,9 @@ impl Oracle {
         }
         self.demand(live, "I4", || "something was sent to nobody".into());
         self.demand(theirs, "S6", || "somebody heard a session that is not theirs".into());
+        let token = text(bytes, "\"reply_token\":\"rpl_");
+        let worthless = token.is_none_or(|token| token == format!("{number:032x}"));
+        self.demand(worthless || !is_agent, "S6", || "an agent was sent a reply token".into());
         self.demand(admitted || critical || raised, "H8", || {
             format!("a filter let {kind:?} through")
         });

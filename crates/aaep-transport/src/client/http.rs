@@ -12,7 +12,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 
-use super::{ClientError, EventStream, Options};
+use super::{ClientError, EventStream, Options, SESSION_SECRET_HEADER, SessionSecret};
 use crate::dial::Dialer;
 use crate::server::{BodyError, read_body};
 use crate::{TooLong, sse};
@@ -132,7 +132,11 @@ impl HttpClient {
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
         request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
-        if let Some(token) = &self.dialer.options().token {
+        let options = self.dialer.options();
+        if let Some(secret) = options.session_secret.as_ref().and_then(SessionSecret::header) {
+            request.headers_mut().entry(SESSION_SECRET_HEADER).or_insert(secret);
+        }
+        if let Some(token) = &options.token {
             request.headers_mut().entry(AUTHORIZATION).or_insert_with(|| token.header());
         }
         Ok(request)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aaep_hub::access;
-use aaep_transport::client::{HttpClient, Options, Token};
+use aaep_transport::client::{HttpClient, Options, SessionSecret, Token};
 
 use super::process::Hub;
 use super::{Agent, Ear};
@@ -115,7 +115,9 @@ pub fn client(base: &str, token: Option<&str>) -> HttpClient {
     HttpClient::new(base, options(token)).unwrap()
 }
 
-/// How test clients connect.
+/// How test clients connect. Without a token, agents have a session secret of their own.
 pub fn options(token: Option<&str>) -> Options {
-    Options { token: token.map(|token| Token::parse(token).unwrap()), ..Options::default() }
+    let session_secret = token.is_none().then(|| SessionSecret::generate().unwrap());
+    let token = token.map(|token| Token::parse(token).unwrap());
+    Options { token, session_secret, ..Options::default() }
 }
