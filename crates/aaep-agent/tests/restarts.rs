@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use aaep_agent::{
-    Agent, Confirmation, Error, Irreversible, NotApproved, Question, SessionId, Ticket,
+    Agent, Confirmation, Error, Irreversible, NotApproved, Question, SessionId, SessionTicket,
+    Ticket,
 };
 use aaep_hub::config::{Config, HostName};
 use serde_json::{Value, json};
@@ -142,12 +143,12 @@ in_both_worlds! {
         let session = until_it_crashes(hub, async |agent: Agent| {
             let session = agent.session("Searching.").open().await.unwrap();
             let call = session.tool("search").begin().await.unwrap();
-            let id = session.id();
+            let ticket = session.ticket().to_string();
             std::mem::forget((session, call));
-            id
+            ticket
         }).await;
-        let agent = hub.agent();
-        let mut resumed = agent.resume(session).await.unwrap();
+        let (agent, session) = (hub.agent(), session.parse::<SessionTicket>().unwrap());
+        let mut resumed = agent.resume(session.clone()).await.unwrap();
         let call = resumed.session.take_up(resumed.calls.remove(0));
         call.fail("Nothing had been found when the agent broke off.").await.unwrap();
         resumed.session.complete("Done.").await.unwrap();
