@@ -114,6 +114,8 @@ pub enum NotApproved {
     },
     /// Nobody answered in time, and silence means no.
     TimedOut,
+    /// Somebody said yes, and the approval was not used in time (D41).
+    Expired,
     /// The request was withdrawn, by its agent or by the hub.
     Cancelled,
     /// The session is over.
@@ -132,6 +134,9 @@ impl fmt::Display for NotApproved {
         match self {
             Self::Rejected { by } => write!(f, "Rejected by {by}."),
             Self::TimedOut => f.write_str("Nobody answered in time, and silence means no."),
+            Self::Expired => {
+                f.write_str("The approval was not used in time and is spent; ask again.")
+            }
             Self::Cancelled => f.write_str("The request was withdrawn."),
             Self::SessionOver => Error::SessionOver.fmt(f),
             Self::Begun => f.write_str(

@@ -206,6 +206,7 @@ impl Claim {
             "invoked" | "completed" | "unknown" => NotApproved::Begun,
             "rejected" => NotApproved::Rejected { by: look.by },
             "timed_out" => NotApproved::TimedOut,
+            "expired" => NotApproved::Expired,
             _ if look.by == "session" => NotApproved::SessionOver,
             _ => NotApproved::Cancelled,
         };

@@ -7,7 +7,7 @@ mod support;
 
 use aaep_agent::{Confirmation, Error, Irreversible, NotApproved, RiskLevel};
 use serde_json::{Value, json};
-use support::{Answer, Hub, LONG};
+use support::{Answer, Hub, LONG, config};
 
 struct Transfer {
     dollars: u32,
@@ -214,4 +214,25 @@ in_both_worlds! {
         let events = person.judges(1).await;
         assert_eq!(events.last().unwrap()["cancelled_by"], "user");
     }
+}
+
+// covers: D41
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_that_was_not_used_in_time_is_a_clear_error() {
+    let mut config = config();
+    config.limits.approval_seconds = 1;
+    let hub = Hub::embedded_with(config).await;
+    let _person = hub.person(|_| Answer::Accept).await;
+    let agent = hub.agent();
+    let session = agent.session("Moving money.").open().await.unwrap();
+    let late = session.park((), request_of(5)).await.unwrap();
+    let unread = session.park((), request_of(6)).await.unwrap();
+    let approval = late.decision().await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    let Err(Error::Refused(refused)) = session.invoke(late, approval).await else {
+        panic!("a late invoke is refused");
+    };
+    assert_eq!(refused.status, 409);
+    assert!(refused.text.ends_with("is spent; ask again."), "{refused}");
+    assert!(matches!(unread.decision().await, Err(NotApproved::Expired)));
 }

@@ -41,6 +41,11 @@ impl Record {
                 out.text(call);
                 out.said(said);
             }
+            Record::Expired { request, said } => {
+                out.u8(12);
+                out.u128(*request);
+                out.said(said);
+            }
             Record::Called { session, call, tool, said } => {
                 out.u8(10);
                 out.text(session);
@@ -92,6 +97,7 @@ impl Record {
             Record::Resolved { response, said, .. } => (Some(said), response.len()),
             Record::Ended { said, .. }
             | Record::Invoked { said, .. }
+            | Record::Expired { said, .. }
             | Record::Called { said, .. }
             | Record::Completed { said, .. }
             | Record::Extended { said, .. } => (Some(said), 0),
@@ -200,6 +206,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         },
         9 => Record::Restarted { stamp: input.u64()? as i64 },
         7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
+        12 => Record::Expired { request: input.u128()?, said: input.said()? },
         11 => Record::Flooded { by: input.text()?, replies: input.u64()?, ignored: input.u64()? },
         8 => Record::Extended {
             request: input.u128()?,
@@ -375,6 +382,7 @@ mod tests {
                 said: said(),
             },
             Record::Ignored { by: text("ann's phone"), reason: 3 },
+            Record::Expired { request: 7, said: said() },
             Record::Flooded { by: text("ann's phone"), replies: 400, ignored: 399 },
             Record::Restarted { stamp: 13 },
             Record::Extended { request: 7, event: 8, timeout_seconds: 600, said: said() },

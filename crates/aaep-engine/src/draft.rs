@@ -79,6 +79,13 @@ pub(crate) enum Extension {
         /// What became of it.
         outcome: Outcome,
     },
+    /// It was approved, and the approval was not used in time (decision D41).
+    Expired {
+        /// The number that others know the request by.
+        request: u128,
+        /// The event that asked.
+        event: u128,
+    },
     /// It asks again, in place of another event, with more time (decision D32).
     Supersedes(u128),
 }
@@ -86,7 +93,7 @@ pub(crate) enum Extension {
 impl Extension {
     fn uri(self) -> &'static str {
         match self {
-            Extension::Outcome { .. } => "urn:aaep-rs:outcome:v1",
+            Extension::Outcome { .. } | Extension::Expired { .. } => "urn:aaep-rs:outcome:v1",
             Extension::Supersedes(_) => "urn:aaep-rs:timing:v1",
         }
     }
@@ -94,11 +101,9 @@ impl Extension {
     fn write(self, out: &mut Writer) {
         match self {
             Extension::Outcome { event, outcome, .. } => {
-                out.json("\"outcome\":{\"request_event_id\":\"");
-                out.json(EventId::from_bits(event).as_str());
-                out.json("\",\"outcome\":\"");
-                out.json(outcome.as_str());
+                write_outcome(event, outcome.as_str(), out);
             }
+            Extension::Expired { event, .. } => write_outcome(event, "expired", out),
             Extension::Supersedes(event) => {
                 out.json("\"timing\":{\"supersedes\":\"");
                 out.json(EventId::from_bits(event).as_str());
@@ -106,6 +111,13 @@ impl Extension {
         }
         out.json("\"}");
     }
+}
+
+fn write_outcome(event: u128, word: &str, out: &mut Writer) {
+    out.json("\"outcome\":{\"request_event_id\":\"");
+    out.json(EventId::from_bits(event).as_str());
+    out.json("\",\"outcome\":\"");
+    out.json(word);
 }
 
 impl<'a> Draft<'a> {
@@ -138,7 +150,9 @@ impl<'a> Draft<'a> {
     /// The event with its JSON.
     pub(crate) fn ready(&self, event: u128, json: Arc<str>) -> Ready {
         let (about, resolves_event) = match self.extension {
-            Some(Extension::Outcome { request, event, .. }) => (Some(request), Some(event)),
+            Some(
+                Extension::Outcome { request, event, .. } | Extension::Expired { request, event },
+            ) => (Some(request), Some(event)),
             _ => (None, None),
         };
         let kind = EventKind::parse(self.type_name);

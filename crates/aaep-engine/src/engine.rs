@@ -386,10 +386,20 @@ impl<R: Rules> Engine<R> {
     /// A countdown, or the end of the wait.
     fn request_is_due(&mut self, number: u128, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
-        if request.status != Status::Pending {
+        let (status, over) = (request.status, now.boot >= request.deadline);
+        if status.is_approved() {
+            // enforces: D41
+            if over {
+                self.expire_approval(number, now);
+            } else {
+                self.requests.set_timer(number);
+            }
             return;
         }
-        if now.boot >= request.deadline {
+        if status != Status::Pending {
+            return;
+        }
+        if over {
             return self.time_is_up(number, now);
         }
         request.counted_down = if request.counted_down == 100 { 50 } else { 10 };

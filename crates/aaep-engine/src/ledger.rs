@@ -189,12 +189,18 @@ impl<R: Rules> Engine<R> {
         request.status = Status::Resolved { outcome, runs };
         let action = request.action();
         request.event = None;
+        if runs {
+            request.deadline = now.boot.after_seconds(self.limits.approval_seconds);
+        }
         let (id, event) = (request.session, request.event_number);
         self.sessions.expect(request.home);
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
             .flatten();
         let bytes = request.bytes;
+        if runs && R::keeps(Check::ApprovalsExpire) {
+            self.requests.set_timer(number);
+        }
         self.requests.drop_idle_timers();
         if waited {
             self.count_resolved(id, bytes);
@@ -251,6 +257,33 @@ impl<R: Rules> Engine<R> {
                 Draft::state(next.into(), state::AWAITING_INPUT, "The agent still waits for you.");
             self.send_ours(id, back, needs, now);
         }
+    }
+
+    // enforces: D41, I18
+    /// An approval that was not used in time is spent, and everybody is told.
+    pub(crate) fn expire_approval(&mut self, number: u128, now: Now) {
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        let (id, event, action) = (request.session, request.event_number, request.action());
+        request.status = Status::Expired;
+        let Some(session) = self.sessions.get(&id) else { return };
+        let what = "The approval was not used in time, so this was not done";
+        let mut summary = [what, ": ", &action].concat();
+        summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
+        // While something else goes on, the state stays what it is (T16, D30).
+        let mut draft = if session.only_looks_busy() {
+            Draft::state(state::CALLING_TOOL.into(), state::THINKING, &summary)
+        } else {
+            let progress = members(&[("description", "An approval was not used in time.")]);
+            let payload =
+                format!("\"progress\":{{{progress}}},{}", members(&[("summary_normal", &summary)]));
+            Draft::new(EventKind::ProgressUpdated, payload)
+        };
+        draft.extension = Some(Extension::Expired { request: number, event });
+        draft.urgency = Urgency::Normal;
+        let needs = self.coming();
+        self.send_ours(id, draft, needs, now);
+        let said = self.said(id);
+        self.append(&Record::Expired { request: number, said });
     }
 
     /// D32: withdraws what is asked and asks it again, with another token and more time. To the agent
@@ -334,6 +367,14 @@ impl<R: Rules> Engine<R> {
     ) -> Result<Answer, Refusal> {
         self.needs_journal()?;
         let Some(request) = self.requests.get(&number) else { return Ok(Answer::Done) };
+        if request.status == Status::Expired {
+            // enforces: D41
+            let text = format!(
+                "The approval was not used within {} seconds and is spent; ask again.",
+                self.limits.approval_seconds
+            );
+            return Err(Refusal::order(rule::T12, text));
+        }
         let spent = matches!(request.status, Status::Invoked | Status::Completed | Status::Unknown);
         let approved = matches!(request.status, Status::Resolved { runs: true, .. })
             || !R::keeps(Check::NeedsApproval);

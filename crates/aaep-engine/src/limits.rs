@@ -31,6 +31,8 @@ pub struct Limits {
     pub prompts_per_window: u32,
     /// How long prompts count.
     pub prompt_window_seconds: u64,
+    /// How long an approval is good for; one that is not used by then is spent (D41).
+    pub approval_seconds: u64,
     /// Tool calls open at once in one session.
     pub open_tools: usize,
     /// Tool calls in the life of one session.
@@ -83,6 +85,7 @@ impl Default for Limits {
             pending_per_session: 64,
             prompts_per_window: 20,
             prompt_window_seconds: 60,
+            approval_seconds: 600,
             open_tools: 256,
             calls_per_session: 100_000,
             open_outputs: 64,

@@ -72,6 +72,13 @@ pub enum Record {
         /// What was said of it.
         said: Said,
     },
+    /// An approval was not used in time, and is spent.
+    Expired {
+        /// The request.
+        request: u128,
+        /// What was said of it.
+        said: Said,
+    },
     /// The approval was spent and the tool called.
     Invoked {
         /// The request.

@@ -68,6 +68,7 @@ impl Forgotten {
                 old
             }
             Record::Resolved { request, .. }
+            | Record::Expired { request, .. }
             | Record::Invoked { request, .. }
             | Record::Extended { request, .. } => self.requests.contains(request),
             Record::Restarted { .. } | Record::Ignored { .. } | Record::Flooded { .. } => false,
@@ -144,7 +145,12 @@ impl<R: Rules> Engine<R> {
             Record::Resolved { request, outcome, runs, by, response, said } => {
                 if R::keeps(Check::RecoversResolutions) {
                     self.replay_resolved(request, (outcome, runs), by, response);
+                    self.replay_approval(request, said.stamp, now);
                 }
+                self.replay_said(self.session_of(request), record, Some(request), said);
+            }
+            Record::Expired { request, said } => {
+                self.replay_expired(request);
                 self.replay_said(self.session_of(request), record, Some(request), said);
             }
             Record::Invoked { request, call, said } => {
@@ -337,6 +343,30 @@ impl<R: Rules> Engine<R> {
         }
     }
 
+    /// I8: an approval keeps its deadline, by the clock on the wall.
+    fn replay_approval(&mut self, number: u128, stamp: i64, now: Now) {
+        let seconds = self.limits.approval_seconds;
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        if request.status.is_approved() {
+            let left = if R::keeps(Check::KeepsDeadlines) {
+                left_micros(stamp, seconds, now)
+            } else {
+                seconds.saturating_mul(1_000_000)
+            };
+            request.deadline = Boot(now.boot.0.saturating_add(left));
+        }
+    }
+
+    fn replay_expired(&mut self, number: u128) {
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        request.status = Status::Expired;
+        if let Some(session) = self.sessions.get_mut(&request.session)
+            && session.only_looks_busy()
+        {
+            session.state = state::THINKING.into();
+        }
+    }
+
     fn replay_invoked(&mut self, number: u128, call: &str) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Invoked;
@@ -415,7 +445,24 @@ impl<R: Rules> Engine<R> {
             }
         }
         if trust == ClockTrust::OldCopy {
-            self.end_all(now);
+            return self.end_all(now);
+        }
+        self.resume_approvals(trust, now);
+    }
+
+    // enforces: I8, D41
+    /// Under a clock that cannot be trusted nobody knows how old an approval is: it is spent.
+    fn resume_approvals(&mut self, trust: ClockTrust, now: Now) {
+        let asked = self.sessions.iter().flat_map(|session| session.asked.iter().copied());
+        let approved = |number: &u128| self.status(*number).is_some_and(Status::is_approved);
+        let mut approved: Vec<u128> = asked.filter(approved).collect();
+        approved.sort_unstable();
+        for number in approved {
+            if trust == ClockTrust::Doubtful && R::keeps(Check::DoubtWithdraws) {
+                self.expire_approval(number, now);
+            } else if R::keeps(Check::ApprovalsExpire) {
+                self.requests.set_timer(number);
+            }
         }
     }
 

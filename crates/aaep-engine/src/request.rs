@@ -21,6 +21,8 @@ pub enum Status {
         /// Whether there is an approval left to spend.
         runs: bool,
     },
+    /// The action was approved, and the approval was not used in time (D41).
+    Expired,
     /// The approval was spent.
     Invoked,
     /// The action ended, and its agent said how.
@@ -30,6 +32,16 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether there is an approval left to spend.
+    pub(crate) fn is_approved(self) -> bool {
+        matches!(self, Status::Resolved { runs: true, .. })
+    }
+
+    /// Whether something will be due for the request: it waits for an answer, or to be used.
+    pub(crate) fn has_deadline(self) -> bool {
+        self == Status::Pending || self.is_approved()
+    }
+
     /// After a call: I11, only what its agent said is known.
     pub(crate) fn after_call(known: bool) -> Self {
         if known { Status::Completed } else { Status::Unknown }
@@ -76,6 +88,7 @@ pub(crate) struct Request {
     pub(crate) action: Option<Arc<str>>,
     pub(crate) stamp: Timestamp,
     pub(crate) asked_at: Boot,
+    /// When the wait ends; after a yes, when the approval does.
     pub(crate) deadline: Boot,
     pub(crate) timeout_seconds: u64,
     pub(crate) default_accept: bool,
@@ -113,8 +126,12 @@ impl Request {
         self.action.get_or_insert_with(read).clone()
     }
 
-    /// When something is due for it: half of the time left, a tenth left, none left.
+    /// When something is due for it: half of the time left, a tenth left, none left; after a yes, the
+    /// end of the approval.
     pub(crate) fn due(&self) -> Boot {
+        if self.status.is_approved() {
+            return self.deadline;
+        }
         let length = self.deadline.0.saturating_sub(self.asked_at.0);
         // Counted back from the end: with nothing left it is the deadline to the microsecond. Were
         // it a little before, the timer would be due for ever without the wait being over.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::clock::Boot;
 use crate::places::{Index, Numbered, Place, Places};
-use crate::request::{Request, Status};
+use crate::request::Request;
 
 impl Numbered for Request {
     fn number(&self) -> u128 {
@@ -95,10 +95,11 @@ impl Requests {
         Some((self.all.at(place)?.due(), place))
     }
 
-    /// The first timer is always that of a request that waits. To be called whenever one is resolved.
+    /// The first timer is always that of a request with a deadline. To be called whenever one has none
+    /// any more.
     pub(crate) fn drop_idle_timers(&mut self) {
         while let Some((_, place)) = self.due.first()
-            && self.all.at(*place).is_none_or(|request| request.status != Status::Pending)
+            && self.all.at(*place).is_none_or(|request| !request.status.has_deadline())
         {
             self.due.pop_first();
         }

@@ -56,6 +56,8 @@ pub enum Check {
     CountsFloods,
     /// I6, D40: beyond the rate every answer waits alike.
     FloodedWaitAlike,
+    /// D41: an approval that is not used in time is spent.
+    ApprovalsExpire,
     /// I7: what is due comes before whatever arrives at the same time or later.
     DueComesFirst,
     /// I14, D2: who lost the line has a while to come back.

@@ -192,6 +192,11 @@ impl Session {
         &*self.state == state::CALLING_TOOL && !self.tools.is_empty()
     }
 
+    /// Whether the state says that a tool is about to run, and none is, nor does anything wait.
+    pub(crate) fn only_looks_busy(&self) -> bool {
+        &*self.state == state::CALLING_TOOL && self.tools.is_empty() && self.pending.is_empty()
+    }
+
     /// Some events an agent never emits itself.
     pub(crate) fn admits_kind(kind: Option<EventKind>) -> Result<(), Refusal> {
         match kind {

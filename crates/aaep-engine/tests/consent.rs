@@ -716,3 +716,78 @@ fn a_day_after_its_session_a_request_is_forgotten_and_what_takes_its_place_is_an
     assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
     world.check();
 }
+
+// covers: D41, I18
+#[test]
+fn an_approval_that_is_not_used_in_time_is_spent_and_everybody_is_told() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.reply(request, "accept");
+    world.pass(599);
+    assert!(matches!(world.engine.status(request), Some(Status::Resolved { runs: true, .. })));
+    let heard = world.events.len();
+    world.pass(1);
+    assert_eq!(world.engine.status(request), Some(Status::Expired));
+    let told = &world.events[heard];
+    assert_eq!(told.kind, Some(EventKind::StateChanged));
+    assert!(told.json.contains("not used in time"), "{}", told.json);
+    assert!(told.json.contains(r#""outcome":"expired""#), "{}", told.json);
+    let refused = world.invoke(request, Some(PAY)).unwrap_err();
+    assert_eq!((refused.blame, refused.rule.id), (Blame::OutOfOrder, "T12"));
+    assert!(refused.text.ends_with("is spent; ask again."), "{}", refused.text);
+    assert_eq!(world.granted(request), 0);
+    // It is asked again like anything else, and a late reply to the old question does nothing.
+    let again = world.ask(session, PAY);
+    world.reply(request, "accept");
+    assert_eq!(world.engine.status(again), Some(Status::Pending));
+    world.reply(again, "accept");
+    world.invoke(again, Some(PAY)).unwrap();
+    world.check();
+}
+
+// covers: D41
+#[test]
+fn a_yes_by_silence_expires_too_and_the_state_stays_while_something_else_goes_on() {
+    let mut world = World::new();
+    let session = world.open();
+    let more = r#","timeout_seconds":60,"default_decision":"accept","risk_level":"low","irreversible":false"#;
+    let Answer::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
+        panic!()
+    };
+    world.pass(60);
+    world
+        .emit(session, EventKind::ToolInvoked, r#"{"tool":"look","summary_normal":"Looking."}"#)
+        .unwrap();
+    let heard = world.events.len();
+    world.pass(600);
+    assert_eq!(world.engine.status(request), Some(Status::Expired));
+    let told = &world.events[heard];
+    assert_eq!(told.kind, Some(EventKind::ProgressUpdated));
+    assert!(told.json.contains(r#""outcome":"expired""#), "{}", told.json);
+    world.check();
+}
+
+// covers: D41, I3, I8
+#[test]
+fn an_approval_keeps_its_deadline_over_a_restart_and_under_a_doubtful_clock_it_is_spent() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.reply(request, "accept");
+    world.pass(400);
+    world.restart(ClockTrust::Trusted);
+    world.pass(199);
+    assert!(matches!(world.engine.status(request), Some(Status::Resolved { runs: true, .. })));
+    world.pass(1);
+    assert_eq!(world.engine.status(request), Some(Status::Expired));
+    world.restart(ClockTrust::Trusted);
+    assert_eq!(world.engine.status(request), Some(Status::Expired));
+    assert!(world.invoke(request, None).is_err());
+
+    let request = world.ask(session, PAY);
+    world.reply(request, "accept");
+    world.restart(ClockTrust::Doubtful);
+    assert_eq!(world.engine.status(request), Some(Status::Expired));
+    assert!(world.invoke(request, None).is_err());
+}

@@ -110,6 +110,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("I22", "keeps subscriptions that nobody comes back to", &[Check::GivesUp]),
     mutant("I23", "takes new requests though it is about to stop", &[Check::Drains]),
     mutant("I25", "gives every request the same token", &[Check::TokensAreFresh]),
+    mutant("D41", "lets approvals live for ever", &[Check::ApprovalsExpire]),
     mutant("S6", "tells everybody everything", &[Check::HearsOwnOnly]),
     mutant("S6", "tells agents the tokens of their requests", &[Check::TokensAreForPeople]),
     mutant("I27", "never ends a wait", &[Check::WaitsEnd]),

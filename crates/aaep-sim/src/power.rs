@@ -14,6 +14,7 @@ pub(crate) fn limits(motley: bool) -> Limits {
         ended_sessions: 2,
         resent_deliveries: 4,
         replies_per_second: 4,
+        approval_seconds: 100,
         ..Limits::default()
     };
     // Near the bound even plain streams are merged; with plain subscribers only, nothing is.

@@ -531,3 +531,48 @@ fn a_hundred_thousand_junk_replies_leave_a_bounded_number_of_records_and_all_are
         assert!(recorded <= 4 * 50 && floods.len() < 120, "{recorded}, {}", floods.len());
     });
 }
+
+// covers: D41, I3
+#[test]
+fn an_approval_that_is_not_used_in_time_is_spent_also_over_a_kill_and_people_are_told() {
+    run(async {
+        let house = House::new();
+        let short =
+            || Hub::start_in(Setup::durable().limit("approval_seconds", 3), house.0.clone());
+        let hub = short();
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let mut requests = Vec::new();
+        for name in ["used.txt", "kept.txt"] {
+            requests.push(agent.ask_for(&session, &deletion(name)).await);
+            let question = ear.event("awaiting.confirmation").await;
+            ear.decide(&question, "accept").await;
+            assert_eq!(agent.outcome(&requests[requests.len() - 1]).await, "accepted");
+        }
+        assert_eq!(agent.invoke(&requests[0], "{}").await.status, 200);
+        hub.kill();
+
+        let hub = short();
+        let person = person.at(&hub);
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let told = loop {
+            let event = ear.next().await;
+            if event["extensions"]["outcome"]["outcome"] == "expired" {
+                break event;
+            }
+        };
+        assert_eq!(told["extensions"]["outcome"]["request_event_id"], requests[1]["event_id"]);
+        assert!(text(&told, "summary_normal").contains("was not used in time"), "{told}");
+        assert_eq!(agent.look(&requests[1], 0).await["status"], "expired");
+        let refused = agent.invoke(&requests[1], "{}").await;
+        assert_eq!(refused.status, 409);
+        assert!(text(&body(&refused), "text").ends_with("is spent; ask again."));
+        // The other one was used in time, and its call goes on.
+        assert_eq!(agent.look(&requests[0], 0).await["status"], "invoked");
+        hub.signal("TERM");
+        hub.ended();
+        let (_, lines) = house.aaep(&["audit", "export", "--kind", "expired"]);
+        assert_eq!(lines.matches(r#""kind":"expired""#).count(), 1, "{lines}");
+    });
+}

@@ -46,6 +46,8 @@ pub struct Limits {
     pub prompts_per_window: u32,
     /// How long prompts count.
     pub prompt_window_seconds: u64,
+    /// How long an approval is good for; one that is not used by then is spent (D41).
+    pub approval_seconds: u64,
     /// Tool calls open at once in one session.
     pub open_tools: usize,
     /// Tool calls in the life of one session.
@@ -98,6 +100,7 @@ impl Default for Limits {
             pending_per_session,
             prompts_per_window,
             prompt_window_seconds,
+            approval_seconds,
             open_tools,
             calls_per_session,
             open_outputs,
@@ -136,6 +139,7 @@ impl Default for Limits {
             pending_per_session,
             prompts_per_window,
             prompt_window_seconds,
+            approval_seconds,
             open_tools,
             calls_per_session,
             open_outputs,
@@ -172,6 +176,7 @@ impl Limits {
             pending_per_session: self.pending_per_session,
             prompts_per_window: self.prompts_per_window,
             prompt_window_seconds: self.prompt_window_seconds,
+            approval_seconds: self.approval_seconds,
             open_tools: self.open_tools,
             calls_per_session: self.calls_per_session,
             open_outputs: self.open_outputs,

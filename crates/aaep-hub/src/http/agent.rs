@@ -291,6 +291,7 @@ fn status_word(view: &View) -> &'static str {
         // D11: silence that means yes is a yes to the agent.
         Status::Resolved { outcome: Outcome::TimedOut, runs: true } => Outcome::Accepted.as_str(),
         Status::Resolved { outcome, .. } => outcome.as_str(),
+        Status::Expired => "expired",
         Status::Invoked => "invoked",
         Status::Completed => "completed",
         Status::Unknown => "unknown",

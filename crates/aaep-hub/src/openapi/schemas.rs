@@ -187,6 +187,7 @@ fn fixed() -> Value {
         "timed_out",
         "cancelled",
         "superseded",
+        "expired",
         "unanswered",
         "invoked",
         "completed",

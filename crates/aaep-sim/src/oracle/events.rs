@@ -38,7 +38,7 @@ impl Oracle {
             Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
                 self.announced(event);
             }
-            Some(EventKind::StateChanged) => self.shown(event),
+            Some(EventKind::StateChanged | EventKind::ProgressUpdated) => self.shown(event),
             Some(EventKind::ToolInvoked) => self.tool_invoked(event),
             Some(EventKind::ToolCompleted) => self.tool_completed(event),
             Some(EventKind::OutputStreaming) => self.text_said(event),
@@ -111,6 +111,9 @@ impl Oracle {
         let Some((asked, number)) = asked.and_then(|id| Some((id, *self.asks.get(&id)?))) else {
             return self.violated("I18", "an outcome that names no request".into());
         };
+        if outcome == "expired" {
+            return self.expiry_shown(number);
+        }
         let outcomes = [
             Outcome::Accepted,
             Outcome::Rejected,
@@ -136,6 +139,15 @@ impl Oracle {
             }),
             None => self.tell(number, |known| Some(known) == outcome, "an outcome was shown"),
         }
+    }
+
+    /// I18, D41: that an approval was not used in time is shown after its record.
+    fn expiry_shown(&mut self, number: u128) {
+        let durable = self.durable;
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        request.expiry_shown = true;
+        let recorded = request.expired.is_some_and(|record| record <= durable);
+        self.demand(recorded, "I10", || "an expiry was shown before it was durable".into());
     }
 
     /// Somebody learns the outcome of a request.

@@ -72,6 +72,10 @@ pub(crate) struct Request {
     /// Somebody has learned this outcome: it may never change, whatever crashes.
     pub(crate) told: Option<(Outcome, bool)>,
     pub(crate) invoked: Option<u64>,
+    /// When it was approved; when the approval was spent unused, and whether people know.
+    pub(crate) approved_at: u64,
+    pub(crate) expired: Option<u64>,
+    pub(crate) expiry_shown: bool,
     pub(crate) granted: bool,
     /// Somebody who could answer was there at some time since it was asked.
     pub(crate) heard_by_replier: bool,
@@ -93,6 +97,13 @@ impl Request {
     /// Pending, with a record.
     pub(crate) fn waits(&self) -> bool {
         self.exists() && self.resolved.is_none()
+    }
+
+    /// Approved, and neither used nor given up.
+    pub(crate) fn is_approved(&self) -> bool {
+        self.resolved.is_some_and(|resolved| resolved.runs)
+            && self.invoked.is_none()
+            && self.expired.is_none()
     }
 
     /// People have heard of it, and how it is asked now.

@@ -77,6 +77,8 @@ pub(crate) struct Oracle {
     paces: BTreeMap<usize, Pace>,
     floods: Vec<(usize, Flood)>,
     pub(crate) replies_per_second: u32,
+    /// How long an approval is good for.
+    approval_millis: u64,
     /// The message that was handed over last is beyond the rate.
     beyond: bool,
     /// The engine is told the time in this step.
@@ -110,7 +112,11 @@ pub(crate) struct Oracle {
 
 impl Oracle {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { replies_per_second: limits.replies_per_second, ..Self::default() }
+        Self {
+            replies_per_second: limits.replies_per_second,
+            approval_millis: limits.approval_seconds * 1000,
+            ..Self::default()
+        }
     }
 
     /// Only the first is kept: later ones are mostly its consequences.
@@ -202,6 +208,12 @@ impl Oracle {
                 broken = Some(("I14", "a request waits although nobody who could answer is left"));
             }
         }
+        for request in self.requests.values().filter(|request| request.is_approved()) {
+            let open = self.sessions.get(&request.session).is_some_and(|s| s.ended.is_none());
+            if open && now >= request.approved_at + self.approval_millis {
+                broken = Some(("D41", "an approval outlived its time"));
+            }
+        }
         if let Some((invariant, text)) = broken {
             self.violated(invariant, text.into());
         }
@@ -223,6 +235,10 @@ impl Oracle {
         let ends = request.askings.iter().skip(1).map(|next| Some(next.record));
         let ends = ends.chain([request.resolved.map(|resolved| resolved.record)]);
         let mut askings = request.askings.iter().zip(ends);
+        let expired = request.expired.is_some_and(|record| record <= durable);
+        if expired && !request.expiry_shown && lives() {
+            return true;
+        }
         askings.any(|(asking, end)| {
             asking.announced && !asking.shown && end.is_some_and(|record| record <= durable)
         }) && lives()

@@ -29,6 +29,7 @@ impl Oracle {
                 self.resolved(*request, resolved);
             }
             Record::Invoked { request, call, .. } => self.invoked(*request, call, number),
+            Record::Expired { request, .. } => self.expired(*request, number),
             Record::Completed { call, .. } => {
                 let call = ToolCallId::parse(call).ok();
                 if let Some(call) = call.and_then(|call| self.calls.get_mut(&call)) {
@@ -118,6 +119,7 @@ impl Oracle {
             Record::Asked(asked) => (SessionId::parse(&asked.session).ok(), asked.said.stamp),
             Record::Resolved { request, said, .. }
             | Record::Invoked { request, said, .. }
+            | Record::Expired { request, said }
             | Record::Extended { request, said, .. } => (session_of(request), said.stamp),
             Record::Restarted { stamp } => {
                 for session in self.sessions.values_mut() {
@@ -148,9 +150,25 @@ impl Oracle {
             );
         }
         self.demand(!ended, "I13", || "a request outlived its session".into());
+        let now = self.now;
         if let Some(request) = self.requests.get_mut(&number) {
             request.resolved = Some(resolved);
+            request.approved_at = now;
         }
+    }
+
+    /// D41: an approval is spent unused when its time is over, or nobody knows how old it is.
+    fn expired(&mut self, number: u128, record: u64) {
+        let doubt = matches!(self.cause, Some(Cause::Recovery { trusted: false }));
+        let Some(request) = self.requests.get_mut(&number) else {
+            return self.violated("I3", "an approval of nobody's request expired".into());
+        };
+        let approved = request.is_approved();
+        let over = self.now >= request.approved_at + self.approval_millis;
+        request.expired = Some(record);
+        request.expiry_shown = false;
+        self.demand(approved, "D41", || "what was not approved expired".into());
+        self.demand(over || doubt, "D41", || "an approval was cut short".into());
     }
 
     fn blame_for_second(&self) -> &'static str {
@@ -215,7 +233,10 @@ impl Oracle {
         };
         let session = request.session;
         let may_run = request.resolved.is_some_and(|resolved| resolved.runs);
+        let expired =
+            request.expired.is_some() || self.now >= request.approved_at + self.approval_millis;
         let twice = request.invoked.replace(record).is_some();
+        self.demand(!expired, "D41", || "an approval was used after its time".into());
         self.demand(may_run, "I1", || "invoked without an approval".into());
         self.demand(!twice, "I1", || "one approval was spent twice".into());
         let call_of = Call {

@@ -49,6 +49,7 @@ impl Oracle {
             request.askings.retain(|asking| asking.record <= kept);
             request.resolved = request.resolved.filter(|resolved| resolved.record <= kept);
             request.invoked = request.invoked.filter(|record| *record <= kept);
+            request.expired = request.expired.filter(|record| *record <= kept);
             request.heard_in_this_boot = false;
         }
         self.calls.retain(|_, call| call.record <= kept);
@@ -69,10 +70,14 @@ impl Oracle {
                 (Some(Status::Pending), resolved) => resolved.is_none() && trusted,
                 (Some(Status::Resolved { outcome, runs }), Some(resolved)) => {
                     request.invoked.is_none()
+                        && request.expired.is_none()
                         && (outcome, runs) == (resolved.outcome, resolved.runs)
                 }
                 // A doubtful clock ends what waits; its record is on its way.
                 (Some(Status::Resolved { runs, .. }), None) => !trusted && !runs,
+                (Some(Status::Expired), _) => {
+                    request.expired.is_some() || request.is_approved() && !trusted
+                }
                 (Some(Status::Invoked | Status::Completed | Status::Unknown), _) => {
                     request.invoked.is_some()
                 }

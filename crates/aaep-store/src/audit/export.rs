@@ -243,6 +243,10 @@ fn details(line: &mut Line, record: &Record) {
             line.json("reason", &reason.to_string());
             line.text("reason_text", reason_text(*reason));
         }
+        Record::Expired { request, said } => {
+            line.text("request", &request_id(*request));
+            line.said(said);
+        }
         Record::Flooded { by, replies, ignored } => {
             line.text("sent_by", by);
             line.json("replies", &replies.to_string());

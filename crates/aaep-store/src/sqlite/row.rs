@@ -58,6 +58,7 @@ pub(crate) fn kind_of(record: &Record) -> &'static str {
         Record::Ended { .. } => "ended",
         Record::Asked(_) => "asked",
         Record::Resolved { .. } => "resolved",
+        Record::Expired { .. } => "expired",
         Record::Invoked { .. } => "invoked",
         Record::Called { .. } => "called",
         Record::Completed { .. } => "completed",
@@ -70,11 +71,12 @@ pub(crate) fn kind_of(record: &Record) -> &'static str {
 }
 
 /// Every kind that `kind_of` can say.
-pub const KINDS: [&str; 11] = [
+pub const KINDS: [&str; 12] = [
     "opened",
     "asked",
     "extended",
     "resolved",
+    "expired",
     "invoked",
     "called",
     "completed",
@@ -130,6 +132,9 @@ impl Columns {
             },
             Record::Ignored { by, reason } => {
                 Self { decided_by: Some(by.clone()), reason: Some(*reason), ..columns }
+            }
+            Record::Expired { request, .. } => {
+                Self { request: Some(request_id(*request)), ..columns }
             }
             Record::Flooded { by, .. } => Self { decided_by: Some(by.clone()), ..columns },
             _ => columns,

@@ -156,7 +156,8 @@ impl Inbox {
                 }
                 true
             }
-            Known::Settled(_, Sure::Told) => true,
+            // D41: told before, and now there is more to tell, in the event's own words.
+            Known::Settled(_, Sure::Told) => word != "expired",
             Known::Settled(_, Sure::Inferred) => word == "timed_out",
             Known::No => false,
         }
