@@ -76,6 +76,7 @@ mod metrics;
 mod openapi;
 mod outbox;
 #[cfg(test)]
+#[path = "tests/panics.rs"]
 mod panics;
 mod reading;
 mod serve;
