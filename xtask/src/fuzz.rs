@@ -91,7 +91,7 @@ fn ensure_cpp_compiler() -> Result<()> {
     run_program(Command::new("apt-get").args(["install", "--yes", "--quiet", "g++"])).context(hint)
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 

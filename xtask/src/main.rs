@@ -11,6 +11,7 @@ mod requirements;
 mod schema_diff;
 mod sim;
 mod test;
+mod voices;
 mod workspace;
 
 use std::process::ExitCode;
@@ -64,6 +65,12 @@ const COMMANDS: &[Command] = &[
         usage: "page",
         about: "Check the page's scripts, and try them in Chromium against the real command.",
         run: page::run,
+    },
+    Command {
+        name: "voices",
+        usage: "voices",
+        about: "Install Speech Dispatcher and espeak-ng, and try speech with the real programs.",
+        run: voices::run,
     },
     Command {
         name: "bench",

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{answers, cargo, run as run_program};
-use crate::{fuzz, guests, page, requirements, sim};
+use crate::{fuzz, guests, page, requirements, sim, voices};
 
 /// The crates that must also compile where there is no operating system beneath them.
 const CORE: &[&str] =
@@ -51,6 +51,11 @@ const STEPS: &[Step] = &[
         name: "page",
         about: "the page, by keyboard, in Chromium against the real command",
         run: page_is_tried,
+    },
+    Step {
+        name: "voices",
+        about: "what is heard, with the real Speech Dispatcher and espeak-ng",
+        run: voices_are_heard,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
 ];
@@ -203,6 +208,13 @@ fn page_is_tried() -> Result<Outcome> {
     match page::missing() {
         Some(why) => Ok(Outcome::Skipped(why)),
         None => page::test().map(|()| Outcome::Passed),
+    }
+}
+
+fn voices_are_heard() -> Result<Outcome> {
+    match voices::missing() {
+        Some(why) => Ok(Outcome::Skipped(why)),
+        None => voices::test().map(|()| Outcome::Passed),
     }
 }
 

@@ -81,7 +81,7 @@ pub struct Announcer {
     playing: Option<Playing>,
     stop: bool,
     open: BTreeSet<u32>,
-    chatter_waits: bool,
+    held: bool,
     paused: bool,
     unavailable: bool,
     last_id: u64,
@@ -93,7 +93,7 @@ pub struct Announcer {
 impl Announcer {
     /// Takes in an utterance.
     pub fn push(&mut self, utterance: Utterance) {
-        if utterance.parts.is_empty() {
+        if utterance.parts.is_empty() && utterance.line.is_empty() {
             return;
         }
         if utterance.class.is_replaced_by_newer() {
@@ -107,7 +107,7 @@ impl Announcer {
             self.latest.insert(key, utterance.parts.clone());
             self.drop_outdated(utterance.session.as_ref(), |class| class == utterance.class);
         }
-        if utterance.class == Class::End {
+        if matches!(utterance.class, Class::End | Class::Error) && utterance.session.is_some() {
             self.drop_outdated(utterance.session.as_ref(), Class::is_replaced_by_newer);
             let session = &utterance.session;
             self.latest.retain(|(_, of), _| of != session);
@@ -116,6 +116,8 @@ impl Announcer {
             && last.utterance.is_continued_by(&utterance)
         {
             last.utterance.parts.extend(utterance.parts);
+            last.utterance.line.push('\n');
+            last.utterance.line.push_str(&utterance.line);
             return;
         }
         if self.queue.len() >= MAX_QUEUED {
@@ -147,9 +149,15 @@ impl Announcer {
         !self.open.is_empty()
     }
 
-    /// Lets chatter wait, or no longer: whoever types must not be talked to.
-    pub fn hold_chatter(&mut self, hold: bool) {
-        self.chatter_waits = hold;
+    /// Lets everything but requests, outcomes, errors and feedback wait, or no longer: whoever types
+    /// must not be talked to.
+    pub fn hold(&mut self, hold: bool) {
+        self.held = hold;
+    }
+
+    /// Everything that waits, in its order, to be said at once.
+    pub fn drain(&mut self) -> impl Iterator<Item = Utterance> {
+        std::mem::take(&mut self.queue).into_iter().map(|entry| entry.utterance)
     }
 
     /// What to do now; `None` until something comes in, or until [`Self::next_deadline`].
@@ -237,8 +245,7 @@ impl Announcer {
     /// The user wants silence: what is being said stops, and chatter that waits is forgotten.
     pub fn silence(&mut self) {
         self.cut();
-        let stays = |class: Class| class.rank() < Class::Result.rank();
-        self.queue.retain(|entry| stays(entry.utterance.class));
+        self.queue.retain(|entry| entry.utterance.class.is_urgent());
     }
 
     /// The user pressed a key that asks for something else: what is being said stops.
@@ -274,7 +281,12 @@ impl Announcer {
         std::mem::take(&mut self.left_out)
     }
 
-    /// Utterances that wait.
+    /// What waits, in its order.
+    pub fn waiting(&self) -> impl Iterator<Item = &Utterance> {
+        self.queue.iter().map(|entry| &entry.utterance)
+    }
+
+    /// How many wait.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
@@ -314,10 +326,10 @@ impl Announcer {
         let mut best: Option<(u8, usize)> = None;
         for (at, entry) in self.queue.iter().enumerate() {
             let Utterance { class, session, .. } = &entry.utterance;
-            let chatter = class.rank() >= Class::Result.rank();
+            let chatter = !class.is_urgent();
             // What belongs to one session keeps its order, even where some of it has to wait.
-            let waits = class.is_chatter() && (self.is_open() || self.chatter_waits)
-                || self.paused && chatter
+            let waits = class.is_chatter() && self.is_open()
+                || chatter && (self.held || self.paused)
                 || entry.not_before_ms > now_ms
                 || chatter && session.is_some() && blocked.contains(session);
             if waits {
@@ -350,8 +362,7 @@ impl Announcer {
 fn interrupts(new: Class, playing: Class) -> bool {
     // A question, an outcome and an error are heard to the end. The end of a session, a result and
     // the agent's text wait for their turn.
-    new.rank() < Class::Result.rank() && playing.rank() >= Class::Result.rank()
-        || new == Class::Request && playing == Class::Feedback
+    new.is_urgent() && !playing.is_urgent() || new == Class::Request && playing == Class::Feedback
 }
 
 #[cfg(test)]

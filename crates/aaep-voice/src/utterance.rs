@@ -41,6 +41,11 @@ impl Class {
         }
     }
 
+    /// Whether it is said before any result, and cuts what is not urgent.
+    pub fn is_urgent(self) -> bool {
+        self.rank() < Class::Result.rank()
+    }
+
     /// Whether it waits while a request is open.
     pub fn is_chatter(self) -> bool {
         matches!(self, Class::Text | Class::State | Class::Progress)
@@ -72,6 +77,8 @@ pub struct Utterance {
     pub request: Option<u32>,
     /// The session that it is about.
     pub session: Option<Arc<str>>,
+    /// The same as a line of plain text, for a terminal.
+    pub line: String,
     /// Its words.
     pub parts: Vec<Part>,
 }
@@ -79,7 +86,7 @@ pub struct Utterance {
 impl Utterance {
     /// An utterance without words.
     pub fn new(class: Class) -> Self {
-        Self { class, request: None, session: None, parts: Vec::new() }
+        Self { class, request: None, session: None, line: String::new(), parts: Vec::new() }
     }
 
     /// About this request.
@@ -94,8 +101,14 @@ impl Utterance {
         self
     }
 
-    /// Adds a line. Our words are in `ours`; the agent's in `theirs`, if the agent said so.
-    pub fn line(mut self, said: &Said, ours: &str, theirs: Option<&Arc<str>>) -> Self {
+    /// As this line of plain text.
+    pub fn printed(mut self, line: String) -> Self {
+        self.line = line;
+        self
+    }
+
+    /// With these words. Ours are in the language `ours`; the agent's in `theirs`, if it said so.
+    pub fn words(mut self, said: &Said, ours: &str, theirs: Option<&Arc<str>>) -> Self {
         let ours: Arc<str> = ours.into();
         for span in &said.spans {
             let (text, from_agent) = match span {
@@ -129,7 +142,10 @@ impl Utterance {
 /// The sentences of a text, without the space around them.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let segmenter = SentenceSegmenter::new(SentenceBreakInvariantOptions::default());
-    let breaks: Vec<usize> = segmenter.segment_str(text).collect();
+    // A sentence does not begin with a small letter: "Press ? for help" is one.
+    let begins = |at: &usize| !text[*at..].trim_start().starts_with(char::is_lowercase);
+    let breaks: Vec<usize> =
+        segmenter.segment_str(text).filter(|at| *at == 0 || begins(at)).collect();
     breaks
         .windows(2)
         .map(|pair| text[pair[0]..pair[1]].trim())
@@ -151,7 +167,7 @@ mod tests {
                 Span::Ours(" It cannot be undone.".into()),
             ],
         };
-        let utterance = Utterance::new(Class::Request).line(&said, "en", Some(&"ar".into()));
+        let utterance = Utterance::new(Class::Request).words(&said, "en", Some(&"ar".into()));
         let parts: Vec<_> = utterance
             .parts
             .iter()
@@ -169,10 +185,17 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_in_the_middle_of_a_sentence_does_not_cut_it() {
+        let parts = |text| sentences(text).collect::<Vec<_>>();
+        assert_eq!(parts("Press ? for help. Or wait."), ["Press ? for help.", "Or wait."]);
+        assert_eq!(parts("没有人听见。你好。"), ["没有人听见。", "你好。"]);
+    }
+
+    #[test]
     fn a_text_of_sixteen_thousand_characters_keeps_every_character() {
         let text = "Emoji 👩‍🚀 and é. ".repeat(1000);
         let said = Said { spans: vec![Span::Theirs(text.clone())] };
-        let spoken = Utterance::new(Class::Text).line(&said, "en", None).text();
+        let spoken = Utterance::new(Class::Text).words(&said, "en", None).text();
         assert_eq!(spoken, text.trim());
     }
 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use aaep_voice::speech::{Engine, Settings, Speaker};
+use aaep_voice::speech::{Command, Engine, Settings, Speaker};
 use aaep_voice::utterance::{Class, Part, Utterance};
 
 /// Runs the real program with its sound in a file: there is no loudspeaker here.
@@ -53,7 +53,7 @@ fn text_becomes_sound_part_by_part_and_no_text_is_an_option() {
             from_agent: true,
         })
         .collect();
-    speaker.say(vec![utterance]);
+    speaker.send(vec![Command::Say(utterance)]);
     let until = Instant::now() + support::PATIENCE;
     while sounds(directory.path()).len() < 3 {
         assert!(Instant::now() < until, "{:?}", sounds(directory.path()));

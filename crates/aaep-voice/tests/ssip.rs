@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use aaep_voice::speech::{Engine, Notice, Settings, Speaker};
+use aaep_voice::speech::{Command, Engine, Notice, Settings, Speaker};
 use aaep_voice::utterance::{Class, Part, Utterance};
 use support::{Dispatcher, Heard, installed};
 
@@ -65,7 +65,7 @@ fn hostile_text_is_spoken_and_never_run_as_a_command() {
         let mut utterance = Utterance::new(Class::Text);
         utterance.parts =
             vec![part(text, "en", true), part(&format!("after {number}"), "en", false)];
-        speaker.say(vec![utterance]);
+        speaker.send(vec![Command::Say(utterance)]);
     }
     let log = dispatcher.log();
     log.ends(&format!("after {}", hostile.len() - 1));
@@ -95,20 +95,23 @@ fn a_request_cuts_chatter_is_said_whole_and_chatter_goes_on_when_it_is_settled()
     let (speaker, _notices) = speaker(&dispatcher);
     let log = dispatcher.log();
     let story = "a long story that takes its time and goes on and on and on until its end";
-    speaker.say(vec![said(Class::Text, &["The first sentence.", story, "The last sentence."])]);
+    speaker.send(vec![Command::Say(said(
+        Class::Text,
+        &["The first sentence.", story, "The last sentence."],
+    ))]);
     log.begins(story);
     for number in [1, 2] {
-        speaker.asked(number);
+        speaker.send(vec![Command::Asked(number)]);
         let question = format!("Allow number {number}? It cannot be undone at all.");
-        speaker.say(vec![said(Class::Request, &[&question]).of_request(number)]);
+        speaker.send(vec![Command::Say(said(Class::Request, &[&question]).of_request(number))]);
     }
-    speaker.say(vec![said(Class::End, &["Done."])]);
+    speaker.send(vec![Command::Say(said(Class::End, &["Done."]))]);
     log.ends("Allow number 2?");
     log.ends("Done.");
-    speaker.settled(1);
+    speaker.send(vec![Command::Settled(1)]);
     std::thread::sleep(Duration::from_millis(300));
     assert!(!log.texts("begin").iter().skip(2).any(|text| text == story), "a request is open");
-    speaker.settled(2);
+    speaker.send(vec![Command::Settled(2)]);
     log.ends("The last sentence.");
     assert_eq!(log.texts("cut"), [story]);
     assert_eq!(
@@ -135,7 +138,7 @@ fn each_span_is_spoken_in_its_language_and_the_agent_in_a_voice_of_its_own() {
         part("It cannot be undone.", "en", false),
         part("删除", "zh\r\nSTOP ALL", true),
     ];
-    speaker.say(vec![utterance]);
+    speaker.send(vec![Command::Say(utterance)]);
     let log = dispatcher.log();
     log.ends("删除");
     let heard: Vec<_> = log.all().into_iter().filter(|heard| heard.kind == "end").collect();
@@ -148,14 +151,14 @@ fn a_server_that_dies_in_mid_sentence_loses_nothing() {
     let Some((_directory, mut dispatcher)) = start(200) else { return };
     let (speaker, notices) = speaker(&dispatcher);
     let log = dispatcher.log();
-    speaker.asked(1);
+    speaker.send(vec![Command::Asked(1)]);
     let question = "Allow this? Transfer 20 euros to Ann now please.";
-    speaker.say(vec![said(Class::Request, &[question]).of_request(1)]);
-    speaker.say(vec![said(Class::Outcome, &["Request 7 accepted."])]);
+    speaker.send(vec![Command::Say(said(Class::Request, &[question]).of_request(1))]);
+    speaker.send(vec![Command::Say(said(Class::Outcome, &["Request 7 accepted."]))]);
     log.begins(question);
     dispatcher.kill();
     assert!(matches!(notices.recv_timeout(support::PATIENCE), Ok(Notice::Lost(_))));
-    speaker.say(vec![said(Class::Error, &["Failed meanwhile."])]);
+    speaker.send(vec![Command::Say(said(Class::Error, &["Failed meanwhile."]))]);
     let before = log.all().len();
     dispatcher.restart();
     assert_eq!(notices.recv_timeout(support::PATIENCE), Ok(Notice::Back));
@@ -176,9 +179,11 @@ fn a_request_that_another_program_cancels_is_said_again() {
     let Some((_directory, dispatcher)) = start(200) else { return };
     let (speaker, _notices) = speaker(&dispatcher);
     let log = dispatcher.log();
-    speaker.asked(1);
+    speaker.send(vec![Command::Asked(1)]);
     let question = "Allow this? Transfer 20 euros to Ann.";
-    speaker.say(vec![said(Class::Request, &[question, "It cannot be undone."]).of_request(1)]);
+    speaker.send(vec![Command::Say(
+        said(Class::Request, &[question, "It cannot be undone."]).of_request(1),
+    )]);
     log.begins(question);
     let mut other = UnixStream::connect(dispatcher.socket()).unwrap();
     other.write_all(b"SET SELF CLIENT_NAME other:other:other\r\nCANCEL ALL\r\n").unwrap();
@@ -194,24 +199,24 @@ fn a_person_skips_a_sentence_pauses_and_wants_silence() {
     let (speaker, _notices) = speaker(&dispatcher);
     let log = dispatcher.log();
     let sentences = ["one one one one one one one", "two two two two two two two", "three"];
-    speaker.say(vec![said(Class::Text, &sentences)]);
+    speaker.send(vec![Command::Say(said(Class::Text, &sentences))]);
     log.begins("one");
-    speaker.skip();
+    speaker.send(vec![Command::Skip]);
     log.begins("two");
-    speaker.pause();
+    speaker.send(vec![Command::Pause]);
     log.wait("the pause", |heard| heard.kind == "cut" && heard.text.starts_with("two"));
     let paused = log.all().len();
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(log.all().len(), paused);
-    speaker.pause();
+    speaker.send(vec![Command::Pause]);
     log.ends("two");
     log.ends("three");
-    speaker.say(vec![said(Class::Text, &["four four four four four four four"])]);
+    speaker.send(vec![Command::Say(said(Class::Text, &["four four four four four four four"]))]);
     log.begins("four");
-    speaker.say(vec![said(Class::Text, &["five"])]);
-    speaker.silence();
+    speaker.send(vec![Command::Say(said(Class::Text, &["five"]))]);
+    speaker.send(vec![Command::Silence]);
     log.wait("silence", |heard| heard.kind == "cut" && heard.text.starts_with("four"));
-    speaker.say(vec![said(Class::Text, &["six"])]);
+    speaker.send(vec![Command::Say(said(Class::Text, &["six"]))]);
     log.ends("six");
     assert!(!log.texts("begin").contains(&"five".to_owned()));
 }
@@ -223,9 +228,9 @@ fn two_programs_that_both_speak_are_both_heard() {
     let (second, _notices) = speaker(&dispatcher);
     let log = dispatcher.log();
     for (speaker, name) in [(&first, "first"), (&second, "second")] {
-        speaker.asked(1);
+        speaker.send(vec![Command::Asked(1)]);
         let question = format!("The {name} asks whether it may transfer 20 euros.");
-        speaker.say(vec![said(Class::Request, &[&question]).of_request(1)]);
+        speaker.send(vec![Command::Say(said(Class::Request, &[&question]).of_request(1))]);
     }
     log.ends("The first asks");
     log.ends("The second asks");
@@ -249,7 +254,7 @@ fn settings_reach_the_server_and_a_server_that_is_not_there_is_named() {
         ..Settings::default()
     };
     let speaker = Speaker::start(settings, Box::new(|_| {})).unwrap();
-    speaker.say(vec![said(Class::Text, &["Spoken."])]);
+    speaker.send(vec![Command::Say(said(Class::Text, &["Spoken."]))]);
     let heard = dispatcher.log().ends("Spoken.");
     assert_eq!(heard.language, "en");
 }

@@ -11,6 +11,7 @@ mod standing;
 mod talk;
 mod terminal;
 mod transcript;
+mod voices;
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -28,6 +29,7 @@ use standing::Standing;
 use talk::{Settings, Talk};
 use terminal::Terminal;
 use transcript::Transcript;
+use voices::Voices;
 
 pub(crate) use options::ListenOptions;
 use options::SoundKind;
@@ -61,6 +63,7 @@ async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Res
     let transcript = options.transcript.as_deref().map(Transcript::open).transpose()?;
     let languages = languages(options);
     let words = Words::new(&languages.iter().map(String::as_str).collect::<Vec<_>>());
+    let voices = Voices::start(options.speech(words.language()))?;
     let ears = Ears::new(options, &languages)?;
     let terminal = Terminal::new();
     let by_line = options.line || options.json || !terminal.has_keys();
@@ -73,6 +76,8 @@ async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Res
         once: options.once,
         pause_ms: options.pause.unwrap_or(if terminal.is_terminal() { PAUSE_MS } else { 0 }),
         standing,
+        // A program hears everything at once.
+        hold_chatter: !options.json,
     };
     let mut talk = Talk::new(words, settings);
     if let Some(file) = &options.policy {
@@ -88,12 +93,14 @@ async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Res
         terminal,
         keyboard: Keyboard::start(),
         sounds,
+        voices,
         transcript,
         in_line: false,
     };
     let ended = shell.listen(signals).await;
     // enforces: H26
     let _ = tokio::time::timeout(GOODBYE, shell.ears.close()).await;
+    shell.voices.close();
     Ok(ended)
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use aaep_types::{Level, Verbosity};
+use aaep_voice::speech::{Engine, Punctuation, Settings, VoiceName};
 use clap::{Args, ValueEnum};
 
 use super::talk::{By, SecondStep};
@@ -15,6 +16,7 @@ use super::talk::{By, SecondStep};
 #[command(after_help = "\
 Keys: y yes, n no, a answer, r repeat, d details, c spell, l list, Tab next, t more time,
 w what is it doing, s silence, p read, x stop the agent, ? help, q quit.
+With --speak: f skip a sentence, z pause.
 With --line, and where standard input is no terminal, words are typed instead: yes, no, list, help.
 
 The hubs are those named here, else AAEP_URL, else the one on this machine.
@@ -27,6 +29,7 @@ Examples:
   aaep listen
   aaep listen --output end --sound-command /usr/local/bin/chime
   aaep listen --once --json
+  aaep listen --speak --speech-rate 40
 See docs/listening.md.")]
 pub(crate) struct ListenOptions {
     /// A hub. May be given several times.
@@ -56,9 +59,27 @@ pub(crate) struct ListenOptions {
     /// What is heard besides words.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) sound: SoundKind,
-    /// Run this for each sound, with blocked, done or error behind it.
+    /// Run this for each sound, with blocked, waiting, done or error behind it.
     #[arg(long, value_name = "COMMAND", conflicts_with = "sound")]
     pub(crate) sound_command: Option<PathBuf>,
+    /// Speak, without a screen reader.
+    #[arg(long, value_enum, value_name = "ENGINE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "auto", env = "AAEP_SPEAK")]
+    pub(crate) speak: Option<Speak>,
+    /// How fast, from -100 to 100.
+    #[arg(long, value_name = "RATE", env = "AAEP_SPEECH_RATE", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(i8).range(-100..=100))]
+    pub(crate) speech_rate: Option<i8>,
+    /// The name of a voice, as the synthesizer knows it.
+    #[arg(long, value_name = "NAME", env = "AAEP_SPEECH_VOICE", value_parser = VoiceName::parse)]
+    pub(crate) speech_voice: Option<VoiceName>,
+    /// How much punctuation is spoken: none, some, most or all.
+    #[arg(long, value_name = "HOW MUCH", env = "AAEP_SPEECH_PUNCTUATION")]
+    pub(crate) speech_punctuation: Option<Punctuation>,
+    /// How much lower or higher the agent's own words are spoken, from -100 to 100.
+    #[arg(long, value_name = "PITCH", env = "AAEP_AGENT_PITCH", default_value = "-25")]
+    #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(i8).range(-100..=100))]
+    pub(crate) agent_pitch: i8,
     /// Write everything that is said into this file too, with the time.
     #[arg(long, value_name = "FILE")]
     pub(crate) transcript: Option<PathBuf>,
@@ -82,10 +103,45 @@ pub(crate) struct ListenOptions {
     pub(crate) rate: Option<u32>,
 }
 
+/// What speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Speak {
+    /// The first of these that there is.
+    Auto,
+    /// Speech Dispatcher. It is started where it is not running.
+    SpeechDispatcher,
+    /// espeak-ng, without a server.
+    EspeakNg,
+    /// What the system has: say on macOS, SAPI on Windows.
+    System,
+}
+
+impl ListenOptions {
+    /// How to speak, if it is wanted.
+    pub(crate) fn speech(&self, language: &str) -> Option<Settings> {
+        let engine = match self.speak? {
+            Speak::Auto => Engine::Auto,
+            Speak::SpeechDispatcher => Engine::SpeechDispatcher,
+            Speak::EspeakNg => Engine::Espeak,
+            Speak::System => Engine::System,
+        };
+        Some(Settings {
+            engine,
+            rate: self.speech_rate,
+            voice: self.speech_voice.clone(),
+            punctuation: self.speech_punctuation,
+            agent_pitch: self.agent_pitch,
+            language: language.to_owned(),
+            ..Settings::default()
+        })
+    }
+}
+
 /// What is heard besides words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SoundKind {
-    /// The terminal's bell: once for a request, twice for done, three times for an error.
+    /// The terminal's bell: once for a request, twice for done, three times for an error, four times
+    /// when a request's time runs out.
     #[default]
     Bell,
     Off,

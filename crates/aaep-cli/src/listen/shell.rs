@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use aaep_subscriber::Happening;
+use aaep_voice::utterance::Utterance;
 use tokio::time::Instant;
 
 use super::ears::Ears;
@@ -12,6 +13,7 @@ use super::sound::Sounds;
 use super::talk::{Named, Output, Talk};
 use super::terminal::Terminal;
 use super::transcript::Transcript;
+use super::voices::Voices;
 use crate::exit::Exit;
 use crate::signals::{Signal, Signals};
 
@@ -26,6 +28,7 @@ pub(super) struct Shell<'o, W: Write> {
     pub(super) terminal: Terminal,
     pub(super) keyboard: Keyboard,
     pub(super) sounds: Sounds,
+    pub(super) voices: Voices,
     pub(super) transcript: Option<Transcript>,
     /// Something may stand in the line already.
     pub(super) in_line: bool,
@@ -54,6 +57,7 @@ impl<W: Write> Shell<'_, W> {
                     }
                 }
                 () = until(bell) => self.ring()?,
+                notice = self.voices.notice() => self.talk.voice(&notice),
                 happening = self.ears.next() => {
                     if let Some(exit) = self.happened(&happening)? {
                         return Ok(exit);
@@ -150,8 +154,10 @@ impl<W: Write> Shell<'_, W> {
         let mut sent = Vec::new();
         let mut exit = None;
         while let Some(output) = self.talk.poll() {
+            self.voices.take(&output);
             match output {
-                Output::Say(line) => {
+                Output::Waits(_) | Output::NoLongerWaits(_) | Output::Voice(_) => {}
+                Output::Say(Utterance { line, .. }) => {
                     self.note(&line);
                     if self.json {
                         said.push(line);
@@ -197,6 +203,7 @@ impl<W: Write> Shell<'_, W> {
             }
         }
         self.out.flush()?;
+        self.voices.flush();
         Ok(exit)
     }
 

@@ -15,7 +15,7 @@ use super::talk::Sound;
 const STROKES_APART: Duration = Duration::from_millis(250);
 
 /// Strokes that wait; a flood of sounds says no more than this.
-const STROKES: usize = 6;
+const STROKES: usize = 8;
 
 /// How long the user's command may run.
 const COMMAND_RUNS: Duration = Duration::from_secs(10);
@@ -45,6 +45,7 @@ impl Sounds {
             Sound::Blocked => (1, "blocked"),
             Sound::Done => (2, "done"),
             Sound::Error => (3, "error"),
+            Sound::Waiting => (4, "waiting"),
         };
         match self {
             Sounds::Off => {}

@@ -12,7 +12,10 @@ mod races;
 mod stage;
 mod terminal;
 mod tty;
+mod voices;
 
+#[path = "../../../aaep-voice/tests/support/mod.rs"]
+mod speech;
 #[path = "../hub/support/mod.rs"]
 mod support;
 

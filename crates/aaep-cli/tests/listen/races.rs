@@ -32,8 +32,9 @@ fn of_two_answers_at_once_one_counts_and_both_hear_the_same() {
     there.sees("Connected to");
     for round in 1..=5 {
         say(&hub, "book a room");
-        here.sees("Type yes or no");
-        there.sees("Type yes or no");
+        let waits = format!("Request {round} waits for you");
+        here.sees(&waits);
+        there.sees(&waits);
         here.types("yes");
         there.types("no");
         let (first, second) = (here.sees("\nDone."), there.sees("\nDone."));

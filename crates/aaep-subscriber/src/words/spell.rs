@@ -22,6 +22,26 @@ impl Words {
         lines
     }
 
+    /// A text letter by letter, each word a line: the characters stand one after the other, with
+    /// `between` between them.
+    pub fn spell_lines(&self, text: &str, between: &str) -> Vec<Said> {
+        let mut lines = Vec::new();
+        let mut line = Said::default();
+        let spelled = self.spell(text);
+        let ends = text.chars().map(char::is_whitespace).chain(std::iter::repeat(true));
+        for (said, ends) in spelled.iter().zip(ends) {
+            if !line.spans.is_empty() {
+                line.ours(between);
+            }
+            line.append(said);
+            if ends {
+                lines.push(std::mem::take(&mut line));
+            }
+        }
+        lines.extend(Some(line).filter(|line| !line.spans.is_empty()));
+        lines
+    }
+
     /// The name of a script, by its four-letter code.
     pub fn script(&self, code: &str) -> Said {
         let said = self.phrase(&format!("script.{code}"), &[]);

@@ -23,7 +23,7 @@ pub use espeak::Espeak;
 pub use sapi::Sapi;
 #[cfg(target_os = "macos")]
 pub use say::Say;
-pub use speaker::{Notice, Speaker};
+pub use speaker::{Command, Notice, Notices, Speaker};
 #[cfg(unix)]
 pub use ssip::Ssip;
 

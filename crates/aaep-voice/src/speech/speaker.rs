@@ -28,14 +28,27 @@ pub enum Notice {
 /// Takes the notices of a speaker.
 pub type Notices = Box<dyn Fn(Notice) + Send>;
 
-enum Message {
-    Say(Vec<Utterance>),
+/// What a voice is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Say this.
+    Say(Utterance),
+    /// A request waits.
     Asked(u32),
+    /// A request no longer waits for the user.
     Settled(u32),
+    /// Silence: what is spoken stops, and chatter that waits is forgotten.
     Silence,
+    /// What is spoken stops, because the user asked for something else.
     Interrupt,
+    /// Go on with the next sentence.
     Skip,
+    /// Pause, or go on.
     Pause,
+}
+
+enum Message {
+    Commands(Vec<Command>),
     /// Says the rest of what matters, for so long, and ends.
     Close(Duration),
     Event(u64, Event),
@@ -69,50 +82,20 @@ impl Speaker {
         Ok(Self { messages, thread: Some(thread) })
     }
 
-    /// Says these. What belongs together is spoken in one go.
-    pub fn say(&self, utterances: Vec<Utterance>) {
-        self.send(Message::Say(utterances));
-    }
-
-    /// A request waits.
-    pub fn asked(&self, number: u32) {
-        self.send(Message::Asked(number));
-    }
-
-    /// A request no longer waits for the user.
-    pub fn settled(&self, number: u32) {
-        self.send(Message::Settled(number));
-    }
-
-    /// Silence: what is spoken stops, and chatter that waits is forgotten.
-    pub fn silence(&self) {
-        self.send(Message::Silence);
-    }
-
-    /// What is spoken stops, because the user asked for something else.
-    pub fn interrupt(&self) {
-        self.send(Message::Interrupt);
-    }
-
-    /// Goes on with the next sentence.
-    pub fn skip(&self) {
-        self.send(Message::Skip);
-    }
-
-    /// Pauses, or goes on.
-    pub fn pause(&self) {
-        self.send(Message::Pause);
+    /// Carries these out. What belongs together is spoken in one go if it comes together.
+    pub fn send(&self, commands: Vec<Command>) {
+        self.message(Message::Commands(commands));
     }
 
     /// Ends, after so long at most: what waits is said until then.
     pub fn close(mut self, within: Duration) {
-        self.send(Message::Close(within));
+        self.message(Message::Close(within));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 
-    fn send(&self, message: Message) {
+    fn message(&self, message: Message) {
         // The thread ends only when it is told to.
         let _ = self.messages.send(message);
     }
@@ -120,7 +103,7 @@ impl Speaker {
 
 impl Drop for Speaker {
     fn drop(&mut self) {
-        self.send(Message::Close(Duration::ZERO));
+        self.message(Message::Close(Duration::ZERO));
     }
 }
 
@@ -190,16 +173,8 @@ impl Driver {
     fn take(&mut self, message: Message) {
         let now = self.now_ms();
         match message {
-            Message::Say(utterances) => {
-                utterances.into_iter().for_each(|utterance| self.announcer.push(utterance));
-            }
-            Message::Asked(number) => self.announcer.asked(number),
-            Message::Settled(number) => self.announcer.settled(number),
-            Message::Silence => self.announcer.silence(),
-            Message::Interrupt => self.announcer.interrupt(),
-            Message::Skip => self.announcer.skip(),
-            Message::Pause => {
-                self.announcer.pause();
+            Message::Commands(commands) => {
+                commands.into_iter().for_each(|command| self.command(command));
             }
             Message::Close(within) => self.closes_at = Some(Instant::now() + within),
             Message::Event(connection, _) if connection != self.connection => {}
@@ -216,6 +191,20 @@ impl Driver {
                 }
             }
             Message::Event(_, Event::Lost) => self.lost("it ended"),
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Say(utterance) => self.announcer.push(utterance),
+            Command::Asked(number) => self.announcer.asked(number),
+            Command::Settled(number) => self.announcer.settled(number),
+            Command::Silence => self.announcer.silence(),
+            Command::Interrupt => self.announcer.interrupt(),
+            Command::Skip => self.announcer.skip(),
+            Command::Pause => {
+                self.announcer.pause();
+            }
         }
     }
 

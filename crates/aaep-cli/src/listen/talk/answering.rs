@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use aaep_subscriber::inbox::{Answer, Refused};
-use aaep_subscriber::words::Argument;
+use aaep_subscriber::words::{Argument, Said};
 use aaep_subscriber::{Asks, Choice, Request};
 use aaep_types::{ResponseKind, Reversibility, RiskLevel};
+use aaep_voice::utterance::Class;
 
+use super::saying::About;
 use super::vocabulary::{self, Command};
 use super::{Mode, Output, Talk, count};
 
@@ -133,7 +135,7 @@ impl Talk {
         let said_at = self.find(number).map_or(0, |open| open.said_at);
         let soon = self.now < said_at.saturating_add(self.settings.pause_ms);
         if soon {
-            self.say(self.by_mode("too_soon"), &[("number", count(number))], true);
+            self.say(self.by_mode("too_soon"), &[("number", count(number))]);
         }
         soon
     }
@@ -141,7 +143,7 @@ impl Talk {
     /// Yes or no, for the question in focus.
     pub(super) fn yes_or_no(&mut self, yes: bool) {
         let Some(request) = self.focused() else {
-            self.say("nothing_waits", &[], true);
+            self.say("nothing_waits", &[]);
             return;
         };
         if !takes_yes_no(&request.asks) {
@@ -154,7 +156,7 @@ impl Talk {
         } else if self.needs_second_step(&request.asks) {
             self.mode = Mode::Certain(request.number);
             let key = if is_grave(&request.asks) { "second_step.grave" } else { "second_step" };
-            self.say(key, &[], true);
+            self.say(key, &[]);
         } else {
             self.send(&request, Answer::Accept);
         }
@@ -178,18 +180,17 @@ impl Talk {
             (Some(request), Some(Command::Yes)) if !letter => self.send(&request, Answer::Accept),
             (Some(request), Some(Command::No)) => self.send(&request, Answer::Reject),
             (Some(request), _) => {
-                self.say("not_certain", &[("number", count(number))], true);
+                self.say("not_certain", &[("number", count(number))]);
                 self.say_keys(&request);
             }
-            (None, _) => self.say("no_longer_needed", &[], true),
+            (None, _) => self.say("no_longer_needed", &[]),
         }
-        self.release();
     }
 
     /// The user wants to type an answer, or has typed it in the same line.
     pub(super) fn begin_answer(&mut self, rest: &str) {
         let Some(request) = self.focused() else {
-            self.say("nothing_waits", &[], true);
+            self.say("nothing_waits", &[]);
             return;
         };
         if matches!(request.asks, Asks::Consent { .. }) {
@@ -198,7 +199,7 @@ impl Talk {
             self.answer(&request, rest);
         } else {
             self.mode = Mode::Answering(request.number);
-            self.say("type_answer", &[("number", count(request.number))], true);
+            self.say("type_answer", &[("number", count(request.number))]);
         }
     }
 
@@ -206,15 +207,12 @@ impl Talk {
     pub(super) fn typed_answer(&mut self, number: u32, text: &str) {
         self.mode = Mode::Free;
         match self.find(number).map(|open| open.request.clone()) {
-            None => self.say("no_longer_needed", &[], true),
+            None => self.say("no_longer_needed", &[]),
             Some(request) if text.trim().is_empty() => {
-                self.say("nothing_sent", &[("number", count(number))], true);
+                self.say("nothing_sent", &[("number", count(number))]);
                 self.say_keys(&request);
             }
             Some(request) => self.answer(&request, text),
-        }
-        if self.mode == Mode::Free {
-            self.release();
         }
     }
 
@@ -226,7 +224,7 @@ impl Talk {
         match fit(&request.asks, text, self.vocabulary.find(text.trim())) {
             Ok(answer) => self.send(request, answer),
             Err(misfit) => {
-                self.say(misfit, &[], true);
+                self.say(misfit, &[]);
                 if !self.settings.lines {
                     self.mode = Mode::Answering(request.number);
                 }
@@ -266,14 +264,14 @@ impl Talk {
                 Answer::Text(typed) => {
                     let arguments =
                         [("number", count(number)), ("answer", Argument::Ours(typed.as_str()))];
-                    self.say("really_send", &arguments, true);
+                    self.say("really_send", &arguments);
                     self.mode = Mode::Sending(number, typed);
                 }
                 _ => self.answer(&request, text),
             }
             return;
         }
-        self.say(self.by_mode("unknown"), &[], true);
+        self.say(self.by_mode("unknown"), &[]);
     }
 
     /// Whether the text that was asked back for is the answer.
@@ -282,10 +280,10 @@ impl Talk {
         match self.find(number).map(|open| open.request.clone()) {
             Some(request) if word == Some(Command::Yes) => self.answer(&request, text),
             Some(request) => {
-                self.say("nothing_sent", &[("number", count(number))], true);
+                self.say("nothing_sent", &[("number", count(number))]);
                 self.say_keys(&request);
             }
-            None => self.say("no_longer_needed", &[], true),
+            None => self.say("no_longer_needed", &[]),
         }
     }
 
@@ -294,19 +292,19 @@ impl Talk {
         self.now = self.now.max(now);
         let number = named.number;
         let Some(request) = self.find(number).map(|open| open.request.clone()) else {
-            self.say("no_such_request", &[("number", count(number))], true);
+            self.say("no_such_request", &[("number", count(number))]);
             return;
         };
         if self.find(number).is_some_and(|open| open.sent) {
-            return self.say("refused.answered", &[("number", count(number))], true);
+            return self.say("refused.answered", &[("number", count(number))]);
         }
         let accepts = named.answer == Some(Answer::Accept);
         if accepts && self.needs_second_step(&request.asks) && !named.certain {
-            return self.say("second_step.named", &[("number", count(number))], true);
+            return self.say("second_step.named", &[("number", count(number))]);
         }
         match named.answer.filter(|answer| fits(&request.asks, answer)) {
             Some(answer) => self.send(&request, answer),
-            None => self.say("misfit.named", &[("number", count(number))], true),
+            None => self.say("misfit.named", &[("number", count(number))]),
         }
         self.after_answer();
     }
@@ -321,8 +319,9 @@ impl Talk {
             Answer::Reject | Answer::YesNo(false) => "sent.no",
             Answer::Text(_) | Answer::Number(_) | Answer::Choice(_) => "sent.answer",
         };
-        self.say(key, &[("number", count(request.number))], true);
+        self.say(key, &[("number", count(request.number))]);
         self.out.push_back(Output::Reply { request: request.clone(), answer });
+        self.closes(request.number);
         if self.focus == Some(request.number) {
             self.focus = None;
         }
@@ -338,10 +337,13 @@ impl Talk {
             Refused::NotOffered => "refused.not_offered",
             _ => "refused.not_sent",
         };
-        self.say(key, &[("number", count(number))], true);
+        self.say(key, &[("number", count(number))]);
         match why {
             Refused::AlreadyAnswered => {}
-            Refused::NotWaiting => self.open.retain(|open| open.request.number != number),
+            Refused::NotWaiting => {
+                self.open.retain(|open| open.request.number != number);
+                self.closes(number);
+            }
             // It can be heard again, but asking anew would change nothing.
             Refused::MayNotReply => {
                 self.focus = Some(number);
@@ -349,6 +351,7 @@ impl Talk {
             }
             _ => {
                 self.find_mut(number).into_iter().for_each(|open| open.sent = false);
+                self.opens(number);
                 self.focus_next();
             }
         }
@@ -356,13 +359,13 @@ impl Talk {
 
     // enforces: T21
     /// Answers by a standing rule of the user, if there is one for this, and says so.
-    pub(super) fn settle_by_rule(&mut self, request: &Arc<Request>, lines: &[String]) -> bool {
+    pub(super) fn settle_by_rule(&mut self, request: &Arc<Request>, lines: &[Said]) -> bool {
         let Some(standing) = &self.settings.standing else { return false };
         let Some((rule, accept)) = standing.judge(request) else { return false };
-        self.tell(lines.to_vec(), true);
+        self.tell(lines, &About::request(Class::Request, request));
         let key = if accept { "by_rule.yes" } else { "by_rule.no" };
         let line = u64::try_from(rule).unwrap_or(u64::MAX);
-        self.say(key, &[("line", Argument::Count(line))], true);
+        self.say(key, &[("line", Argument::Count(line))]);
         self.send(request, if accept { Answer::Accept } else { Answer::Reject });
         true
     }

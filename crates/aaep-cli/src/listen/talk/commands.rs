@@ -1,12 +1,14 @@
 //! What is typed, and what it does.
 
-use aaep_subscriber::words::{Argument, Manner};
+use aaep_subscriber::words::{Argument, Manner, Said, Span};
 use aaep_types::Verbosity;
+use aaep_voice::utterance::{Class, Utterance};
 
 use super::answering::takes_yes_no;
+use super::saying::{About, harmless};
 use super::sessions::Live;
 use super::vocabulary::{self, Command};
-use super::{Mode, Output, Talk, about, count};
+use super::{Mode, Output, Talk, Voice, about, count};
 use crate::exit::Exit;
 
 /// More time is at least this long, and at least twice the time that was given.
@@ -19,9 +21,9 @@ const MOST_SECONDS: u64 = 86_400;
 const CHOICES: usize = 9;
 
 /// What help tells, in this order.
-const HELP: [&str; 15] = [
+const HELP: [&str; 17] = [
     "yes", "no", "answer", "number", "repeat", "details", "spell", "list", "next", "time", "doing",
-    "hush", "play", "stop", "quit",
+    "hush", "skip", "pause", "play", "stop", "quit",
 ];
 
 impl Talk {
@@ -68,7 +70,7 @@ impl Talk {
                     self.focus = Some(number);
                 }
                 Some(number) => {
-                    return self.say("no_such_request", &[("number", count(number))], true);
+                    return self.say("no_such_request", &[("number", count(number))]);
                 }
                 None => return self.unknown(text),
             }
@@ -77,6 +79,9 @@ impl Talk {
     }
 
     fn run(&mut self, command: Command, text: &str, rest: &str) {
+        if command.asks_for_words() {
+            self.out.push_back(Output::Voice(Voice::Interrupt));
+        }
         match command {
             Command::Yes => self.yes_or_no(true),
             // `n` is no where a question takes it, and next elsewhere.
@@ -89,6 +94,8 @@ impl Talk {
             Command::Spell => self.spell(),
             Command::Doing => self.doing(),
             Command::Hush => self.hush(),
+            Command::Skip => self.out.push_back(Output::Voice(Voice::Skip)),
+            Command::Pause => self.out.push_back(Output::Voice(Voice::Pause)),
             Command::Play => self.play(),
             Command::Next => self.next(),
             Command::MoreTime => self.more_time(),
@@ -106,29 +113,30 @@ impl Talk {
         match self.focused() {
             Some(request) => {
                 let arguments = [("number", count(request.number))];
-                self.say(self.by_mode("waits_here"), &arguments, true);
+                self.say(self.by_mode("waits_here"), &arguments);
             }
-            None => self.say(self.by_mode("nothing_waits_help"), &[], true),
+            None => self.say(self.by_mode("nothing_waits_help"), &[]),
         }
     }
 
     fn repeat(&mut self) {
         match self.focused() {
             Some(request) => self.say_question(&request),
-            None if self.last.is_empty() => self.say("nothing_said", &[], true),
+            None if self.last.is_empty() => self.say("nothing_said", &[]),
             None => {
-                let last = self.last.clone();
-                self.out.extend(last.into_iter().map(Output::Say));
+                let again = |said| Utterance { class: Class::Feedback, session: None, ..said };
+                let last: Vec<Utterance> = self.last.iter().cloned().map(again).collect();
+                last.into_iter().for_each(|utterance| self.announce(utterance));
             }
         }
     }
 
     fn list(&mut self) {
         if self.open.is_empty() {
-            return self.say("nothing_waits", &[], true);
+            return self.say("nothing_waits", &[]);
         }
         let waiting = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
-        self.say("list", &[("count", Argument::Count(waiting))], true);
+        self.say("list", &[("count", Argument::Count(waiting))]);
         let open: Vec<_> = self.open.iter().map(|open| (open.request.clone(), open.sent)).collect();
         for (request, sent) in open {
             let key = match () {
@@ -143,47 +151,54 @@ impl Talk {
                 ("action", Argument::Theirs(about(&request.asks))),
                 ("time", Argument::Phrase(&left)),
             ];
-            self.say(key, &arguments, true);
+            self.say(key, &arguments);
         }
     }
 
     fn details(&mut self) {
         let Some(request) = self.focused() else {
-            return self.say("nothing_waits", &[], true);
+            return self.say("nothing_waits", &[]);
         };
         let manner = Manner { verbosity: Verbosity::Detailed, ..self.settings.manner };
         let lines = self.again(&request, manner);
-        self.tell(lines, true);
+        self.tell(&lines, &About::request(Class::Feedback, &request));
         let arguments = [
             ("agent", Argument::Theirs(&request.agent.name)),
             ("id", Argument::Theirs(&request.agent.id)),
         ];
-        self.say("details.agent", &arguments, true);
+        self.say("details.agent", &arguments);
         self.say_keys(&request);
     }
 
     /// Letter by letter, so that what only looks like a name is heard not to be it.
     fn spell(&mut self) {
         let Some(request) = self.focused() else {
-            return self.say("nothing_waits", &[], true);
+            return self.say("nothing_waits", &[]);
         };
-        let said = self.words.spell(about(&request.asks));
-        let lines = said.iter().map(|said| self.line(said)).collect();
-        self.tell(lines, true);
-        self.say_keys(&request);
+        let between = self.words.phrase("terminal.spell.between", &[]).to_string();
+        let about = About::request(Class::Feedback, &request);
+        for line in self.words.spell_lines(super::about(&request.asks), &between) {
+            let mut utterance = self.utterance(&line, &about);
+            utterance.line = harmless(line.to_string());
+            self.announce(utterance);
+        }
+        self.hint_keys(&request);
     }
 
     fn doing(&mut self) {
         let live = self.sessions.all();
         if live.is_empty() {
-            self.say("nobody_works", &[], true);
+            self.say("nobody_works", &[]);
         }
         for live in live {
             let waits = self.open.iter().find(|open| open.request.session_id == live.session_id);
             let waits = waits.map(|open| open.request.number);
-            self.out.push_back(Output::Say(live.latest));
+            let about = About::text(&live.session_id, live.language.clone());
+            let said = Said { spans: vec![Span::Theirs(live.latest.clone())] };
+            let said = self.utterance(&said, &about).printed(live.latest);
+            self.announce(Utterance { class: Class::Feedback, session: None, ..said });
             if let Some(number) = waits {
-                self.say("doing.waits", &[("number", count(number))], true);
+                self.say("doing.waits", &[("number", count(number))]);
             }
         }
     }
@@ -194,8 +209,8 @@ impl Talk {
             self.open.iter().filter(|open| !open.sent).map(|open| open.request.number).collect();
         let here = self.focus.and_then(|focus| waiting.iter().position(|at| *at == focus));
         match (waiting.len(), here) {
-            (0, _) => self.say("nothing_waits", &[], true),
-            (1, Some(_)) => self.say("only_one", &[("number", count(waiting[0]))], true),
+            (0, _) => self.say("nothing_waits", &[]),
+            (1, Some(_)) => self.say("only_one", &[("number", count(waiting[0]))]),
             (length, here) => self.go_to(waiting[here.map_or(0, |here| (here + 1) % length)]),
         }
     }
@@ -206,18 +221,18 @@ impl Talk {
                 self.focus = Some(number);
                 self.say_question(&request);
             }
-            None => self.say("no_such_request", &[("number", count(number))], true),
+            None => self.say("no_such_request", &[("number", count(number))]),
         }
     }
 
     fn more_time(&mut self) {
         let Some(request) = self.focused() else {
-            return self.say("nothing_waits", &[], true);
+            return self.say("nothing_waits", &[]);
         };
         let seconds = request.timeout_seconds.saturating_mul(2);
         let seconds = seconds.clamp(MORE_SECONDS, MOST_SECONDS);
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
-        self.say("more_time", &[("number", count(request.number))], true);
+        self.say("more_time", &[("number", count(request.number))]);
         self.out.push_back(Output::MoreTime { request, seconds });
     }
 
@@ -231,17 +246,17 @@ impl Talk {
         let mut live = self.sessions.all();
         live.truncate(CHOICES);
         match live.len() {
-            0 => self.say("nobody_works", &[], true),
+            0 => self.say("nobody_works", &[]),
             1 => self.ask_to_stop(live.remove(0)),
             _ => {
-                self.say(self.by_mode("stop.which"), &[], true);
+                self.say(self.by_mode("stop.which"), &[]);
                 for (number, live) in (1..).zip(&live) {
                     let arguments = [
                         ("number", count(number)),
                         ("agent", Argument::Theirs(&live.agent.name)),
                         ("latest", Argument::Ours(&live.latest)),
                     ];
-                    self.say("stop.choice", &arguments, true);
+                    self.say("stop.choice", &arguments);
                 }
                 self.mode = Mode::Choosing(live);
             }
@@ -250,7 +265,7 @@ impl Talk {
 
     fn ask_to_stop(&mut self, live: Live) {
         let arguments = [("agent", Argument::Theirs(&live.agent.name))];
-        self.say(self.by_mode("stop.sure"), &arguments, true);
+        self.say(self.by_mode("stop.sure"), &arguments);
         self.mode = Mode::Stopping(live);
     }
 
@@ -258,22 +273,22 @@ impl Talk {
         let number = vocabulary::whole(text).and_then(|number| (number as usize).checked_sub(1));
         match number.filter(|number| *number < live.len()) {
             Some(number) => self.ask_to_stop(live.swap_remove(number)),
-            None => self.say("stop.not", &[], true),
+            None => self.say("stop.not", &[]),
         }
     }
 
     fn stop_or_not(&mut self, live: Live, text: &str) {
         if self.vocabulary.find(text.trim()) != Some(Command::Stop) {
-            return self.say("stop.not", &[], true);
+            return self.say("stop.not", &[]);
         }
-        self.say("stop.sent", &[("agent", Argument::Theirs(&live.agent.name))], true);
+        self.say("stop.sent", &[("agent", Argument::Theirs(&live.agent.name))]);
         self.out.push_back(Output::Stop { agent: live.agent, session_id: live.session_id });
     }
 
     /// One command on each line: someone hears them one by one.
     fn help(&mut self) {
         for name in HELP {
-            self.say(format!("help.{name}"), &[], true);
+            self.say(format!("help.{name}"), &[]);
         }
     }
 
@@ -283,19 +298,19 @@ impl Talk {
             return self.leave();
         }
         let waiting = Argument::Count(u64::try_from(waiting).unwrap_or(u64::MAX));
-        self.say(self.by_mode("quit.sure"), &[("count", waiting)], true);
+        self.say(self.by_mode("quit.sure"), &[("count", waiting)]);
         self.mode = Mode::Quitting;
     }
 
     fn quit_or_not(&mut self, text: &str) {
         match self.vocabulary.find(text.trim()) {
             Some(Command::Quit) => self.leave(),
-            _ => self.say("quit.not", &[], true),
+            _ => self.say("quit.not", &[]),
         }
     }
 
     fn leave(&mut self) {
-        self.say("goodbye", &[], true);
+        self.say("goodbye", &[]);
         self.out.push_back(Output::Quit(Exit::Good));
     }
 }

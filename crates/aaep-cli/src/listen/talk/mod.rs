@@ -16,13 +16,16 @@ pub(super) mod stories;
 mod tests;
 mod vocabulary;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::words::{Argument, Manner, Words};
+use aaep_subscriber::words::{Argument, Manner, Said, Span, Words};
 use aaep_subscriber::{Agent, Asks, Happening, Outcome, Request};
 use aaep_types::{EventKind, Heard};
+use aaep_voice::announcer::Announcer;
+use aaep_voice::speech::Notice;
+use aaep_voice::utterance::{Class, Utterance};
 
 pub(crate) use answering::{Named, SecondStep};
 pub(crate) use reading::By;
@@ -30,6 +33,7 @@ pub(crate) use reading::By;
 use super::standing::Standing;
 use crate::exit::Exit;
 use reading::Reading;
+use saying::About;
 use sessions::{Live, Sessions};
 use vocabulary::Vocabulary;
 
@@ -51,17 +55,44 @@ pub(crate) struct Settings {
     /// What is typed sooner after a question than this does not answer it.
     pub(crate) pause_ms: u64,
     pub(crate) standing: Option<Standing>,
+    /// Whether chatter waits while a request does.
+    pub(crate) hold_chatter: bool,
 }
 
 /// What comes out.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Output {
-    Say(String),
+    Say(Utterance),
+    /// A request waits for the user.
+    Waits(u32),
+    /// It no longer does.
+    NoLongerWaits(u32),
+    /// For a voice that speaks.
+    Voice(Voice),
     Sound(Sound),
-    Reply { request: Arc<Request>, answer: Answer },
-    MoreTime { request: Arc<Request>, seconds: u32 },
-    Stop { agent: Agent, session_id: Arc<str> },
+    Reply {
+        request: Arc<Request>,
+        answer: Answer,
+    },
+    MoreTime {
+        request: Arc<Request>,
+        seconds: u32,
+    },
+    Stop {
+        agent: Agent,
+        session_id: Arc<str>,
+    },
     Quit(Exit),
+}
+
+/// What the user wants of the voice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Voice {
+    /// To stop, because something else was asked for.
+    Interrupt,
+    Silence,
+    Skip,
+    Pause,
 }
 
 /// What is heard without words.
@@ -71,6 +102,8 @@ pub(crate) enum Sound {
     Blocked,
     Done,
     Error,
+    /// A question's time runs out.
+    Waiting,
 }
 
 /// A question that waits.
@@ -124,8 +157,13 @@ pub(crate) struct Talk {
     sessions: Sessions,
     reading: Reading,
     greeted: Greeted,
-    last: Vec<String>,
-    held: VecDeque<String>,
+    last: Vec<Utterance>,
+    /// Decides what is said now and what waits.
+    announcer: Announcer,
+    /// Answers from here do not count.
+    listens_only: bool,
+    /// How often each hint was said.
+    hints: BTreeMap<&'static str, u8>,
     out: VecDeque<Output>,
     now: u64,
 }
@@ -148,7 +186,9 @@ impl Talk {
             sessions: Sessions::default(),
             greeted: Greeted::default(),
             last: Vec::new(),
-            held: VecDeque::new(),
+            announcer: Announcer::default(),
+            listens_only: false,
+            hints: BTreeMap::new(),
             out: VecDeque::new(),
             now: 0,
         }
@@ -156,6 +196,9 @@ impl Talk {
 
     /// The next thing to do; `None` when there is nothing until something comes in.
     pub(crate) fn poll(&mut self) -> Option<Output> {
+        if self.out.is_empty() {
+            self.print_next();
+        }
         self.out.pop_front()
     }
 
@@ -186,32 +229,47 @@ impl Talk {
 
     /// A line was longer than any answer.
     pub(crate) fn too_long(&mut self) {
-        self.say("misfit.long", &[], true);
+        self.say("misfit.long", &[]);
     }
 
     /// A program sent what nobody can read.
     pub(crate) fn not_understood(&mut self) {
-        self.say("not_understood", &[], true);
+        self.say("not_understood", &[]);
     }
 
     /// Nothing more can be typed.
     pub(crate) fn input_ended(&mut self) {
-        self.say("input_ended", &[], true);
+        self.say("input_ended", &[]);
     }
 
     /// The user's own rules are in force.
     pub(crate) fn rules_in_force(&mut self, file: &str) {
-        self.say("rule_file", &[("file", Argument::Ours(file))], true);
+        self.say("rule_file", &[("file", Argument::Ours(file))]);
     }
 
     /// An agent could not be told to stop.
     pub(crate) fn not_stopped(&mut self, agent: &Agent) {
-        self.say("stop.not_sent", &[("agent", Argument::Theirs(&agent.name))], true);
+        self.say("stop.not_sent", &[("agent", Argument::Theirs(&agent.name))]);
     }
 
     /// Somebody wants all of this to end.
     pub(crate) fn stopped(&mut self) {
-        self.say("stopped", &[], true);
+        self.say("stopped", &[]);
+    }
+
+    /// A voice has something to tell.
+    pub(crate) fn voice(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Lost(why) => {
+                let why = format!("{}.", why.trim_end_matches('.'));
+                self.say("voice.lost", &[("why", Argument::Ours(&why))]);
+            }
+            Notice::Back => self.say("voice.back", &[]),
+            Notice::LeftOut(count) => {
+                self.say("voice.left_out", &[("count", Argument::Count(*count))]);
+            }
+            _ => {}
+        }
     }
 
     /// Something happened.
@@ -228,18 +286,19 @@ impl Talk {
             }
             Happening::Text { .. } => self.text(happening),
             Happening::Lost { .. } => {
-                self.tell_of(happening, true);
+                self.tell_of(happening, &About::new(Class::Error));
                 if !std::mem::replace(&mut self.greeted.lost, true) && !self.greeted.connected {
-                    self.say("no_hub", &[], true);
+                    self.say("no_hub", &[]);
                 }
             }
-            Happening::Connected { .. } => {
-                self.tell_of(happening, true);
+            Happening::Connected { may_reply, .. } => {
+                self.listens_only = !may_reply;
+                self.tell_of(happening, &About::new(Class::Error));
                 if !std::mem::replace(&mut self.greeted.connected, true) {
-                    self.say(self.by_mode("hint"), &[], true);
+                    self.say(self.by_mode("hint"), &[]);
                 }
             }
-            _ => self.tell_of(happening, false),
+            _ => self.tell_of(happening, &About::new(Class::Result)),
         }
     }
 
@@ -277,11 +336,13 @@ impl Talk {
         };
         self.out.extend(sound.map(Output::Sound));
         let mut lines = self.lines_of(happening);
+        let about = About::event(heard.as_ref(), critical, self.words.language());
         if let Some(heard) = &heard {
             if kind == Some(EventKind::SessionCompleted) && !self.settings.quiet {
                 self.leave_out_repeated(&mut lines, heard.session_id());
             }
-            self.sessions.note(agent, heard.session_id(), &lines, ends);
+            self.note_session(agent, heard.session_id(), &lines, ends);
+            self.sessions.speaks(heard.session_id(), about.language());
         }
         // That an agent waits is said by its request.
         let waits = heard.as_ref().is_some_and(|heard| {
@@ -289,25 +350,34 @@ impl Talk {
                 && heard.text("to_state").as_deref() == Some("awaiting_input")
         });
         if critical || ends || !self.settings.quiet && !waits {
-            self.tell(lines, critical);
+            self.tell(&lines, &about);
         }
         if ends && self.settings.once && self.open.is_empty() {
             let wrong = kind == Some(EventKind::SessionErrored);
-            self.out.push_back(Output::Quit(if wrong { Exit::Wrong } else { Exit::Good }));
+            self.end(if wrong { Exit::Wrong } else { Exit::Good });
         }
     }
 
     /// An end often says the answer again, which was just said.
-    fn leave_out_repeated(&self, lines: &mut [String], session_id: &str) {
-        let open = self.quotes.0.as_str();
-        let last = self.sessions.find(session_id).map(|live| live.latest.as_str());
-        let last = last.and_then(|last| last.rfind(open).map(|at| &last[at..]));
-        if let Some(first) = lines.first_mut()
-            && let Some(at) = first.rfind(open)
-            && last == Some(&first[at..])
+    fn leave_out_repeated(&self, lines: &mut [Said], session_id: &str) {
+        let last = self.sessions.find(session_id).and_then(|live| live.words.as_deref());
+        if let Some(Said { spans }) = lines.first_mut()
+            && let Some(at) = spans.iter().rposition(|span| matches!(span, Span::Theirs(_)))
+            && last == Some(spans[at].text())
         {
-            first.truncate(first[..at].trim_end().len());
+            spans.truncate(at);
+            if let Some(Span::Ours(text)) = spans.last_mut() {
+                text.truncate(text.trim_end().len());
+            }
         }
+    }
+
+    /// Remembers what was said of a session last.
+    fn note_session(&mut self, agent: &Agent, session_id: &str, lines: &[Said], ends: bool) {
+        let spans = lines.last().map(|said| said.spans.as_slice()).unwrap_or_default();
+        let theirs = spans.iter().rev().find(|span| matches!(span, Span::Theirs(_)));
+        let printed: Vec<String> = lines.iter().map(|said| self.line(said)).collect();
+        self.sessions.note(agent, session_id, &printed, theirs.map(Span::text), ends);
     }
 
     // enforces: T21, T28, S10
@@ -320,7 +390,7 @@ impl Talk {
         let continued = request.continues.filter(|before| self.focus == Some(*before));
         let lines = self.lines_of(happening);
         if self.sessions.find(&request.session_id).is_none() {
-            self.sessions.note(&request.agent, &request.session_id, &lines, false);
+            self.note_session(&request.agent, &request.session_id, &lines, false);
         }
         if self.settle_by_rule(request, &lines) {
             return;
@@ -328,12 +398,15 @@ impl Talk {
         if request.continues.is_none() {
             self.out.push_back(Output::Sound(Sound::Blocked));
         }
-        self.tell(lines, true);
+        self.opens(request.number);
+        let about = About::request(Class::Request, request);
+        self.tell(&lines, &about);
         if continued.is_some() || self.focus.is_none() {
             self.focus = Some(request.number);
-            self.say_keys(request);
+            self.hint_keys(request);
         } else {
-            self.say(self.by_mode("also_waits"), &[("number", count(request.number))], true);
+            let arguments = [("number", count(request.number))];
+            self.say_about(self.by_mode("also_waits"), &arguments, &about);
         }
     }
 
@@ -347,8 +420,9 @@ impl Talk {
     ) {
         let number = request.number;
         self.open.retain(|open| open.request.number != number);
+        self.closes(number);
         if announced {
-            self.tell_of(happening, true);
+            self.tell_of(happening, &About::request(Class::Outcome, request));
         }
         let typing = match self.mode {
             Mode::Answering(of) | Mode::Certain(of) | Mode::Sending(of, _) => of == number,
@@ -356,8 +430,7 @@ impl Talk {
         };
         if typing {
             self.mode = Mode::Free;
-            self.say("no_longer_needed", &[], true);
-            self.release();
+            self.say("no_longer_needed", &[]);
         }
         // More time was asked for: the same question follows under another number.
         if outcome == Outcome::Superseded && self.focus == Some(number) {
@@ -369,8 +442,14 @@ impl Talk {
         self.focus_next();
         if announced && self.settings.once && outcome != Outcome::Superseded {
             let wrong = matches!(outcome, Outcome::TimedOut | Outcome::Cancelled | Outcome::Gone);
-            self.out.push_back(Output::Quit(if wrong { Exit::Wrong } else { Exit::Good }));
+            self.end(if wrong { Exit::Wrong } else { Exit::Good });
         }
+    }
+
+    /// Ends, after what may still be said.
+    fn end(&mut self, exit: Exit) {
+        while self.print_next() {}
+        self.out.push_back(Output::Quit(exit));
     }
 
     /// Time passes.
@@ -391,7 +470,9 @@ impl Talk {
         for request in late {
             let left = self.left(&request);
             let arguments = [("number", count(request.number)), ("time", Argument::Phrase(&left))];
-            self.say(self.by_mode("time_runs_out"), &arguments, true);
+            let about = About::request(Class::Request, &request);
+            self.out.push_back(Output::Sound(Sound::Waiting));
+            self.say_about(self.by_mode("time_runs_out"), &arguments, &about);
         }
     }
 
@@ -404,7 +485,8 @@ impl Talk {
         let next = self.open.iter().find(|open| !open.sent).map(|open| open.request.clone());
         self.focus = next.as_ref().map(|request| request.number);
         if let Some(request) = next {
-            self.say("still_waits", &[("number", count(request.number))], true);
+            let about = About::request(Class::Request, &request);
+            self.say_about("still_waits", &[("number", count(request.number))], &about);
             self.say_question(&request);
         }
     }
@@ -412,7 +494,8 @@ impl Talk {
     /// What is kept of the agents' words, in bytes.
     #[cfg(test)]
     pub(super) fn kept_bytes(&self) -> usize {
-        let lines = self.held.iter().chain(&self.last).map(String::len).sum::<usize>();
+        let size = |said: &Utterance| said.line.len() + said.text().len();
+        let lines = self.announcer.waiting().chain(&self.last).map(size).sum::<usize>();
         lines + self.sessions.bytes() + self.reading.bytes()
     }
 

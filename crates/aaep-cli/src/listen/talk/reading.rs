@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use aaep_subscriber::words::Argument;
 use aaep_subscriber::{Agent, Happening};
+use aaep_voice::utterance::Class;
 use icu_segmenter::SentenceSegmenter;
 use icu_segmenter::options::SentenceBreakInvariantOptions;
 
-use super::Talk;
+use super::saying::About;
+use super::{Output, Talk, Voice};
 
 /// Answers that are kept, those that were read too.
 const ANSWERS: usize = 16;
@@ -154,8 +156,9 @@ impl Talk {
             let said = piece.happening(&ready, by);
             piece.gap = false;
             let lines = self.lines_of(&said);
-            self.sessions.note(agent, session_id, &lines, false);
-            self.tell(lines, false);
+            self.note_session(agent, session_id, &lines, false);
+            let language = self.sessions.find(session_id).and_then(|live| live.language.clone());
+            self.tell(&lines, &About::text(session_id, language));
         }
         if *ends {
             self.say_what_is_left(at);
@@ -175,17 +178,19 @@ impl Talk {
         };
         let name = text.agent.name.clone();
         let arguments = [("agent", Argument::Theirs(&name)), ("count", Argument::Count(left))];
-        self.say(self.by_mode(key), &arguments, false);
+        let about = About::session(Class::Result, &text.session_id.clone());
+        self.say_about(self.by_mode(key), &arguments, &about);
     }
 
     /// The user wants silence: what is being said is kept instead.
     pub(super) fn hush(&mut self) {
+        self.out.push_back(Output::Voice(Voice::Silence));
         let mut any = false;
         for text in self.reading.texts.iter_mut().filter(|text| !text.ended && !text.hushed) {
             text.hushed = true;
             any = true;
         }
-        self.say(self.by_mode(if any { "hushed" } else { "nothing_to_hush" }), &[], true);
+        self.say(self.by_mode(if any { "hushed" } else { "nothing_to_hush" }), &[]);
     }
 
     /// Reads what was kept of the last answer; if all of it was said, the whole again.
@@ -194,7 +199,7 @@ impl Talk {
         let texts = &mut self.reading.texts;
         let unsaid = texts.iter().rposition(|text| text.said < text.text.len());
         let Some(at) = unsaid.or_else(|| texts.len().checked_sub(1)) else {
-            self.say("nothing_to_play", &[], true);
+            self.say("nothing_to_play", &[]);
             return;
         };
         let text = &mut texts[at];
@@ -207,7 +212,7 @@ impl Talk {
         let said = text.happening(&rest, by);
         text.gap = false;
         let lines = self.lines_of(&said);
-        self.tell(lines, true);
+        self.tell(&lines, &About::new(Class::Feedback));
     }
 }
 

@@ -4,18 +4,80 @@ use std::sync::Arc;
 
 use aaep_subscriber::words::{Argument, Manner, Said, Span};
 use aaep_subscriber::{Happening, Request};
+use aaep_types::{EventKind, Heard};
+use aaep_voice::announcer::{Action, End, MAX_QUEUED};
+use aaep_voice::utterance::{Class, Utterance};
 
 use super::{Output, Talk, answering};
 
-/// Lines that wait while an answer is typed; beyond that they are said, whatever is typed.
-const HELD_LINES: usize = 1000;
+/// How often it is said what can be pressed for a kind of question; `d` and `?` always say it.
+const HINTS: u8 = 3;
+
+/// What the policy has to know of something that is said.
+#[derive(Clone, Debug)]
+pub(super) struct About {
+    pub(super) class: Class,
+    request: Option<u32>,
+    session: Option<Arc<str>>,
+    /// The language of the agent's words.
+    language: Option<Arc<str>>,
+}
+
+impl About {
+    pub(super) fn new(class: Class) -> Self {
+        Self { class, request: None, session: None, language: None }
+    }
+
+    /// A request, or what is said of it.
+    pub(super) fn request(class: Class, request: &Request) -> Self {
+        let session = Some(request.session_id.clone());
+        Self { class, request: Some(request.number), session, language: request.language.clone() }
+    }
+
+    pub(super) fn session(class: Class, session_id: &Arc<str>) -> Self {
+        Self { session: Some(session_id.clone()), ..Self::new(class) }
+    }
+
+    pub(super) fn language(&self) -> Option<&Arc<str>> {
+        self.language.as_ref()
+    }
+
+    /// The agent's text, in this language if it said so.
+    pub(super) fn text(session_id: &Arc<str>, language: Option<Arc<str>>) -> Self {
+        Self { language, ..Self::session(Class::Text, session_id) }
+    }
+
+    /// An event.
+    pub(super) fn event(heard: Option<&Heard<'_>>, critical: bool, ours: &str) -> Self {
+        let Some(heard) = heard else {
+            return Self::new(if critical { Class::Error } else { Class::Result });
+        };
+        let class = match heard.kind() {
+            _ if critical => Class::Error,
+            Some(EventKind::SessionCompleted | EventKind::SessionCancelled) => Class::End,
+            Some(EventKind::ProgressUpdated) => Class::Progress,
+            Some(EventKind::SessionStarted | EventKind::StateChanged | EventKind::ToolInvoked) => {
+                Class::State
+            }
+            _ => Class::Result,
+        };
+        let hints = heard.object("localization_hints");
+        let language = hints.and_then(|hints| hints.text("primary_language").map(Arc::from));
+        // Where there is a variant in the listener's language, that is what is said.
+        let variant = heard.text(&format!("summary_normal_{ours}")).is_some();
+        Self {
+            language: language.filter(|_| !variant),
+            ..Self::session(class, &heard.session_id().into())
+        }
+    }
+}
 
 impl Talk {
     /// A question in full, with what can be pressed.
     pub(super) fn say_question(&mut self, request: &Arc<Request>) {
         let lines = self.again(request, self.settings.manner);
-        self.tell(lines, true);
-        self.say_keys(request);
+        self.tell(&lines, &About::request(Class::Request, request));
+        self.hint_keys(request);
         let now = self.now;
         if let Some(open) = self.find_mut(request.number) {
             open.said_at = now;
@@ -23,64 +85,107 @@ impl Talk {
     }
 
     /// A question in full, with the time that is left.
-    pub(super) fn again(&self, request: &Request, manner: Manner) -> Vec<String> {
+    pub(super) fn again(&self, request: &Request, manner: Manner) -> Vec<Said> {
         let left = request.deadline_ms.saturating_sub(self.now).div_ceil(1000);
         let request = Request { continues: None, timeout_seconds: left, ..request.clone() };
-        self.words.request(&request, &manner).iter().map(|said| self.line(said)).collect()
+        self.words.request(&request, &manner)
     }
 
     /// What can be pressed or typed for a question; always the last that is said of it.
     pub(super) fn say_keys(&mut self, request: &Request) {
         for key in answering::keys(&request.asks) {
-            self.say(self.by_mode(key), &[], true);
+            let about = About::request(Class::Request, request);
+            self.say_about(self.by_mode(key), &[], &about);
         }
     }
 
-    pub(super) fn lines_of(&self, happening: &Happening) -> Vec<String> {
-        let said = self.words.say(happening, &self.settings.manner);
-        said.iter().map(|said| self.line(said)).collect()
+    /// The same, the first times.
+    pub(super) fn hint_keys(&mut self, request: &Request) {
+        for key in answering::keys(&request.asks) {
+            let times = self.hints.entry(key).or_default();
+            if *times < HINTS {
+                *times += 1;
+                let about = About::request(Class::Request, request);
+                self.say_about(self.by_mode(key), &[], &about);
+            }
+        }
     }
 
-    pub(super) fn tell_of(&mut self, happening: &Happening, urgent: bool) {
+    pub(super) fn lines_of(&self, happening: &Happening) -> Vec<Said> {
+        self.words.say(happening, &self.settings.manner)
+    }
+
+    pub(super) fn tell_of(&mut self, happening: &Happening, about: &About) {
         let lines = self.lines_of(happening);
-        if urgent || !self.settings.quiet {
-            self.tell(lines, urgent);
+        if about.class != Class::Result || !self.settings.quiet {
+            self.tell(&lines, about);
         }
     }
 
-    /// Says lines; while an answer is typed, what can wait does.
-    pub(super) fn tell(&mut self, lines: Vec<String>, urgent: bool) {
+    /// Says lines, as soon as the policy lets them be said.
+    pub(super) fn tell(&mut self, lines: &[Said], about: &About) {
         if lines.is_empty() {
             return;
         }
-        if !urgent && self.is_typing() && !self.settings.lines && self.held.len() < HELD_LINES {
-            self.held.extend(lines);
-            return;
-        }
-        self.last.clone_from(&lines);
-        self.out.extend(lines.into_iter().map(Output::Say));
+        let said: Vec<Utterance> = lines.iter().map(|said| self.utterance(said, about)).collect();
+        self.last.clone_from(&said);
+        said.into_iter().for_each(|utterance| self.announce(utterance));
     }
 
-    /// Says what had to wait.
-    pub(super) fn release(&mut self) {
-        let held = std::mem::take(&mut self.held);
-        self.out.extend(held.into_iter().map(Output::Say));
+    pub(super) fn announce(&mut self, utterance: Utterance) {
+        // Nothing is left out of a terminal: before too much waits, it is printed.
+        if self.announcer.len() + 1 >= MAX_QUEUED {
+            self.out.extend(self.announcer.drain().map(Output::Say));
+        }
+        let urgent = utterance.class.is_urgent();
+        self.announcer.push(utterance);
+        // What is urgent never waits here, so it is the one that is next.
+        if urgent {
+            self.print_next();
+        }
+    }
+
+    /// Prints what is next, if anything may be printed. In a terminal everything is said as soon as
+    /// it begins.
+    pub(super) fn print_next(&mut self) -> bool {
+        self.announcer.hold(self.is_typing() && !self.settings.lines);
+        let Some(Action::Say { id, utterance }) = self.announcer.poll(self.now) else {
+            return false;
+        };
+        self.announcer.ended(id, End::Said, self.now);
+        self.out.push_back(Output::Say(utterance));
+        true
+    }
+
+    /// A request waits for the user, and chatter waits with it.
+    pub(super) fn opens(&mut self, number: u32) {
+        if self.settings.hold_chatter && !self.listens_only {
+            self.announcer.asked(number);
+        }
+        self.out.push_back(Output::Waits(number));
+    }
+
+    /// A request no longer waits for the user.
+    pub(super) fn closes(&mut self, number: u32) {
+        self.announcer.settled(number);
+        self.out.push_back(Output::NoLongerWaits(number));
+    }
+
+    /// Says one of the terminal's own phrases, as the answer to what the user did.
+    pub(super) fn say(&mut self, key: impl AsRef<str>, arguments: &[(&str, Argument<'_>)]) {
+        self.say_about(key, arguments, &About::new(Class::Feedback));
     }
 
     /// Says one of the terminal's own phrases.
-    pub(super) fn say(
+    pub(super) fn say_about(
         &mut self,
         key: impl AsRef<str>,
         arguments: &[(&str, Argument<'_>)],
-        urgent: bool,
+        about: &About,
     ) {
         let said = self.words.phrase(&format!("terminal.{}", key.as_ref()), arguments);
-        let line = self.line(&said);
-        if urgent || !self.is_typing() || self.settings.lines {
-            self.out.push_back(Output::Say(line));
-        } else {
-            self.held.push_back(line);
-        }
+        let utterance = self.utterance(&said, about);
+        self.announce(utterance);
     }
 
     /// The key of a phrase that is another one where lines are typed.
@@ -92,6 +197,14 @@ impl Talk {
     pub(super) fn left(&self, request: &Request) -> Said {
         let left = request.deadline_ms.saturating_sub(self.now);
         self.words.duration(left.div_ceil(1000))
+    }
+
+    pub(super) fn utterance(&self, said: &Said, about: &About) -> Utterance {
+        let mut utterance = Utterance::new(about.class)
+            .words(said, self.words.language(), about.language.as_ref())
+            .printed(self.line(said));
+        (utterance.request, utterance.session) = (about.request, about.session.clone());
+        utterance
     }
 
     /// A line for the terminal: what the agent wrote stands in quotes that it cannot close, and
@@ -115,7 +228,7 @@ impl Talk {
 }
 
 /// The words are safe already; this is the second lock on the same door.
-fn harmless(line: String) -> String {
+pub(super) fn harmless(line: String) -> String {
     if !line.contains(char::is_control) {
         return line;
     }

@@ -1,5 +1,6 @@
 //! Who is at work, and on what: for "what is it doing now", and for stopping it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use aaep_subscriber::Agent;
@@ -17,39 +18,71 @@ pub(super) struct Live {
     pub(super) session_id: Arc<str>,
     /// What was said of it last.
     pub(super) latest: String,
+    /// The agent's last words in it.
+    pub(super) words: Option<String>,
+    /// The language of the agent's words, if it said so.
+    pub(super) language: Option<Arc<str>>,
 }
 
 /// Those that run, the one that was heard last at the end.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     live: Vec<Live>,
+    /// Those that ended last: a late event does not bring them back.
+    ended: VecDeque<Arc<str>>,
 }
 
 impl Sessions {
     /// Something was heard of a session.
-    pub(super) fn note(&mut self, agent: &Agent, session_id: &str, lines: &[String], ends: bool) {
+    pub(super) fn note(
+        &mut self,
+        agent: &Agent,
+        session_id: &str,
+        lines: &[String],
+        words: Option<&str>,
+        ends: bool,
+    ) {
+        if self.ended.iter().any(|ended| &**ended == session_id) {
+            return;
+        }
         let known = self
             .live
             .iter()
             .position(|live| &*live.session_id == session_id && live.agent.id == agent.id);
         let known = known.map(|at| self.live.remove(at));
         if ends {
+            if self.ended.len() >= SESSIONS {
+                self.ended.pop_front();
+            }
+            self.ended.push_back(session_id.into());
             return;
         }
         let mut live = known.unwrap_or_else(|| Live {
             agent: agent.clone(),
             session_id: session_id.into(),
             latest: String::new(),
+            words: None,
+            language: None,
         });
         if !lines.is_empty() {
             live.latest = lines.join(" ");
             live.latest.truncate(live.latest.floor_char_boundary(LATEST_BYTES));
             live.latest.shrink_to_fit();
+            let short = |words: &str| words[..words.floor_char_boundary(LATEST_BYTES)].to_owned();
+            live.words = words.map(short);
         }
         if self.live.len() >= SESSIONS {
             self.live.remove(0);
         }
         self.live.push(live);
+    }
+
+    /// The agent's words in a session are in this language.
+    pub(super) fn speaks(&mut self, session_id: &str, language: Option<&Arc<str>>) {
+        let live = self.live.iter_mut().find(|live| &*live.session_id == session_id);
+        if let (Some(live), Some(language)) = (live, language) {
+            live.language = Some(language.clone());
+        }
     }
 
     /// All of them, the one that was heard last first.
@@ -59,7 +92,14 @@ impl Sessions {
 
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        self.live.iter().map(|live| live.latest.capacity() + live.agent.name.len()).sum()
+        self.live
+            .iter()
+            .map(|live| {
+                live.latest.capacity()
+                    + live.agent.name.len()
+                    + live.words.as_ref().map_or(0, String::len)
+            })
+            .sum()
     }
 
     /// One of them.

@@ -8,7 +8,7 @@ use aaep_subscriber::{Agent, Asks, Choice, Happening, Outcome, Request};
 use aaep_types::{ReplyToken, ResponseKind, Reversibility, RiskLevel};
 use serde_json::json;
 
-use super::{By, Named, Output, SecondStep, Settings, Sound, Talk};
+use super::{By, Named, Output, SecondStep, Settings, Sound, Talk, Voice};
 use crate::exit::Exit;
 
 /// When everything begins.
@@ -101,6 +101,7 @@ impl Story {
             once: false,
             pause_ms: 500,
             standing: None,
+            hold_chatter: true,
         };
         change(&mut settings);
         let talk = Talk::new(Words::new(&[language]), settings);
@@ -194,10 +195,14 @@ impl Story {
     fn hear(&mut self) -> &mut Self {
         while let Some(output) = self.talk.poll() {
             let line = match output {
-                Output::Say(line) => line,
+                Output::Say(utterance) => utterance.line,
+                Output::Waits(_) | Output::NoLongerWaits(_) => continue,
+                Output::Voice(Voice::Interrupt) => continue,
+                Output::Voice(voice) => format!("[voice: {voice:?}]"),
                 Output::Sound(Sound::Blocked) => "[bell: blocked]".into(),
                 Output::Sound(Sound::Done) => "[bell: done]".into(),
                 Output::Sound(Sound::Error) => "[bell: error]".into(),
+                Output::Sound(Sound::Waiting) => "[bell: waiting]".into(),
                 Output::Reply { request, answer } => {
                     format!("[reply {}: {answer:?}]", request.number)
                 }

@@ -15,6 +15,8 @@ pub(crate) enum Command {
     Spell,
     Doing,
     Hush,
+    Skip,
+    Pause,
     Play,
     Next,
     MoreTime,
@@ -23,8 +25,25 @@ pub(crate) enum Command {
     Quit,
 }
 
+impl Command {
+    /// Whether the user asks for words with it, and so does not want to hear others any longer.
+    pub(crate) fn asks_for_words(self) -> bool {
+        matches!(
+            self,
+            Command::Repeat
+                | Command::Details
+                | Command::Spell
+                | Command::List
+                | Command::Doing
+                | Command::Play
+                | Command::Next
+                | Command::Help
+        )
+    }
+}
+
 /// Every command and the key of its words. Those of `help` are told in this order.
-const COMMANDS: [(Command, &str); 15] = [
+const COMMANDS: [(Command, &str); 17] = [
     (Command::Yes, "terminal.command.yes"),
     (Command::No, "terminal.command.no"),
     (Command::Answer, "terminal.command.answer"),
@@ -36,6 +55,8 @@ const COMMANDS: [(Command, &str); 15] = [
     (Command::MoreTime, "terminal.command.time"),
     (Command::Doing, "terminal.command.doing"),
     (Command::Hush, "terminal.command.hush"),
+    (Command::Skip, "terminal.command.skip"),
+    (Command::Pause, "terminal.command.pause"),
     (Command::Play, "terminal.command.play"),
     (Command::Stop, "terminal.command.stop"),
     (Command::Help, "terminal.command.help"),

@@ -254,7 +254,7 @@ fn other_languages_have_words_and_keys_of_their_own() {
     assert_eq!(chinese.types("同意").types("同意").replies(), reply(1, &Answer::Accept));
     for language in ["en", "ar", "zh"] {
         let help = Story::in_language(language, |_| {}).types("?").heard();
-        assert_eq!(help.lines().count(), 16, "{help}");
+        assert_eq!(help.lines().count(), 18, "{help}");
         assert!(!help.contains("terminal."), "{help}");
     }
 }

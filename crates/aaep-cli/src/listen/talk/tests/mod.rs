@@ -2,6 +2,7 @@
 
 mod answers;
 mod chance;
+mod policy;
 mod reading;
 mod requests;
 mod ways;

@@ -14,6 +14,7 @@ fn an_answer_is_read_as_it_comes_and_can_be_silenced_and_read_later() {
         "
         “One.”
         > s
+        [voice: Silence]
         Silent. The rest is kept; press p to read it.
         “Tidy”: done, 2 sentences are left. Press p to read.
         > p
