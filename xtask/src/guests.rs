@@ -51,6 +51,9 @@ pub(crate) fn missing() -> Option<String> {
 /// Installs them, once, and runs the tests that need them, one after the other: the suite measures
 /// time.
 pub(crate) fn test() -> Result<()> {
+    // Python and JavaScript read what a policy judges.
+    let mut readers = cargo(["test", "--package", "aaep-policy", "--test", "readers", "guests::"]);
+    run_program(readers.args(["--", "--ignored", "--nocapture"]))?;
     let home = installed(&target_dir().join("guests"))?;
     for part in ["demo", "hub", "listen"] {
         let mut tests = cargo(["test", "--package", "aaep-cli", "--test", part, "guests::"]);

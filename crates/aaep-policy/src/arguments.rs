@@ -114,10 +114,7 @@ impl<'a> Arguments<'a> {
 // The arguments' meaning must not depend on who reads them: a name that stands twice would be
 // asked with one value and run with the other.
 fn unambiguous(members: &Members<'_>) -> Result<(), String> {
-    if members.repeated().is_some() {
-        return Err("a name stands twice in them".into());
-    }
-    match members.faults().iter().find(|fault| fault.kind != FaultKind::UnsafeNumber) {
+    match members.ambiguity() {
         Some(fault) if fault.kind == FaultKind::DuplicateName => {
             Err("a name stands twice in them".into())
         }
@@ -203,6 +200,15 @@ mod tests {
             "1],[2",
         ] {
             assert!(Arguments::read(text).is_err(), "{text}");
+        }
+        // Whatever else is odd about them: other faults are told up to a hundred.
+        let odd = "9007199254740993,".repeat(200);
+        for text in [
+            format!(r#"{{"x":[{odd}1],"a":{{"amount":5,"amount":500}}}}"#),
+            format!(r#"[{odd}{{"amount":5,"amount":500}}]"#),
+            format!(r#"[{odd}"\ud800"]"#),
+        ] {
+            assert!(Arguments::read(&text).is_err());
         }
         let long = format!("\"{}\"", "x".repeat(MAX_ARGUMENT_BYTES));
         assert!(Arguments::read(&long).is_err());

@@ -116,8 +116,8 @@ impl Test {
             Test::OneOf(list) => one_of(list, value),
             Test::Matches(glob) => matches(glob, value),
             Test::Compare(comparison, bound, _) => match number(value) {
-                Some(number) => comparison.holds(number.cmp(bound)).into(),
-                None => Judged::Unclear("is no number"),
+                Ok(number) => comparison.holds(number.cmp(bound)).into(),
+                Err(why) => Judged::Unclear(why),
             },
             Test::Present(wanted) => (*wanted).into(),
         }
@@ -158,8 +158,8 @@ impl Scalar {
             (Scalar::Flag(wanted), Raw::Bool(flag)) => (*wanted == flag).into(),
             (Scalar::Flag(_), _) => Judged::Unclear("is neither true nor false"),
             (Scalar::Number(wanted, _), value) => match number(value) {
-                Some(number) => (*wanted == number).into(),
-                None => Judged::Unclear("is no number"),
+                Ok(number) => (*wanted == number).into(),
+                Err(why) => Judged::Unclear(why),
             },
         }
     }
@@ -173,13 +173,18 @@ impl Scalar {
     }
 }
 
-/// A number, or a string that holds a plain one.
-fn number(value: Raw<'_>) -> Option<Decimal> {
-    match value {
+/// A number, or a string that holds a plain one; a clause says why there is none. What the tool will
+/// read has to be what is judged, so a number that a double does not carry is none.
+fn number(value: Raw<'_>) -> Result<Decimal, &'static str> {
+    let number = match value {
+        Raw::Number(text) if Decimal::is_rounded(text) => {
+            return Err("is a number that not every program reads the same");
+        }
         Raw::Number(text) => Decimal::parse(text),
         Raw::String(text) => Decimal::parse_plain(&text.decode()),
         _ => None,
-    }
+    };
+    number.ok_or("is no number")
 }
 
 /// A pattern is made for plain text. A path that climbs out of a folder, and a line that hides
@@ -221,9 +226,10 @@ mod tests {
         assert_eq!(judge(at_most("10"), r#"{"a":10.0}"#), Truth::Holds);
         assert_eq!(judge(at_most("10"), r#"{"a":"9.99"}"#), Truth::Holds);
         assert_eq!(
-            judge(at_most("9007199254740992"), r#"{"a":9007199254740993}"#),
+            judge(at_most("9007199254740992"), r#"{"a":"9007199254740993"}"#),
             Truth::Fails("the argument `a` is not at most 9007199254740992".into())
         );
+        assert!(is_unclear(&judge(at_most("9007199254740992"), r#"{"a":9007199254740993}"#)));
         assert_eq!(
             judge(at_most("0.1"), r#"{"a":"0.10000000000000000000001"}"#),
             Truth::Fails("the argument `a` is not at most 0.1".into())

@@ -44,6 +44,21 @@ impl Decimal {
         Some(Self { negative, digits, whole }.normal())
     }
 
+    /// Whether programs that keep numbers as doubles read another number than the one that is
+    /// written, or none.
+    pub(crate) fn is_rounded(text: &str) -> bool {
+        const LARGEST: u64 = 1 << 53;
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return !digits.parse::<u64>().is_ok_and(|number| number <= LARGEST);
+        }
+        let Some(double) = text.parse::<f64>().ok().filter(|double| double.is_finite()) else {
+            return true;
+        };
+        // The shortest decimal that is read as this double.
+        Self::parse(&format!("{double:e}")) != Self::parse(text)
+    }
+
     fn normal(mut self) -> Self {
         let zeros = self.digits.iter().take_while(|digit| **digit == b'0').count();
         self.digits.drain(..zeros);
@@ -92,6 +107,25 @@ mod tests {
 
     fn decimal(text: &str) -> Decimal {
         Decimal::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_number_that_a_double_does_not_carry_is_known() {
+        for same in
+            ["0", "-0", "0.1", "12.50", "1e3", "9007199254740992", "1e22", "5e-324", "-1.5E+2"]
+        {
+            assert!(!Decimal::is_rounded(same), "{same}");
+        }
+        for rounded in [
+            "9007199254740993",
+            "20.000000000000000001",
+            "1e400",
+            "1e-400",
+            "100000000000000001.0",
+            "99999999999999999999999999",
+        ] {
+            assert!(Decimal::is_rounded(rounded), "{rounded}");
+        }
     }
 
     #[test]

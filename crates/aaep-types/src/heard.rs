@@ -76,12 +76,11 @@ impl<'a> Heard<'a> {
         let members = Members::whole(text, limits.max_depth)
             .map_err(|fault| Unheard::Json(*fault))?
             .ok_or(Unheard::NotAnObject)?;
-        let ambiguous = members.faults().iter().find(|fault| fault.kind != FaultKind::UnsafeNumber);
-        if let Some(fault) = ambiguous {
-            return Err(Unheard::Json(fault.clone()));
-        }
         if let Some(name) = members.repeated() {
             return Err(Unheard::Repeated(name.to_owned()));
+        }
+        if let Some(fault) = members.ambiguity() {
+            return Err(Unheard::Json(fault));
         }
         let needed =
             |name| members.text(name).filter(|text| !text.is_empty()).ok_or(Unheard::Missing(name));

@@ -90,7 +90,7 @@ pub(crate) fn take(core: &mut Core, known: &Known, bytes: &[u8]) -> Result<Optio
     let members = Members::whole(text, DEPTH)
         .map_err(|fault| Problem::malformed(format!("{} (byte {})", fault.kind, fault.offset)))?
         .ok_or_else(|| Problem::malformed("A message is a JSON object."))?;
-    if members.repeated().is_some() || !members.faults().is_empty() {
+    if members.ambiguity().is_some() || !members.faults().is_empty() {
         return Err(Problem::malformed("A member stands twice; say each thing once."));
     }
     if members.find("type").is_none() && members.text("kind").as_deref() == Some("user_input") {

@@ -44,6 +44,14 @@ pub enum FaultKind {
     UnsafeNumber,
 }
 
+impl FaultKind {
+    /// Whether two sound readers may read two things: which of two members of one name counts, and
+    /// what half of a character is, differs from one to the other. Nothing safe rests on such text.
+    pub fn is_ambiguous(self) -> bool {
+        matches!(self, FaultKind::DuplicateName | FaultKind::LoneSurrogate)
+    }
+}
+
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

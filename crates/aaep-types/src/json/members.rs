@@ -25,6 +25,7 @@ const SHORT: usize = 32;
 pub struct Members<'a> {
     list: Vec<Member<'a>>,
     faults: Vec<Fault>,
+    ambiguity: Option<Fault>,
     depth: usize,
     longest_string: usize,
 }
@@ -53,8 +54,9 @@ impl<'a> Members<'a> {
         scanner.members(0, |_, name, value| list.push(Member { name: name.decode(), value }))?;
         let (offset, depth) = (scanner.offset(), scanner.depth());
         let longest_string = scanner.longest_string();
+        let ambiguity = scanner.ambiguity().cloned();
         let faults = scanner.into_faults();
-        Ok((Some(Self { list, faults, depth, longest_string }), offset))
+        Ok((Some(Self { list, faults, ambiguity, depth, longest_string }), offset))
     }
 
     /// Indexes a text that must hold one value and nothing else.
@@ -111,7 +113,16 @@ impl<'a> Members<'a> {
         self.longest_string
     }
 
-    /// What was wrong with the text without ending the reading.
+    /// Why two sound readers may read two things in this object: a name that stands twice, in it or
+    /// at any depth below, or half of a character. Whoever decides something asks this, not
+    /// [`Self::faults`], which is for telling people.
+    pub fn ambiguity(&self) -> Option<Fault> {
+        let twice = || Fault { offset: 0, kind: FaultKind::DuplicateName };
+        self.ambiguity.clone().or_else(|| self.repeated().map(|_| twice()))
+    }
+
+    /// What was wrong with the text without ending the reading; of a great many faults, the first
+    /// ones, and the first that makes the text ambiguous.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -172,6 +183,16 @@ mod tests {
             Members::whole("{} {}", 8),
             Err(Box::new(Fault { offset: 3, kind: FaultKind::Trailing }))
         );
+    }
+
+    // covers: E1
+    #[test]
+    fn an_object_that_can_be_read_in_two_ways_says_so() {
+        let ambiguity = |text| Members::whole(text, 8).unwrap().unwrap().ambiguity();
+        assert_eq!(ambiguity(r#"{"a":{"b":1e999}}"#), None);
+        for text in [r#"{"a":1,"a":2}"#, r#"{"x":[{"a":1,"\u0061":2}]}"#, r#"{"x":"\udc00"}"#] {
+            assert!(ambiguity(text).is_some_and(|fault| fault.kind.is_ambiguous()), "{text}");
+        }
     }
 
     #[test]

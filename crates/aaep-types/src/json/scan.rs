@@ -52,6 +52,9 @@ pub(super) struct Scanner<'a, 'm> {
     ascii: bool,
     marks: &'m [u64],
     faults: Vec<Fault>,
+    /// The first fault that makes the text ambiguous. Never left out, however many others there
+    /// are: safety rests on it.
+    ambiguity: Option<Fault>,
     /// The longest string so far, in bytes as written.
     longest: usize,
 }
@@ -74,6 +77,7 @@ impl<'a, 'm> Scanner<'a, 'm> {
             ascii,
             marks,
             faults: Vec::new(),
+            ambiguity: None,
             longest: 0,
         }
     }
@@ -94,12 +98,21 @@ impl<'a, 'm> Scanner<'a, 'm> {
     }
 
     /// Notes a fault that does not end the reading. Each has to be located later, so there is an
-    /// end to it.
+    /// end to it; but the first one that makes the text ambiguous is always among them.
     #[cold]
     fn note(&mut self, offset: usize, kind: FaultKind) {
-        if self.faults.len() < MAX_PROBLEMS {
+        let first = kind.is_ambiguous() && self.ambiguity.is_none();
+        if first {
+            self.ambiguity = Some(Fault { offset, kind });
+        }
+        if first || self.faults.len() < MAX_PROBLEMS {
             self.faults.push(Fault { offset, kind });
         }
+    }
+
+    /// The first fault that makes the text ambiguous.
+    pub(super) fn ambiguity(&self) -> Option<&Fault> {
+        self.ambiguity.as_ref()
     }
 
     /// The faults that did not end the reading.
@@ -548,6 +561,22 @@ mod tests {
         assert_eq!(noted(r#""\ud83d""#), [(1, FaultKind::LoneSurrogate)]);
         assert_eq!(noted(r#""\ude00\ud83d\ude00""#), [(1, FaultKind::LoneSurrogate)]);
         assert_eq!(noted(r#""\ud83d\ud83d\ude00""#), [(1, FaultKind::LoneSurrogate)]);
+    }
+
+    // covers: E1
+    #[test]
+    fn what_makes_a_text_ambiguous_is_noted_behind_any_number_of_other_faults() {
+        let unsafe_numbers = "9007199254740993,".repeat(10 * MAX_PROBLEMS);
+        for (end, kind) in [
+            (r#"{"a":1,"a":2}"#, FaultKind::DuplicateName),
+            (r#""\ud800""#, FaultKind::LoneSurrogate),
+        ] {
+            let found = noted(&format!("[{unsafe_numbers}{end}]"));
+            assert_eq!(found.len(), MAX_PROBLEMS + 1);
+            assert_eq!(found[MAX_PROBLEMS].1, kind);
+        }
+        let duplicates = format!("[{}0]", r#"{"a":1,"a":2},"#.repeat(10 * MAX_PROBLEMS));
+        assert_eq!(noted(&duplicates).len(), MAX_PROBLEMS);
     }
 
     #[test]
