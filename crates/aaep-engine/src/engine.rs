@@ -83,7 +83,7 @@ pub struct Engine<R: Rules = Sound> {
     /// How fast replies come (decisions D5, D40).
     pub(crate) replies: ReplyRates,
     /// Requests of each agent within the current window, over all its sessions.
-    pub(crate) prompts: BTreeMap<Arc<str>, (u64, u32)>,
+    pub(crate) prompts: BTreeMap<(Arc<str>, Box<str>), (u64, u32)>,
     rules: PhantomData<R>,
 }
 
@@ -240,6 +240,11 @@ impl<R: Rules> Engine<R> {
         let spent = matches!(request.status, Status::Invoked | Status::Completed);
         let open = self.sessions.get(&request.session).is_some();
         (spent && open).then(|| request.arguments.clone())
+    }
+
+    /// The session of a request.
+    pub fn session_of(&self, request: u128) -> Option<SessionId> {
+        self.requests.get(&request).map(|request| SessionId::from_bits(request.session))
     }
 
     /// How many sessions are open.

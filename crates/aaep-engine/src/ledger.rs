@@ -15,6 +15,7 @@ use crate::engine::{Engine, no_session};
 use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};
 use crate::places::Place;
+use crate::principal::Principal;
 use crate::record::{Asked, Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
@@ -64,7 +65,8 @@ impl<R: Rules> Engine<R> {
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
-        let (agent, user) = (session.agent.name.clone(), session.agent.user.clone());
+        let (agent, user): (Arc<str>, _) =
+            (session.agent.account().into(), session.agent.user.clone());
         self.admits_prompt_of(&agent, now)?;
         let event = self.ids.event();
         let token = self.ids.token_bits(if R::keeps(Check::TokensAreFresh) { event } else { 0 });
@@ -88,11 +90,11 @@ impl<R: Rules> Engine<R> {
     }
 
     /// A new session is no new budget: the user is the same.
-    fn admits_prompt_of(&mut self, agent: &Arc<str>, now: Now) -> Result<(), Refusal> {
+    fn admits_prompt_of(&mut self, agent: &Principal, now: Now) -> Result<(), Refusal> {
         // enforces: C4
         let most = self.limits.prompts_per_window.saturating_mul(AGENT_BUDGET);
         let window = self.prompt_window(now);
-        let asked = self.prompts.get(agent).filter(|(at, _)| *at == window);
+        let asked = self.prompts.get(&budget_of(agent)).filter(|(at, _)| *at == window);
         if asked.is_some_and(|(_, count)| *count >= most) {
             let text = format!(
                 "At most {most} requests may be made in {} seconds by one agent, over all its sessions; a user who is asked too often answers on trust.",
@@ -103,12 +105,12 @@ impl<R: Rules> Engine<R> {
         Ok(())
     }
 
-    fn note_prompt_of(&mut self, agent: Arc<str>, now: Now) {
+    fn note_prompt_of(&mut self, agent: &Principal, now: Now) {
         let window = self.prompt_window(now);
         if self.prompts.len() >= self.limits.counted_principals {
             self.prompts.retain(|_, (at, _)| *at == window);
         }
-        let (at, count) = self.prompts.entry(agent).or_default();
+        let (at, count) = self.prompts.entry(budget_of(agent)).or_default();
         if *at != window {
             (*at, *count) = (window, 0);
         }
@@ -162,8 +164,8 @@ impl<R: Rules> Engine<R> {
         if let Some(session) = self.sessions.get_mut(&key) {
             session.note_asked(event, &digest);
             session.note_prompt(now);
-            let agent = session.agent.name.clone();
-            self.note_prompt_of(agent, now);
+            let agent = session.agent.clone();
+            self.note_prompt_of(&agent, now);
         }
         self.count_waiting(key, request.bytes);
         self.requests.insert(request);
@@ -520,6 +522,11 @@ fn request_of(
         bytes: ask.arguments.len() + ask.payload.len(),
         event: None,
     })
+}
+
+/// Whose budget of prompts it is: those who come without a token share one.
+fn budget_of(agent: &Principal) -> (Arc<str>, Box<str>) {
+    (agent.user.clone(), agent.account().into())
 }
 
 /// A request's payload, whose last member is its token.

@@ -34,6 +34,12 @@ impl Principal {
         Self { name: name.into(), role, user: user.into() }
     }
 
+    /// Under which name its share is counted: up to a colon. What follows tells apart those who came
+    /// without a token, and each of them can come as many; together they have one share.
+    pub fn account(&self) -> &str {
+        self.name.split_once(':').map_or(&self.name, |(account, _)| account)
+    }
+
     // enforces: S6
     /// Whether it may hear a session that this agent opened for this user. An agent hears only its
     /// own: what other agents do for the same user is not its business.

@@ -147,7 +147,7 @@ impl<R: Rules> Engine<R> {
                     self.replay_resolved(request, (outcome, runs), by, response);
                     self.replay_approval(request, said.stamp, now);
                 }
-                self.replay_said(self.session_of(request), record, Some(request), said);
+                self.replay_said(self.key_of_request(request), record, Some(request), said);
             }
             Record::Expired { request, said } => {
                 self.replay_expired(request);
@@ -155,7 +155,7 @@ impl<R: Rules> Engine<R> {
             }
             Record::Invoked { request, call, said } => {
                 self.replay_invoked(request, &call);
-                self.replay_said(self.session_of(request), record, None, said);
+                self.replay_said(self.key_of_request(request), record, None, said);
             }
             Record::Called { session, call, tool, said } => {
                 let Some(key) = key_of(&session) else { return };
@@ -169,7 +169,7 @@ impl<R: Rules> Engine<R> {
             }
             Record::Extended { request, event, timeout_seconds, said } => {
                 let (stamp, number) = (said.stamp, said.next_number.saturating_sub(1));
-                self.replay_said(self.session_of(request), record, Some(request), said);
+                self.replay_said(self.key_of_request(request), record, Some(request), said);
                 self.replay_extended(request, (event, number), stamp, timeout_seconds, now);
                 self.replay_question(request, record, number);
             }
@@ -179,7 +179,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The session of a request; 0, which is none's, if there is no such request.
-    fn session_of(&self, request: u128) -> Key {
+    fn key_of_request(&self, request: u128) -> Key {
         self.requests.get(&request).map_or(0, |request| request.session)
     }
 

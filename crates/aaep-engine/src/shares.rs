@@ -46,8 +46,13 @@ impl Bound {
 #[derive(Clone, Debug, Default)]
 pub struct Shares {
     total: usize,
-    users: BTreeMap<Arc<str>, usize>,
-    principals: BTreeMap<Arc<str>, usize>,
+    users: BTreeMap<Arc<str>, OfUser>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct OfUser {
+    total: usize,
+    accounts: BTreeMap<Box<str>, usize>,
 }
 
 impl Shares {
@@ -71,23 +76,30 @@ impl Shares {
     /// Notes that a principal holds more.
     pub fn add(&mut self, peer: &Principal, amount: usize) {
         self.total += amount;
-        for (held, whose) in [(&mut self.users, &peer.user), (&mut self.principals, &peer.name)] {
-            match held.get_mut(whose) {
-                Some(held) => *held += amount,
-                None => drop(held.insert(whose.clone(), amount)),
-            }
+        if !self.users.contains_key(&peer.user) {
+            self.users.insert(peer.user.clone(), OfUser::default());
+        }
+        let Some(user) = self.users.get_mut(&peer.user) else { return };
+        user.total += amount;
+        match user.accounts.get_mut(peer.account()) {
+            Some(held) => *held += amount,
+            None => drop(user.accounts.insert(peer.account().into(), amount)),
         }
     }
 
     /// Notes that a principal holds less.
     pub fn remove(&mut self, peer: &Principal, amount: usize) {
         self.total = self.total.saturating_sub(amount);
-        for (held, whose) in [(&mut self.users, &peer.user), (&mut self.principals, &peer.name)] {
-            let Some(left) = held.get_mut(whose) else { continue };
-            *left = left.saturating_sub(amount);
-            if *left == 0 {
-                held.remove(whose);
+        let Some(user) = self.users.get_mut(&peer.user) else { return };
+        user.total = user.total.saturating_sub(amount);
+        if let Some(held) = user.accounts.get_mut(peer.account()) {
+            *held = held.saturating_sub(amount);
+            if *held == 0 {
+                user.accounts.remove(peer.account());
             }
+        }
+        if user.total == 0 {
+            self.users.remove(&peer.user);
         }
     }
 
@@ -96,14 +108,15 @@ impl Shares {
         self.total
     }
 
-    /// What a principal holds.
+    /// What a principal holds, with all others of its account.
     pub fn of_principal(&self, peer: &Principal) -> usize {
-        self.principals.get(&peer.name).copied().unwrap_or_default()
+        let accounts = self.users.get(&peer.user).map(|user| &user.accounts);
+        accounts.and_then(|accounts| accounts.get(peer.account())).copied().unwrap_or_default()
     }
 
     /// What all principals of a user hold together.
     pub fn of_user(&self, user: &str) -> usize {
-        self.users.get(user).copied().unwrap_or_default()
+        self.users.get(user).map(|user| user.total).unwrap_or_default()
     }
 }
 
@@ -145,6 +158,18 @@ mod tests {
         (0..3).for_each(|_| shares.remove(&first, 1));
         (0..2).for_each(|_| shares.remove(&other, 1));
         shares.remove(&second, 1);
-        assert!(shares.total() == 0 && shares.users.is_empty() && shares.principals.is_empty());
+        assert!(shares.total() == 0 && shares.users.is_empty());
+    }
+
+    // covers: I29
+    #[test]
+    fn those_who_come_under_many_names_of_one_account_have_one_share() {
+        let mut shares = Shares::default();
+        for number in 0..3 {
+            shares.add(&agent(&format!("local-agent:{number}"), "local"), 1);
+        }
+        assert!(shares.admit(&BOUND, &agent("local-agent:9", "local"), 1).is_err());
+        assert!(shares.admit(&BOUND, &agent("socket-agent:9", "local"), 1).is_ok());
+        assert!(shares.admit(&BOUND, &agent("local-agent:9", "ann"), 1).is_ok());
     }
 }

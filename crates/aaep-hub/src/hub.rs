@@ -18,6 +18,7 @@ use crate::guard::Guard;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
 use crate::reading::Turns;
+use crate::waits::Waits;
 
 /// A handle to a running hub; cheap to clone.
 #[derive(Clone)]
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) guard: Guard,
     /// Who reads something large, and when.
     pub(crate) turns: Turns,
+    /// Calls that wait for something to happen.
+    pub(crate) waits: Waits,
     /// Codes that are worth a token, for the page.
     pub(crate) codes: Codes,
     pub(crate) config: Config,

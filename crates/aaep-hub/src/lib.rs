@@ -82,6 +82,7 @@ mod reading;
 mod serve;
 pub mod start;
 mod tls;
+mod waits;
 
 pub use fault::Fault;
 pub use hub::Hub;

@@ -24,6 +24,7 @@ use crate::inbox::Inbox;
 use crate::metrics::Metrics;
 use crate::reading::Turns;
 use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
+use crate::waits::Waits;
 use crate::{Fault, Tls, clock, manifest};
 
 /// How long requests that run have when the hub stops.
@@ -68,6 +69,7 @@ impl Running {
             policy: ArcSwap::from_pointee(policy),
             guard: Guard::new(&config, &addresses),
             turns: Turns::new(config.limits.large_bodies_per_principal),
+            waits: Waits::new(config.limits.open_waits()),
             codes: Codes::default(),
             metrics: Metrics::default(),
             phase: watch::Sender::new(Phase::Open),
@@ -209,7 +211,7 @@ fn new_core(
     let limits = config.limits.engine();
     let now = clock::now();
     let (engine, recalled, keeper, news) = match kept {
-        None => (Engine::new(secrets(), limits), Recalled::default(), None, Vec::new()),
+        None => (Engine::new(secrets(), limits), Recalled::new(&config.limits), None, Vec::new()),
         Some(mut kept) => {
             let is_new = token_key.is_new();
             let recovered = recover(&mut kept, secrets(), &config.limits, is_new, now)?;

@@ -24,3 +24,4 @@ mod returning;
 mod secrets;
 mod storms;
 mod support;
+mod tenants;

@@ -1,5 +1,7 @@
 //! Every bound of the hub: the doors' own, and those of the engine behind them.
 
+use aaep_engine::Bound;
+use aaep_types::rule;
 use serde::{Deserialize, Serialize};
 
 /// What the hub takes and holds at most. Each is at least 1.
@@ -22,6 +24,28 @@ pub struct Limits {
     pub body_seconds: u64,
     /// Messages at once that wait for the engine; whoever sends more waits at the door.
     pub messages: usize,
+    /// Producers that belong to an agent, by their `agent_id`.
+    pub producers: usize,
+    /// Of those, producers of all agents of one user.
+    pub producers_per_user: usize,
+    /// Of those, producers of one agent.
+    pub producers_per_principal: usize,
+    /// Calls with an idempotency key that are remembered.
+    pub idempotency_keys: usize,
+    /// Of those, calls of all agents of one user.
+    pub idempotency_keys_per_user: usize,
+    /// Of those, calls of one agent.
+    pub idempotency_keys_per_principal: usize,
+    /// Things that people said which wait for one agent.
+    pub inputs: usize,
+    /// Bytes of them.
+    pub input_bytes: usize,
+    /// Calls at once that wait for something to happen (`?wait=`).
+    pub waits: usize,
+    /// Of those, calls of one user.
+    pub waits_per_user: usize,
+    /// Of those, calls of one principal.
+    pub waits_per_principal: usize,
     /// Sessions at once.
     pub sessions: usize,
     /// Of those, sessions of all agents of one user.
@@ -127,6 +151,17 @@ impl Default for Limits {
             header_seconds: 10,
             body_seconds: 30,
             messages: 4096,
+            producers: 10_000,
+            producers_per_user: 1024,
+            producers_per_principal: 256,
+            idempotency_keys: 200_000,
+            idempotency_keys_per_user: 40_000,
+            idempotency_keys_per_principal: 20_000,
+            inputs: 256,
+            input_bytes: 1024 * 1024,
+            waits: 8192,
+            waits_per_user: 2048,
+            waits_per_principal: 1024,
             sessions,
             sessions_per_user,
             sessions_per_principal,
@@ -161,6 +196,42 @@ impl Default for Limits {
 }
 
 impl Limits {
+    pub(crate) fn known_producers(&self) -> Bound {
+        Bound {
+            name: "producers",
+            noun: "producers",
+            remedy: "Use an `agent_id` again, or end the sessions under another one.",
+            rule: rule::S5,
+            total: self.producers,
+            per_user: self.producers_per_user,
+            per_principal: self.producers_per_principal,
+        }
+    }
+
+    pub(crate) fn remembered_keys(&self) -> Bound {
+        Bound {
+            name: "idempotency_keys",
+            noun: "idempotency keys",
+            remedy: "End sessions, or send the call without a key.",
+            rule: rule::W8,
+            total: self.idempotency_keys,
+            per_user: self.idempotency_keys_per_user,
+            per_principal: self.idempotency_keys_per_principal,
+        }
+    }
+
+    pub(crate) fn open_waits(&self) -> Bound {
+        Bound {
+            name: "waits",
+            noun: "waiting calls",
+            remedy: "Wait for one thing once, or ask without `wait`.",
+            rule: rule::W8,
+            total: self.waits,
+            per_user: self.waits_per_user,
+            per_principal: self.waits_per_principal,
+        }
+    }
+
     /// The engine's share of them.
     pub fn engine(&self) -> aaep_engine::Limits {
         aaep_engine::Limits {

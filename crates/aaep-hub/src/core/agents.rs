@@ -3,67 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use aaep_engine::{Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, Standing, View};
-use aaep_store::{KeptCall, Note};
-use aaep_types::{EventKind, SessionId, ToolCallId, rule};
+use aaep_engine::{
+    Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, Standing, Status, View,
+};
+use aaep_types::{EventKind, SessionId, rule};
 use tokio::sync::oneshot;
 
-use super::Core;
+use super::producers::somebody_elses;
 use super::recover::producer_id;
+use super::{Core, Grant};
 use crate::access::{Known, account_of, has_secret};
-
-/// Things that people said which wait for one agent.
-const WAITING_INPUTS: usize = 256;
-
-/// Calls with an idempotency key that are remembered, over all agents.
-const REMEMBERED_CALLS: usize = 200_000;
-
-/// Of those, events of one session: an agent that did not get an answer sends the same again before
-/// it goes on, so older ones never come again, and none does after the session.
-const REMEMBERED_EVENTS: usize = 64;
-
-/// How long they are remembered after their session, in seconds.
-pub(super) const REMEMBERED_SECONDS: u64 = 24 * 60 * 60;
-
-/// Producers that are remembered as belonging to an agent.
-const KNOWN_PRODUCERS: usize = 10_000;
-
-/// An action that was given back to its agent, to be run once.
-#[derive(Clone, Debug)]
-pub(crate) struct Grant {
-    pub(crate) call: ToolCallId,
-    pub(crate) arguments: Arc<str>,
-}
-
-/// A call with an idempotency key: who, which path, which key.
-pub(crate) type CallKey = (Arc<str>, String, String);
-
-/// A call that led to an event.
-struct EventCall {
-    key: CallKey,
-    /// Whether the journal has it.
-    durable: bool,
-}
-
-/// What a call with an idempotency key led to.
-#[derive(Clone, Debug)]
-pub(crate) struct Kept {
-    pub(crate) body: [u8; 32],
-    pub(crate) status: u16,
-    pub(crate) answer: String,
-}
-
-/// What is known of an idempotency key.
-pub(crate) enum KeyUse {
-    /// Nothing: go on.
-    New,
-    /// The same call: this was its answer.
-    Same(Kept),
-    /// Another call used it.
-    Other,
-    /// It is new, and no further one can be remembered: it would promise too much.
-    Full,
-}
+use crate::config::Limits;
 
 /// What people said to an agent, as JSON objects.
 pub(crate) enum Inputs {
@@ -81,6 +31,8 @@ const UNREAD_SECONDS: u64 = 120;
 #[derive(Default)]
 struct Mailbox {
     waiting: VecDeque<Arc<str>>,
+    /// Bytes of what waits.
+    bytes: usize,
     /// Calls that wait for something to come; several programs may share a principal.
     readers: Vec<oneshot::Sender<()>>,
     /// Whether the agent has ever looked.
@@ -92,19 +44,11 @@ struct Mailbox {
 #[derive(Default)]
 pub(super) struct Agents {
     sessions: BTreeMap<SessionId, Principal>,
-    /// Which agent a producer belongs to, by its `agent_id`.
-    producers: BTreeMap<String, Principal>,
     mailboxes: BTreeMap<Principal, Mailbox>,
     /// Whoever waits for the end of a session.
     watchers: BTreeMap<SessionId, Vec<oneshot::Sender<()>>>,
     /// Sessions that their own agents end.
     ending: BTreeSet<SessionId>,
-    calls: BTreeMap<CallKey, Kept>,
-    calls_of: BTreeMap<SessionId, Vec<CallKey>>,
-    events_of: BTreeMap<SessionId, VecDeque<EventCall>>,
-    /// Calls in the journal that newer events have outlived; they go with the next event that is kept.
-    outlived: Vec<CallKey>,
-    forgotten_at: VecDeque<(Boot, SessionId)>,
 }
 
 impl Core {
@@ -118,7 +62,7 @@ impl Core {
             Answer::Session(session) => {
                 self.agents.sessions.insert(session, agent.clone());
                 if let Some(id) = id {
-                    self.agents.producers.entry(id).or_insert_with(|| account(agent));
+                    self.producers.opened(session, &account(agent), &id);
                 }
                 self.hub.metrics().sessions.add(1);
                 tracing::info!(%session, agent = &*agent.name, "a session began");
@@ -128,35 +72,23 @@ impl Core {
         }
     }
 
-    // enforces: S4, S5, E25
-    /// A producer belongs to the agent that used it first; nobody else speaks in its name.
-    fn bind_producer(&self, agent: &Principal, producer: &str) -> Result<Option<String>, Refusal> {
+    /// The `agent_id` to speak under, if this agent may.
+    fn bind_producer(
+        &mut self,
+        agent: &Principal,
+        producer: &str,
+    ) -> Result<Option<String>, Refusal> {
         let Some(id) = producer_id(producer) else { return Ok(None) };
-        let owner = self.agents.producers.get(&id);
-        let hubs_own = id == *self.hub.config().hub.agent_id.as_str();
-        let others = |owner: &Principal| {
-            (&*owner.name, &owner.user) != (account_of(&agent.name), &agent.user)
-        };
-        if hubs_own || owner.is_some_and(others) {
-            return Err(Refusal {
-                blame: Blame::NotYours,
-                rule: rule::S5,
-                text: format!("The producer {id} belongs to somebody else; use one of your own."),
-            });
+        if id == *self.hub.config().hub.agent_id.as_str() {
+            return Err(somebody_elses(&id));
         }
-        if owner.is_none() && self.agents.producers.len() >= KNOWN_PRODUCERS {
-            return Err(Refusal {
-                blame: Blame::Limit,
-                rule: rule::S5,
-                text: format!("At most {KNOWN_PRODUCERS} producers are known at once."),
-            });
-        }
+        self.producers.admit(&account(agent), &id)?;
         Ok(Some(id))
     }
 
     /// The `agent_id`s that have been used, for the manifest.
     pub(crate) fn producers(&self) -> Vec<String> {
-        self.agents.producers.keys().cloned().collect()
+        self.producers.ids().map(str::to_owned).collect()
     }
 
     pub(crate) fn emit(
@@ -175,6 +107,10 @@ impl Core {
             self.agents.ending.remove(&session);
         }
         self.hub.metrics().events.add(1);
+        if EventKind::named(type_name) == Some(EventKind::ToolCompleted) {
+            let engine = self.producer.engine();
+            self.granted.keep(session, |request| engine.status(request) == Some(Status::Invoked));
+        }
         match answer? {
             Answer::Emitted { event, number } => Ok((event, number)),
             _ => Err(unexpected()),
@@ -257,7 +193,7 @@ impl Core {
 
     /// What was given back for a request, once it is durable that it was.
     pub(crate) fn grant(&self, request: u128) -> Option<Grant> {
-        self.granted.get(&request).cloned()
+        self.granted.get(request)
     }
 
     /// A session ended; its agent is told, unless it ended it itself.
@@ -267,24 +203,16 @@ impl Core {
         for watcher in self.agents.watchers.remove(&session).unwrap_or_default() {
             let _ = watcher.send(());
         }
-        let engine = self.producer.engine();
-        self.granted
-            .retain(|request, _| engine.status(*request) == Some(aaep_engine::Status::Invoked));
+        self.granted.ended(session);
+        self.producers.ended(session);
+        self.keys.ended(session, self.now.boot);
         let agent = self.agents.sessions.remove(&session);
-        let events = self.agents.events_of.remove(&session).unwrap_or_default();
-        let kept = events.iter().any(|event| event.durable);
-        for event in events {
-            self.agents.calls.remove(&event.key);
-        }
-        if kept || self.agents.calls_of.contains_key(&session) {
-            let until = self.now.boot.after_seconds(REMEMBERED_SECONDS);
-            self.agents.forgotten_at.push_back((until, session));
-        }
         if let Some(agent) = agent.filter(|_| !own) {
             let notice = format!(r#"{{"kind":"session_ended","session_id":"{session}"}}"#);
             // Whoever has a secret and never looked has gone with its session.
             if !has_secret(&agent) || self.agents.mailboxes.contains_key(&agent) {
-                let _ = self.agents.put(&agent, notice.into());
+                let limits = self.hub.config().limits;
+                let _ = self.agents.put(&agent, notice.into(), &limits);
             }
         }
     }
@@ -303,8 +231,9 @@ impl Core {
         }
         let input: Arc<str> = input.into();
         let may_speak = self.hub.0.access.current().may_reply(known);
+        let limits = self.hub.config().limits;
         for agent in agents.iter().filter(|_| may_speak) {
-            self.agents.put(agent, input.clone())?;
+            self.agents.put(agent, input.clone(), &limits)?;
         }
         Ok(())
     }
@@ -333,83 +262,15 @@ impl Core {
             mailbox.readers.push(sender);
             return Ok(Inputs::Later(receiver));
         }
+        mailbox.bytes = 0;
         Ok(Inputs::Here(mailbox.waiting.drain(..).collect()))
-    }
-
-    /// What is known of an idempotency key.
-    pub(crate) fn key_use(&mut self, key: &CallKey, body: &[u8; 32]) -> KeyUse {
-        for session in self.agents.forget_calls(self.now.boot) {
-            self.note(Note::ForgetCalls { session: session.to_string() });
-        }
-        match self.agents.calls.get(key) {
-            None if self.agents.calls.len() >= REMEMBERED_CALLS => KeyUse::Full,
-            None => KeyUse::New,
-            Some(kept) if kept.body == *body => KeyUse::Same(kept.clone()),
-            Some(_) => KeyUse::Other,
-        }
-    }
-
-    // enforces: I11
-    /// Remembers which event of an open session a call led to, for a while. If the event left a record,
-    /// so does the call, in the same unit: a repeat after a crash finds both or neither.
-    pub(crate) fn keep_event(&mut self, key: CallKey, session: SessionId, kept: Kept) {
-        let durable = self.keeper.is_some() && !self.unit.entries.is_empty();
-        if durable {
-            self.note(kept_call(&key, session, &kept));
-            for (agent, path, key) in std::mem::take(&mut self.agents.outlived) {
-                self.note(Note::ForgetCall { agent: agent.to_string(), path, key });
-            }
-        }
-        self.agents.remember_event(key, session, kept, durable);
-    }
-
-    /// Remembers what a call led to, until a day after its session.
-    pub(crate) fn keep_call(&mut self, key: CallKey, session: SessionId, kept: Kept) {
-        if self.keeper.is_some() {
-            self.note(kept_call(&key, session, &kept));
-        }
-        self.agents.remember(key, session, kept, self.now.boot);
     }
 }
 
 impl Agents {
     /// Those that were there before a restart.
-    pub(super) fn recovered(
-        sessions: BTreeMap<SessionId, Principal>,
-        producers: BTreeMap<String, Principal>,
-    ) -> Self {
-        Self { sessions, producers, ..Self::default() }
-    }
-
-    /// Remembers what a call led to, until a day after its session.
-    pub(super) fn remember(&mut self, key: CallKey, session: SessionId, kept: Kept, now: Boot) {
-        let first = !self.calls_of.contains_key(&session);
-        if first && !self.sessions.contains_key(&session) {
-            // The call that ended its session.
-            self.forgotten_at.push_back((now.after_seconds(REMEMBERED_SECONDS), session));
-        }
-        self.calls_of.entry(session).or_default().push(key.clone());
-        self.calls.insert(key, kept);
-    }
-
-    /// Remembers which event of an open session a call led to, until newer ones take its place.
-    pub(super) fn remember_event(
-        &mut self,
-        key: CallKey,
-        session: SessionId,
-        kept: Kept,
-        durable: bool,
-    ) {
-        let events = self.events_of.entry(session).or_default();
-        events.push_back(EventCall { key: key.clone(), durable });
-        let oldest = if events.len() > REMEMBERED_EVENTS { events.pop_front() } else { None };
-        if let Some(oldest) = oldest {
-            self.calls.remove(&oldest.key);
-            if oldest.durable {
-                self.outlived.push(oldest.key);
-            }
-        }
-        self.calls.insert(key, kept);
+    pub(super) fn recovered(sessions: BTreeMap<SessionId, Principal>) -> Self {
+        Self { sessions, ..Self::default() }
     }
 
     /// Whether a session is open.
@@ -432,46 +293,28 @@ impl Agents {
         });
     }
 
+    // enforces: I22
     /// Puts something into an agent's mailbox; there is one for each agent at most.
-    fn put(&mut self, agent: &Principal, input: Arc<str>) -> Result<(), Refusal> {
+    fn put(&mut self, agent: &Principal, input: Arc<str>, limits: &Limits) -> Result<(), Refusal> {
         let mailbox = self.mailboxes.entry(agent.clone()).or_default();
-        if mailbox.waiting.len() >= WAITING_INPUTS {
+        let bytes = mailbox.bytes + input.len();
+        if mailbox.waiting.len() >= limits.inputs || bytes > limits.input_bytes {
+            let (inputs, most) = (limits.inputs, limits.input_bytes);
             return Err(Refusal {
                 blame: Blame::Limit,
                 rule: rule::T1,
-                text: "The agent does not take its input; try again later.".into(),
+                text: format!(
+                    "At most {inputs} inputs (limits.inputs) of {most} bytes (limits.input_bytes) wait for one agent, and it does not take them; try again later."
+                ),
             });
         }
+        mailbox.bytes = bytes;
         mailbox.waiting.push_back(input);
         for reader in mailbox.readers.drain(..) {
             let _ = reader.send(());
         }
         Ok(())
     }
-
-    /// Forgets calls whose time is over; says of which sessions.
-    fn forget_calls(&mut self, now: Boot) -> Vec<SessionId> {
-        let mut gone = Vec::new();
-        while let Some((_, session)) = self.forgotten_at.pop_front_if(|(until, _)| *until <= now) {
-            for key in self.calls_of.remove(&session).unwrap_or_default() {
-                self.calls.remove(&key);
-            }
-            gone.push(session);
-        }
-        gone
-    }
-}
-
-fn kept_call(key: &CallKey, session: SessionId, kept: &Kept) -> Note {
-    Note::Call(KeptCall {
-        agent: key.0.to_string(),
-        path: key.1.clone(),
-        key: key.2.clone(),
-        session: session.to_string(),
-        body: kept.body,
-        status: kept.status,
-        answer: kept.answer.clone(),
-    })
 }
 
 /// To whom a producer belongs: agents without a token share theirs, since each start of a program has

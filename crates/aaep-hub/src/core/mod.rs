@@ -4,9 +4,12 @@
 
 mod agents;
 mod frames;
+mod grants;
 pub(crate) mod held;
 mod keep;
+mod keys;
 mod place;
+mod producers;
 mod recover;
 mod streams;
 
@@ -28,14 +31,19 @@ use crate::inbox::{After, Job};
 use crate::outbox::End;
 use crate::start::journal::clock_difference;
 
-pub(crate) use agents::{Grant, Inputs, Kept, KeyUse};
+pub(crate) use agents::Inputs;
 pub(crate) use frames::Framing;
+pub(crate) use grants::Grant;
+pub(crate) use keys::{Kept, KeyUse};
 pub(crate) use place::{Occupied, Place};
 pub(crate) use recover::{Known as Recalled, Recovered, recover};
 pub(crate) use streams::Taken;
 
 use agents::Agents;
 use frames::Frames;
+use grants::Grants;
+use keys::Keys;
+use producers::Producers;
 use streams::Streams;
 
 /// The longest sleep while something is due: the sleep's own clock stands still while the machine
@@ -87,9 +95,11 @@ pub(crate) struct Core {
     delivered: u64,
     streams: Streams,
     agents: Agents,
+    producers: Producers,
+    keys: Keys,
     /// Whoever waits for the outcome of a request.
     waiting: BTreeMap<u128, Vec<(Principal, oneshot::Sender<View>)>>,
-    granted: BTreeMap<u128, Grant>,
+    granted: Grants,
     /// Numbers the messages of subscribers.
     last_call: u64,
     /// Whoever waits for the answer to a message beyond the rate (decision D40).
@@ -111,7 +121,7 @@ impl Core {
         recalled: Recalled,
         now: Now,
     ) -> Self {
-        let Recalled { agents, granted, durable } = recalled;
+        let Recalled { agents, producers, keys, granted, durable } = recalled;
         Self {
             hub,
             producer,
@@ -129,6 +139,8 @@ impl Core {
             delivered: 0,
             streams: Streams::default(),
             agents,
+            producers,
+            keys,
             waiting: BTreeMap::new(),
             granted,
             last_call: 0,
@@ -323,7 +335,9 @@ impl Core {
                 self.tell_decided(request);
             }
             Output::Granted { request, call, arguments } => {
-                self.granted.insert(request, Grant { call, arguments });
+                if let Some(session) = self.producer.engine().session_of(request) {
+                    self.granted.insert(session, request, Grant { call, arguments });
+                }
             }
             Output::Stopped { session } => self.agent_stopped(session),
             // Other answers are sent when the job that brought the message is durable.

@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use aaep_engine::{ClockTrust, Engine, Now, Principal, Record, Recovery, Role, Secrets};
+use aaep_engine::{ClockTrust, Engine, Now, Principal, Record, Recovery, Role, Secrets, Status};
 use aaep_store::{Fault as JournalFault, KeptCall, Note, Unit};
 use aaep_types::json::{Members, Raw};
 use aaep_types::{SessionId, ToolCallId};
 
-use super::agents::{Agents, Grant, Kept as KeptAnswer, REMEMBERED_SECONDS, account};
+use super::agents::{Agents, account};
+use super::grants::{Grant, Grants};
+use super::keys::{Kept as KeptAnswer, Keys, REMEMBERED_SECONDS};
+use super::producers::Producers;
 use crate::Fault;
+use crate::access::account_of;
 use crate::config::Limits;
 use crate::start::Kept;
 use crate::start::journal::{Trust, damaged, this_start};
@@ -22,12 +26,26 @@ pub(crate) struct Recovered {
 }
 
 /// What the hub knew beside the engine.
-#[derive(Default)]
 pub(crate) struct Known {
     pub(super) agents: Agents,
-    pub(super) granted: BTreeMap<u128, Grant>,
+    pub(super) producers: Producers,
+    pub(super) keys: Keys,
+    pub(super) granted: Grants,
     /// The last record that is durable.
     pub(super) durable: u64,
+}
+
+impl Known {
+    /// Nothing was known before.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            agents: Agents::default(),
+            producers: Producers::new(limits.known_producers()),
+            keys: Keys::new(limits.remembered_keys()),
+            granted: Grants::default(),
+            durable: 0,
+        }
+    }
 }
 
 // enforces: I3, I11
@@ -44,7 +62,7 @@ pub(crate) fn recover(
     let mut start = this_start(now);
     let trust = kept.trust(&start, key_is_new, now).map_err(|damage| damaged(&path, &damage))?;
     let mut recovery: Recovery = Recovery::new(secrets, limits.engine(), now);
-    let mut learned = Learned::default();
+    let mut learned = Learned::new(limits);
     // C6: what is known of a session is known for a day after it.
     let old = now.wall.as_micros().saturating_sub(REMEMBERED_SECONDS as i64 * 1_000_000);
     let old = kept.journal.ended_before(old).map_err(|damage| damaged(&path, &damage))?;
@@ -78,30 +96,41 @@ fn cannot_write(path: &std::path::Path, fault: JournalFault) -> Fault {
 }
 
 /// What records say that the hub itself needs.
-#[derive(Default)]
 struct Learned {
+    known: Known,
     sessions: BTreeMap<SessionId, Principal>,
-    producers: BTreeMap<String, Principal>,
+    /// The user of every account that ever opened a session.
+    users: BTreeMap<Arc<str>, Arc<str>>,
     /// The call of every approval that was spent.
     calls: BTreeMap<u128, ToolCallId>,
 }
 
 impl Learned {
+    fn new(limits: &Limits) -> Self {
+        let known = Known::new(limits);
+        let (sessions, users, calls) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { known, sessions, users, calls }
+    }
+
     fn look(&mut self, record: &Record) {
         match record {
             Record::Opened(opened) => {
                 let (name, user) = (opened.agent.clone(), opened.user.clone());
                 let agent = Principal { name, role: Role::Agent, user };
+                let Ok(session) = SessionId::parse(&opened.session) else { return };
                 if let Some(id) = producer_id(&opened.producer) {
-                    self.producers.entry(id).or_insert_with(|| account(&agent));
+                    self.known.producers.opened(session, &account(&agent), &id);
                 }
-                if let Ok(session) = SessionId::parse(&opened.session) {
-                    self.sessions.insert(session, agent);
+                let account = account_of(&agent.name);
+                if !self.users.contains_key(account) {
+                    self.users.insert(account.into(), agent.user.clone());
                 }
+                self.sessions.insert(session, agent);
             }
             Record::Ended { session, .. } => {
                 if let Ok(session) = SessionId::parse(session) {
                     self.sessions.remove(&session);
+                    self.known.producers.ended(session);
                 }
             }
             Record::Invoked { request, call, .. } => {
@@ -114,26 +143,41 @@ impl Learned {
     }
 
     fn known(self, engine: &Engine, mut calls: Vec<KeptCall>, durable: u64, now: Now) -> Known {
-        let grant = |(request, call)| {
-            let arguments = engine.spent(request)?;
-            Some((request, Grant { call, arguments }))
-        };
-        let granted = self.calls.into_iter().filter_map(grant).collect();
-        let mut agents = Agents::recovered(self.sessions, self.producers);
+        let Self { mut known, sessions, users, calls: spent } = self;
+        known.durable = durable;
+        for (request, call) in spent {
+            if engine.status(request) != Some(Status::Invoked) {
+                continue;
+            }
+            if let Some((session, arguments)) =
+                engine.session_of(request).zip(engine.spent(request))
+            {
+                known.granted.insert(session, request, Grant { call, arguments });
+            }
+        }
+        known.agents = Agents::recovered(sessions);
         // Newer events take the place of older ones.
         calls.sort_by_key(|call| sequence_number(&call.answer));
+        let mut over = BTreeSet::new();
         for call in calls {
             let Ok(session) = SessionId::parse(&call.session) else { continue };
             let KeptCall { agent, path, key, body, status, answer, .. } = call;
+            let mut agent = Principal::new(&agent, Role::Agent, "");
+            let Some(user) = users.get(account_of(&agent.name)) else { continue };
+            agent.user = user.clone();
             let (is_event, kept) = (path.ends_with("/events"), KeptAnswer { body, status, answer });
-            let key = (Arc::from(agent), path, key);
-            if is_event && agents.has(session) {
-                agents.remember_event(key, session, kept, true);
+            let (key, open) = ((agent.name.clone(), path, key), known.agents.has(session));
+            if is_event && open {
+                known.keys.remember_event(&agent, key, session, kept, true);
             } else {
-                agents.remember(key, session, kept, now.boot);
+                known.keys.remember(&agent, key, session, kept);
+            }
+            if !open {
+                over.insert(session);
             }
         }
-        Known { agents, granted, durable }
+        over.into_iter().for_each(|session| known.keys.ended(session, now.boot));
+        known
     }
 }
 

@@ -17,6 +17,7 @@ use super::{Answer, Call, Problem, empty, json, query, standing};
 use crate::access::SessionSecret;
 use crate::core::{Core, Grant, Inputs, Kept, KeyUse};
 use crate::hub::Hub;
+use crate::waits::Wait;
 use read::{Emission, Opening, Prepared, Question};
 
 /// The longest that one call waits, in seconds.
@@ -71,13 +72,13 @@ async fn once(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let said = hub.call(move |core| -> Result<Said, Problem> {
         let agent = &known.principal;
         let key = key.map(|(path, key)| ((agent.name.clone(), path, key), body.hash));
-        match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(key, body)) {
+        match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(agent, key, body)) {
             KeyUse::Same(kept) => {
                 let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
                 return Ok((status, kept.answer));
             }
             KeyUse::Other => return Err(key_reused()),
-            KeyUse::Full => return Err(too_many_keys()),
+            KeyUse::Full(refusal) => return Err(refusal.into()),
             KeyUse::New => {}
         }
         let is_event = matches!(route, Route::Emit(_));
@@ -95,9 +96,9 @@ async fn once(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
             let kept = Kept { body, status: status.as_u16(), answer: answer.clone() };
             // What ends a session is remembered beyond it.
             if is_event && core.standing(agent, session).is_some() {
-                core.keep_event(key, session, kept);
+                core.keep_event(agent, key, session, kept);
             } else {
-                core.keep_call(key, session, kept);
+                core.keep_call(agent, key, session, kept);
             }
         }
         Ok((status, answer))
@@ -128,11 +129,6 @@ fn new_secret(with_key: bool) -> Result<SessionSecret, Problem> {
 fn key_reused() -> Problem {
     let text = "This Idempotency-Key was used with another body; use a new one.";
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", text)
-}
-
-fn too_many_keys() -> Problem {
-    let text = "No further Idempotency-Key can be remembered now; end sessions, or send none.";
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text)
 }
 
 /// The key, and the path that it is for.
@@ -216,7 +212,7 @@ fn lost() -> Problem {
 
 /// `GET agent/requests/{id}?wait=`.
 async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> {
-    let until = Instant::now() + Duration::from_secs(wait_seconds(call)?);
+    let (until, _wait) = begin_wait(hub, call)?;
     loop {
         // Looked at before the request is: what is decided before the hub stops is told.
         let stopping = hub.is_stopping();
@@ -245,7 +241,14 @@ async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> 
     }
 }
 
-pub(super) fn wait_seconds(call: &Call) -> Result<u64, Problem> {
+/// Until when a call waits, and its place among those that do; `None` if it does not wait.
+pub(super) fn begin_wait(hub: &Hub, call: &Call) -> Result<(Instant, Option<Wait>), Problem> {
+    let seconds = wait_seconds(call)?;
+    let place = (seconds > 0).then(|| hub.begin_wait(&call.known.principal)).transpose()?;
+    Ok((Instant::now() + Duration::from_secs(seconds), place))
+}
+
+fn wait_seconds(call: &Call) -> Result<u64, Problem> {
     let Some(wait) = query(&call.parts, "wait") else { return Ok(0) };
     let seconds = wait.parse().ok().filter(|seconds| *seconds <= LONGEST_WAIT);
     let text = format!("`wait` is a number of seconds from 0 to {LONGEST_WAIT}.");
@@ -309,10 +312,10 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
     let granted = hub.call(move |core| -> Result<Option<Grant>, Problem> {
         let agent = &known.principal;
         let key = key.map(|(path, key)| ((agent.name.clone(), path, key), body.hash));
-        match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(key, body)) {
+        match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(agent, key, body)) {
             KeyUse::Same(_) => return Ok(core.grant(request)),
             KeyUse::Other => return Err(key_reused()),
-            KeyUse::Full => return Err(too_many_keys()),
+            KeyUse::Full(refusal) => return Err(refusal.into()),
             KeyUse::New => {}
         }
         let arguments = body.said?;
@@ -320,7 +323,7 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
         core.invoke(agent, request, arguments.as_deref()).map_err(about(request))?;
         if let Some((key, body)) = key {
             let kept = Kept { body, status: 200, answer: String::new() };
-            core.keep_call(key, session, kept);
+            core.keep_call(agent, key, session, kept);
         }
         Ok(core.grant(request))
     });
@@ -348,7 +351,7 @@ async fn inputs(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
         let text = "Send a token, or the AAEP-Session-Secret of your sessions.";
         return Err(Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", text).under(rule::S5));
     }
-    let until = Instant::now() + Duration::from_secs(wait_seconds(call)?);
+    let (until, _wait) = begin_wait(hub, call)?;
     loop {
         let agent = call.known.principal.clone();
         let here = match hub.call(move |core| core.inputs(&agent)).await?? {

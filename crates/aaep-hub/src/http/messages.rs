@@ -67,6 +67,7 @@ pub(crate) async fn say(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, 
 const STREAM_OPENS: Duration = Duration::from_secs(5);
 
 async fn stream_opens(hub: &Hub, known: &Known) -> Result<(), Problem> {
+    let _wait = hub.begin_wait(&known.principal)?;
     let known = known.clone();
     if let Some(opens) = hub.call(move |core| core.when_open(&known)).await? {
         tokio::select! {

@@ -1,20 +1,18 @@
 //! Where a session stands: what an agent takes up again, and how it hears that it was stopped.
 
-use std::time::Duration;
-
 use aaep_engine::Standing;
 use aaep_types::SessionId;
 use aaep_types::json::Writer;
 use http::StatusCode;
 use tokio::time::{Instant, timeout_at};
 
-use super::agent::{SIGN_OF_LIFE, wait_seconds};
+use super::agent::{SIGN_OF_LIFE, begin_wait};
 use super::{Answer, Call, Problem, json};
 use crate::hub::Hub;
 
 /// `GET agent/sessions/{id}?wait=`: waits for its end.
 pub(super) async fn answer(hub: &Hub, call: &Call, session: SessionId) -> Result<Answer, Problem> {
-    let until = Instant::now() + Duration::from_secs(wait_seconds(call)?);
+    let (until, _wait) = begin_wait(hub, call)?;
     loop {
         let agent = call.known.principal.clone();
         let (standing, ended) = hub

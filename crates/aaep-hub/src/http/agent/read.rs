@@ -5,7 +5,7 @@
 
 use aaep_types::action::ReadableArguments;
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{DescribedBy, EventKind, LanguageTag};
+use aaep_types::{DescribedBy, EventKind, LanguageTag, rule};
 use sha2::{Digest as _, Sha256};
 
 use super::super::route::Route;
@@ -15,6 +15,10 @@ use crate::hub::Hub;
 
 /// How long an agent may stay silent, in seconds: usual, least, most.
 const LEASE_SECONDS: (u64, u64, u64) = (120, 15, 24 * 60 * 60);
+
+/// Bytes of a producer object, and of the `agent_id` in it.
+const PRODUCER_BYTES: usize = 4096;
+const AGENT_ID_BYTES: usize = 256;
 
 /// How deep a body may nest.
 const DEPTH: usize = 64;
@@ -152,6 +156,7 @@ fn opening(object: &Object<'_>) -> Result<Opening, Problem> {
     let Some(Raw::Object(producer)) = object.0.find("producer") else {
         return Err(Problem::malformed("`producer` is an object with an `agent_id`."));
     };
+    check_producer(producer)?;
     let summary = object.needed("summary_normal")?;
     let language = object.text("language")?.unwrap_or_else(|| "en".to_owned());
     let language = LanguageTag::parse(language)
@@ -167,6 +172,21 @@ fn opening(object: &Object<'_>) -> Result<Opening, Problem> {
         return Err(Problem::malformed(text));
     }
     Ok(Opening { producer: producer.to_owned(), summary, language, lease_seconds })
+}
+
+// enforces: I22, I29
+/// It goes with every event of the session, and its id is remembered.
+fn check_producer(producer: &str) -> Result<(), Problem> {
+    if producer.len() > PRODUCER_BYTES {
+        let text = format!("`producer` has at most {PRODUCER_BYTES} bytes.");
+        return Err(Problem::malformed(text).under(rule::E11));
+    }
+    let members = Members::whole(producer, DEPTH).ok().flatten().unwrap_or_default();
+    if members.text("agent_id").is_some_and(|id| id.len() > AGENT_ID_BYTES) {
+        let text = format!("`agent_id` has at most {AGENT_ID_BYTES} bytes; use a shorter one.");
+        return Err(Problem::malformed(text).under(rule::E11));
+    }
+    Ok(())
 }
 
 fn emission(hub: &Hub, object: &Object<'_>) -> Result<Emission, Problem> {

@@ -1,0 +1,197 @@
+//! Which agent speaks under which `agent_id`.
+//!
+//! An id belongs to the agent that used it first (S5). It is freed when it is no longer needed, so
+//! that nobody can take all of them for good: an agent without a token holds its ids while it has
+//! sessions under them; one with a token keeps them, but no more than its share, and its own oldest
+//! unused one gives way to a new one (I29).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aaep_engine::{Blame, Bound, Principal, Refusal, Shares};
+use aaep_types::{SessionId, rule};
+
+use crate::access::BUILT_IN_NAMES;
+
+struct Binding {
+    agent: Principal,
+    /// Open sessions under it.
+    sessions: usize,
+    /// Since when it has none; a number that grows.
+    idle_since: u64,
+}
+
+/// All ids that belong to somebody.
+pub(super) struct Producers {
+    bound: Bound,
+    bindings: BTreeMap<Arc<str>, Binding>,
+    in_use: BTreeMap<SessionId, Arc<str>>,
+    /// Ids without sessions, by the name of their principal; the oldest first.
+    idle: BTreeMap<Arc<str>, BTreeMap<u64, Arc<str>>>,
+    shares: Shares,
+    moments: u64,
+}
+
+impl Producers {
+    pub(super) fn new(bound: Bound) -> Self {
+        Self {
+            bound,
+            bindings: BTreeMap::new(),
+            in_use: BTreeMap::new(),
+            idle: BTreeMap::new(),
+            shares: Shares::default(),
+            moments: 0,
+        }
+    }
+
+    // enforces: S4, S5, E25, I29
+    /// Whether an agent may open a session under this id.
+    pub(super) fn admit(&mut self, agent: &Principal, id: &str) -> Result<(), Refusal> {
+        match self.bindings.get(id) {
+            Some(binding) if binding.agent == *agent => return Ok(()),
+            Some(_) => return Err(somebody_elses(id)),
+            None => {}
+        }
+        loop {
+            let full = match self.shares.admit(&self.bound, agent, 1) {
+                Ok(()) => return Ok(()),
+                Err(full) => full,
+            };
+            if !self.forget_oldest_of(agent) {
+                return Err(full);
+            }
+        }
+    }
+
+    /// A session began under this id.
+    pub(super) fn opened(&mut self, session: SessionId, agent: &Principal, id: &str) {
+        let id: Arc<str> = id.into();
+        if let Some(binding) = self.bindings.get_mut(&id) {
+            if binding.agent != *agent {
+                return;
+            }
+            if binding.sessions == 0 {
+                let since = binding.idle_since;
+                self.idle.get_mut(&agent.name).map(|idle| idle.remove(&since));
+            }
+        } else {
+            while self.shares.of_principal(agent) >= self.bound.per_principal
+                && self.forget_oldest_of(agent)
+            {}
+            self.shares.add(agent, 1);
+            let binding = Binding { agent: agent.clone(), sessions: 0, idle_since: 0 };
+            self.bindings.insert(id.clone(), binding);
+        }
+        self.bindings.get_mut(&id).into_iter().for_each(|binding| binding.sessions += 1);
+        self.in_use.insert(session, id);
+    }
+
+    /// A session ended.
+    pub(super) fn ended(&mut self, session: SessionId) {
+        let Some(id) = self.in_use.remove(&session) else { return };
+        let Some(binding) = self.bindings.get_mut(&id) else { return };
+        binding.sessions = binding.sessions.saturating_sub(1);
+        if binding.sessions > 0 {
+            return;
+        }
+        if has_no_token(&binding.agent) {
+            self.forget(&id);
+        } else {
+            self.moments += 1;
+            binding.idle_since = self.moments;
+            let idle = self.idle.entry(binding.agent.name.clone()).or_default();
+            idle.insert(self.moments, id);
+        }
+    }
+
+    /// Frees the id that this agent has not used for longest; false if it uses all of them.
+    fn forget_oldest_of(&mut self, agent: &Principal) -> bool {
+        let Some(idle) = self.idle.get_mut(&agent.name) else { return false };
+        let oldest = idle.pop_first();
+        if idle.is_empty() {
+            self.idle.remove(&agent.name);
+        }
+        oldest.inspect(|(_, id)| self.forget(id)).is_some()
+    }
+
+    fn forget(&mut self, id: &str) {
+        if let Some(binding) = self.bindings.remove(id) {
+            self.shares.remove(&binding.agent, 1);
+        }
+    }
+
+    /// Every id that belongs to somebody.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.bindings.keys().map(|id| &**id)
+    }
+}
+
+/// Anybody on this machine can be it, so what it did before says nothing about who comes next.
+fn has_no_token(agent: &Principal) -> bool {
+    BUILT_IN_NAMES.contains(&&*agent.name)
+}
+
+pub(super) fn somebody_elses(id: &str) -> Refusal {
+    Refusal {
+        blame: Blame::NotYours,
+        rule: rule::S5,
+        text: format!("The producer {id} belongs to somebody else; use one of your own."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Limits;
+    use aaep_engine::Role;
+
+    fn producers(per_principal: usize) -> Producers {
+        let limits = Limits { producers_per_principal: per_principal, ..Limits::default() };
+        Producers::new(limits.known_producers())
+    }
+
+    fn agent(name: &str) -> Principal {
+        Principal::new(name, Role::Agent, "someone")
+    }
+
+    // covers: I29, S5
+    #[test]
+    fn an_id_of_an_agent_without_a_token_is_freed_with_its_last_session() {
+        let mut known = producers(2);
+        let (local, other) = (agent("local-agent"), agent("other"));
+        let sessions = [1, 2].map(SessionId::from_bits);
+        for session in sessions {
+            known.admit(&local, "cook").unwrap();
+            known.opened(session, &local, "cook");
+        }
+        known.ended(sessions[0]);
+        assert_eq!(known.admit(&other, "cook").unwrap_err().blame, Blame::NotYours);
+        known.ended(sessions[1]);
+        assert!(known.admit(&other, "cook").is_ok());
+        assert_eq!((known.ids().count(), known.shares.total()), (0, 0));
+    }
+
+    // covers: I29, S5
+    #[test]
+    fn an_agent_with_a_token_keeps_its_ids_and_its_oldest_unused_one_gives_way() {
+        let mut known = producers(2);
+        let (ours, other) = (agent("ours"), agent("other"));
+        for (number, id) in ["a", "b"].into_iter().enumerate() {
+            let session = SessionId::from_bits(number as u128);
+            known.admit(&ours, id).unwrap();
+            known.opened(session, &ours, id);
+            known.ended(session);
+        }
+        assert!(known.admit(&other, "a").is_err() && known.admit(&other, "b").is_err());
+        // Used again, `a` is no longer the oldest; a third one takes the place of `b`.
+        let session = SessionId::from_bits(7);
+        known.admit(&ours, "a").unwrap();
+        known.opened(session, &ours, "a");
+        known.admit(&ours, "c").unwrap();
+        known.opened(SessionId::from_bits(8), &ours, "c");
+        assert_eq!(known.ids().collect::<Vec<_>>(), ["a", "c"]);
+        let full = known.admit(&ours, "d").unwrap_err();
+        assert!(full.text.contains("limits.producers_per_principal"), "{full}");
+        assert!(known.admit(&other, "d").is_ok(), "another principal has a share of its own");
+    }
+}
