@@ -65,8 +65,7 @@ impl<R: Rules> Engine<R> {
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
-        let (agent, user): (Arc<str>, _) =
-            (session.agent.account().into(), session.agent.user.clone());
+        let (agent, user) = (session.agent.clone(), session.agent.user.clone());
         self.admits_prompt_of(&agent, now)?;
         let event = self.ids.event();
         let token = self.ids.token_bits(if R::keeps(Check::TokensAreFresh) { event } else { 0 });
