@@ -151,7 +151,7 @@ impl<R: Rules> Engine<R> {
             }
             Record::Expired { request, said } => {
                 self.replay_expired(request);
-                self.replay_said(self.session_of(request), record, Some(request), said);
+                self.replay_said(self.key_of_request(request), record, Some(request), said);
             }
             Record::Invoked { request, call, said } => {
                 self.replay_invoked(request, &call);
