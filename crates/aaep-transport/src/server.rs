@@ -8,6 +8,7 @@
 
 mod again;
 mod body;
+mod early;
 mod guard;
 mod limits;
 mod pour;
@@ -18,7 +19,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -45,6 +46,7 @@ use guard::{Guarded, Progress, Stage, Watched, Way};
 use limits::{Slot, Slots};
 
 pub use body::{BodyError, read_body};
+pub use early::RequestBody;
 pub use limits::Limits;
 pub use pour::Long;
 
@@ -108,7 +110,7 @@ impl Server {
     // enforces: W3
     pub async fn serve<S, B>(self, service: S, stop: impl Future<Output = ()>)
     where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
         S: Clone + Send + 'static,
         S::Future: Send,
         B: Body<Data = Bytes> + Send + 'static,
@@ -209,7 +211,7 @@ async fn drive<S, B>(
     service: S,
     mut stopped: watch::Receiver<()>,
 ) where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
     S: Clone + Send + 'static,
     S::Future: Send,
     B: Body<Data = Bytes> + Send + 'static,
@@ -219,10 +221,10 @@ async fn drive<S, B>(
     let way = Way::<B>::default();
     let io = TokioIo::new(Guarded::new(stream, limits, Arc::clone(&progress), slot));
     let (here, long) = (Arc::clone(&progress), Arc::clone(&way));
-    let answer = service_fn(move |mut request: Request<Incoming>| {
+    let answer = service_fn(move |request: Request<Incoming>| {
         here.enter(Stage::Busy);
+        let mut request = want_body(request);
         request.extensions_mut().insert(peer.clone());
-        want_body(&mut request);
         // Older clients know no chunks, and HEAD has no body: hyper answers them to the end.
         let may_be_long = request.version() == Version::HTTP_11 && request.method() == Method::GET;
         let (mut service, progress) = (service.clone(), Arc::clone(&here));
@@ -269,14 +271,14 @@ async fn drive<S, B>(
 
 /// Tells hyper that the body is wanted, before the service asks for it: hyper reads it at once then, if
 /// it has come, and the service finds it there. Otherwise it would have to wait, and set a timer.
-fn want_body(request: &mut Request<Incoming>) {
+fn want_body(request: Request<Incoming>) -> Request<RequestBody> {
     // Whoever waits to be told that it may send is told when somebody really reads.
-    if request.headers().contains_key(EXPECT) || request.body().is_end_stream() {
-        return;
+    let later = request.headers().contains_key(EXPECT) || request.body().is_end_stream();
+    let mut request = request.map(RequestBody::new);
+    if !later {
+        request.body_mut().want();
     }
-    // There is nothing yet: hyper reads after it has called the service.
-    let early = Pin::new(request.body_mut()).poll_frame(&mut Context::from_waker(Waker::noop()));
-    debug_assert!(early.is_pending(), "a body is there before it is read");
+    request
 }
 
 /// Drives hyper to the end of the connection, or until it hands the connection over.

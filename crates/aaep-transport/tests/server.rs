@@ -458,3 +458,75 @@ async fn long_answers_have_the_grace_time_when_the_server_stops() {
     assert_eq!(read_until(&mut stream, "(never)").await, "a\r\nlast words\r\n0\r\n\r\n(closed)");
     timeout(LONG, running.server).await.expect("it went on").unwrap();
 }
+
+/// Bytes that show where something is missing, doubled or out of place.
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| b'a' + ((at / 7 + at) % 26) as u8).collect()
+}
+
+// covers: W1
+#[tokio::test]
+async fn every_byte_of_a_body_arrives_however_it_is_cut() {
+    let echo = |body: Bytes| async move { body };
+    let running = run(Router::new().route("/", post(echo)), limits()).await;
+    let lengths = [1, 2, 63, 1024, 8191, 8192, 8193, 16 * 1024, 70_000];
+    // How the bytes of head and body are cut into writes, and whether to wait in between.
+    let cuts: [(usize, bool); 5] =
+        [(usize::MAX, false), (1, false), (3, true), (4096, true), (8192, false)];
+    for length in lengths {
+        for (size, waits) in cuts {
+            if size < 4096 && length > 2000 {
+                continue;
+            }
+            for chunked in [false, true] {
+                let body = pattern(length);
+                let mut sent = match chunked {
+                    false => {
+                        format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n")
+                            .into_bytes()
+                    }
+                    true => {
+                        b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n".to_vec()
+                    }
+                };
+                if chunked {
+                    for chunk in body.chunks(length.div_ceil(5)) {
+                        sent.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+                        sent.extend_from_slice(chunk);
+                        sent.extend_from_slice(b"\r\n");
+                    }
+                    sent.extend_from_slice(b"0\r\n\r\n");
+                } else {
+                    sent.extend_from_slice(&body);
+                }
+                // Two requests on one connection, the second right behind the first.
+                sent.extend_from_slice(&sent.clone());
+                let mut client = connect(&running).await;
+                client.set_nodelay(true).unwrap();
+                let (mut read, mut write) = client.split();
+                let writing = async {
+                    for piece in sent.chunks(size.min(sent.len())) {
+                        write.write_all(piece).await.unwrap();
+                        if waits {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                };
+                let reading = async {
+                    let mut got = Vec::new();
+                    let mut chunk = vec![0; 65536];
+                    let whole =
+                        |got: &[u8]| got.windows(body.len()).filter(|at| *at == body).count();
+                    while got.len() < 2 * length || whole(&got) < 2 {
+                        let read =
+                            timeout(LONG, read.read(&mut chunk)).await.expect("bytes are lost");
+                        let read = read.unwrap();
+                        assert!(read > 0, "{length} bytes, cut by {size}, chunked: {chunked}");
+                        got.extend_from_slice(&chunk[..read]);
+                    }
+                };
+                tokio::join!(writing, reading);
+            }
+        }
+    }
+}

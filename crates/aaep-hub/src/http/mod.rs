@@ -19,7 +19,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use aaep_transport::peer::Peer;
-use aaep_transport::server::read_body;
+use aaep_transport::server::{RequestBody, read_body};
 use aaep_types::rule;
 use bytes::Bytes;
 use http::header::{
@@ -29,7 +29,6 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request::Parts};
 use http_body::Body as _;
-use hyper::body::Incoming;
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -47,7 +46,7 @@ use route::{Found, Route};
 #[derive(Clone)]
 pub(crate) struct Doors(pub(crate) Hub);
 
-impl Service<Request<Incoming>> for Doors {
+impl Service<Request<RequestBody>> for Doors {
     type Response = Answer;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
@@ -56,7 +55,7 @@ impl Service<Request<Incoming>> for Doors {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         let hub = self.0.clone();
         // A proxy may not agree with us where a body without a length ends, so it is the last one:
         // nothing that follows it is taken for a request (RFC 9112, section 6.1).
@@ -181,7 +180,7 @@ fn show_secret(known: &mut Known, headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// Lets a request in. What is rare is boxed, so that what is common stays small.
-async fn enter(hub: &Hub, visitor: Visitor, body: Incoming) -> Answer {
+async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
     let call = match visitor {
         Visitor::Anybody(request) => return Box::pin(open_to_all(hub, request, body)).await,
         Visitor::Known(call) => call,
@@ -215,7 +214,7 @@ async fn enter(hub: &Hub, visitor: Visitor, body: Incoming) -> Answer {
 async fn take_body(
     hub: &Hub,
     call: &Call,
-    body: Incoming,
+    body: RequestBody,
 ) -> Result<(Bytes, Option<Turn>), Problem> {
     let limits = &hub.config().limits;
     let patience = Duration::from_secs(limits.body_seconds);
@@ -242,7 +241,7 @@ async fn take_body(
     Ok((read_body(body, max, patience).await?, held))
 }
 
-async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: Incoming) -> Answer {
+async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody) -> Answer {
     let (parts, route) = *request;
     match route {
         Route::Page => page::index(hub),

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use aaep_page::File;
-use aaep_transport::server::read_body;
+use aaep_transport::server::{RequestBody, read_body};
 use aaep_types::json::{Members, Writer};
 use http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderName,
     IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Method, StatusCode, request::Parts};
-use hyper::body::Incoming;
 
 use super::route::{self, Found, Route};
 use super::{Answer, Problem, empty, json, typed};
@@ -70,7 +69,7 @@ pub(crate) fn file(file: &'static File, parts: &Parts) -> Answer {
 
 /// `POST page/token`: a code becomes a token, once.
 // enforces: S5
-pub(crate) async fn token(hub: &Hub, body: Incoming) -> Result<Answer, Problem> {
+pub(crate) async fn token(hub: &Hub, body: RequestBody) -> Result<Answer, Problem> {
     let patience = Duration::from_secs(hub.config().limits.body_seconds);
     let bytes = read_body(body, CODE_BODY_BYTES, patience).await?;
     let text = std::str::from_utf8(&bytes).unwrap_or_default();
