@@ -15,7 +15,6 @@ type Polled<B> = Option<Result<Frame<<B as Body>::Data>, <B as Body>::Error>>;
 /// hyper begins to read a body when somebody asks for it. The server asks once before the service
 /// does, so that the service finds what has come. Whatever that gives is kept here and handed on
 /// first: no byte depends on when hyper has what.
-#[derive(Debug)]
 pub struct RequestBody<B: Body = Incoming> {
     /// What came of asking early; `Some(None)` for the end.
     early: Option<Polled<B>>,
