@@ -3,6 +3,8 @@
 //! A token in an address would stay in the browser's history and could be read over a shoulder for
 //! as long as it is valid. A code is worth nothing after its first use, or after a while.
 
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -18,8 +20,20 @@ const LIFETIME: Duration = Duration::from_secs(15 * 60);
 /// Codes at once; the oldest gives way.
 const CODES: usize = 16;
 
-/// Wrong codes that may be shown before all are void: somebody is guessing.
-const WRONG: u32 = 100;
+/// Wrong codes from one address that are answered at once; each further one has to wait longer.
+const FREE: u32 = 5;
+
+/// The longest wait for the answer to a wrong code.
+const SLOWEST: Duration = Duration::from_secs(5);
+
+/// How long wrong codes count against their address.
+const REMEMBERED: Duration = Duration::from_secs(10 * 60);
+
+/// Addresses that are remembered; the one that was heard of first gives way.
+const ADDRESSES: usize = 1024;
+
+/// The wait for the first that has to wait is twice this.
+const UNIT: Duration = Duration::from_millis(50);
 
 /// How many random bytes a code holds.
 const RANDOM_BYTES: usize = 32;
@@ -31,7 +45,16 @@ pub(crate) struct Codes(Mutex<Open>);
 #[derive(Default)]
 struct Open {
     codes: Vec<Code>,
-    wrong: u32,
+    /// Who showed wrong codes: how many, and since when.
+    guessers: BTreeMap<IpAddr, (u32, Instant)>,
+}
+
+/// What a code is worth.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Worth {
+    Token(Token),
+    /// Nothing. The answer is to be given after this long.
+    Nothing(Duration),
 }
 
 struct Code {
@@ -51,7 +74,6 @@ impl Codes {
         if open.codes.len() == CODES {
             open.codes.remove(0);
         }
-        open.wrong = 0;
         let until = Instant::now() + LIFETIME;
         open.codes.push(Code { hash: Sha256::digest(&code).into(), until, token });
         Ok(code)
@@ -59,12 +81,13 @@ impl Codes {
 
     // enforces: S4, S5
     /// The token that a code is worth, and never again. Every code is compared with, each in the
-    /// same time.
-    pub(crate) fn spend(&self, code: &str) -> Option<Token> {
-        self.spend_at(code, Instant::now())
+    /// same time. Whoever guesses from this address is slowed down; nobody's code suffers for it, and
+    /// the right one is worth its token at once, also from where somebody else guesses.
+    pub(crate) fn spend(&self, code: &str, from: IpAddr) -> Worth {
+        self.spend_at(code, from, Instant::now())
     }
 
-    fn spend_at(&self, code: &str, now: Instant) -> Option<Token> {
+    fn spend_at(&self, code: &str, from: IpAddr, now: Instant) -> Worth {
         let shown: [u8; 32] = Sha256::digest(code).into();
         let mut open = self.lock();
         open.codes.retain(|code| now < code.until);
@@ -74,14 +97,10 @@ impl Codes {
                 found = Some(at);
             }
         }
-        let Some(at) = found else {
-            open.wrong = open.wrong.saturating_add(1);
-            if open.wrong >= WRONG {
-                open.codes.clear();
-            }
-            return None;
-        };
-        Some(open.codes.remove(at).token)
+        match found {
+            Some(at) => Worth::Token(open.codes.remove(at).token),
+            None => Worth::Nothing(open.guessed(from, now)),
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
@@ -90,18 +109,60 @@ impl Codes {
     }
 }
 
+impl Open {
+    /// Counts a wrong code; how long its answer has to wait.
+    fn guessed(&mut self, from: IpAddr, now: Instant) -> Duration {
+        let from = network_of(from);
+        let old = |since: Instant| now.saturating_duration_since(since) >= REMEMBERED;
+        if !self.guessers.contains_key(&from) && self.guessers.len() >= ADDRESSES {
+            self.guessers.retain(|_, (_, since)| !old(*since));
+            let first = self.guessers.iter().min_by_key(|(_, (_, since))| *since);
+            let first = first.map(|(address, _)| *address);
+            if let Some(first) = first.filter(|_| self.guessers.len() >= ADDRESSES) {
+                self.guessers.remove(&first);
+            }
+        }
+        let (wrong, since) = self.guessers.entry(from).or_insert((0, now));
+        if old(*since) {
+            (*wrong, *since) = (0, now);
+        }
+        *wrong = wrong.saturating_add(1);
+        let doublings = wrong.saturating_sub(FREE).min(16);
+        if doublings == 0 { Duration::ZERO } else { (UNIT * (1 << doublings)).min(SLOWEST) }
+    }
+}
+
+/// Who has an IPv6 address has a network of them.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !(u128::MAX >> 64)).into(),
+        v4 => v4,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    impl Codes {
+        fn token(&self, code: &str) -> Option<Token> {
+            match self.spend(code, HERE) {
+                Worth::Token(token) => Some(token),
+                Worth::Nothing(_) => None,
+            }
+        }
+    }
 
     // covers: S4, S5
     #[test]
     fn a_code_is_worth_its_token_once() {
         let (codes, token) = (Codes::default(), Token::generate().unwrap());
         let code = codes.offer(token.clone()).unwrap();
-        assert!(codes.spend("").is_none() && codes.spend(&code[1..]).is_none());
-        assert_eq!(codes.spend(&code), Some(token));
-        assert_eq!(codes.spend(&code), None);
+        assert!(codes.token("").is_none() && codes.token(&code[1..]).is_none());
+        assert_eq!(codes.token(&code), Some(token));
+        assert_eq!(codes.token(&code), None);
     }
 
     // covers: S5
@@ -109,19 +170,43 @@ mod tests {
     fn a_code_is_worth_nothing_after_a_while() {
         let codes = Codes::default();
         let code = codes.offer(Token::generate().unwrap()).unwrap();
-        assert!(codes.spend_at(&code, Instant::now() + LIFETIME).is_none());
-        assert!(codes.spend(&code).is_none(), "it is gone");
+        let worth = codes.spend_at(&code, HERE, Instant::now() + LIFETIME);
+        assert_eq!(worth, Worth::Nothing(Duration::ZERO));
+        assert!(codes.token(&code).is_none(), "it is gone");
     }
 
     // covers: S5
     #[test]
-    fn whoever_guesses_makes_all_codes_void() {
+    fn whoever_guesses_waits_longer_and_longer_and_the_right_code_still_works() {
         let codes = Codes::default();
-        let code = codes.offer(Token::generate().unwrap()).unwrap();
-        for _ in 0..WRONG {
-            assert!(codes.spend("guess").is_none());
+        let (token, now) = (Token::generate().unwrap(), Instant::now());
+        let code = codes.offer(token.clone()).unwrap();
+        let mut waits = Vec::new();
+        for _ in 0..1000 {
+            match codes.spend_at("guess", HERE, now) {
+                Worth::Nothing(wait) => waits.push(wait),
+                Worth::Token(_) => unreachable!(),
+            }
         }
-        assert!(codes.spend(&code).is_none());
+        assert!(waits.is_sorted() && waits[FREE as usize - 1] == Duration::ZERO, "{waits:?}");
+        assert!(waits[FREE as usize] > Duration::ZERO && waits[999] == SLOWEST, "{waits:?}");
+        // Others do not wait for it, and after a while it is forgotten.
+        let other = "192.0.2.7".parse().unwrap();
+        assert_eq!(codes.spend_at("typo", other, now), Worth::Nothing(Duration::ZERO));
+        let later = codes.spend_at("guess", HERE, now + REMEMBERED);
+        assert_eq!(later, Worth::Nothing(Duration::ZERO));
+        assert_eq!(codes.spend_at(&code, HERE, now), Worth::Token(token), "from the same address");
+    }
+
+    // covers: I22
+    #[test]
+    fn guessers_are_remembered_within_a_bound() {
+        let (codes, now) = (Codes::default(), Instant::now());
+        for number in 0..10 * ADDRESSES as u128 {
+            let address = Ipv6Addr::from_bits(number << 64).into();
+            let _ = codes.spend_at("guess", address, now);
+        }
+        assert!(codes.lock().guessers.len() <= ADDRESSES);
     }
 
     #[test]
@@ -129,7 +214,7 @@ mod tests {
         let codes = Codes::default();
         let made: Vec<String> =
             (0..=CODES).map(|_| codes.offer(Token::generate().unwrap()).unwrap()).collect();
-        assert!(codes.spend(&made[0]).is_none());
-        assert!(made[1..].iter().all(|code| codes.spend(code).is_some()));
+        assert!(codes.token(&made[0]).is_none());
+        assert!(made[1..].iter().all(|code| codes.token(code).is_some()));
     }
 }

@@ -33,3 +33,25 @@ fn the_code_in_the_demos_address_is_worth_a_token_once_and_its_answers_count() {
         assert!(hub.greetings().iter().all(|line| !line.contains(token)));
     });
 }
+
+// covers: S5
+#[test]
+fn hundreds_of_wrong_codes_do_not_take_the_right_one_away() {
+    run(async {
+        let hub = demo(&["--ephemeral"]);
+        let greetings = hub.greetings();
+        let code = greetings.iter().find_map(|line| line.split_once("#code=")).unwrap().1;
+        // Somebody guesses from this machine, too, and waits for no answer.
+        let guesses: Vec<Raw> = (0..300)
+            .map(|number| {
+                let mut raw = Raw::connect(&hub);
+                raw.send(raw.post("page/token", None, &format!("{{\"code\":\"{number}\"}}")));
+                raw
+            })
+            .collect();
+        let body = json!({ "code": code }).to_string();
+        let answer = soon("the token", hub.anonymous().post("page/token", body)).await.unwrap();
+        assert_eq!(answer.status.as_u16(), 200, "{answer:?}");
+        drop(guesses);
+    });
+}

@@ -182,3 +182,108 @@ fn loopback_can_be_made_to_demand_tokens() {
         assert_eq!(ear.until_end().await, Vec::<Value>::new());
     });
 }
+
+/// What browsers send by themselves, without a word of the user: no `Origin`, no token.
+const BY_BROWSERS: [&[(&str, &str)]; 9] = [
+    // A link on a foreign page, window.open, a form, a redirect.
+    &[
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-dest", "document"),
+    ],
+    // The same from a page on another port of this machine.
+    &[
+        ("sec-fetch-site", "same-site"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-dest", "document"),
+    ],
+    // A link in a mail or a chat, a bookmark, the address bar.
+    &[("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate"), ("sec-fetch-user", "?1")],
+    // A frame, an image, a script, a fetch whose answer nobody reads, a preload.
+    &[
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-dest", "iframe"),
+    ],
+    &[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "image")],
+    &[("sec-fetch-site", "same-site"), ("sec-fetch-mode", "no-cors"), ("sec-fetch-dest", "script")],
+    &[
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-mode", "no-cors"),
+        ("accept", "application/json"),
+    ],
+    &[
+        ("sec-fetch-site", "same-origin"),
+        ("sec-fetch-mode", "no-cors"),
+        ("sec-purpose", "prefetch"),
+    ],
+    // A browser that does not say how the request came to be.
+    &[("user-agent", "Mozilla/5.0 (X11; Linux x86_64)"), ("accept", "application/json")],
+];
+
+/// What programs send: curl, Python, Node, the page in a browser.
+const BY_PROGRAMS: [&[(&str, &str)]; 4] = [
+    &[("user-agent", "curl/8.14.1"), ("accept", "*/*")],
+    &[("user-agent", "Python-urllib/3.13"), ("accept-encoding", "identity")],
+    &[("user-agent", "node"), ("accept", "*/*"), ("sec-fetch-mode", "cors")],
+    &[("user-agent", "Mozilla/5.0"), ("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")],
+];
+
+// covers: S5, W5
+#[test]
+fn no_link_or_image_of_a_web_page_reaches_the_api() {
+    let toml = "[development]\nlocal_replies = true";
+    let hub = Hub::start(Setup::default().toml(toml));
+    let status = |path: &str, headers: &[(&str, &str)]| {
+        let mut raw = Raw::connect(&hub);
+        raw.send(raw.head("GET", path, None, headers) + "\r\n");
+        raw.reply()
+    };
+    // From the first look on, what people say is kept for the agent.
+    assert_eq!(status("agent/inputs", BY_PROGRAMS[0]).status, 200);
+    let said = r#"{"kind":"user_input","text":"Hello."}"#;
+    run(async {
+        let posted = hub.anonymous().post("messages", said.to_owned()).await.unwrap();
+        assert_eq!(posted.status, 202, "{posted:?}");
+    });
+    let request = format!("agent/requests/req_{}", "0".repeat(32));
+    let session = "agent/sessions/sess_00000000000000000000000000000000";
+    for headers in BY_BROWSERS {
+        for path in ["agent/inputs", "agent/inputs?wait=1", &request, session, "events", "ws"] {
+            let reply = status(path, headers);
+            assert_eq!(reply.status, 403, "{path} {headers:?} {}", reply.text());
+        }
+    }
+    // Nobody took what was said; a program does, whoever wrote it.
+    let reply = status("agent/inputs", BY_PROGRAMS[1]);
+    assert!(reply.status == 200 && reply.text().contains("Hello."), "{}", reply.text());
+    for headers in BY_PROGRAMS {
+        assert_eq!(status("agent/inputs", headers).status, 200, "{headers:?}");
+        assert_eq!(status(&request, headers).status, 404, "{headers:?}");
+    }
+    // What people may look at in a browser, they may follow a link to.
+    for path in ["/", "/healthz", "/readyz", "/metrics", "/openapi.json"] {
+        assert_eq!(status(path, BY_BROWSERS[0]).status, 200, "{path}");
+    }
+}
+
+// covers: S5
+#[test]
+fn wrong_page_codes_slow_the_guesser_down() {
+    let hub = Hub::start(Setup::default());
+    let guess = |code: &str| {
+        let body = format!(r#"{{"code":"{code}"}}"#);
+        let length = body.len().to_string();
+        let mut raw = Raw::connect(&hub);
+        let headers = [("content-type", "application/json"), ("content-length", &*length)];
+        raw.send(raw.head("POST", "page/token", None, &headers) + "\r\n" + &body);
+        raw.reply().status
+    };
+    let started = std::time::Instant::now();
+    for _ in 0..9 {
+        assert_eq!(guess("guess"), 401);
+    }
+    // Four of them waited: 0.1, 0.2, 0.4 and 0.8 seconds.
+    let took = started.elapsed();
+    assert!(took >= std::time::Duration::from_millis(1500), "{took:?}");
+}

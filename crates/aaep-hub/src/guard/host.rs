@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
-use http::header::{AsHeaderName, HOST, HeaderMap, HeaderName, ORIGIN};
+use http::header::{
+    AUTHORIZATION, AsHeaderName, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, USER_AGENT,
+};
 use http::{Method, Uri};
 
 use super::{Guard, Refused};
@@ -99,6 +101,26 @@ impl Guard {
             _ => Err(Refused::ForeignOrigin),
         }
     }
+}
+
+// enforces: S5, W5
+/// Whether a program or a script sent this, and no link, image, frame or address bar. A link brings no
+/// `Origin`, whoever wrote it, so what changes something has to be out of its reach: only scripts can
+/// use the API, and a script says where it is from.
+///
+/// Browsers say how a request came to be (`Sec-Fetch-Mode`). One that does not say it has to show a
+/// header that no foreign page can make it send without asking first.
+pub fn sent_by_program(headers: &HeaderMap) -> Result<(), Refused> {
+    if headers.contains_key(&FETCH_MODE) {
+        return match only(headers, &FETCH_MODE) {
+            Some("cors" | "same-origin" | "websocket") => Ok(()),
+            _ => Err(Refused::Followed),
+        };
+    }
+    let agent = headers.get(USER_AGENT).map_or(&b""[..], HeaderValue::as_bytes);
+    let browser = headers.contains_key(&FETCH_SITE) || agent.starts_with(b"Mozilla/");
+    let by_script = headers.contains_key(ORIGIN) || headers.contains_key(AUTHORIZATION);
+    if browser && !by_script { Err(Refused::Followed) } else { Ok(()) }
 }
 
 /// The value of a header that is there exactly once, and is text.

@@ -21,6 +21,7 @@ use crate::config::{Config, ProxyNet};
 
 pub use forwarded::Client;
 pub use headers::{bearer, content_type};
+pub use host::sent_by_program;
 
 /// Which hosts, origins and proxies are ours.
 #[derive(Clone, Debug)]
@@ -86,6 +87,8 @@ pub enum Refused {
     ForeignHost,
     /// A web page that is not ours.
     ForeignOrigin,
+    /// A link, an image or an address bar, where only programs may ask.
+    Followed,
     /// A body that does not say it is JSON.
     NotJson,
     /// An `Authorization` that is not exactly one bearer token.
@@ -99,7 +102,9 @@ impl Refused {
     pub fn status(self) -> StatusCode {
         match self {
             Self::UnclearLength | Self::UnclearHost => StatusCode::BAD_REQUEST,
-            Self::ForeignHost | Self::ForeignOrigin | Self::NotEncrypted => StatusCode::FORBIDDEN,
+            Self::ForeignHost | Self::ForeignOrigin | Self::Followed | Self::NotEncrypted => {
+                StatusCode::FORBIDDEN
+            }
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::UnclearAuthorization => StatusCode::UNAUTHORIZED,
         }
@@ -116,6 +121,9 @@ impl fmt::Display for Refused {
             }
             Self::ForeignOrigin => {
                 "Pages of that origin may not use this hub. If they should, add it to allowed_origins."
+            }
+            Self::Followed => {
+                "This is for programs: no link, image or address bar may ask for it. The page is at /."
             }
             Self::NotJson => "Send JSON, with Content-Type: application/json.",
             Self::UnclearAuthorization => "Send one header, Authorization: Bearer aaep_….",

@@ -33,7 +33,7 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use crate::access::{Face, Known, SESSION_SECRET_HEADER, SessionSecret};
-use crate::guard::Refused;
+use crate::guard::{Refused, sent_by_program};
 use crate::hub::Hub;
 use crate::reading::{SMALL_BYTES, Turn};
 
@@ -135,6 +135,12 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
     let Some(face) = route.face() else {
         return Ok((Visitor::Anybody(Box::new((parts, route))), page));
     };
+    if route.is_for_programs()
+        && let Err(refused) = sent_by_program(&parts.headers)
+    {
+        hub.metrics().refused.add(1);
+        return Err(answered(Problem::from(refused).into_answer()));
+    }
     let access = hub.0.access.current();
     match who(&access, admitted.bearer, admitted.client.via, face) {
         Ok(mut known) => {
@@ -246,7 +252,9 @@ async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody)
     match route {
         Route::Page => page::index(hub),
         Route::PageFile(found) => page::file(found, &parts),
-        Route::PageToken => page::token(hub, body).await.unwrap_or_else(Problem::into_answer),
+        Route::PageToken => {
+            page::token(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
+        }
         other => operations::open(hub, &other).await,
     }
 }

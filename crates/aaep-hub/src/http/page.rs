@@ -1,8 +1,10 @@
 //! The page: a subscriber in the browser, and how it gets its token.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use aaep_page::File;
+use aaep_transport::peer::Peer;
 use aaep_transport::server::{RequestBody, read_body};
 use aaep_types::json::{Members, Writer};
 use http::header::{
@@ -13,6 +15,7 @@ use http::{HeaderValue, Method, StatusCode, request::Parts};
 
 use super::route::{self, Found, Route};
 use super::{Answer, Problem, empty, json, typed};
+use crate::codes::Worth;
 use crate::hub::Hub;
 
 /// The longest body that is read for a code, in bytes.
@@ -67,19 +70,33 @@ pub(crate) fn file(file: &'static File, parts: &Parts) -> Answer {
     answer
 }
 
+/// Where a request came from, for those who are counted by that.
+fn address_of(hub: &Hub, parts: &Parts) -> IpAddr {
+    let peer = parts.extensions.get::<Peer>().and_then(Peer::address);
+    let client = peer.and_then(|peer| hub.0.guard.client(&parts.headers, peer, true).ok());
+    client.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.address)
+}
+
 /// `POST page/token`: a code becomes a token, once.
 // enforces: S5
-pub(crate) async fn token(hub: &Hub, body: RequestBody) -> Result<Answer, Problem> {
+pub(crate) async fn token(hub: &Hub, parts: &Parts, body: RequestBody) -> Result<Answer, Problem> {
     let patience = Duration::from_secs(hub.config().limits.body_seconds);
     let bytes = read_body(body, CODE_BODY_BYTES, patience).await?;
     let text = std::str::from_utf8(&bytes).unwrap_or_default();
     let members = Members::whole(text, DEPTH).ok().flatten();
     let code = members.as_ref().and_then(|members| members.text("code"));
     let code = code.ok_or_else(|| Problem::malformed("Send {\"code\": \"…\"}."))?;
-    let Some(token) = hub.0.codes.spend(&code) else {
-        hub.metrics().refused.add(1);
-        let text = "This code was used, or is too old. Paste a token, or start the demo again.";
-        return Err(Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", text));
+    let token = match hub.0.codes.spend(&code, address_of(hub, parts)) {
+        Worth::Token(token) => token,
+        Worth::Nothing(wait) => {
+            hub.metrics().refused.add(1);
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = hub.stopping() => {}
+            }
+            let text = "This code was used, or is too old. Paste a token, or start the demo again.";
+            return Err(Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", text));
+        }
     };
     let mut out = Writer::new();
     out.open('{');

@@ -47,6 +47,13 @@ impl Route {
     }
 }
 
+impl Route {
+    /// Whether it is no place to look at with a browser: asking for it changes something.
+    pub(crate) fn is_for_programs(&self) -> bool {
+        self.face().is_some() && *self != Self::Metrics
+    }
+}
+
 /// What was found for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
