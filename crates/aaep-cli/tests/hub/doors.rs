@@ -239,6 +239,15 @@ fn no_link_or_image_of_a_web_page_reaches_the_api() {
         raw.send(raw.head("GET", path, None, headers) + "\r\n");
         raw.reply()
     };
+    // An agent without a token shows a secret of its own. Here the browser shows it as well, so that
+    // nothing but what it says of itself stands in its way.
+    let raw = Raw::connect(&hub);
+    let opened = Raw::once(&hub, opening(&raw, &format!("host: {}\r\n", hub.address()), JSON));
+    let opened: Value = serde_json::from_slice(opened.body.as_ref()).unwrap();
+    let secret = text(&opened, "session_secret").to_owned();
+    let status = |path: &str, headers: &[(&str, &str)]| {
+        status(path, &[headers, &[("aaep-session-secret", &*secret)]].concat())
+    };
     // From the first look on, what people say is kept for the agent.
     assert_eq!(status("agent/inputs", BY_PROGRAMS[0]).status, 200);
     let said = r#"{"kind":"user_input","text":"Hello."}"#;
