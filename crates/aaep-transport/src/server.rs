@@ -45,7 +45,7 @@ use again::Again;
 use guard::{Guarded, Progress, Stage, Watched, Way};
 use limits::{Slot, Slots};
 
-pub use body::{BodyError, read_body};
+pub use body::{BodyError, discard_body, read_body};
 pub use early::RequestBody;
 pub use limits::Limits;
 pub use pour::Long;

@@ -19,7 +19,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use aaep_transport::peer::Peer;
-use aaep_transport::server::{RequestBody, read_body};
+use aaep_transport::server::{BodyError, RequestBody, discard_body, read_body};
 use aaep_types::rule;
 use bytes::Bytes;
 use http::header::{
@@ -41,6 +41,9 @@ pub(crate) use answer::{Answer, Problem, empty, json, typed};
 pub(crate) use body::Body;
 pub(crate) use links::{options as link_options, serve_link};
 use route::{Found, Route};
+
+/// How long the rest of a body that is too long is read.
+const REFUSED_BODY: Duration = Duration::from_secs(2);
 
 /// The service behind every TCP connection of the hub.
 #[derive(Clone)]
@@ -229,8 +232,15 @@ async fn take_body(
         _ => limits.reply_bytes,
     };
     let size = body.size_hint();
+    if size.lower() > max as u64 {
+        // One that another path would take is read to its end first, so that the answer is.
+        if size.lower() <= limits.body_bytes as u64 {
+            discard_body(body, REFUSED_BODY).await;
+        }
+        return Err(BodyError::TooLong(max).into());
+    }
     let small = size.upper().is_some_and(|upper| upper <= SMALL_BYTES as u64);
-    let held = if small || size.lower() > max as u64 {
+    let held = if small {
         None
     } else {
         match timeout(patience, hub.0.turns.hold(&call.known.principal)).await {

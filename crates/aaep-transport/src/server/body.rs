@@ -53,6 +53,16 @@ where
     }
 }
 
+/// Reads a body and forgets it, so that its sender gets to read why it was refused: a connection that
+/// is closed with unread bytes takes the answer away with it. Gives up after `deadline`.
+pub async fn discard_body<B>(body: B, deadline: Duration)
+where
+    B: Body<Data = Bytes>,
+{
+    let mut body = pin!(body);
+    let _ = timeout(deadline, async { while let Some(Ok(_)) = body.frame().await {} }).await;
+}
+
 async fn collect<B>(body: B, max_bytes: usize) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes>,
