@@ -243,14 +243,22 @@ pub(crate) struct Place {
 /// The hub may go on working.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-It ends with 0 if the record is whole, 1 if something was changed or taken away, 2 if it cannot be read.
+It ends with 0 if the record is whole, 1 if something was changed or taken away, 2 if it cannot be read or
+the journal's key is not there: then nobody can tell its records from forged ones.
 
 Examples:
   aaep audit verify
-  aaep audit verify --data /var/lib/aaep --json")]
+  aaep audit verify --data /var/lib/aaep --json
+  aaep audit verify --file backup.db --key 0f3a.key")]
 pub(crate) struct VerifyOptions {
     #[command(flatten)]
     pub(crate) place: Place,
+    /// Verify this file, such as a backup, and not the hub's journal. Where it should end is not known.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The journal's key. Without this it is looked for in the state directory.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
     /// Print one line of JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -338,6 +346,28 @@ pub(crate) struct RunOptions {
 pub(crate) enum HubCommand {
     Init(InitOptions),
     Backup(BackupOptions),
+    Migrate(MigrateOptions),
+}
+
+/// Give a journal its key: one from before journals had keys, or one whose key is lost.
+///
+/// Says what it finds. With --confirm you say that what is in the journal is to be believed: it is then
+/// bound by a key in the state directory, and nobody who can write only the data directory can change
+/// it unseen. The hub must not run.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It ends with 0 if there is nothing left to do, 1 if it waits for --confirm, 2 if it cannot be done.
+
+Examples:
+  aaep hub migrate
+  aaep hub migrate --confirm
+  aaep hub migrate --data /var/lib/aaep --confirm")]
+pub(crate) struct MigrateOptions {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Believe what is in the journal, and do it.
+    #[arg(long)]
+    pub(crate) confirm: bool,
 }
 
 /// Copy the journal into a new file, also while the hub works.

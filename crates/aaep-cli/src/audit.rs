@@ -1,12 +1,13 @@
 //! `aaep audit`: verifies the audit chain, and exports what it holds.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use aaep_hub::Fault;
 use aaep_hub::config::{Flags, Surroundings, load};
 use aaep_hub::start::{HEADS_NAME, JOURNAL_NAME};
-use aaep_store::audit::{Filter, export, verify};
-use aaep_store::{Head, Noted, Reader};
+use aaep_store::audit::{Bad, Filter, Whole, export, verify};
+use aaep_store::{ChainKey, Head, Noted, Reader};
 use aaep_types::Timestamp;
 use aaep_types::json::Writer;
 
@@ -21,24 +22,52 @@ pub(crate) fn run(options: &AuditOptions, out: &mut impl Write) -> io::Result<Ex
     }
 }
 
-/// The journal of a hub, and what was noted of it outside.
-pub(crate) fn open(place: &Place) -> Result<(Reader, Option<Noted>), String> {
+/// The journal of a hub, and what lies outside of it.
+pub(crate) struct Opened {
+    pub(crate) reader: Reader,
+    noted: Option<Noted>,
+    key: Option<ChainKey>,
+    /// The name of another journal that was there when a hub worked with it last.
+    replaced: Option<String>,
+}
+
+/// Opens the journal of a hub.
+pub(crate) fn open(place: &Place) -> Result<Opened, String> {
+    open_file(place, None)
+}
+
+/// The same, or another file.
+fn open_file(place: &Place, file: Option<&Path>) -> Result<Opened, String> {
     let flags =
         Flags { data: place.data.clone(), config: place.config.clone(), ..Flags::default() };
     let config = Surroundings::of_process()
         .and_then(|surroundings| load(&flags, &surroundings))
         .map_err(|fault: Fault| fault.to_string())?
         .config;
-    let data = config.data.ok_or("The configuration says that nothing is kept.")?;
-    let path = data.join(JOURNAL_NAME);
+    let path = match (file, &config.data) {
+        (Some(file), _) => file.to_owned(),
+        (None, Some(data)) => data.join(JOURNAL_NAME),
+        (None, None) => return Err("The configuration says that nothing is kept.".into()),
+    };
     let reader = Reader::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
-    // Before anything is read: a hub that works goes on meanwhile, and never back.
     // The demo notes beside a hub; a store's name is its own, so whoever knows it means this one.
-    let places =
+    // Without a state directory the key lies in the data directory.
+    let states =
         config.state.iter().flat_map(|state| [state.clone(), state.with_file_name(DEMO_NAME)]);
-    let noted =
-        places.into_iter().find_map(|state| Head::look(&state.join(HEADS_NAME), reader.store()));
-    Ok((reader, noted))
+    let places: Vec<PathBuf> =
+        states.map(|state| state.join(HEADS_NAME)).chain(config.data.clone()).collect();
+    // Before anything is read: a hub that works goes on meanwhile, and never back.
+    let noted = places.iter().find_map(|place| Head::look(place, reader.store()));
+    let mut key = None;
+    for place in &places {
+        let path = ChainKey::path_of(place, reader.store());
+        if key.is_none() {
+            key = ChainKey::read(&path).map_err(|fault| fault.to_string())?;
+        }
+    }
+    let held = |heads: &PathBuf| aaep_store::Place::of(heads, &path).ok()?.look();
+    let replaced = places.iter().find_map(held).filter(|before| before != reader.store());
+    Ok(Opened { reader, noted, key, replaced })
 }
 
 fn unable(text: &str) -> Exit {
@@ -46,59 +75,127 @@ fn unable(text: &str) -> Exit {
     Exit::Unable
 }
 
+/// What was found, and whether a note outside changed meanwhile.
+fn verified(options: &VerifyOptions) -> Result<Result<Whole, Bad>, String> {
+    let Opened { reader, noted, key, replaced } =
+        open_file(&options.place, options.file.as_deref())?;
+    let key = match &options.key {
+        None => key,
+        Some(path) => {
+            let read = ChainKey::read(path).map_err(|fault| fault.to_string())?;
+            Some(read.ok_or_else(|| format!("There is no key at {}.", path.display()))?)
+        }
+    };
+    // A backup ends earlier than the journal, as it should.
+    let noted = noted.filter(|_| options.file.is_none());
+    if let Some(before) = replaced.filter(|_| options.file.is_none()) {
+        let what = format!(
+            "When a hub worked here last, this place held another journal: {before}. This one is {}.",
+            reader.store()
+        );
+        return Ok(Err(Bad { number: 0, what }));
+    }
+    Ok(verify(&reader, key.as_ref(), noted))
+}
+
 fn run_verify(options: &VerifyOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let (reader, noted) = match open(&options.place) {
-        Ok(opened) => opened,
+    let verified = match verified(options) {
+        // A hub that started meanwhile has changed what the note said: look again.
+        Ok(Err(_)) => verified(options),
+        done => done,
+    };
+    let verified = match verified {
+        Ok(verified) => verified,
         Err(text) => return Ok(unable(&text)),
     };
-    let verified = verify(&reader, noted);
     if options.json {
-        let mut line = Writer::new();
-        line.open('{');
-        let mut put = |name: &str, json: &str| {
-            line.name(name);
-            line.json(json);
-            line.comma();
-        };
-        put("whole", if verified.is_ok() { "true" } else { "false" });
-        match &verified {
-            Ok(whole) => {
-                put("records", &whole.records.to_string());
-                put("end_is_known", if whole.end_is_known { "true" } else { "false" });
-            }
-            Err(bad) => {
-                put("record", &bad.number.to_string());
-                let mut text = Writer::new();
-                text.string(&bad.what);
-                put("text", &text.finish());
-            }
-        }
-        line.close('}');
-        writeln!(out, "{}", line.finish())?;
+        writeln!(out, "{}", verified_as_json(&verified))?;
     } else {
-        match &verified {
-            Ok(whole) => {
-                writeln!(out, "{} records, each as it was written.", whole.records)?;
-                if !whole.end_is_known {
-                    writeln!(
-                        out,
-                        "Nothing is noted outside of the journal, so nobody can tell whether records are missing at its end."
-                    )?;
-                }
-            }
-            Err(bad) => {
-                writeln!(out, "{bad}")?;
-                let before = bad.number.saturating_sub(1);
+        say_verified(&verified, out)?;
+    }
+    Ok(match verified {
+        Ok(whole) if whole.key_is_known && whole.keyed_after.is_some() => Exit::Good,
+        Ok(_) => Exit::Unable,
+        Err(_) => Exit::Wrong,
+    })
+}
+
+fn say_verified(verified: &Result<Whole, Bad>, out: &mut impl Write) -> io::Result<()> {
+    let whole = match verified {
+        Ok(whole) => whole,
+        Err(bad) => {
+            writeln!(out, "{bad}")?;
+            if bad.number > 0 {
+                let before = bad.number - 1;
                 writeln!(out, "{before} records before it are as they were written.")?;
             }
+            return Ok(());
+        }
+    };
+    match whole.keyed_after {
+        Some(after) if whole.key_is_known => {
+            writeln!(out, "{} records, each as it was written.", whole.records)?;
+            if after > 0 {
+                writeln!(
+                    out,
+                    "Trust begins with record {}: those before it were written before the journal had its key, and could be changed unseen until then.",
+                    after + 1
+                )?;
+            }
+        }
+        Some(_) => writeln!(
+            out,
+            "{} records; their numbers, checksums and columns agree. The journal's key is not here, so nobody can tell them from forged ones: name it with --key.",
+            whole.records
+        )?,
+        None => writeln!(
+            out,
+            "{} records, each following from the one before it. They were written before journals had keys, so nobody can tell them from forged ones: see `aaep hub migrate`.",
+            whole.records
+        )?,
+    }
+    if !whole.end_is_known {
+        writeln!(
+            out,
+            "What was noted outside of the journal is not here, so nobody can tell whether records are missing at its end."
+        )?;
+    }
+    Ok(())
+}
+
+fn verified_as_json(verified: &Result<Whole, Bad>) -> String {
+    let mut line = Writer::new();
+    line.open('{');
+    let mut put = |name: &str, json: &str| {
+        line.name(name);
+        line.json(json);
+        line.comma();
+    };
+    let flag = |value: bool| if value { "true" } else { "false" };
+    put("whole", flag(verified.is_ok()));
+    match verified {
+        Ok(whole) => {
+            put("records", &whole.records.to_string());
+            put("end_is_known", flag(whole.end_is_known));
+            put("key_is_known", flag(whole.key_is_known));
+            if let Some(after) = whole.keyed_after {
+                put("trust_begins", &(after + 1).to_string());
+            }
+        }
+        Err(bad) => {
+            put("record", &bad.number.to_string());
+            let mut text = Writer::new();
+            text.string(&bad.what);
+            put("text", &text.finish());
         }
     }
-    Ok(if verified.is_ok() { Exit::Good } else { Exit::Wrong })
+    line.close('}');
+    line.finish()
 }
 
 fn run_export(options: &ExportOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let (reader, _) = match open(&options.place) {
-        Ok(opened) => opened,
+    let reader = match open(&options.place) {
+        Ok(opened) => opened.reader,
         Err(text) => return Ok(unable(&text)),
     };
     let filter = Filter {

@@ -7,7 +7,9 @@ use aaep_hub::config::{Config, Flags, Loaded, LogFormat, LogLevel, Surroundings,
 use aaep_hub::{Fault, Running, start};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::arguments::{BackupOptions, HubCommand, HubOptions, InitOptions, RunOptions};
+use crate::arguments::{
+    BackupOptions, HubCommand, HubOptions, InitOptions, MigrateOptions, RunOptions,
+};
 use crate::exit::{self, Exit};
 use crate::signals::{Signal, Signals};
 
@@ -15,6 +17,7 @@ pub(crate) fn run(options: &HubOptions, out: &mut impl Write) -> io::Result<Exit
     let done = match &options.command {
         Some(HubCommand::Init(options)) => return init(options, out),
         Some(HubCommand::Backup(options)) => return backup(options, out),
+        Some(HubCommand::Migrate(options)) => return migrate(options, out),
         None if options.print_config => print_config(&options.run),
         None => return serve(&options.run, out),
     };
@@ -44,9 +47,26 @@ fn init(options: &InitOptions, out: &mut impl Write) -> io::Result<Exit> {
     }
 }
 
+fn migrate(options: &MigrateOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let flags = Flags {
+        data: options.place.data.clone(),
+        config: options.place.config.clone(),
+        ..Flags::default()
+    };
+    match read(&flags).and_then(|loaded| start::migrate(&loaded.config, options.confirm)) {
+        Ok(migrated) => {
+            for line in migrated.lines {
+                writeln!(out, "{line}")?;
+            }
+            Ok(if migrated.done { Exit::Good } else { Exit::Wrong })
+        }
+        Err(fault) => Ok(unable(&fault)),
+    }
+}
+
 fn backup(options: &BackupOptions, out: &mut impl Write) -> io::Result<Exit> {
     let copied = crate::audit::open(&options.place)
-        .and_then(|(reader, _)| reader.backup(&options.file).map_err(|fault| fault.to_string()));
+        .and_then(|opened| opened.reader.backup(&options.file).map_err(|fault| fault.to_string()));
     match copied {
         Ok(()) => {
             writeln!(out, "Copied to {}.", options.file.display())?;

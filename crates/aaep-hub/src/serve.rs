@@ -247,6 +247,13 @@ fn news_of(recovered: &Recovered, kept: &Kept) -> Vec<String> {
     let engine = &recovered.engine;
     let (sessions, requests) = (engine.open_sessions(), engine.pending_requests());
     let mut news = vec![format!("Journal: {}", kept.journal.path().display())];
+    if let Some(before) = kept.held_before() {
+        let text = format!(
+            "This directory held another journal, {before}, when a hub worked here last. Nothing of that one is in this one."
+        );
+        tracing::warn!("{text}");
+        news.push(text);
+    }
     if sessions > 0 {
         news.push(format!("Going on: {sessions} sessions, {requests} requests that wait."));
     }

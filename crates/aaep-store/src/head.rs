@@ -2,7 +2,8 @@
 //!
 //! Every batch that became durable is followed by one small write here, which is not synced: after a
 //! power cut the note may be older than the journal, never newer. Older is fine; newer means that the
-//! journal lost something, or is an old copy.
+//! journal lost something, or is an old copy. A hub that stops in good order leaves a synced note of
+//! the exact end: then longer is wrong, too.
 #![allow(clippy::disallowed_methods)] // this is a file
 
 use std::fs::{self, File, OpenOptions};
@@ -11,32 +12,64 @@ use std::path::{Path, PathBuf};
 
 use crate::Lock;
 use crate::chain::{Hash, checksum, from_hex, hex};
-use crate::sqlite::{CannotOpen, Damage, Sqlite, private, sync_directory_of};
+use crate::sqlite::{CannotOpen, private, sync_directory_of};
 
 /// How long a note is at most.
 const MAX_BYTES: u64 = 1024;
 
-/// The last record that was noted.
+/// What was noted of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted {
-    /// Its number.
+    /// The number of its last record.
     pub number: u64,
-    /// Its hash.
+    /// The hash of that.
     pub hash: Hash,
+    /// The number of the last start; 0 if none was noted.
+    pub start: u64,
+    /// Whether the clock on the wall jumped since then.
+    pub jumped: bool,
+    /// The seal of the calls that were kept, if the hub stopped in good order here.
+    pub stopped: Option<Hash>,
 }
 
 impl Noted {
+    /// A journal that is at this record, and at work.
+    pub fn at(number: u64, hash: Hash) -> Self {
+        Self { number, hash, start: 0, jumped: false, stopped: None }
+    }
+
     /// The whole note: always of the same length, so that it can be written over.
     fn to_text(self, store: &str) -> String {
-        let text = format!("aaep head 1 {store} {:020} {}", self.number, hex(&self.hash));
-        format!("{text} {}\n", hex(&checksum(&[text.as_bytes()])))
+        let Self { number, hash, start, jumped, stopped } = self;
+        let clock = if jumped { "jumped" } else { "steady" };
+        let hub = if stopped.is_some() { "stopped" } else { "running" };
+        let (hash, calls) = (hex(&hash), hex(&stopped.unwrap_or_default()));
+        finished(format!(
+            "aaep head 2 {store} {number:020} {hash} {start:020} {clock} {hub} {calls}"
+        ))
     }
 
     fn parse(text: &str, store: &str) -> Option<Self> {
-        let mut words = text.split_ascii_whitespace().skip(4);
-        let noted = Self { number: words.next()?.parse().ok()?, hash: from_hex(words.next()?)? };
+        let words: Vec<&str> = text.split_ascii_whitespace().skip(4).collect();
+        let noted = Self::at(words.first()?.parse().ok()?, from_hex(words.get(1)?)?);
+        // As notes were written before journals had keys.
+        let old = format!("aaep head 1 {store} {:020} {}", noted.number, hex(&noted.hash));
+        if finished(old) == text {
+            return Some(noted);
+        }
+        let noted = Self {
+            start: words.get(2)?.parse().ok()?,
+            jumped: *words.get(3)? == "jumped",
+            stopped: if *words.get(4)? == "stopped" { from_hex(words.get(5)?) } else { None },
+            ..noted
+        };
         (noted.to_text(store) == text).then_some(noted)
     }
+}
+
+/// With its checksum, which tells a note that was torn by a power cut.
+fn finished(text: String) -> String {
+    format!("{text} {}\n", hex(&checksum(&[text.as_bytes()])))
 }
 
 /// The note of one store.
@@ -45,8 +78,8 @@ pub struct Head {
     file: Lock,
     path: PathBuf,
     store: String,
-    /// Whether the file has its length for good and is only written over.
-    settled: bool,
+    /// What was synced last: whether the clock had jumped, and whether the hub had stopped.
+    synced: Option<(bool, bool)>,
 }
 
 impl Head {
@@ -60,6 +93,12 @@ impl Head {
         let mut text = String::new();
         file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
         Noted::parse(&text, store)
+    }
+
+    /// Whether the note was written by a hub that had a key for this store.
+    pub fn is_keyed(directory: &Path, store: &str) -> bool {
+        let text = fs::read_to_string(Self::path_of(directory, store)).unwrap_or_default();
+        Noted::parse(&text, store).is_some_and(|noted| noted.to_text(store) == text)
     }
 
     /// Takes the note of a store over, and leaves it as it is: what an old copy means must be durable
@@ -76,7 +115,7 @@ impl Head {
         options.read(true).write(true).create(true).truncate(false);
         private(&mut options);
         let file = options.open(&path)?;
-        Ok(Self { file: Lock::take(file)?, path, store: store.to_owned(), settled: false })
+        Ok(Self { file: Lock::take(file)?, path, store: store.to_owned(), synced: None })
     }
 
     /// Where it is.
@@ -90,11 +129,14 @@ impl Head {
         let file = self.file.file();
         file.seek(SeekFrom::Start(0))?;
         file.write_all(text.as_bytes())?;
-        if !self.settled {
+        let state = Some((now.jumped, now.stopped.is_some()));
+        if self.synced != state {
             file.set_len(text.len() as u64)?;
             file.sync_all()?;
-            sync_directory_of(&self.path)?;
-            self.settled = true;
+            if self.synced.is_none() {
+                sync_directory_of(&self.path)?;
+            }
+            self.synced = state;
         }
         Ok(())
     }
@@ -117,23 +159,30 @@ pub enum Standing {
         /// The record that differs.
         noted: u64,
     },
+    /// It goes on after the record with which the hub stopped in good order: somebody wrote to it, or
+    /// the note is from an old copy of the state directory.
+    Longer {
+        /// The record with which the hub stopped.
+        noted: u64,
+    },
     /// Nothing is known of it outside.
     Unknown,
 }
 
-impl Sqlite {
-    // enforces: I2, I25
-    /// How this journal stands to what was noted of it.
-    pub fn standing(&self, noted: Option<Noted>) -> Result<Standing, Damage> {
-        let (last, _) = self.head();
-        let Some(Noted { number, hash }) = noted else {
-            return Ok(if last == 0 { Standing::New } else { Standing::Unknown });
+impl Standing {
+    // enforces: I2, I25, I33
+    /// How a journal with so many records stands to what was noted; `found` is the hash that it has
+    /// for the record that was noted.
+    pub(crate) fn of(records: u64, noted: Option<Noted>, found: Option<Hash>) -> Self {
+        let Some(Noted { number, hash, stopped, .. }) = noted else {
+            return if records == 0 { Self::New } else { Self::Unknown };
         };
-        Ok(match self.hash_of(number)? {
-            None => Standing::Behind { noted: number },
-            Some(found) if found == hash => Standing::Same,
-            Some(_) => Standing::Different { noted: number },
-        })
+        match found {
+            None => Self::Behind { noted: number },
+            Some(found) if found != hash => Self::Different { noted: number },
+            Some(_) if stopped.is_some() && records > number => Self::Longer { noted: number },
+            Some(_) => Self::Same,
+        }
     }
 }
 
@@ -149,10 +198,12 @@ mod tests {
         assert_eq!(Head::look(&place, store), None);
         let mut head = Head::open(&place, store).unwrap();
         assert_eq!(Head::look(&place, store), None);
-        head.note(Noted { number: 7, hash: [7; 32] }).unwrap();
-        assert_eq!(Head::look(&place, store), Some(Noted { number: 7, hash: [7; 32] }));
-        head.note(Noted { number: 12_345, hash: [1; 32] }).unwrap();
-        assert_eq!(Head::look(&place, store), Some(Noted { number: 12_345, hash: [1; 32] }));
+        let stopped = Noted { stopped: Some([3; 32]), ..Noted::at(7, [7; 32]) };
+        let jumped = Noted { start: 9, jumped: true, ..Noted::at(12_345, [1; 32]) };
+        for noted in [Noted::at(7, [7; 32]), stopped, jumped] {
+            head.note(noted).unwrap();
+            assert_eq!(Head::look(&place, store), Some(noted));
+        }
         assert_eq!(Head::look(&place, "another"), None);
         let path = Head::path_of(&place, store);
         let text = fs::read(&path).unwrap();
@@ -164,6 +215,18 @@ mod tests {
             fs::write(&path, &text[..at]).unwrap();
             assert_eq!(Head::look(&place, store), None, "prefix {at}");
         }
+    }
+
+    #[test]
+    fn a_note_from_before_journals_had_keys_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let store = "0123456789abcdef0123456789abcdef";
+        let old = finished(format!("aaep head 1 {store} {:020} {}", 7, hex(&[5; 32])));
+        fs::write(Head::path_of(place.path(), store), &old).unwrap();
+        assert_eq!(Head::look(place.path(), store), Some(Noted::at(7, [5; 32])));
+        assert!(!Head::is_keyed(place.path(), store));
+        Head::open(place.path(), store).unwrap().note(Noted::at(7, [5; 32])).unwrap();
+        assert!(Head::is_keyed(place.path(), store));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::head::{Head, Noted};
+use crate::head::Head;
 use crate::journal::Fault;
 use crate::sqlite::{Sqlite, Unit};
 
@@ -222,6 +222,7 @@ impl Shared {
             stuck = work.stuck;
             let idle = work.waiting.is_empty() && lock(&self.queue).units.is_empty();
             if work.broken || over && (stuck || idle) {
+                work.close();
                 *place = None;
                 return;
             }
@@ -280,12 +281,12 @@ impl Work {
 
     fn try_keep(&mut self) -> Result<u64, Fault> {
         self.journal.keep(&self.waiting)?;
-        let (number, hash) = self.journal.head();
+        let position = self.journal.position();
         if let Some(head) = &mut self.head {
             // Before anybody is told: what was told must not be forgotten by an old copy.
-            head.note(Noted { number, hash }).map_err(|_| Fault::Failed)?;
+            head.note(position).map_err(|_| Fault::Failed)?;
         }
-        Ok(number)
+        Ok(position.number)
     }
 
     /// What nobody waits for.
@@ -294,6 +295,18 @@ impl Work {
             && let Err(fault) = self.journal.tidy()
         {
             self.end(fault);
+        }
+    }
+
+    // enforces: I33
+    /// Notes the exact end, durably: whatever is behind it at the next start, somebody else wrote. If
+    /// this fails, the note stays as it was, as after a kill.
+    fn close(&mut self) {
+        if self.broken || self.stuck {
+            return;
+        }
+        if let (Some(head), Ok(position)) = (&mut self.head, self.journal.final_position()) {
+            let _ = head.note(position);
         }
     }
 

@@ -11,7 +11,8 @@
 //!
 //! With the feature `sqlite`: [`Sqlite`] keeps records in one file that people can read with the
 //! ordinary `sqlite3`, [`Keeper`] does so on a thread of its own, [`Head`] notes outside the data
-//! directory how far it is, and [`audit`] verifies and exports what was kept.
+//! directory how far it is, and [`audit`] verifies and exports what was kept. Every record is linked to
+//! those before it with a [`ChainKey`] that lies outside the data directory.
 //!
 //! # What is deliberately absent
 //!
@@ -41,6 +42,8 @@ mod head;
 mod journal;
 #[cfg(feature = "sqlite")]
 mod keeper;
+#[cfg(feature = "sqlite")]
+mod key;
 mod lock;
 mod memory;
 #[cfg(feature = "sqlite")]
@@ -48,14 +51,19 @@ mod sqlite;
 mod tail;
 
 #[cfg(feature = "sqlite")]
+pub use chain::ChainKey;
+#[cfg(feature = "sqlite")]
 pub use head::{Head, Noted, Standing};
 pub use journal::{Entry, Fault, Journal};
 #[cfg(feature = "sqlite")]
 pub use keeper::{Helper, Keeper, Report};
+#[cfg(feature = "sqlite")]
+pub use key::Place;
 pub use lock::Lock;
 pub use memory::Memory;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
-    CannotOpen, Damage, KINDS, KeptCall, Note, Options, Reader, Sqlite, Start, Unit, VERSION,
+    CannotOpen, Damage, JournalFile, KINDS, KeptCall, Migration, Note, Options, Reader, Replayed,
+    Sqlite, Start, Unit, VERSION,
 };
 pub use tail::{Tail, longest_valid_prefix};

@@ -6,10 +6,10 @@ mod support;
 
 use aaep_engine::Record;
 use aaep_store::audit::{Bad, Filter, Whole, export, verify};
-use aaep_store::{KINDS, Noted, Options, Reader, chain};
+use aaep_store::{ChainKey, KINDS, Noted, Options, Reader, chain};
 use aaep_types::Timestamp;
 use rusqlite::{Connection, params};
-use support::{Place, day, journal_with};
+use support::{Place, day, journal_with, key};
 
 /// A journal with a day's records, what was noted outside, and a way to tamper with it.
 struct Tampered {
@@ -22,8 +22,8 @@ impl Tampered {
     fn new() -> Self {
         let place = Place::new();
         let journal = journal_with(&place.journal(), Options::default(), &day().entries);
-        let (number, hash) = journal.head();
-        Self { place, noted: Noted { number, hash }, count: number }
+        let noted = journal.position();
+        Self { place, noted, count: noted.number }
     }
 
     fn run(&self, sql: &str) {
@@ -31,11 +31,11 @@ impl Tampered {
     }
 
     fn verify(&self) -> Result<Whole, Bad> {
-        verify(&Reader::open(&self.place.journal()).unwrap(), Some(self.noted))
+        verify(&Reader::open(&self.place.journal()).unwrap(), Some(&key()), Some(self.noted))
     }
 
     fn verify_alone(&self) -> Result<Whole, Bad> {
-        verify(&Reader::open(&self.place.journal()).unwrap(), None)
+        verify(&Reader::open(&self.place.journal()).unwrap(), Some(&key()), None)
     }
 }
 
@@ -46,12 +46,18 @@ fn an_untouched_chain_is_whole_also_while_the_hub_works() {
     let journal = journal_with(&place.journal(), Options::default(), &day().entries);
     let (number, hash) = journal.head();
     let reader = Reader::open(&place.journal()).unwrap();
-    let whole = verify(&reader, Some(Noted { number, hash })).unwrap();
-    assert_eq!(whole, Whole { records: number, hash, end_is_known: true });
-    assert!(!verify(&reader, None).unwrap().end_is_known);
+    let verify = |key: Option<&ChainKey>, noted| verify(&reader, key, noted);
+    let whole = verify(Some(&key()), Some(journal.position())).unwrap();
+    let (end_is_known, key_is_known, keyed_after) = (true, true, Some(0));
+    assert_eq!(whole, Whole { records: number, hash, end_is_known, key_is_known, keyed_after });
+    assert!(!verify(Some(&key()), None).unwrap().end_is_known);
     // What was noted a little earlier is fine too.
-    let earlier = Noted { number: 0, hash: chain::first(reader.store()) };
-    assert!(verify(&reader, Some(earlier)).unwrap().end_is_known);
+    let earlier = Noted::at(0, chain::first(reader.store()));
+    assert!(verify(Some(&key()), Some(earlier)).unwrap().end_is_known);
+    // An auditor without the key learns that it was not checked; with another one, that it is wrong.
+    assert!(!verify(None, Some(journal.position())).unwrap().key_is_known);
+    let bad = verify(Some(&ChainKey::new(&[1; 32])), None).unwrap_err();
+    assert!(bad.number == 0 && bad.what.contains("not the key"), "{bad}");
 }
 
 // covers: I26
@@ -103,7 +109,7 @@ fn a_record_that_was_rewritten_with_a_right_checksum_is_found() {
 
 // covers: I26
 #[test]
-fn whoever_computes_the_whole_chain_again_is_found_by_what_was_noted_outside() {
+fn whoever_computes_the_whole_chain_again_without_the_key_is_found() {
     let tampered = Tampered::new();
     let file = Connection::open(tampered.place.journal()).unwrap();
     let all = "SELECT number, at, bytes FROM records ORDER BY number";
@@ -116,14 +122,14 @@ fn whoever_computes_the_whole_chain_again_is_found_by_what_was_noted_outside() {
     let store: String = file.query_row("SELECT id FROM store", [], |row| row.get(0)).unwrap();
     let mut hash = chain::first(&store);
     for (number, at, bytes) in rows {
-        hash = chain::next(&hash, at, &bytes);
+        hash = chain::unkeyed(&hash, at, &bytes);
         let update = "UPDATE records SET at = ?2, hash = ?3 WHERE number = ?1";
         file.execute(update, params![number, at, hash]).unwrap();
     }
-    tampered.verify_alone().unwrap();
-    let bad = tampered.verify().unwrap_err();
-    assert_eq!(bad.number, tampered.count);
-    assert!(bad.what.contains("another history"), "{bad}");
+    for bad in [tampered.verify_alone().unwrap_err(), tampered.verify().unwrap_err()] {
+        assert_eq!(bad.number, 1);
+        assert!(bad.what.contains("not written with this journal's key"), "{bad}");
+    }
 }
 
 // covers: I26
@@ -286,7 +292,7 @@ fn a_text_with_line_ends_stays_on_its_line() {
     });
     let entry = aaep_store::Entry { number: 1, bytes: record.encode(1) };
     drop(journal_with(&place.journal(), Options::default(), &[entry]));
-    let tampered = Tampered { place, noted: Noted { number: 0, hash: [0; 32] }, count: 1 };
+    let tampered = Tampered { place, noted: Noted::at(0, [0; 32]), count: 1 };
     let lines = lines(&tampered, &Filter::default());
     assert_eq!(lines[0]["arguments"], "{\n \"a\": 1\r\n}");
     assert_eq!(lines[0]["asks"]["action"], "Do it.");

@@ -31,19 +31,19 @@ fn reference(directory: &Path) -> Reference {
         entries.chunks(2).map(|some| Unit { entries: some.to_vec(), notes: Vec::new() }).collect()
     };
     let half = day.entries.len() / 2;
-    let mut journal = Sqlite::open(&path, small()).unwrap();
+    let mut journal = Sqlite::open(&path, small(), &support::key()).unwrap();
     for unit in units(&day.entries[..half]) {
         journal.keep(&[unit]).unwrap();
     }
     drop(journal);
-    let mut journal = Sqlite::open(&path, small()).unwrap();
+    let mut journal = Sqlite::open(&path, small(), &support::key()).unwrap();
     for unit in units(&day.entries[half..]) {
         journal.keep(&[unit]).unwrap();
     }
-    let (number, hash) = journal.head();
+    let noted = journal.position();
     let log = directory.join("journal.db-wal");
     let (file, log) = (fs::read(&path).unwrap(), fs::read(log).unwrap());
-    Reference { file, log, noted: Noted { number, hash }, day }
+    Reference { file, log, noted, day }
 }
 
 /// What became of a journal that was tampered with.
@@ -66,21 +66,22 @@ fn start(reference: &Reference, directory: &Path, file: &[u8], log: &[u8]) -> Fa
     if !log.is_empty() {
         fs::write(directory.join("journal.db-wal"), log).unwrap();
     }
-    let Ok(mut journal) = Sqlite::open(&directory.join("journal.db"), small()) else {
+    let Ok(mut journal) = Sqlite::open(&directory.join("journal.db"), small(), &support::key())
+    else {
         return Fate::Refused;
     };
-    let Ok(standing) = journal.standing(Some(reference.noted)) else { return Fate::Refused };
     let day = &reference.day;
     let mut recovery: Recovery = Recovery::new(secrets(), Limits::default(), day.now);
     let mut seen = Vec::new();
-    let each = |bytes: &[u8]| {
+    let each = |_, bytes: &[u8]| {
         seen.push(bytes.to_vec());
         recovery.replay(bytes, |_| {}).map(drop)
     };
-    if journal.replay(each).is_err() || journal.calls().is_err() || journal.last_start().is_err() {
+    let Ok(replayed) = journal.replay(Some(reference.noted), each) else { return Fate::Refused };
+    if journal.calls(None).is_err() || journal.last_start().is_err() {
         return Fate::Refused;
     }
-    if standing == Standing::Same {
+    if replayed.standing == Standing::Same {
         assert_eq!(seen, records(&day.entries), "another history was taken for the right one");
         return Fate::Whole;
     }
@@ -161,8 +162,11 @@ fn no_prefix_leads_to_a_wrong_accept() {
 fn a_journal_of_which_nothing_is_known_outside_is_no_reason_to_go_on() {
     let place = workplace();
     let reference = reference(place.path());
-    let journal = Sqlite::open(&place.path().join("journal.db"), small()).unwrap();
-    assert_eq!(journal.standing(Head::look(place.path(), journal.store())), Ok(Standing::Unknown));
+    let mut journal =
+        Sqlite::open(&place.path().join("journal.db"), small(), &support::key()).unwrap();
+    let noted = Head::look(place.path(), journal.store());
+    let replayed = journal.replay(noted, |_, _| Ok(())).unwrap();
+    assert_eq!(replayed.standing, Standing::Unknown);
     let engine = aaep_engine::Engine::<aaep_engine::Sound>::recover(
         secrets(),
         Limits::default(),

@@ -39,7 +39,7 @@ fn child_that_appends() {
 
 fn open(path: &Path) -> Sqlite {
     for _ in 0..100 {
-        match Sqlite::open(path, Options::default()) {
+        match Sqlite::open(path, Options::default(), &support::key()) {
             Ok(mut journal) => {
                 journal.lay_out_log();
                 return journal;
@@ -90,7 +90,8 @@ fn every_call(calls: &str, error: &str) -> Vec<String> {
     for nth in 1.. {
         let place = Place::in_memory();
         let Some(words) = child_with(&place, calls, error, nth) else { break };
-        let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
+        let mut journal =
+            Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
         assert_eq!(journal.read().unwrap(), records(&batch(1..=BATCHES * 3)), "{calls} {nth}");
         let is_fault = |line: &&str| line.contains("fault") || line.contains("not opened");
         seen.extend(words.lines().filter(is_fault).map(str::to_owned));

@@ -27,7 +27,7 @@ fn start(journal: Sqlite, head: Option<Head>) -> (Keeper, Receiver<Report>) {
 }
 
 fn open(place: &Place) -> Sqlite {
-    Sqlite::open(&place.journal(), Options::default()).unwrap()
+    Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap()
 }
 
 // covers: I10
@@ -183,7 +183,7 @@ fn a_log_with_room_laid_out_is_read_up_to_where_it_was_written() {
         let copy = place.path(name);
         std::fs::write(&copy, &file).unwrap();
         std::fs::write(place.path(&format!("{name}-wal")), &log[..length]).unwrap();
-        Sqlite::open(&copy, Options::default()).unwrap().read().unwrap().len()
+        Sqlite::open(&copy, Options::default(), &support::key()).unwrap().read().unwrap().len()
     };
     assert_eq!(kept(log.len(), "whole.db"), 5);
     assert_eq!(kept(written.next_multiple_of(4096), "cut.db"), 5);

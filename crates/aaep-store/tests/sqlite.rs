@@ -8,8 +8,8 @@ use std::fs;
 
 use aaep_store::contract::{batch, full_journal_contract, journal_contract};
 use aaep_store::{
-    CannotOpen, Fault, Head, Journal, KeptCall, Note, Noted, Options, Reader, Sqlite, Standing,
-    Start, Unit, VERSION,
+    CannotOpen, Fault, Head, Journal, KeptCall, Note, Options, Reader, Sqlite, Standing, Start,
+    Unit, VERSION,
 };
 use support::{Place, day, journal_with, records};
 
@@ -18,7 +18,8 @@ fn journals(place: &Place) -> impl FnMut() -> Sqlite {
     let mut count = 0;
     move || {
         count += 1;
-        Sqlite::open(&place.path(&format!("{count}.db")), Options::default()).unwrap()
+        Sqlite::open(&place.path(&format!("{count}.db")), Options::default(), &support::key())
+            .unwrap()
     }
 }
 
@@ -43,7 +44,7 @@ fn a_full_journal_keeps_what_it_has_and_nothing_of_the_batch() {
 #[test]
 fn a_full_journal_takes_the_same_records_once_there_is_room() {
     let place = Place::new();
-    let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
+    let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     journal.set_room(0).unwrap();
     let all = batch(1..=100);
     assert_eq!(journal.append(&all), Err(Fault::Full));
@@ -59,7 +60,7 @@ fn what_was_kept_is_there_after_it_was_closed_and_numbers_go_on() {
     let day = day();
     let (now, later) = day.entries.split_at(7);
     drop(journal_with(&place.journal(), Options::default(), now));
-    let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
+    let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     assert_eq!(journal.read().unwrap(), records(now));
     assert_eq!(journal.append(&later[1..]), Err(Fault::OutOfTurn { expected: 8 }));
     journal.append(later).unwrap();
@@ -74,31 +75,31 @@ fn a_long_journal_is_read_in_order_up_to_the_first_record_that_cannot_be_believe
     let all = batch(1..=LONG);
     let mut journal = journal_with(&place.journal(), Options::default(), &all);
     let mut read = Vec::new();
-    let each = |bytes: &[u8]| {
+    let each = |_, bytes: &[u8]| {
         read.push(bytes.to_vec());
         Ok(())
     };
-    assert_eq!(journal.replay(each), Ok(LONG));
+    assert_eq!(journal.replay(None, each).unwrap().records, LONG);
     assert_eq!(read, records(&all));
 
     // Found by whoever reads them: nothing after it is handed on.
     let mut handed = 0;
-    let each = |_: &[u8]| {
+    let each = |_, _: &[u8]| {
         handed += 1;
         if handed == 20 { Err(aaep_engine::Corrupt::Unknown) } else { Ok(()) }
     };
-    assert_eq!(journal.replay(each).unwrap_err().number, 20);
+    assert_eq!(journal.replay(None, each).unwrap_err().number, 20);
     assert_eq!(handed, 20);
 
     // Found in the file: all before it is handed on.
     let file = rusqlite::Connection::open(place.journal()).unwrap();
     file.execute("DELETE FROM records WHERE number = 25000", []).unwrap();
     let mut handed = 0;
-    let each = |_: &[u8]| {
+    let each = |_, _: &[u8]| {
         handed += 1;
         Ok(())
     };
-    assert_eq!(journal.replay(each).unwrap_err().number, 25_000);
+    assert_eq!(journal.replay(None, each).unwrap_err().number, 25_000);
     assert_eq!(handed, 24_999);
 }
 
@@ -107,7 +108,7 @@ fn a_long_journal_is_read_in_order_up_to_the_first_record_that_cannot_be_believe
 fn two_hubs_never_share_a_journal_but_people_can_read_it() {
     let place = Place::new();
     let journal = journal_with(&place.journal(), Options::default(), &day().entries);
-    let second = Sqlite::open(&place.journal(), Options::default()).unwrap_err();
+    let second = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap_err();
     assert_eq!(second, CannotOpen::InUse);
     assert!(second.to_string().contains("Stop the other hub"));
     let reader = rusqlite::Connection::open(place.journal()).unwrap();
@@ -115,7 +116,7 @@ fn two_hubs_never_share_a_journal_but_people_can_read_it() {
         reader.query_row("SELECT count(*) FROM open_requests", [], |row| row.get(0)).unwrap();
     assert_eq!(open, 2);
     drop(journal);
-    Sqlite::open(&place.journal(), Options::default()).unwrap();
+    Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
 }
 
 #[cfg(unix)]
@@ -137,7 +138,7 @@ fn nobody_else_can_read_the_files() {
 fn another_program_that_holds_the_file_is_named_and_nothing_is_lost() {
     let place = Place::new();
     let all = batch(1..=2);
-    let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
+    let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     let other = rusqlite::Connection::open(place.journal()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(journal.append(&all), Err(Fault::Busy));
@@ -153,20 +154,22 @@ fn a_file_of_another_program_or_of_a_newer_version_is_refused_and_left_alone() {
     theirs.execute_batch("CREATE TABLE addresses (name)").unwrap();
     drop(theirs);
     let before = fs::read(place.path("theirs.db")).unwrap();
-    let refused = Sqlite::open(&place.path("theirs.db"), Options::default()).unwrap_err();
+    let refused =
+        Sqlite::open(&place.path("theirs.db"), Options::default(), &support::key()).unwrap_err();
     assert_eq!(refused, CannotOpen::NotOurs);
     assert_eq!(fs::read(place.path("theirs.db")).unwrap(), before);
 
     fs::write(place.path("text.db"), "This is a letter to my aunt. ".repeat(100)).unwrap();
-    let refused = Sqlite::open(&place.path("text.db"), Options::default()).unwrap_err();
+    let refused =
+        Sqlite::open(&place.path("text.db"), Options::default(), &support::key()).unwrap_err();
     assert!(matches!(refused, CannotOpen::Damaged { .. }), "{refused:?}");
 
-    drop(Sqlite::open(&place.journal(), Options::default()).unwrap());
+    drop(Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap());
     let newer = rusqlite::Connection::open(place.journal()).unwrap();
     newer.pragma_update(None, "user_version", VERSION + 1).unwrap();
     drop(newer);
     for refused in [
-        Sqlite::open(&place.journal(), Options::default()).unwrap_err(),
+        Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap_err(),
         Reader::open(&place.journal()).unwrap_err(),
     ] {
         assert_eq!(refused, CannotOpen::Newer { found: VERSION + 1, known: VERSION });
@@ -294,7 +297,7 @@ fn call(key: &str, session: &str) -> KeptCall {
 #[test]
 fn calls_are_kept_with_their_records_or_not_at_all() {
     let place = Place::new();
-    let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
+    let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     let unit =
         |number, key| Unit { entries: batch([number]), notes: vec![Note::Call(call(key, "s1"))] };
     journal.keep(&[unit(1, "a"), unit(2, "b")]).unwrap();
@@ -305,12 +308,12 @@ fn calls_are_kept_with_their_records_or_not_at_all() {
     journal.set_room(1 << 30).unwrap();
     journal.note(Note::Call(call("e", "s2"))).unwrap();
     drop(journal);
-    let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
+    let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     let keys = |journal: &Sqlite| -> Vec<String> {
-        journal.calls().unwrap().into_iter().map(|call| call.key).collect()
+        journal.calls(None).unwrap().into_iter().map(|call| call.key).collect()
     };
     assert_eq!(keys(&journal), ["a", "b", "e"]);
-    assert_eq!(journal.calls().unwrap()[0], call("a", "s1"));
+    assert_eq!(journal.calls(None).unwrap()[0], call("a", "s1"));
     journal.note(Note::ForgetCalls { session: "s1".into() }).unwrap();
     assert_eq!(keys(&journal), ["e"]);
     assert_eq!(journal.read().unwrap().len(), 2);
@@ -320,9 +323,10 @@ fn calls_are_kept_with_their_records_or_not_at_all() {
 #[test]
 fn a_start_is_noted_with_its_clocks_and_so_is_a_jump() {
     let place = Place::new();
-    let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
-    assert_eq!((journal.last_start().unwrap(), journal.last_written().unwrap()), (None, 0));
+    let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
+    assert_eq!(journal.last_start().unwrap(), None);
     let start = Start {
+        at: 0,
         version: "0.1.0".into(),
         boot: "b1".into(),
         clock: 17,
@@ -330,9 +334,10 @@ fn a_start_is_noted_with_its_clocks_and_so_is_a_jump() {
         trust: "new".into(),
     };
     journal.note_start(&start).unwrap();
-    assert!(journal.last_written().unwrap() > support::START * 1000 / 2);
+    let start = Start { at: journal.last_start().unwrap().unwrap().at, ..start };
+    assert!(start.at > support::START * 1000 / 2);
     drop(journal);
-    let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
+    let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     assert_eq!(journal.last_start().unwrap(), Some(start.clone()));
     journal.note(Note::ClockJumped).unwrap();
     assert_eq!(journal.last_start().unwrap(), Some(Start { jumped: true, ..start }));
@@ -366,7 +371,8 @@ fn a_copy_is_made_while_the_hub_works_and_is_one_whole_file() {
         .filter(|name| name.starts_with("copy"))
         .collect();
     assert_eq!(names, ["copy.db"]);
-    let mut copy = Sqlite::open(&place.path("copy.db"), Options::default()).unwrap();
+    let mut copy =
+        Sqlite::open(&place.path("copy.db"), Options::default(), &support::key()).unwrap();
     assert_eq!(copy.read().unwrap(), records(&day.entries[..9]));
     assert_eq!(copy.store(), journal.store());
 }
@@ -377,31 +383,34 @@ fn an_old_copy_is_recognised_by_what_was_noted_outside() {
     let place = Place::new();
     let heads = place.path("heads");
     let day = day();
-    let mut journal = Sqlite::open(&place.journal(), Options::default()).unwrap();
+    let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     let store = journal.store().to_owned();
     let look = || Head::look(&heads, &store);
-    assert_eq!(journal.standing(look()), Ok(Standing::New));
-    let mut head = Head::open(&heads, &store).unwrap();
-    let note = |journal: &Sqlite, head: &mut Head| {
-        let (number, hash) = journal.head();
-        head.note(Noted { number, hash }).unwrap();
+    let standing = |journal: &mut Sqlite, noted| {
+        journal.replay(noted, |_, _| Ok(())).map(|replayed| replayed.standing)
     };
-    note(&journal, &mut head);
-    assert_eq!(journal.standing(look()), Ok(Standing::Same));
+    assert_eq!(standing(&mut journal, look()), Ok(Standing::New));
+    let mut head = Head::open(&heads, &store).unwrap();
+    head.note(journal.position()).unwrap();
+    assert_eq!(standing(&mut journal, look()), Ok(Standing::Same));
     journal.append(&day.entries[..4]).unwrap();
     // The power went before the note was written: fine.
-    assert_eq!(journal.standing(look()), Ok(Standing::Same));
-    note(&journal, &mut head);
+    assert_eq!(standing(&mut journal, look()), Ok(Standing::Same));
+    head.note(journal.position()).unwrap();
     Reader::open(&place.journal()).unwrap().backup(&place.path("copy.db")).unwrap();
     journal.append(&day.entries[4..]).unwrap();
-    note(&journal, &mut head);
-    assert_eq!(journal.standing(look()), Ok(Standing::Same));
+    head.note(journal.final_position().unwrap()).unwrap();
+    assert_eq!(standing(&mut journal, look()), Ok(Standing::Same));
 
     let last = day.entries.len() as u64;
-    let mut copy = Sqlite::open(&place.path("copy.db"), Options::default()).unwrap();
-    assert_eq!(copy.standing(look()), Ok(Standing::Behind { noted: last }));
-    assert_eq!(copy.standing(None), Ok(Standing::Unknown));
+    let mut copy =
+        Sqlite::open(&place.path("copy.db"), Options::default(), &support::key()).unwrap();
+    assert_eq!(standing(&mut copy, look()), Ok(Standing::Behind { noted: last }));
+    assert_eq!(standing(&mut copy, None), Ok(Standing::Unknown));
     // The copy goes its own way, and further.
     copy.append(&batch(5..=last + 3)).unwrap();
-    assert_eq!(copy.standing(look()), Ok(Standing::Different { noted: last }));
+    assert_eq!(standing(&mut copy, look()), Ok(Standing::Different { noted: last }));
+    // After the hub stopped in good order, nothing may follow.
+    journal.append(&batch([last + 1])).unwrap();
+    assert_eq!(standing(&mut journal, look()), Ok(Standing::Longer { noted: last }));
 }

@@ -114,7 +114,10 @@ fn it_keeps_what_was_answered_in_a_directory_of_its_own_unless_told_otherwise() 
         let mut audit = aaep(&["audit", "verify", "--json", "--data", data.to_str().unwrap()]);
         audit.env("HOME", hub.home());
         let audit = ended({ audit }.spawn().unwrap()).await;
-        assert!(audit.out.contains(r#""end_is_known":true"#), "{}{}", audit.out, audit.err);
+        for known in [r#""end_is_known":true"#, r#""key_is_known":true"#] {
+            assert!(audit.out.contains(known), "{}{}", audit.out, audit.err);
+        }
+        assert_eq!(audit.code, 0, "{}", audit.err);
 
         let hub = demo(&["--ephemeral"]);
         assert!(hub.said().join("\n").contains("Nothing is kept"));

@@ -9,6 +9,7 @@ mod doors;
 mod durable;
 mod floods;
 mod flows;
+mod forgery;
 mod full;
 mod guests;
 mod kills;

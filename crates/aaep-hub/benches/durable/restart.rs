@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use aaep_engine::*;
 use aaep_hub::start::JOURNAL_NAME;
-use aaep_store::{Entry, Head, Noted, Options, Sqlite, Unit};
+use aaep_store::{ChainKey, Entry, Head, JournalFile, Options, Unit};
 use aaep_types::{DescribedBy, EventKind, LanguageTag, Timestamp};
 
 use crate::loops::{agent, start_hub};
@@ -70,8 +70,9 @@ fn fill(place: &Path) {
     // A hub that begins, so that everything a hub notes is there.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { start_hub(Some(place)).await.stop().await }).expect("a good end");
-    let mut journal =
-        Sqlite::open(&data.join(JOURNAL_NAME), Options::default()).expect("a journal");
+    let file = JournalFile::open(&data.join(JOURNAL_NAME), Options::default()).expect("a journal");
+    let key = ChainKey::read(&ChainKey::path_of(&heads, file.store())).expect("a key");
+    let mut journal = file.with_key(key.expect("a key")).expect("a journal");
     let mut units = vec![Unit::default()];
     ask_all(|entry| {
         units[0].entries.push(entry);
@@ -82,9 +83,8 @@ fn fill(place: &Path) {
         }
     });
     journal.keep(&units).expect("room");
-    let (number, hash) = journal.head();
     let mut head = Head::open(&heads, journal.store()).expect("a note");
-    head.note(Noted { number, hash }).expect("a note");
+    head.note(journal.position()).expect("a note");
 }
 
 fn ask_all(mut keep: impl FnMut(Entry)) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep_engine::{ClockTrust, Engine, Now, Principal, Record, Recovery, Role, Secrets, Status};
-use aaep_store::{Fault as JournalFault, KeptCall, Note, Unit};
+use aaep_store::{Damage, Fault as JournalFault, KeptCall, Note, Unit};
 use aaep_types::json::{Members, Raw};
 use aaep_types::{SessionId, ToolCallId};
 
@@ -59,34 +59,58 @@ pub(crate) fn recover(
     now: Now,
 ) -> Result<Recovered, Fault> {
     let path = kept.journal.path().to_owned();
+    let failed = |damage: Damage| damaged(&path, &damage);
     let mut start = this_start(now);
-    let trust = kept.trust(&start, key_is_new, now).map_err(|damage| damaged(&path, &damage))?;
     let mut recovery: Recovery = Recovery::new(secrets, limits.engine(), now);
     let mut learned = Learned::new(limits);
     // C6: what is known of a session is known for a day after it.
-    let old = now.wall.as_micros().saturating_sub(REMEMBERED_SECONDS as i64 * 1_000_000);
-    let old = kept.journal.ended_before(old).map_err(|damage| damaged(&path, &damage))?;
+    let before = now.wall.as_micros().saturating_sub(REMEMBERED_SECONDS as i64 * 1_000_000);
+    let old = kept.journal.ended_before(before).map_err(failed)?;
     let old: BTreeSet<String> = old.into_iter().collect();
     recovery.forget(old.iter().cloned());
-    let each = |bytes: &[u8]| recovery.replay(bytes, |record| learned.look(record)).map(drop);
-    let durable = kept.journal.replay(each).map_err(|damage| damaged(&path, &damage))?;
+    let mut unconfirmed = old.clone();
+    let each = |at: i64, bytes: &[u8]| {
+        let look = |record: &Record| {
+            if let Record::Ended { session, .. } = record
+                && at < before
+            {
+                unconfirmed.remove(&**session);
+            }
+            learned.look(record);
+        };
+        recovery.replay(bytes, look).map(drop)
+    };
+    let replayed = kept.journal.replay(kept.noted, each).map_err(failed)?;
+    // Only the records are bound by the key; a column that tells of an end that never was is forged.
+    if !unconfirmed.is_empty() {
+        let why = "a column says that a session ended, and no record does".into();
+        return Err(failed(Damage { number: 0, why }));
+    }
+    let trust = kept.trust(&replayed, &start, key_is_new, now).map_err(failed)?;
+    let (noted, is_old) = (kept.noted, trust.clock == ClockTrust::OldCopy);
     let (gone, calls) = kept
         .journal
-        .calls()
-        .map_err(|damage| damaged(&path, &damage))?
+        .calls(noted.filter(|_| !is_old))
+        .map_err(failed)?
         .into_iter()
         .partition::<Vec<_>, _>(|call| old.contains(&call.session));
     let engine = recovery.finish(trust.clock);
+    // From here on the journal changes: it is no longer the one of a hub that stopped in good order.
+    // What an old copy means has to be durable first; the journal's thread notes it then.
+    if !is_old {
+        kept.note_head()?;
+    }
     start.trust = trust.word().into();
     let noted = kept.journal.note_start(&start).and_then(|()| {
         let forget = gone.into_iter().map(|call| Note::ForgetCalls { session: call.session });
         kept.journal.keep(&[Unit { entries: Vec::new(), notes: forget.collect() }])
     });
     noted.map_err(|fault| cannot_write(&path, fault))?;
-    // What an old copy means has to be durable first; the journal's thread notes it then.
-    if trust.clock != ClockTrust::OldCopy {
+    if !is_old {
         kept.note_head()?;
     }
+    kept.note_place()?;
+    let durable = replayed.records;
     let known = learned.known(&engine, calls, durable, now);
     Ok(Recovered { engine, known, trust })
 }

@@ -1,12 +1,17 @@
 //! The journal of a data directory, and what may be relied on of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use aaep_engine::{ClockTrust, Now};
-use aaep_store::{CannotOpen, Damage, Head, Noted, Options, Sqlite, Standing, Start};
+use aaep_store::{
+    CannotOpen, ChainKey, Damage, Head, JournalFile, Noted, Options, Place, Replayed, Sqlite,
+    Standing, Start,
+};
 
 use super::DataDirectory;
 use crate::Fault;
+use crate::access::fill;
+use crate::files::cannot_read;
 
 /// The journal's name in the data directory.
 pub const JOURNAL_NAME: &str = "journal.db";
@@ -27,43 +32,122 @@ const ABSURDLY_LATE: i64 = 30 * 24 * 60 * 60 * 1_000_000;
 pub struct Kept {
     pub(crate) journal: Sqlite,
     pub(crate) head: Option<Head>,
-    standing: Standing,
+    pub(crate) noted: Option<Noted>,
+    /// What says which journal this place holds, and the other one that it held before, if so.
+    place: Option<(Place, Option<String>)>,
+}
+
+/// Where the key of a journal and the notes about it lie. Without a state directory the key lies
+/// beside the journal, where it defends against nobody who can write there; prepare() warned.
+pub(super) fn heads(data: &Path, state: Option<&Path>) -> PathBuf {
+    state.map_or_else(|| data.to_owned(), |state| state.join(HEADS_NAME))
 }
 
 impl Kept {
-    /// Opens the journal of a data directory.
+    /// Opens the journal of a data directory, with the key that lies in the state directory.
     pub fn open(data: &DataDirectory, state: Option<&Path>) -> Result<Self, Fault> {
         let path = data.path().join(JOURNAL_NAME);
-        let journal =
-            Sqlite::open(&path, Options::default()).map_err(|fault| cannot_open(&path, &fault))?;
-        let Some(state) = state else {
-            // Nobody noted anything, on purpose; prepare() warned.
-            return Ok(Self { journal, head: None, standing: Standing::Same });
+        let failed = |fault: CannotOpen| cannot_open(&path, &fault);
+        let file = JournalFile::open(&path, Options::default()).map_err(failed)?;
+        let heads = heads(data.path(), state);
+        crate::files::create_private_directory(&heads)?;
+        let key = match ChainKey::read(&ChainKey::path_of(&heads, file.store())).map_err(failed)? {
+            Some(key) => key,
+            None if file.is_empty().map_err(failed)? => new_key(&heads, file.store())?,
+            None => {
+                let path = ChainKey::path_of(&heads, file.store());
+                return Err(failed(CannotOpen::NoKey { path }));
+            }
         };
-        let heads = state.join(HEADS_NAME);
+        let journal = file.with_key(key).map_err(failed)?;
+        if state.is_none() {
+            return Ok(Self { journal, head: None, noted: None, place: None });
+        }
         let noted = Head::look(&heads, journal.store());
-        let standing = journal.standing(noted).map_err(|damage| damaged(&path, &damage))?;
         let head =
             Head::open(&heads, journal.store()).map_err(|fault| cannot_open(&heads, &fault))?;
-        Ok(Self { journal, head: Some(head), standing })
+        let place = Place::of(&heads, &path).map_err(|error| cannot_read(&path, &error))?;
+        let before = place.look().filter(|before| before != journal.store());
+        if let Some(before) = before.as_deref().filter(|_| journal.head().0 > 0) {
+            return Err(another_journal(&path, journal.store(), before, &place));
+        }
+        Ok(Self { journal, head: Some(head), noted, place: Some((place, before)) })
     }
 
-    /// Notes outside how far the journal is.
+    // enforces: I33
+    /// How a journal stands that was read with so many records. One that somebody wrote to is refused.
+    pub(crate) fn standing(&self, replayed: &Replayed) -> Result<Standing, Damage> {
+        match replayed.standing {
+            Standing::Longer { noted } => Err(Damage {
+                number: noted + 1,
+                why: "it was written after the hub stopped in good order. If you put an old copy of the state directory in place, remove the file that ends with .head from it: then what waits is rejected".into(),
+            }),
+            // Nobody notes anything, on purpose.
+            Standing::Unknown if self.head.is_none() => Ok(Standing::Same),
+            Standing::Same => {
+                self.journal.check_start(self.noted)?;
+                Ok(Standing::Same)
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// The name of another journal that this place held when a hub worked here last.
+    pub(crate) fn held_before(&self) -> Option<&str> {
+        self.place.as_ref().and_then(|(_, before)| before.as_deref())
+    }
+
+    /// Notes outside that a hub works with the journal from here on.
     pub(crate) fn note_head(&mut self) -> Result<(), Fault> {
-        let (number, hash) = self.journal.head();
+        let position = self.journal.position();
         let Some(head) = &mut self.head else { return Ok(()) };
-        let noted = head.note(Noted { number, hash });
+        let noted = head.note(position);
         noted.map_err(|error| crate::files::cannot_write(head.path(), &error))
+    }
+
+    /// Notes outside which journal this place holds.
+    pub(crate) fn note_place(&self) -> Result<(), Fault> {
+        let Some((place, _)) = &self.place else { return Ok(()) };
+        let noted = place.note(self.journal.store());
+        noted.map_err(|error| crate::files::cannot_write(self.journal.path(), &error))
     }
 
     // enforces: I8
     /// What a restart may rely on, and why, in words.
-    pub(crate) fn trust(&self, start: &Start, key_is_new: bool, now: Now) -> Result<Trust, Damage> {
+    pub(crate) fn trust(
+        &self,
+        replayed: &Replayed,
+        start: &Start,
+        key_is_new: bool,
+        now: Now,
+    ) -> Result<Trust, Damage> {
         let last = self.journal.last_start()?;
-        let written = self.journal.last_written()?;
-        let is_empty = self.journal.head().0 == 0;
-        Ok(judge(self.standing, is_empty, key_is_new, last.as_ref(), written, start, now))
+        let written = last.as_ref().map_or(0, |last| last.at).max(replayed.last_at);
+        let is_empty = replayed.records == 0;
+        let standing = self.standing(replayed)?;
+        Ok(judge(standing, is_empty, key_is_new, last.as_ref(), written, start, now))
     }
+}
+
+/// Somebody put another journal in the place of the one that was there.
+fn another_journal(path: &Path, store: &str, before: &str, place: &Place) -> Fault {
+    Fault::file(
+        path,
+        format!(
+            "When a hub worked here last, this directory held another journal: {before}. This one is {store}."
+        ),
+        format!(
+            "If you put it there, remove {}, and start the hub again. If you did not, somebody else did.",
+            place.path().display()
+        ),
+    )
+}
+
+/// A new key for a store in which nothing was ever kept.
+pub(super) fn new_key(heads: &Path, store: &str) -> Result<ChainKey, Fault> {
+    let mut bytes = [0; ChainKey::BYTES];
+    fill(&mut bytes)?;
+    ChainKey::create(heads, store, &bytes).map_err(|fault| cannot_open(heads, &fault))
 }
 
 /// What a restart may rely on.
@@ -118,7 +202,8 @@ fn judge(
                 "Nothing is noted outside of the journal, so it may be an old copy.",
             );
         }
-        Standing::New | Standing::Same => {}
+        // `Kept::standing` has refused a longer one.
+        Standing::New | Standing::Same | Standing::Longer { .. } => {}
     }
     if is_empty {
         return Trust { clock: ClockTrust::Trusted, why: None };
@@ -150,6 +235,7 @@ fn judge(
 /// This start: which boot of the machine it is, and how its clocks stand.
 pub(crate) fn this_start(now: Now) -> Start {
     Start {
+        at: 0,
         version: env!("CARGO_PKG_VERSION").into(),
         boot: boot_identity(),
         clock: clock_difference(now),
@@ -197,7 +283,7 @@ mod tests {
 
     fn start(boot: &str, clock: i64) -> Start {
         let (version, trust) = (String::new(), String::new());
-        Start { version, boot: boot.into(), clock, jumped: false, trust }
+        Start { at: 0, version, boot: boot.into(), clock, jumped: false, trust }
     }
 
     fn now() -> Now {

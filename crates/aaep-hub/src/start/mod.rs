@@ -6,6 +6,7 @@ mod data;
 mod files;
 pub(crate) mod journal;
 mod keys;
+mod migrate;
 mod policy;
 
 use aaep_policy::Policy;
@@ -19,6 +20,7 @@ pub use data::DataDirectory;
 pub use files::allow_connections;
 pub use journal::{HEADS_NAME, JOURNAL_NAME, Kept};
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};
+pub use migrate::{Migrated, migrate};
 pub use policy::policy;
 
 /// What a hub needs before it opens its doors.
@@ -63,7 +65,7 @@ pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
         None => None,
     };
     if data.is_some() && config.state.is_none() {
-        warnings.push("Nothing is noted outside of the data directory, so an old copy of it would not be recognised. Set state to a directory outside of it.".into());
+        warnings.push("Nothing is noted outside of the data directory, and the journal's key lies in it: an old copy of it would not be recognised, and whoever can write there can forge records. Set state to a directory outside of it.".into());
     }
     Ok(Prepared { access, policy, tls, data, kept, token_key, warnings })
 }

@@ -106,7 +106,8 @@ pub fn export(reader: &Reader, filter: &Filter, out: &mut impl Write) -> io::Res
         known.learn(&record);
         let whose = known.whose(&record);
         if filter.admits(&kept, whose) {
-            writeln!(out, "{}", line(&kept, &record, whose))?;
+            let keyed = reader.keyed_after().is_some_and(|after| kept.number as u64 > after);
+            writeln!(out, "{}", line(&kept, &record, whose, keyed))?;
             lines += 1;
         }
     }
@@ -164,7 +165,7 @@ fn object(out: &mut Writer, json: &str) {
     }
 }
 
-fn line(kept: &Kept, record: &Record, whose: Option<&Whose>) -> String {
+fn line(kept: &Kept, record: &Record, whose: Option<&Whose>, keyed: bool) -> String {
     let columns = Columns::of(record);
     let mut line = Line(Writer::with_capacity(kept.bytes.len() + 256));
     line.0.open('{');
@@ -177,6 +178,8 @@ fn line(kept: &Kept, record: &Record, whose: Option<&Whose>) -> String {
         line.text("user", &whose.user);
     }
     details(&mut line, record);
+    // Whether the link is made with the journal's key, or is from before there was one.
+    line.flag("keyed", keyed);
     line.text("hash", &hex(&kept.hash));
     line.0.close('}');
     line.0.finish()

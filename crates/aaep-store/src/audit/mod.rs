@@ -1,12 +1,14 @@
 //! The record that an auditor believes: verified from the first link to the last, and exported.
 //!
 //! ```no_run
-//! use aaep_store::{Head, Reader, audit};
+//! use aaep_store::{ChainKey, Head, Reader, audit};
 //! use std::path::Path;
 //!
 //! let reader = Reader::open(Path::new("journal.db"))?;
-//! let noted = Head::look(Path::new("heads"), reader.store());
-//! match audit::verify(&reader, noted) {
+//! let heads = Path::new("heads");
+//! let noted = Head::look(heads, reader.store());
+//! let key = ChainKey::read(&ChainKey::path_of(heads, reader.store()))?;
+//! match audit::verify(&reader, key.as_ref(), noted) {
 //!     Ok(whole) => println!("{} records, all as they were written", whole.records),
 //!     Err(bad) => println!("record {}: {}", bad.number, bad.what),
 //! }
@@ -18,8 +20,8 @@ mod export;
 use aaep_engine::Record;
 use rusqlite::Row;
 
-use crate::chain::{self, Hash};
-use crate::head::Noted;
+use crate::chain::{self, Anchor, ChainKey, Hash};
+use crate::head::{Noted, Standing};
 use crate::sqlite::{Columns, NAMES, Reader};
 
 pub use export::{Filter, export};
@@ -34,12 +36,18 @@ pub struct Whole {
     /// Whether the end was compared with what was noted outside. If not, records may have been cut
     /// off at the end.
     pub end_is_known: bool,
+    /// Whether everything after `keyed_after` was checked with the journal's key. If not, nobody can
+    /// tell these records from forged ones.
+    pub key_is_known: bool,
+    /// The last record from before the journal had its key: until then, whoever could write the journal
+    /// could change it unseen. 0 if it always had one; `None` if it has none yet.
+    pub keyed_after: Option<u64>,
 }
 
 /// The first record that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bad {
-    /// Its number.
+    /// Its number; 0 if it is no record, but something beside them.
     pub number: u64,
     /// What is wrong.
     pub what: String,
@@ -47,6 +55,9 @@ pub struct Bad {
 
 impl std::fmt::Display for Bad {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.number == 0 {
+            return write!(f, "Beside the records: {}", self.what);
+        }
         write!(f, "Record {}: {}", self.number, self.what)
     }
 }
@@ -78,58 +89,111 @@ impl Kept {
     }
 }
 
-// enforces: I26
+// enforces: I26, I33
 /// Looks at every record: its number, its checksum, its link to those before it, and what the table
-/// says about it. What was noted outside says where the end is.
-pub fn verify(reader: &Reader, noted: Option<Noted>) -> Result<Whole, Bad> {
-    let mut last = Whole { records: 0, hash: chain::first(&reader.store), end_is_known: false };
-    let mut noted_hash = noted.filter(|noted| noted.number == 0).map(|_| last.hash);
+/// says about it; then at what is kept beside the records. What was noted outside says where the end
+/// is. Without the key, links that were made with it cannot be checked, and the answer says so.
+pub fn verify(reader: &Reader, key: Option<&ChainKey>, noted: Option<Noted>) -> Result<Whole, Bad> {
+    let first = chain::first(&reader.store);
+    let anchor = match reader.anchor {
+        // From before journals had keys.
+        None if reader.is_unkeyed() => Anchor { number: u64::MAX, hash: first },
+        Some((anchor, seal)) if key.is_none_or(|key| anchor.seal(key, &reader.store) == seal) => {
+            anchor
+        }
+        _ => {
+            let what =
+                "This is not the key of this journal, or somebody changed where its chain begins.";
+            return Err(Bad { number: 0, what: what.into() });
+        }
+    };
+    let (records, hash, found) = verify_records(reader, key, &anchor, first, noted)?;
+    if records < reader.keyed_after().unwrap_or(0) {
+        return Err(missing(records, anchor.number));
+    }
+    match Standing::of(records, noted, found) {
+        Standing::Behind { noted } => return Err(missing(records, noted)),
+        Standing::Different { noted } => {
+            let what = "It is not the one that was noted outside. This is another history of the same store.";
+            return Err(Bad { number: noted, what: what.into() });
+        }
+        Standing::Longer { noted } => {
+            let what = format!(
+                "It was written after the hub stopped in good order with record {noted}. The hub did not write it, or the note outside is from an old copy."
+            );
+            return Err(Bad { number: noted + 1, what });
+        }
+        Standing::New | Standing::Same | Standing::Unknown => {}
+    }
+    if let Some(key) = key.filter(|_| !reader.is_unkeyed()) {
+        reader
+            .check_rows(key, noted)
+            .map_err(|damage| Bad { number: damage.number, what: format!("{}.", damage.why) })?;
+    }
+    Ok(Whole {
+        records,
+        hash,
+        end_is_known: noted.is_some(),
+        key_is_known: key.is_some(),
+        keyed_after: reader.keyed_after(),
+    })
+}
+
+fn missing(records: u64, up_to: u64) -> Bad {
+    let what = format!(
+        "It is missing, and so is everything up to {up_to}. The end was cut off, or this is an old copy."
+    );
+    Bad { number: records + 1, what }
+}
+
+/// How many records there are, the hash of the last, and that of the one that was noted.
+fn verify_records(
+    reader: &Reader,
+    key: Option<&ChainKey>,
+    anchor: &Anchor,
+    first: Hash,
+    noted: Option<Noted>,
+) -> Result<(u64, Hash, Option<Hash>), Bad> {
+    let (mut number, mut last) = (0, first);
+    let mut found = noted.filter(|noted| noted.number == 0).map(|_| first);
     let failed = |number: u64| {
         move |error: rusqlite::Error| Bad { number, what: format!("It cannot be read: {error}.") }
     };
     let all = format!("SELECT {COLUMNS} FROM records ORDER BY number");
     let mut statement = reader.connection.prepare(&all).map_err(failed(1))?;
     let mut rows = statement.query([]).map_err(failed(1))?;
-    while let Some(row) = rows.next().map_err(failed(last.records + 1))? {
-        let number = last.records + 1;
+    while let Some(row) = rows.next().map_err(failed(number + 1))? {
+        number += 1;
         let kept = Kept::read(row).map_err(failed(number))?;
-        judge(&kept, number, &last.hash).map_err(|what| Bad { number, what })?;
-        last = Whole { records: number, hash: kept.hash, ..last };
+        let record = decode(&kept, number).map_err(|what| Bad { number, what })?;
+        if !anchor.follows(key, number, &last, (kept.at, &kept.bytes), &kept.hash) {
+            let what = "It does not follow from the record before it: one of the two was changed, something between them was taken away, or it was not written with this journal's key.";
+            return Err(Bad { number, what: what.into() });
+        }
+        check_columns(&kept, &record).map_err(|what| Bad { number, what })?;
+        last = kept.hash;
         if noted.is_some_and(|noted| noted.number == number) {
-            noted_hash = Some(kept.hash);
+            found = Some(last);
         }
     }
-    let Some(noted) = noted else { return Ok(last) };
-    match noted_hash {
-        None => Err(Bad {
-            number: last.records + 1,
-            what: format!(
-                "It is missing, and so is everything up to {}. The end was cut off, or this is an old copy.",
-                noted.number
-            ),
-        }),
-        Some(hash) if hash != noted.hash => Err(Bad {
-            number: noted.number,
-            what: "It is not the one that was noted outside. This is another history of the same store.".into(),
-        }),
-        Some(_) => Ok(Whole { end_is_known: true, ..last }),
-    }
+    Ok((number, last, found))
 }
 
-fn judge(kept: &Kept, number: u64, before: &Hash) -> Result<(), String> {
+fn decode(kept: &Kept, number: u64) -> Result<Record, String> {
     if u64::try_from(kept.number) != Ok(number) {
         return Err(format!("It is missing; record {} follows.", kept.number));
     }
-    let record = match Record::decode(&kept.bytes) {
-        Ok((inside, record, length)) if inside == number && length == kept.bytes.len() => record,
-        Ok((inside, _, _)) => return Err(format!("Its bytes are those of record {inside}.")),
-        Err(why) => return Err(format!("Its bytes are no record: {why}.")),
-    };
-    if chain::next(before, kept.at, &kept.bytes) != kept.hash {
-        let what = "It does not follow from the record before it: one of the two was changed, or something between them was taken away.";
-        return Err(what.into());
+    match Record::decode(&kept.bytes) {
+        Ok((inside, record, length)) if inside == number && length == kept.bytes.len() => {
+            Ok(record)
+        }
+        Ok((inside, _, _)) => Err(format!("Its bytes are those of record {inside}.")),
+        Err(why) => Err(format!("Its bytes are no record: {why}.")),
     }
-    let said = Columns::of(&record);
+}
+
+fn check_columns(kept: &Kept, record: &Record) -> Result<(), String> {
+    let said = Columns::of(record);
     if said != kept.columns {
         let column = differing(&said, &kept.columns);
         return Err(format!("The column `{column}` says something else than the record."));

@@ -4,6 +4,8 @@
 //! and a hash that binds each to everything before it. The layout is in `schema.rs`.
 #![allow(clippy::disallowed_methods)] // a store on disk has files, and says when it wrote
 
+mod file;
+mod migrate;
 mod notes;
 mod open;
 mod reader;
@@ -16,16 +18,20 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use aaep_engine::{Corrupt, Record};
-use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params_from_iter};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, params_from_iter};
 
 use crate::Lock;
-use crate::chain::{self, Hash};
+use crate::chain::{self, Anchor, ChainKey, Hash};
+use crate::head::Noted;
 use crate::journal::{Entry, Fault, Journal};
 
+pub use file::JournalFile;
+pub use migrate::Migration;
 pub use notes::{KeptCall, Note, Start};
 pub use open::CannotOpen;
 pub(crate) use open::{private, sync_directory_of};
 pub use reader::Reader;
+pub use replay::Replayed;
 pub use row::KINDS;
 pub(crate) use row::{Columns, NAMES, request_id};
 pub use schema::VERSION;
@@ -94,10 +100,15 @@ pub struct Sqlite {
     connection: Connection,
     path: PathBuf,
     store: String,
+    key: ChainKey,
+    /// Where trust begins.
+    anchor: Anchor,
     /// The number of the next record.
     next: u64,
     /// The hash of the last one.
     last: Hash,
+    /// The number of the last start, and whether the clock jumped since.
+    start: (u64, bool),
     /// Pages of the log that were not carried over, by estimate.
     log_pages: usize,
     /// After a fault nobody knows what was kept.
@@ -108,43 +119,10 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the journal at this path, making it if it is not there. While this lives, no other hub
-    /// can open it; everybody who may read the file can still look into it.
-    pub fn open(path: &Path, options: Options) -> Result<Self, CannotOpen> {
-        let lock = open::lock(path)?;
-        open::create(path)?;
-        let mut connection = open::writing(path)?;
-        // Somebody else's file is not touched.
-        let version = schema::version_of(&connection)?;
-        if version == 0 {
-            connection.pragma_update(None, "page_size", options.page_bytes)?;
-        }
-        open::make_durable(&connection)?;
-        schema::migrate(&mut connection)?;
-        set_room(&connection, options.max_bytes)?;
-        // What a hub wrote that was killed may lie in the system's memory. This syncs it with itself:
-        // what is read from now on is read for ever.
-        connection.execute("UPDATE store SET opened = opened + 1", [])?;
-        let store: String = connection.query_row("SELECT id FROM store", [], |row| row.get(0))?;
-        let (next, last) = match last_of(&connection)? {
-            Some((number, hash)) => (number + 1, hash),
-            None => (1, chain::first(&store)),
-        };
-        let path = path.to_owned();
-        let (log_pages, failed) = (0, false);
-        let mut journal = Self {
-            connection,
-            path,
-            store,
-            next,
-            last,
-            log_pages,
-            failed,
-            room: None,
-            _lock: lock,
-        };
-        journal.carry_over().map_err(|fault| CannotOpen::System { what: fault.to_string() })?;
-        Ok(journal)
+    /// Opens the journal at this path with its key, making it if it is not there. While this lives, no
+    /// other hub can open it; everybody who may read the file can still look into it.
+    pub fn open(path: &Path, options: Options, key: &ChainKey) -> Result<Self, CannotOpen> {
+        JournalFile::open(path, options)?.with_key(key.clone())
     }
 
     /// Where it is.
@@ -160,16 +138,6 @@ impl Sqlite {
     /// The number and the hash of the last record; 0 and what stands before the first if there is none.
     pub fn head(&self) -> (u64, Hash) {
         (self.next - 1, self.last)
-    }
-
-    /// The hash of a record; `None` if it is not there.
-    pub(crate) fn hash_of(&self, number: u64) -> Result<Option<Hash>, Damage> {
-        if number == 0 {
-            return Ok(Some(chain::first(&self.store)));
-        }
-        let number = i64::try_from(number).unwrap_or(i64::MAX);
-        let one = "SELECT hash FROM records WHERE number = ?1";
-        Ok(self.connection.query_row(one, [number], |row| row.get(0)).optional()?)
     }
 
     /// Changes how large the file may become.
@@ -196,6 +164,8 @@ impl Sqlite {
                 self.last = last;
                 let bytes: usize = entries().map(|entry| entry.bytes.len()).sum();
                 self.log_pages += 1 + bytes / 2000;
+                let mut notes = units.iter().flat_map(|unit| &unit.notes);
+                self.start.1 |= notes.any(|note| matches!(note, Note::ClockJumped));
                 Ok(())
             }
             Err(error) => {
@@ -211,7 +181,7 @@ impl Sqlite {
         let connection = &self.connection;
         // Both are kept ready: reading them anew takes as long as the rest of a small commit.
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        let written = write_all(connection, units, self.last).and_then(|last| {
+        let written = write_all(connection, units, &self.key, self.last).and_then(|last| {
             connection.prepare_cached("COMMIT")?.execute([])?;
             Ok(last)
         });
@@ -265,32 +235,35 @@ impl Sqlite {
         }
     }
 
-    // enforces: I3
-    /// Hands every record to `each`, in order. A gap or an end too early is damage.
+    // enforces: I3, I33
+    /// Hands every record to `each` with the time of its writing, in order, once its place in the chain
+    /// was verified. A gap, an end too early or a record without the key is damage.
     pub fn replay(
         &mut self,
-        each: impl FnMut(&[u8]) -> Result<(), Corrupt>,
-    ) -> Result<u64, Damage> {
-        replay::replay(&mut self.connection, self.next - 1, each)
+        noted: Option<Noted>,
+        each: impl FnMut(i64, &[u8]) -> Result<(), Corrupt>,
+    ) -> Result<Replayed, Damage> {
+        let (key, anchor, last) = (&self.key, self.anchor, self.head());
+        let chain = replay::Chain { key, anchor, first: chain::first(&self.store), last };
+        replay::replay(&mut self.connection, chain, noted, each)
     }
 
-    /// Sessions whose end was written before this time, in microseconds since 1970.
+    /// Sessions whose end was written before this time, in microseconds since 1970. This is what the
+    /// table says, and not verified: compare it with the records.
     pub fn ended_before(&self, at: i64) -> Result<Vec<String>, Damage> {
         let old = "SELECT session FROM records WHERE kind = 'ended' AND at < ?1";
         let mut statement = self.connection.prepare(old)?;
         let sessions = statement.query_map([at], |row| row.get(0))?;
         Ok(sessions.collect::<rusqlite::Result<_>>()?)
     }
-
-    /// When something was written last, in microseconds since 1970; 0 if nothing ever was.
-    pub fn last_written(&self) -> Result<i64, Damage> {
-        let last = "SELECT max((SELECT coalesce(max(at), 0) FROM starts),
-                    (SELECT coalesce((SELECT at FROM records ORDER BY number DESC LIMIT 1), 0)))";
-        Ok(self.connection.query_row(last, [], |row| row.get(0))?)
-    }
 }
 
-fn write_all(connection: &Connection, units: &[Unit], mut last: Hash) -> rusqlite::Result<Hash> {
+fn write_all(
+    connection: &Connection,
+    units: &[Unit],
+    key: &ChainKey,
+    mut last: Hash,
+) -> rusqlite::Result<Hash> {
     let at = wall_micros();
     let mut insert = connection.prepare_cached(INSERT)?;
     for entry in units.iter().flat_map(|unit| &unit.entries) {
@@ -299,13 +272,13 @@ fn write_all(connection: &Connection, units: &[Unit], mut last: Hash) -> rusqlit
             Ok((_, record, _)) => Columns::of(&record),
             Err(_) => Columns { kind: "other".into(), ..Columns::default() },
         };
-        last = chain::next(&last, at, &entry.bytes);
+        last = key.link(&last, at, &entry.bytes);
         let number = i64::try_from(entry.number).unwrap_or(i64::MAX);
         let head: [&dyn rusqlite::ToSql; 4] = [&number, &at, &entry.bytes, &last];
         insert.execute(params_from_iter(head.into_iter().chain(columns.values())))?;
     }
     for note in units.iter().flat_map(|unit| &unit.notes) {
-        note.write(connection)?;
+        note.write(connection, key)?;
     }
     Ok(last)
 }
@@ -323,7 +296,7 @@ impl Journal for Sqlite {
 
     fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault> {
         let mut records = Vec::new();
-        let each = |bytes: &[u8]| {
+        let each = |_, bytes: &[u8]| {
             let (number, _, length) = Record::decode(bytes)?;
             if number != records.len() as u64 + 1 || length != bytes.len() {
                 return Err(Corrupt::Unknown);
@@ -331,7 +304,7 @@ impl Journal for Sqlite {
             records.push(bytes.to_vec());
             Ok(())
         };
-        match self.replay(each) {
+        match self.replay(None, each) {
             Ok(_) => Ok(records),
             Err(damage) => Err(Fault::Damaged { index: damage.number.saturating_sub(1) as usize }),
         }
@@ -344,13 +317,6 @@ fn set_room(connection: &Connection, max_bytes: u64) -> rusqlite::Result<()> {
     let pages = (max_bytes / page.unsigned_abs().max(1)).clamp(1, 4_294_967_294);
     let set = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
     connection.pragma_update_and_check(None, "max_page_count", pages as i64, set).map(drop)
-}
-
-fn last_of(connection: &Connection) -> rusqlite::Result<Option<(u64, Hash)>> {
-    let last = "SELECT number, hash FROM records ORDER BY number DESC LIMIT 1";
-    let last = connection.query_row(last, [], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
-    // A number below 1 leads to a gap that is noticed when records are read.
-    Ok(last.optional()?.map(|(number, hash)| (number.unsigned_abs(), hash)))
 }
 
 /// What an error of SQLite means for whoever wanted to write.

@@ -1,9 +1,10 @@
 //! What the hub notes beside the records: calls that may come twice, and its own starts.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::{Damage, Fault, Sqlite, Unit, fault_of, wall_micros};
-use crate::chain::checksum;
+use crate::chain::{ChainKey, Hash, checksum};
+use crate::head::Noted;
 
 /// A call of an agent with an idempotency key, and what it led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +26,9 @@ pub struct KeptCall {
 }
 
 impl KeptCall {
-    fn checksum(&self) -> Vec<u8> {
+    fn fields<T>(&self, of: impl FnOnce(&[&[u8]]) -> T) -> T {
         let Self { agent, path, key, session, body, status, answer } = self;
-        checksum(&[
+        of(&[
             agent.as_bytes(),
             path.as_bytes(),
             key.as_bytes(),
@@ -36,6 +37,15 @@ impl KeptCall {
             &status.to_le_bytes(),
             answer.as_bytes(),
         ])
+    }
+
+    pub(super) fn seal(&self, key: &ChainKey) -> Hash {
+        self.fields(|fields| key.seal("call", fields))
+    }
+
+    /// What stood in the place of the seal before journals had keys.
+    pub(super) fn checksum(&self) -> Vec<u8> {
+        self.fields(checksum)
     }
 }
 
@@ -64,13 +74,13 @@ pub enum Note {
 }
 
 impl Note {
-    pub(super) fn write(&self, transaction: &Connection) -> rusqlite::Result<()> {
+    pub(super) fn write(&self, transaction: &Connection, seals: &ChainKey) -> rusqlite::Result<()> {
         match self {
             Note::Call(call) => {
                 let KeptCall { agent, path, key, session, body, status, answer } = call;
                 let insert = "INSERT OR REPLACE INTO calls VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
                 let values =
-                    params![agent, path, key, session, body, status, answer, call.checksum()];
+                    params![agent, path, key, session, body, status, answer, call.seal(seals)];
                 transaction.prepare_cached(insert)?.execute(values)?;
             }
             Note::ForgetCall { agent, path, key } => {
@@ -82,10 +92,11 @@ impl Note {
                 transaction.prepare_cached(delete)?.execute([session])?;
             }
             Note::ClockJumped => {
-                if let Some((number, start)) = last_start(transaction)? {
+                if let Some((number, start)) = last_start(transaction, seals)? {
                     let start = Start { jumped: true, ..start };
-                    let update = "UPDATE starts SET jumped = 1, checksum = ?2 WHERE start = ?1";
-                    transaction.execute(update, params![number, start.checksum()])?;
+                    let update = "UPDATE starts SET jumped = 1, seal = ?2 WHERE start = ?1";
+                    let values = params![number as i64, start.seal(seals, number)];
+                    transaction.execute(update, values)?;
                 }
             }
         }
@@ -96,6 +107,8 @@ impl Note {
 /// A start of a hub, and what it knew of its clocks (I8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
+    /// When it was, in microseconds since 1970.
+    pub at: i64,
     /// The version of the hub.
     pub version: String,
     /// Which boot of the machine it was; empty if nobody knows.
@@ -109,8 +122,25 @@ pub struct Start {
 }
 
 impl Start {
-    fn checksum(&self) -> Vec<u8> {
-        let Self { version, boot, clock, jumped, trust } = self;
+    pub(super) fn seal(&self, key: &ChainKey, number: u64) -> Hash {
+        let Self { at, version, boot, clock, jumped, trust } = self;
+        key.seal(
+            "start",
+            &[
+                &number.to_le_bytes(),
+                &at.to_le_bytes(),
+                version.as_bytes(),
+                boot.as_bytes(),
+                &clock.to_le_bytes(),
+                &[u8::from(*jumped)],
+                trust.as_bytes(),
+            ],
+        )
+    }
+
+    /// What stood in the place of the seal before journals had keys.
+    pub(super) fn checksum(&self) -> Vec<u8> {
+        let Self { version, boot, clock, jumped, trust, .. } = self;
         checksum(&[
             version.as_bytes(),
             boot.as_bytes(),
@@ -121,70 +151,180 @@ impl Start {
     }
 }
 
-/// The last start with its number; one that was changed afterwards is an error.
-fn last_start(connection: &rusqlite::Connection) -> rusqlite::Result<Option<(i64, Start)>> {
-    let last = "SELECT start, version, boot, clock, jumped, trust, checksum FROM starts
-                ORDER BY start DESC LIMIT 1";
-    let found = connection
-        .query_row(last, [], |row| {
-            let start = Start {
-                version: row.get(1)?,
-                boot: row.get(2)?,
-                clock: row.get(3)?,
-                jumped: row.get(4)?,
-                trust: row.get(5)?,
-            };
-            Ok((row.get(0)?, start, row.get::<_, Vec<u8>>(6)?))
-        })
-        .optional()?;
-    match found {
-        Some((_, start, checksum)) if start.checksum() != checksum => {
-            Err(rusqlite::Error::IntegralValueOutOfRange(6, 0))
+/// A start with its number and what stands for its seal.
+type StartRow = (u64, Start, Vec<u8>);
+
+/// Starts with their numbers and what stands for their seals, the last first.
+pub(super) fn start_rows(
+    connection: &Connection,
+    seal: &str,
+    at_most: u32,
+) -> rusqlite::Result<Vec<StartRow>> {
+    let last = format!(
+        "SELECT start, version, boot, clock, jumped, trust, {seal}, at FROM starts
+         ORDER BY start DESC LIMIT {at_most}"
+    );
+    let mut statement = connection.prepare(&last)?;
+    let rows = statement.query_map([], |row| {
+        let start = Start {
+            at: row.get(7)?,
+            version: row.get(1)?,
+            boot: row.get(2)?,
+            clock: row.get(3)?,
+            jumped: row.get(4)?,
+            trust: row.get(5)?,
+        };
+        Ok((row.get::<_, i64>(0)?.unsigned_abs(), start, row.get(6)?))
+    })?;
+    rows.collect()
+}
+
+// enforces: I33
+/// The last start with its number; one that was not written with this key is an error.
+pub(super) fn last_start(
+    connection: &Connection,
+    key: &ChainKey,
+) -> rusqlite::Result<Option<(u64, Start)>> {
+    match start_rows(connection, "seal", 1)?.pop() {
+        Some((number, start, seal)) if start.seal(key, number)[..] == seal => {
+            Ok(Some((number, start)))
         }
-        found => Ok(found.map(|(number, start, _)| (number, start))),
+        Some(_) => Err(rusqlite::Error::IntegralValueOutOfRange(6, 0)),
+        None => Ok(None),
     }
+}
+
+/// Whether the last start is the one that was noted, or a later one.
+fn check_start((number, jumped): (u64, bool), noted: Option<Noted>) -> Result<(), Damage> {
+    let Some(noted) = noted else { return Ok(()) };
+    let put_back = number == noted.start && noted.jumped && !jumped;
+    let added = noted.stopped.is_some() && number > noted.start;
+    if number < noted.start || put_back || added {
+        return Err(changed("the note of the last start was taken away or put back"));
+    }
+    Ok(())
+}
+
+/// The calls, unless one was changed, or any since the hub stopped in good order.
+fn check_calls(
+    connection: &Connection,
+    key: &ChainKey,
+    noted: Option<Noted>,
+) -> Result<Vec<KeptCall>, Damage> {
+    let calls = call_rows(connection, "seal")?;
+    if calls.iter().any(|(call, seal)| call.seal(key)[..] != **seal) {
+        return Err(changed("what was kept of a call was changed"));
+    }
+    let stopped = noted.and_then(|noted| noted.stopped);
+    if stopped.is_some_and(|seal| seal != seal_calls(key, &calls)) {
+        return Err(changed("what was kept of calls was changed after the hub stopped"));
+    }
+    Ok(calls.into_iter().map(|(call, _)| call).collect())
+}
+
+// enforces: I33
+/// Looks at every start and every call.
+pub(super) fn check_rows(
+    connection: &Connection,
+    key: &ChainKey,
+    noted: Option<Noted>,
+) -> Result<(), Damage> {
+    let starts = start_rows(connection, "seal", u32::MAX)?;
+    let last = starts.first().map_or((0, false), |(number, start, _)| (*number, start.jumped));
+    for (expected, (number, start, seal)) in (1..=last.0).rev().zip(&starts) {
+        if *number != expected || start.seal(key, *number)[..] != **seal {
+            return Err(changed(&format!(
+                "the note of start {expected} was changed or taken away"
+            )));
+        }
+    }
+    if starts.len() as u64 != last.0 {
+        return Err(changed("notes of starts were taken away"));
+    }
+    check_start(last, noted)?;
+    check_calls(connection, key, noted).map(drop)
+}
+
+/// Every call with what stands for its seal, in the order of their keys.
+pub(super) fn call_rows(
+    connection: &Connection,
+    seal: &str,
+) -> rusqlite::Result<Vec<(KeptCall, Vec<u8>)>> {
+    let all = format!(
+        "SELECT agent, path, key, session, body, status, answer, {seal} FROM calls
+         ORDER BY agent, path, key"
+    );
+    let mut statement = connection.prepare(&all)?;
+    let rows = statement.query_map([], |row| {
+        let call = KeptCall {
+            agent: row.get(0)?,
+            path: row.get(1)?,
+            key: row.get(2)?,
+            session: row.get(3)?,
+            body: row.get(4)?,
+            status: row.get(5)?,
+            answer: row.get(6)?,
+        };
+        Ok((call, row.get::<_, Vec<u8>>(7)?))
+    })?;
+    rows.collect()
+}
+
+/// Seals all calls together, by their seals, in the order of their keys.
+fn seal_calls(key: &ChainKey, calls: &[(KeptCall, Vec<u8>)]) -> Hash {
+    let seals: Vec<&[u8]> = calls.iter().map(|(_, seal)| &**seal).collect();
+    key.seal("calls", &seals)
+}
+
+fn changed(what: &str) -> Damage {
+    Damage { number: 0, why: what.into() }
 }
 
 impl Sqlite {
     /// The start before this one, if there was one.
     pub fn last_start(&self) -> Result<Option<Start>, Damage> {
-        let found = last_start(&self.connection);
-        let changed =
-            |_| Damage { number: 0, why: "the note of the last start was changed".into() };
-        Ok(found.map_err(changed)?.map(|(_, start)| start))
+        let found = last_start(&self.connection, &self.key);
+        let found = found.map_err(|_| changed("the note of the last start was changed"))?;
+        Ok(found.map(|(_, start)| start))
     }
 
     /// Notes that a hub starts now.
     pub fn note_start(&mut self, start: &Start) -> Result<(), Fault> {
-        let Start { version, boot, clock, jumped, trust } = start;
-        let insert = "INSERT INTO starts (at, version, boot, clock, jumped, trust, checksum)
-                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        let values = params![wall_micros(), version, boot, clock, jumped, trust, start.checksum()];
-        let done = self.connection.execute(insert, values).map(drop);
-        done.map_err(|error| fault_of(&error))
+        let number = self.start.0 + 1;
+        let start = Start { at: wall_micros(), ..start.clone() };
+        let seal = start.seal(&self.key, number);
+        let Start { at, version, boot, clock, jumped, trust } = start;
+        let insert = "INSERT INTO starts (start, at, version, boot, clock, jumped, trust, seal)
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let values = params![number as i64, at, version, boot, clock, jumped, trust, seal];
+        self.connection.execute(insert, values).map_err(|error| fault_of(&error))?;
+        self.start = (number, jumped);
+        Ok(())
     }
 
-    /// Every call that is remembered.
-    pub fn calls(&self) -> Result<Vec<KeptCall>, Damage> {
-        let all = "SELECT agent, path, key, session, body, status, answer, checksum FROM calls";
-        let mut statement = self.connection.prepare(all)?;
-        let rows = statement.query_map([], |row| {
-            let call = KeptCall {
-                agent: row.get(0)?,
-                path: row.get(1)?,
-                key: row.get(2)?,
-                session: row.get(3)?,
-                body: row.get(4)?,
-                status: row.get(5)?,
-                answer: row.get(6)?,
-            };
-            Ok((call, row.get::<_, Vec<u8>>(7)?))
-        })?;
-        rows.map(|row| match row? {
-            (call, checksum) if call.checksum() == checksum => Ok(call),
-            _ => Err(Damage { number: 0, why: "what was kept of a call was changed".into() }),
-        })
-        .collect()
+    // enforces: I33
+    /// Every call that is remembered. One that was not written with this journal's key is damage; so is
+    /// any change since the hub stopped in good order.
+    pub fn calls(&self, noted: Option<Noted>) -> Result<Vec<KeptCall>, Damage> {
+        check_calls(&self.connection, &self.key, noted)
+    }
+
+    // enforces: I33
+    /// Whether the last start is the one that was noted, or a later one.
+    pub fn check_start(&self, noted: Option<Noted>) -> Result<(), Damage> {
+        check_start(self.start, noted)
+    }
+
+    /// What is to be noted outside of this journal while a hub works with it.
+    pub fn position(&self) -> Noted {
+        let ((number, hash), (start, jumped)) = (self.head(), self.start);
+        Noted { number, hash, start, jumped, stopped: None }
+    }
+
+    /// The same at the end.
+    pub fn final_position(&self) -> Result<Noted, Fault> {
+        let calls = call_rows(&self.connection, "seal").map_err(|error| fault_of(&error))?;
+        Ok(Noted { stopped: Some(seal_calls(&self.key, &calls)), ..self.position() })
     }
 
     /// Notes something by itself.

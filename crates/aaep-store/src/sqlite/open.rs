@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::Lock;
@@ -26,6 +27,25 @@ pub enum CannotOpen {
         /// Ours.
         known: u32,
     },
+    /// It is from before journals had keys; the operator has to say that it is to be believed.
+    Older {
+        /// Its version.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// Its key is not there.
+    NoKey {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// Its key cannot be used.
+    BadKey {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// It was written with another key.
+    OtherKey,
     /// It is another program's.
     NotOurs,
     /// It is not there.
@@ -50,6 +70,15 @@ impl CannotOpen {
             Self::Newer { found, known } => format!(
                 "This journal was written by a newer version (its layout is {found}, this program knows {known})."
             ),
+            Self::Older { found, known } => format!(
+                "This journal was written before journals had keys (its layout is {found}, this program writes {known})."
+            ),
+            Self::NoKey { path } => format!(
+                "This journal was written with a key, and the key is not there: {}. Without it nobody can tell its records from forged ones.",
+                path.display()
+            ),
+            Self::BadKey { what } => format!("The key of this journal cannot be used: {what}."),
+            Self::OtherKey => "This journal was written with another key, or somebody changed where its chain begins.".into(),
             Self::NotOurs => "This is a file of another program.".into(),
             Self::Missing => "There is no journal here.".into(),
             Self::Damaged { what } => {
@@ -64,6 +93,16 @@ impl CannotOpen {
         match self {
             Self::InUse => "Stop the other hub, or choose another directory with --data.",
             Self::Newer { .. } => "Use the newer version, or choose another directory with --data.",
+            Self::Older { .. } => {
+                "Run `aaep hub migrate`: it says what it finds, and changes nothing without your word."
+            }
+            Self::NoKey { .. } => {
+                "Put the state directory back from a copy. If the key is lost, `aaep hub migrate` gives the journal a new one with your word; or move journal.db away to begin with an empty one: then agents have to ask again."
+            }
+            Self::BadKey { .. } => "Put the key back from a copy of the state directory.",
+            Self::OtherKey => {
+                "Put the journal and the key that belong together in place, from copies. Or move journal.db away to begin with an empty one: then agents have to ask again."
+            }
             Self::NotOurs => "Choose another directory with --data.",
             Self::Missing => "Name the hub's directory with --data.",
             Self::Damaged { .. } => {
@@ -187,6 +226,7 @@ fn common(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     // A file that somebody else wrote runs nothing of theirs, and damage is noticed early.
     connection.pragma_update(None, "trusted_schema", false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     // Reading through memory maps would turn a broken disk into a signal.
     connection.pragma_update(None, "mmap_size", 0)

@@ -7,7 +7,9 @@ use std::time::Duration;
 use rusqlite::{Connection, backup::Backup};
 
 use super::open::{self, CannotOpen};
-use super::schema;
+use super::{Damage, file, notes, schema};
+use crate::chain::{Anchor, ChainKey, Hash};
+use crate::head::Noted;
 
 /// Pages that a copy takes at once, and how long it lets others go first.
 const STEP: (i32, Duration) = (4096, Duration::ZERO);
@@ -17,6 +19,9 @@ const STEP: (i32, Duration) = (4096, Duration::ZERO);
 pub struct Reader {
     pub(crate) connection: Connection,
     pub(crate) store: String,
+    /// Where trust begins, and its seal; `None` if the journal has no key yet.
+    pub(crate) anchor: Option<(Anchor, Hash)>,
+    version: u32,
     path: PathBuf,
 }
 
@@ -24,20 +29,39 @@ impl Reader {
     /// Opens the journal at this path. What is read is what was there at one moment.
     pub fn open(path: &Path) -> Result<Self, CannotOpen> {
         let connection = open::reading(path)?;
-        match schema::version_of(&connection)? {
+        let version = schema::version_of(&connection)?;
+        let anchor = match version {
             0 => return Err(CannotOpen::Missing),
             found if found > schema::VERSION => {
                 return Err(CannotOpen::Newer { found, known: schema::VERSION });
             }
-            _ => {}
-        }
-        let store = connection.query_row("SELECT id FROM store", [], |row| row.get(0))?;
-        Ok(Self { connection, store, path: path.to_owned() })
+            found if found < schema::VERSION => None,
+            _ => file::anchor_of(&connection)?,
+        };
+        let store = file::store_of(&connection)?;
+        Ok(Self { connection, store, anchor, version, path: path.to_owned() })
     }
 
     /// The name of this store, and of every copy of it.
     pub fn store(&self) -> &str {
         &self.store
+    }
+
+    /// Whether it was written before journals had keys.
+    pub fn is_unkeyed(&self) -> bool {
+        self.version < schema::VERSION
+    }
+
+    // enforces: I33
+    /// Looks at what is kept beside the records.
+    pub(crate) fn check_rows(&self, key: &ChainKey, noted: Option<Noted>) -> Result<(), Damage> {
+        notes::check_rows(&self.connection, key, noted)
+    }
+
+    /// The last record from before the journal had its key: trust begins after it. `None` if it has no
+    /// key yet.
+    pub fn keyed_after(&self) -> Option<u64> {
+        self.anchor.map(|(anchor, _)| anchor.number)
     }
 
     /// Copies the journal, as it is at this moment, into a new file: one file, complete, durable.

@@ -1,14 +1,16 @@
-//! Reading every record back, in order. One thread reads ahead while the other makes use of what was
-//! read: a start after a long day takes about as long as the slower of the two.
+//! Reading every record back, in order. One thread reads ahead and verifies the chain while the other
+//! makes use of what was read: a start after a long day takes about as long as the slower of the two.
 #![allow(clippy::disallowed_methods)] // it is a thread
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use aaep_engine::Corrupt;
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::Damage;
+use crate::chain::{Anchor, ChainKey, Hash};
+use crate::head::{Noted, Standing};
 
 /// A batch is handed on when it has so many bytes.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -20,47 +22,92 @@ const AHEAD: usize = 4;
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
-    /// Where each one ends.
-    ends: Vec<usize>,
+    /// When each one was written, and where it ends.
+    ends: Vec<(i64, usize)>,
 }
 
-// enforces: I3
-/// Hands every record to `each`, up to the last, whose number is known.
+/// What was read, all of it verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// How many records there are.
+    pub records: u64,
+    /// When the last one was written, in microseconds since 1970; 0 if there is none.
+    pub last_at: i64,
+    /// How the journal stands to what was noted of it.
+    pub standing: Standing,
+}
+
+/// The chain that records must follow.
+#[derive(Clone, Copy)]
+pub(super) struct Chain<'a> {
+    pub(super) key: &'a ChainKey,
+    pub(super) anchor: Anchor,
+    /// What stands before the first record.
+    pub(super) first: Hash,
+    /// The last record and its hash, as known before.
+    pub(super) last: (u64, Hash),
+}
+
+/// Where the reading thread has come to.
+struct Read {
+    records: u64,
+    at: i64,
+    hash: Hash,
+    /// The hash of the record that was noted.
+    noted: Option<Hash>,
+}
+
+// enforces: I3, I33
+/// Hands every record to `each`, up to the last, whose number and hash are known. No record is handed
+/// on before its place in the chain was verified.
 pub(super) fn replay(
     connection: &mut Connection,
-    last: u64,
-    mut each: impl FnMut(&[u8]) -> Result<(), Corrupt>,
-) -> Result<u64, Damage> {
+    chain: Chain<'_>,
+    noted: Option<Noted>,
+    mut each: impl FnMut(i64, &[u8]) -> Result<(), Corrupt>,
+) -> Result<Replayed, Damage> {
     thread::scope(|scope| {
         let (sender, batches) = sync_channel(AHEAD);
-        let reading = scope.spawn(move || read(connection, &sender));
+        let reading = scope.spawn(move || read(connection, chain, noted, &sender));
         let mut number = 0;
         // Ends when everything was read, or nothing more can be.
         while let Ok(batch) = batches.recv() {
             let mut start = 0;
-            for end in batch.ends {
+            for (at, end) in batch.ends {
                 number += 1;
-                each(&batch.bytes[start..end])
+                each(at, &batch.bytes[start..end])
                     .map_err(|why| Damage { number, why: why.to_string() })?;
                 start = end;
             }
         }
         let panicked = |_| Damage { number: 0, why: "reading it broke off".into() };
-        reading.join().map_err(panicked)??;
-        if number != last {
-            let why = format!("records after {number} are missing");
-            return Err(Damage { number: number + 1, why });
+        let read = reading.join().map_err(panicked)??;
+        let missing = |after: u64| {
+            let why = format!("records after {after} are missing");
+            Damage { number: after + 1, why }
+        };
+        if read.records < chain.anchor.number {
+            return Err(missing(read.records));
         }
-        Ok(number)
+        if (read.records, read.hash) != chain.last {
+            return Err(missing(read.records.min(chain.last.0)));
+        }
+        let standing = Standing::of(read.records, noted, read.noted);
+        Ok(Replayed { records: read.records, last_at: read.at, standing })
     })
 }
 
 /// What is whole comes before the first damage.
-fn read(connection: &mut Connection, batches: &SyncSender<Batch>) -> Result<(), Damage> {
+fn read(
+    connection: &mut Connection,
+    chain: Chain<'_>,
+    noted: Option<Noted>,
+    batches: &SyncSender<Batch>,
+) -> Result<Read, Damage> {
     let mut batch = Batch::default();
-    let done = read_each(connection, |bytes| {
+    let done = read_each(connection, chain, noted, |at, bytes| {
         batch.bytes.extend_from_slice(bytes);
-        batch.ends.push(batch.bytes.len());
+        batch.ends.push((at, batch.bytes.len()));
         if batch.bytes.len() < BATCH_BYTES {
             return true;
         }
@@ -75,25 +122,44 @@ fn read(connection: &mut Connection, batches: &SyncSender<Batch>) -> Result<(), 
 /// Reads until `take` wants nothing more.
 fn read_each(
     connection: &mut Connection,
-    mut take: impl FnMut(&[u8]) -> bool,
-) -> Result<(), Damage> {
-    let mut statement = connection.prepare("SELECT number, bytes FROM records ORDER BY number")?;
+    chain: Chain<'_>,
+    noted: Option<Noted>,
+    mut take: impl FnMut(i64, &[u8]) -> bool,
+) -> Result<Read, Damage> {
+    let all = "SELECT number, at, bytes, hash FROM records ORDER BY number";
+    let mut statement = connection.prepare(all)?;
     let mut rows = statement.query([])?;
-    for next in 1.. {
+    let wanted = noted.map(|noted| noted.number);
+    let found = (wanted == Some(0)).then_some(chain.first);
+    let mut last = Read { records: 0, at: 0, hash: chain.first, noted: found };
+    loop {
+        let next = last.records + 1;
         let damaged = |why: String| Damage { number: next, why };
         let row = rows.next().map_err(|error| damaged(format!("it cannot be read: {error}")))?;
         let Some(row) = row else { break };
-        let found = row.get_ref(0).ok().and_then(|value| value.as_i64().ok());
-        let bytes = row.get_ref(1).ok().and_then(|value| value.as_blob().ok());
-        let Some((found, bytes)) = found.zip(bytes) else {
+        let Some((number, at, bytes, hash)) = fields(row) else {
             return Err(damaged("it is not what a record is".into()));
         };
-        if u64::try_from(found) != Ok(next) {
-            return Err(damaged(format!("it is missing, and record {found} follows")));
+        if u64::try_from(number) != Ok(next) {
+            return Err(damaged(format!("it is missing, and record {number} follows")));
         }
-        if !take(bytes) {
+        if !chain.anchor.follows(Some(chain.key), next, &last.hash, (at, bytes), &hash) {
+            let why = "it was not written with this journal's key, or something before it was changed or taken away";
+            return Err(damaged(why.into()));
+        }
+        last = Read { records: next, at, hash, ..last };
+        if wanted == Some(next) {
+            last.noted = Some(hash);
+        }
+        if !take(at, bytes) {
             break;
         }
     }
-    Ok(())
+    Ok(last)
+}
+
+fn fields<'a>(row: &'a Row<'_>) -> Option<(i64, i64, &'a [u8], Hash)> {
+    let number = |at: usize| row.get_ref(at).ok()?.as_i64().ok();
+    let blob = |at: usize| row.get_ref(at).ok()?.as_blob().ok();
+    Some((number(0)?, number(1)?, blob(2)?, blob(3)?.try_into().ok()?))
 }

@@ -2,7 +2,7 @@
 //!
 //! `docs/durability.md` explains it for people; a test compares the two.
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::open::CannotOpen;
 
@@ -11,7 +11,7 @@ pub(super) const APPLICATION_ID: i32 = 0x4141_4550;
 
 /// One step for each version: from an empty file to 1, from 1 to 2, and so on. A step that was
 /// released is never changed.
-const STEPS: &[&str] = &[VERSION_1];
+const STEPS: &[&str] = &[VERSION_1, VERSION_2];
 
 /// The version that this program writes.
 pub const VERSION: u32 = STEPS.len() as u32;
@@ -141,13 +141,35 @@ SELECT strftime('%Y-%m-%dT%H:%M:%SZ', at / 1000000, 'unixepoch') AS at, decided_
 FROM records WHERE kind = 'ignored';
 ";
 
-/// Brings a file to the version of this program, all of it or not at all.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), CannotOpen> {
-    migrate_by(connection, STEPS)
+/// The key came with this version: it says where the keyed chain begins, and every row is sealed.
+const VERSION_2: &str = r"
+-- The last record from before the journal had its key; 0 if it always had one.
+ALTER TABLE store ADD COLUMN anchor_number INTEGER NOT NULL DEFAULT 0;
+-- Its unkeyed hash.
+ALTER TABLE store ADD COLUMN anchor_hash BLOB;
+-- HMAC over the name of the store and the anchor.
+ALTER TABLE store ADD COLUMN seal BLOB;
+-- HMAC over the other columns.
+ALTER TABLE calls RENAME COLUMN checksum TO seal;
+ALTER TABLE starts RENAME COLUMN checksum TO seal;
+";
+
+/// Gives an empty file the layout of this program, all of it or not at all. One that has it stays as
+/// it is.
+pub(super) fn lay_out(connection: &mut Connection) -> Result<(), CannotOpen> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
+    upgrade(&transaction, STEPS)?;
+    Ok(transaction.commit()?)
 }
 
-fn migrate_by(connection: &mut Connection, steps: &[&str]) -> Result<(), CannotOpen> {
-    let found = version_of(connection)?;
+/// Brings a file to the version of this program, within a transaction: what else that takes is the
+/// caller's.
+pub(super) fn migrate(transaction: &Transaction<'_>) -> Result<(), CannotOpen> {
+    upgrade(transaction, STEPS)
+}
+
+fn upgrade(transaction: &Transaction<'_>, steps: &[&str]) -> Result<(), CannotOpen> {
+    let found = version_of(transaction)?;
     let known = steps.len() as u32;
     if found > known {
         return Err(CannotOpen::Newer { found, known });
@@ -155,13 +177,11 @@ fn migrate_by(connection: &mut Connection, steps: &[&str]) -> Result<(), CannotO
     if found == known {
         return Ok(());
     }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
     for step in &steps[found as usize..] {
         transaction.execute_batch(step)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;
-    transaction.commit()?;
     Ok(())
 }
 
@@ -181,6 +201,12 @@ pub(super) fn version_of(connection: &Connection) -> Result<u32, CannotOpen> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn migrate_by(file: &mut Connection, steps: &[&str]) -> Result<(), CannotOpen> {
+        let transaction = file.transaction().unwrap();
+        upgrade(&transaction, steps)?;
+        Ok(transaction.commit()?)
+    }
 
     #[test]
     fn an_older_file_takes_every_step_once_and_a_newer_one_is_refused() {
@@ -209,7 +235,7 @@ mod tests {
     fn somebody_elses_file_is_left_alone() {
         let mut file = Connection::open_in_memory().unwrap();
         file.execute_batch("CREATE TABLE theirs (x)").unwrap();
-        assert!(matches!(migrate(&mut file), Err(CannotOpen::NotOurs)));
+        assert!(matches!(lay_out(&mut file), Err(CannotOpen::NotOurs)));
         file.prepare("SELECT * FROM theirs").unwrap();
     }
 }

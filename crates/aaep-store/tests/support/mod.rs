@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use aaep_engine::*;
-use aaep_store::{Entry, Options, Sqlite, Unit};
+use aaep_store::{ChainKey, Entry, Options, Sqlite, Unit};
 use aaep_types::{
     DescribedBy, EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp,
 };
@@ -21,6 +21,11 @@ pub struct World {
     pub entries: Vec<Entry>,
     /// Reply tokens in the order of their requests.
     pub tokens: Vec<ReplyToken>,
+}
+
+/// The journal's key, which an attacker of these tests does not have.
+pub fn key() -> ChainKey {
+    ChainKey::new(&[9; 32])
 }
 
 pub fn secrets() -> Secrets {
@@ -162,7 +167,7 @@ pub fn day() -> World {
 
 /// The records of [`day`] in a new journal, two in a unit.
 pub fn journal_with(path: &Path, options: Options, entries: &[Entry]) -> Sqlite {
-    let mut journal = Sqlite::open(path, options).unwrap();
+    let mut journal = Sqlite::open(path, options, &key()).unwrap();
     for pair in entries.chunks(2) {
         let unit = Unit { entries: pair.to_vec(), notes: Vec::new() };
         journal.keep(&[unit]).unwrap();
