@@ -5,62 +5,69 @@ use anyhow::{Result, bail};
 struct Bench {
     name: &'static str,
     about: &'static str,
-    run: fn() -> Result<()>,
+    run: fn(&[String]) -> Result<()>,
 }
 
 const BENCHES: &[Bench] = &[
     Bench {
         name: "agent",
         about: "what park, decision and invoke add to the engine's own work, in one process",
-        run: || cargo_bench("aaep-agent", "consent"),
+        run: |args| cargo_bench("aaep-agent", "consent", args),
     },
     Bench {
         name: "durable",
         about: "confirmations that survive a power cut beside a bare append with fdatasync on the \
                 same disk; a million pending requests after a restart",
-        run: || cargo_bench("aaep-hub", "durable"),
+        run: |args| cargo_bench("aaep-hub", "durable", args),
     },
     Bench {
         name: "engine",
         about: "a ledger of a million requests, and one event for a thousand subscriptions",
-        run: || {
-            cargo_bench("aaep-engine", "ledger")?;
-            cargo_bench("aaep-engine", "ledger_memory")?;
-            cargo_bench("aaep-shaping", "offer")
+        run: |args| {
+            cargo_bench("aaep-engine", "ledger", args)?;
+            cargo_bench("aaep-engine", "ledger_memory", args)?;
+            cargo_bench("aaep-shaping", "offer", args)
         },
     },
     Bench {
         name: "hub",
         about: "the hub under load beside a bare axum: fan-out, connections held, confirmations, \
                 a stalled subscriber",
-        run: || cargo_bench("aaep-hub", "hub"),
+        run: |args| cargo_bench("aaep-hub", "hub", args),
     },
     Bench {
         name: "page",
         about: "the page in Chromium: its script time for an event at 50 a second, and its heap over \
                 100,000 events",
-        run: crate::page::bench,
+        run: |_| crate::page::bench(),
     },
     Bench {
         name: "listen",
         about: "from an event to its first words in `aaep listen`, beside a bare client; memory over \
                 100,000 events",
-        run: || cargo_bench("aaep-cli", "listen"),
+        run: |args| cargo_bench("aaep-cli", "listen", args),
+    },
+    Bench {
+        name: "tenants",
+        about: "a quiet tenant's confirmations while another one does its worst; memory under all of \
+                that at once (`memory --minutes 60`)",
+        run: |args| cargo_bench("aaep-hub", "tenants", args),
     },
     Bench {
         name: "validate",
         about: "validation of single messages beside the jsonschema crate and a bare parse",
-        run: || {
-            cargo_bench("aaep-types", "validate")?;
-            cargo_bench("aaep-types", "allocations")
+        run: |args| {
+            cargo_bench("aaep-types", "validate", args)?;
+            cargo_bench("aaep-types", "allocations", args)
         },
     },
 ];
 
 /// Runs a benchmark that a crate has in its `benches` folder.
-fn cargo_bench(package: &str, bench: &str) -> Result<()> {
+fn cargo_bench(package: &str, bench: &str, args: &[String]) -> Result<()> {
     let status = std::process::Command::new("cargo")
-        .args(["bench", "--quiet", "--package", package, "--bench", bench])
+        .args(["bench", "--quiet", "--package", package, "--bench", bench, "--"])
+        .args(args)
         .status()?;
     if !status.success() {
         bail!("the benchmark {bench} of {package} failed; its own words are above");
@@ -74,11 +81,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             println!("{}", list());
             Ok(())
         }
-        [name] => match BENCHES.iter().find(|bench| bench.name == name) {
-            Some(bench) => (bench.run)(),
+        [name, args @ ..] => match BENCHES.iter().find(|bench| bench.name == name) {
+            Some(bench) => (bench.run)(args),
             None => bail!("there is no benchmark {name:?}. {}", list()),
         },
-        _ => bail!("name one benchmark at a time. {}", list()),
     }
 }
 
