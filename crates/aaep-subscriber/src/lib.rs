@@ -56,7 +56,7 @@ mod request;
 pub mod words;
 
 pub use happening::{Agent, Happening, Silence};
-pub use request::{Asks, Choice, Outcome, Request};
+pub use request::{Account, Asks, Choice, Outcome, Request};
 
 // The README's example is run, too.
 #[cfg(doctest)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aaep_types::{ReplyToken, ResponseKind, Reversibility, RiskLevel};
+use aaep_types::{DescribedBy, ReplyToken, ResponseKind, Reversibility, RiskLevel};
 
 use crate::happening::Agent;
 
@@ -22,6 +22,10 @@ pub struct Request {
     pub reply_token: ReplyToken,
     /// What is asked.
     pub asks: Asks,
+    /// What the hub itself says would run, apart from the agent's words.
+    pub account: Option<Account>,
+    /// The agent's own words, where those of the policy stand in their place.
+    pub agent_says: Option<String>,
     /// How long it waits in all, in seconds.
     pub timeout_seconds: u64,
     /// When it stops to wait, in milliseconds of the clock with which the inbox is called.
@@ -32,6 +36,35 @@ pub struct Request {
     pub language: Option<Arc<str>>,
     /// The event as it was received.
     pub json: Arc<str>,
+}
+
+impl Request {
+    // enforces: I31
+    /// Whether the hub's account is said unasked, right after the question: nobody but the agent
+    /// describes something grave.
+    pub fn says_account(&self) -> bool {
+        let grave = matches!(self.asks, Asks::Consent { risk: RiskLevel::High, .. });
+        let account = self.account.as_ref();
+        grave && account.is_some_and(|account| account.described_by == DescribedBy::Agent)
+    }
+}
+
+/// What the hub itself says of an action: the extension `urn:aaep-rs:action:v1`. Whatever stands in
+/// the arguments may be the agent's: the words make it safe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The tool that would run.
+    pub tool: String,
+    /// Its arguments, one `path: value` in a line.
+    pub arguments: String,
+    /// What consent is bound to.
+    pub digest: String,
+    /// Whose words the question's are; unless the policy's, the agent's.
+    pub described_by: DescribedBy,
+    /// Whether something was left out.
+    pub shortened: bool,
+    /// Whether a secret was taken out.
+    pub redacted: bool,
 }
 
 /// What is asked.

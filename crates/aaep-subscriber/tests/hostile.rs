@@ -137,11 +137,12 @@ impl World {
         let name = KINDS[*kind];
         let text = serde_json::to_string(text).unwrap();
         let urgency = if *critical { "critical" } else { "normal" };
-        // Text that is critical is told as text; and an id means the same event.
+        // Text that is critical is told as text, a state that resolves a request as what became of
+        // it; and an id means the same event.
         let id = format!("evt_{kind}x{critical}x{id}");
         let always = ["session.errored", "handoff.requested"].contains(&name)
             || name.starts_with("awaiting");
-        if (*critical || always) && name != "output.streaming" {
+        if (*critical || always) && !["output.streaming", "state.changed"].contains(&name) {
             self.critical.insert(format!("sess_{session} {id}"));
         }
         let event = format!(

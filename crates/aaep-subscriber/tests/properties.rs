@@ -99,6 +99,8 @@ fn request(name: &str, asks: Asks) -> Arc<Request> {
         session_id: "sess_1".into(),
         reply_token: ReplyToken::parse("rpl_1").unwrap(),
         asks,
+        account: None,
+        agent_says: None,
         timeout_seconds: 60,
         deadline_ms: 60_000,
         continues: None,

@@ -9,8 +9,10 @@
 use std::sync::Arc;
 
 use aaep_subscriber::words::{Manner, Said, Span, Words, safe};
-use aaep_subscriber::{Agent, Asks, Choice, Happening, Outcome, Request, Silence};
-use aaep_types::{Level, ReplyToken, ResponseKind, Reversibility, RiskLevel, Verbosity};
+use aaep_subscriber::{Account, Agent, Asks, Choice, Happening, Outcome, Request, Silence};
+use aaep_types::{
+    DescribedBy, Level, ReplyToken, ResponseKind, Reversibility, RiskLevel, Verbosity,
+};
 use serde_json::{Value, json};
 
 fn text(of: &Value, name: &str) -> String {
@@ -54,6 +56,18 @@ fn asks(of: &Value) -> Asks {
     }
 }
 
+fn account(of: &Value) -> Option<Account> {
+    of.as_object()?;
+    Some(Account {
+        tool: text(of, "tool"),
+        arguments: text(of, "arguments"),
+        digest: text(of, "digest"),
+        described_by: DescribedBy::parse(&text(of, "described_by")).unwrap(),
+        shortened: flag(of, "shortened"),
+        redacted: flag(of, "redacted"),
+    })
+}
+
 fn request(of: &Value) -> Arc<Request> {
     let timeout_seconds = of["timeout_seconds"].as_u64().unwrap();
     Arc::new(Request {
@@ -63,6 +77,8 @@ fn request(of: &Value) -> Arc<Request> {
         session_id: "sess_1".into(),
         reply_token: ReplyToken::parse("rpl_1").unwrap(),
         asks: asks(&of["asks"]),
+        account: account(&of["account"]),
+        agent_says: of["agent_says"].as_str().map(str::to_owned),
         timeout_seconds,
         deadline_ms: timeout_seconds * 1000,
         continues: of["continues"].as_u64().map(|number| number as u32),
@@ -188,6 +204,15 @@ fn every_happening_is_said_as_the_vectors_say() {
         };
         let words = Words::new(&[vector["language"].as_str().unwrap_or("en")]);
         lines(&words.say(&happening(&vector["happening"]), &manner))
+    });
+}
+
+// covers: I31, D34
+#[test]
+fn the_hubs_account_is_said_as_the_vectors_say() {
+    run("account.json", "said", |vector| {
+        let words = Words::new(&[vector["language"].as_str().unwrap_or("en")]);
+        lines(&words.details(&request(&vector["request"]), &Manner::default()))
     });
 }
 

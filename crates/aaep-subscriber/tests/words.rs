@@ -43,6 +43,8 @@ fn request(asks: Asks) -> Arc<Request> {
         session_id: "sess_1".into(),
         reply_token: ReplyToken::parse("rpl_1").unwrap(),
         asks,
+        account: None,
+        agent_says: None,
         timeout_seconds: 300,
         deadline_ms: 300_000,
         continues: None,

@@ -88,6 +88,16 @@ fn asked(request: &Request) -> Value {
     if let (Value::Object(line), Value::Object(asks)) = (&mut line, asks) {
         line.extend(asks);
     }
+    if let Some(account) = &request.account {
+        line["account"] = json!({
+            "tool": account.tool, "arguments": account.arguments, "digest": account.digest,
+            "described_by": account.described_by.as_str(), "shortened": account.shortened,
+            "redacted": account.redacted,
+        });
+    }
+    if let Some(text) = &request.agent_says {
+        line["agent_says"] = json!(text);
+    }
     line
 }
 

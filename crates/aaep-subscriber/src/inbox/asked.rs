@@ -1,9 +1,11 @@
 //! Reads a request out of an event, however odd it is (§4.4, E26, V2).
 
 use aaep_types::json::{Members, Raw, elements};
-use aaep_types::{EventKind, Heard, ReplyToken, ResponseKind, Reversibility, RiskLevel};
+use aaep_types::{
+    DescribedBy, EventKind, Heard, ReplyToken, ResponseKind, Reversibility, RiskLevel,
+};
 
-use crate::request::{Asks, Choice};
+use crate::request::{Account, Asks, Choice};
 
 /// How deep an object inside an event may nest; reading it found no more.
 const DEPTH: usize = 64;
@@ -16,6 +18,8 @@ const MAX_CHOICES: usize = 32;
 pub(super) struct Asked {
     pub(super) token: ReplyToken,
     pub(super) asks: Asks,
+    pub(super) account: Option<Account>,
+    pub(super) agent_says: Option<String>,
     pub(super) timeout_seconds: u64,
     /// Whether yes and no may be sent.
     pub(super) allows: (bool, bool),
@@ -34,6 +38,11 @@ pub(super) fn read(heard: &Heard<'_>, usual_timeout: u64) -> Option<Asked> {
     Some(Asked {
         token: heard.reply_token()?,
         asks,
+        account: account(heard),
+        agent_says: heard
+            .object("extra_context")
+            .and_then(|context| context.text("agent_says").map(|text| text.into_owned()))
+            .filter(|text| !text.trim().is_empty()),
         timeout_seconds: seconds.clamp(1, 86_400),
         allows: allows(heard),
         supersedes: extension(heard, "timing")
@@ -46,6 +55,24 @@ pub(super) fn outcome(heard: &Heard<'_>) -> Option<(String, String)> {
     let outcome = extension(heard, "outcome")?;
     let word = outcome.text("outcome")?.into_owned();
     Some((outcome.text("request_event_id")?.into_owned(), word))
+}
+
+// enforces: I31
+/// What the hub itself says would run.
+fn account(heard: &Heard<'_>) -> Option<Account> {
+    let account = extension(heard, aaep_types::action::PREFIX)?;
+    let text = |name: &str| account.text(name).unwrap_or_default().into_owned();
+    let flag = |name: &str| account.find(name) == Some(Raw::Bool(true));
+    let tool = Some(text("tool")).filter(|tool| !tool.trim().is_empty())?;
+    Some(Account {
+        tool,
+        arguments: text("arguments"),
+        digest: text("digest"),
+        // What is not said counts as the worst.
+        described_by: DescribedBy::parse(&text("described_by")).unwrap_or(DescribedBy::Agent),
+        shortened: flag("shortened"),
+        redacted: flag("redacted"),
+    })
 }
 
 fn extension<'a>(heard: &Heard<'a>, prefix: &str) -> Option<Members<'a>> {
@@ -170,6 +197,31 @@ mod tests {
         let effort = r#","reversibility":"reversible_with_effort""#;
         assert_eq!(of(effort), Reversibility::ReversibleWithEffort);
         assert_eq!(of(r#","reversibility":"who knows""#), Reversibility::Irreversible);
+    }
+
+    // covers: I31
+    #[test]
+    fn the_hubs_account_is_read_and_what_it_does_not_say_counts_as_the_worst() {
+        let of = |account: &str| {
+            let rest = format!(r#","extensions":{{"action":{account}}}"#);
+            asked("confirmation", &rest).unwrap().account
+        };
+        let whole = of(
+            r#"{"tool":"transfer","arguments":"euros: 9001","digest":"d","described_by":"policy","shortened":true,"new":1}"#,
+        );
+        let whole = whole.unwrap();
+        assert_eq!(
+            (&*whole.tool, &*whole.arguments, &*whole.digest),
+            ("transfer", "euros: 9001", "d")
+        );
+        assert_eq!(whole.described_by, DescribedBy::Policy);
+        assert!(whole.shortened && !whole.redacted);
+        let odd = of(r#"{"tool":"transfer","described_by":"me","redacted":"yes"}"#).unwrap();
+        assert_eq!((odd.described_by, odd.redacted), (DescribedBy::Agent, false));
+        assert_eq!(of(r#"{"tool":7}"#), None);
+        assert_eq!(of("[]"), None);
+        let says = r#","extra_context":{"agent_says":"Lunch."}"#;
+        assert_eq!(asked("confirmation", says).unwrap().agent_says.as_deref(), Some("Lunch."));
     }
 
     // covers: V2, E26

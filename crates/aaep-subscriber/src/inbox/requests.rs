@@ -9,6 +9,9 @@ use super::reply::Answer;
 use super::{Connection, Ticket};
 use crate::request::{Asks, Outcome, Request};
 
+/// How many superseded requests are kept. What continues one follows it at once.
+const MAX_SUPERSEDED: usize = 8;
+
 /// The user's own answer, on its way.
 #[derive(Debug)]
 pub(super) struct Own {
@@ -73,6 +76,8 @@ pub(super) struct Requests {
     by_event: BTreeMap<EventKey, u32>,
     settled: BTreeMap<EventKey, Settled>,
     order: VecDeque<EventKey>,
+    /// Those that were superseded last, to compare with what continues them.
+    superseded: VecDeque<Arc<Request>>,
     bytes: usize,
     last_number: u32,
 }
@@ -154,6 +159,18 @@ impl Requests {
             self.settled.remove(&oldest);
         }
         Some(open)
+    }
+
+    pub(super) fn note_superseded(&mut self, request: Arc<Request>) {
+        if self.superseded.len() >= MAX_SUPERSEDED {
+            self.superseded.pop_front();
+        }
+        self.superseded.push_back(request);
+    }
+
+    pub(super) fn superseded(&self, number: u32) -> Option<&Request> {
+        let mut latest = self.superseded.iter().rev();
+        latest.find(|request| request.number == number).map(|request| &**request)
     }
 
     fn forget_settled(&mut self, key: &EventKey) {

@@ -9,7 +9,7 @@ use super::reply::{self, Answer, Head, Refused};
 use super::requests::{Known, Open, Own, Sure};
 use super::session::Early;
 use super::{Connection, Inbox, Purpose, Ticket, asked};
-use crate::happening::Happening;
+use crate::happening::{Agent, Happening};
 use crate::request::{Asks, Outcome, Request};
 
 /// By how much a deadline has to change before it counts as another one.
@@ -46,12 +46,7 @@ impl Inbox {
             }
         };
         let agent = self.agent_of(connection, heard);
-        let supersedes = asked.supersedes.as_deref();
-        let continues = supersedes
-            .and_then(|event| self.requests.number_of(connection, (heard.session_id(), event)));
-        if let Some(old) = continues {
-            self.settle(old, Outcome::Superseded, Sure::Told);
-        }
+        let continues = self.continues(connection, heard.session_id(), &agent, &asked);
         let timeout_ms = asked.timeout_seconds * 1000;
         let server_deadline = heard
             .timestamp()
@@ -71,6 +66,8 @@ impl Inbox {
             session_id: heard.session_id().into(),
             reply_token: asked.token,
             asks: asked.asks,
+            account: asked.account,
+            agent_says: asked.agent_says,
             timeout_seconds: asked.timeout_seconds,
             deadline_ms,
             continues,
@@ -89,6 +86,25 @@ impl Inbox {
             confirm_by: None,
         });
         self.release(connection, heard.session_id(), now);
+    }
+
+    // enforces: I31, S10
+    /// The number of the request that this one asks again with more time. It takes its place only if
+    /// it asks the same: another action is another question, however it calls itself. No session
+    /// supersedes another's.
+    fn continues(
+        &mut self,
+        connection: Connection,
+        session_id: &str,
+        agent: &Agent,
+        asked: &asked::Asked,
+    ) -> Option<u32> {
+        let event = asked.supersedes.as_deref()?;
+        let number = self.requests.number_of(connection, (session_id, event))?;
+        self.settle(number, Outcome::Superseded, Sure::Told);
+        let old = self.requests.superseded(number)?;
+        let same = old.asks == asked.asks && old.account == asked.account && old.agent == *agent;
+        same.then_some(number)
     }
 
     /// A request that cannot be answered from here is heard all the same.
@@ -133,6 +149,9 @@ impl Inbox {
     /// A request does not wait any more.
     fn settle(&mut self, number: u32, outcome: Outcome, sure: Sure) {
         let Some(open) = self.requests.remove(number, sure, &self.bounds) else { return };
+        if outcome == Outcome::Superseded {
+            self.requests.note_superseded(open.request.clone());
+        }
         if let Some(ticket) = open.own.as_ref().and_then(|own| own.in_flight) {
             self.sends.retain(|send| send.ticket != ticket);
         }

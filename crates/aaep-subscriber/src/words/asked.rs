@@ -1,14 +1,14 @@
 //! Requests in words, and what becomes of them. Nothing that a request says is left out or
 //! shortened, at any verbosity and under any load (S10).
 
-use aaep_types::{Heard, ResponseKind, Reversibility, RiskLevel};
+use aaep_types::{DescribedBy, Heard, ResponseKind, Reversibility, RiskLevel};
 
 use super::Argument;
 use super::alike::{LookAlike, look_alikes};
 use super::bound::{MAX_NAME, cut};
 use super::safe::safe;
 use super::speech::Speech;
-use crate::request::{Asks, Choice, Outcome, Request};
+use crate::request::{Account, Asks, Choice, Outcome, Request};
 
 /// How many words are warned of one by one.
 const MAX_WARNINGS: usize = 3;
@@ -23,6 +23,10 @@ impl Speech<'_> {
         // A name that is said is trusted, too.
         let name = if self.manner.name_agents { &*request.agent.name } else { "" };
         self.asks(&request.asks, name);
+        if let Some(account) = request.account.as_ref().filter(|_| request.says_account()) {
+            self.new_line();
+            self.account(account);
+        }
         let time = self.words.duration(request.timeout_seconds);
         self.new_line();
         self.say(
@@ -32,6 +36,43 @@ impl Speech<'_> {
                 ("time", Argument::Phrase(&time)),
             ],
         );
+    }
+
+    // enforces: I31
+    /// What the hub itself says would run, in a sentence that is the hub's.
+    pub(super) fn account(&mut self, account: &Account) {
+        let tool = ("tool", Argument::Theirs(&account.tool));
+        let lines: Vec<&str> =
+            account.arguments.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let all = lines.join(", ");
+        match all.is_empty() {
+            true => self.say("account.bare", &[tool]),
+            false => self.bounded(&all, |speech, all| {
+                speech.say("account", &[tool, ("arguments", Argument::Theirs(all))]);
+            }),
+        }
+        if account.shortened {
+            self.say("account.shortened", &[]);
+        }
+        if account.redacted {
+            self.say("account.redacted", &[]);
+        }
+        self.careful(&[&account.tool, &all]);
+    }
+
+    /// What can be told of a request beyond the question.
+    pub(super) fn details(&mut self, request: &Request) {
+        if let Some(account) = &request.account {
+            self.account(account);
+            if account.described_by == DescribedBy::Policy {
+                self.new_line();
+                self.say("account.policy", &[]);
+            }
+        }
+        if let Some(text) = &request.agent_says {
+            self.new_line();
+            self.about("account.agent", "text", Some(text), "");
+        }
     }
 
     /// The action first, then whether it can be undone, then what follows; or the question and how

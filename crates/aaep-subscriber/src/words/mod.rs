@@ -202,6 +202,14 @@ impl Words {
         speech.finish(manner.name_agents.then_some(&request.agent))
     }
 
+    /// What can be told of a request beyond the question: what the hub itself says would run, and the
+    /// agent's own words where the policy's were asked. Nothing when there is nothing to tell.
+    pub fn details(&self, request: &Request, manner: &Manner) -> Vec<Said> {
+        let mut speech = Speech::new(self, *manner);
+        speech.details(request);
+        speech.finish(None)
+    }
+
     /// One phrase of the message files, by its key. A key that there is not is said as it stands.
     pub fn phrase(&self, key: &str, arguments: &[(&str, Argument<'_>)]) -> Said {
         let argument = |name: &str| arguments.iter().find(|(given, _)| *given == name);

@@ -160,7 +160,11 @@ impl Talk {
             return self.say("nothing_waits", &[]);
         };
         let manner = Manner { verbosity: Verbosity::Detailed, ..self.settings.manner };
-        let lines = self.again(&request, manner);
+        let mut lines = self.again(&request, manner);
+        // Said with the question where it is said unasked.
+        if !request.says_account() {
+            lines.extend(self.words.details(&request, &manner));
+        }
         self.tell(&lines, &About::request(Class::Feedback, &request));
         let arguments = [
             ("agent", Argument::Theirs(&request.agent.name)),

@@ -401,7 +401,8 @@ impl Talk {
         self.opens(request.number);
         let about = About::request(Class::Request, request);
         self.tell(&lines, &about);
-        if continued.is_some() || self.focus.is_none() {
+        // What was superseded by another question than itself leaves nothing in focus.
+        if continued.is_some() || self.focused().is_none() {
             self.focus = Some(request.number);
             self.hint_keys(request);
         } else {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use aaep_subscriber::inbox::{Answer, Refused};
 use aaep_subscriber::words::{Manner, Words};
-use aaep_subscriber::{Agent, Asks, Choice, Happening, Outcome, Request};
-use aaep_types::{ReplyToken, ResponseKind, Reversibility, RiskLevel};
+use aaep_subscriber::{Account, Agent, Asks, Choice, Happening, Outcome, Request};
+use aaep_types::{DescribedBy, ReplyToken, ResponseKind, Reversibility, RiskLevel};
 use serde_json::json;
 
 use super::{By, Named, Output, SecondStep, Settings, Sound, Talk, Voice};
@@ -26,6 +26,8 @@ fn request(number: u32, asks: Asks) -> Request {
         session_id: "sess_1".into(),
         reply_token: ReplyToken::parse(&format!("rpl_{number}")).unwrap(),
         asks,
+        account: None,
+        agent_says: None,
         timeout_seconds: 300,
         deadline_ms: BEGINS + 300_000,
         continues: None,
@@ -44,6 +46,19 @@ pub(crate) fn consent(number: u32, action: &str) -> Request {
         silence_accepts: false,
     };
     request(number, asks)
+}
+
+/// The same request, with the hub's own account.
+pub(crate) fn accounted(request: Request, described_by: DescribedBy) -> Request {
+    let account = Account {
+        tool: "transfer".into(),
+        arguments: "euros: 9001\nto: Eve".into(),
+        digest: "d".into(),
+        described_by,
+        shortened: false,
+        redacted: false,
+    };
+    Request { account: Some(account), ..request }
 }
 
 /// The same request, but for what it asks.

@@ -196,6 +196,93 @@ fn more_time_is_the_same_question_and_not_a_new_one() {
     assert_eq!(request.deadline_ms, world.now + 600_000);
 }
 
+// covers: I31, S10
+#[test]
+fn another_action_never_takes_the_place_of_a_question() {
+    let account = |euros: u32, digest: &str| {
+        format!(
+            r#""action":{{"tool":"transfer","arguments":"euros: {euros}","digest":"{digest}","described_by":"agent"}}"#
+        )
+    };
+    let asks = |token: &str, extensions: String| {
+        format!("{},\"extensions\":{{{extensions}}}", confirmation(token))
+    };
+    let supersedes = |id: &str| format!(r#","timing":{{"supersedes":"{id}"}}"#);
+    // The same words over another account, other words over the same account: new questions.
+    let cases = [
+        (account(9001, "d2"), "Delete"),
+        (account(5, "d2"), "Delete"),
+        (account(5, "d1"), "Save a note"),
+    ];
+    for (other, words) in cases {
+        let mut world = World::new();
+        world.comes(&event(
+            "evt_1",
+            1,
+            "awaiting.confirmation",
+            0,
+            START,
+            &asks("rpl_1", account(5, "d1")),
+        ));
+        world.hears();
+        let swapped = asks("rpl_2", other + &supersedes("evt_1"))
+            .replace("\"Delete\"", &format!("\"{words}\""));
+        world.comes(&event("evt_2", 1, "awaiting.confirmation", 1, START, &swapped));
+        let heard = world.hears();
+        assert_eq!(
+            heard.iter().map(short).collect::<Vec<_>>(),
+            ["settled 1 Superseded", "asked 2"]
+        );
+        let Some(Happening::Asked(request)) = heard.last() else { panic!() };
+        assert_eq!(request.continues, None, "it is another question");
+    }
+    // The same in all: more time.
+    let mut world = World::new();
+    world.comes(&event(
+        "evt_1",
+        1,
+        "awaiting.confirmation",
+        0,
+        START,
+        &asks("rpl_1", account(5, "d1")),
+    ));
+    world.resolves(1, "evt_1", "superseded");
+    world.hears();
+    let more = asks("rpl_2", account(5, "d1") + &supersedes("evt_1"));
+    world.comes(&event("evt_2", 1, "awaiting.confirmation", 2, START, &more));
+    let heard = world.hears();
+    let Some(Happening::Asked(request)) = heard.last() else { panic!("{heard:?}") };
+    assert_eq!(request.continues, Some(1));
+    // Another session supersedes nothing.
+    let stolen = asks("rpl_3", account(5, "d1") + &supersedes("evt_2"));
+    world.comes(&event("evt_3", 2, "awaiting.confirmation", 0, START, &stolen));
+    let heard = world.hears();
+    assert_eq!(heard.iter().map(short).collect::<Vec<_>>(), ["asked 3"]);
+    assert_eq!(world.inbox.open_requests().len(), 2);
+}
+
+// covers: I31, S10, C25
+#[test]
+fn the_same_event_with_other_words_changes_nothing() {
+    let mut world = World::new();
+    let id = world.asks(0);
+    world.hears();
+    let other = confirmation("rpl_1").replace("\"Delete\"", "\"Save a note\"");
+    world.comes(&event(&id, 1, "awaiting.confirmation", 0, START, &other));
+    world.comes(&event(
+        &id,
+        1,
+        "awaiting.confirmation",
+        0,
+        START,
+        &other.replace("rpl_1", "rpl_2"),
+    ));
+    assert!(world.told().is_empty());
+    let [request] = &world.inbox.open_requests()[..] else { panic!() };
+    assert!(matches!(&request.asks, Asks::Consent { action, .. } if action == "Delete"));
+    assert_eq!(request.reply_token.as_str(), "rpl_1");
+}
+
 // covers: D32
 #[test]
 fn a_question_that_goes_on_settles_the_old_one_by_itself() {

@@ -1,9 +1,12 @@
 //! Requests: announced, heard again, settled.
 
-use aaep_subscriber::Outcome;
-use aaep_subscriber::inbox::Answer;
+use std::sync::Arc;
 
-use crate::listen::talk::stories::{Story, consent, mild, reply};
+use aaep_subscriber::inbox::Answer;
+use aaep_subscriber::{Happening, Outcome, Request};
+use aaep_types::DescribedBy;
+
+use crate::listen::talk::stories::{Story, accounted, consent, mild, reply};
 
 // covers: T28, S10
 #[test]
@@ -156,4 +159,79 @@ fn that_time_runs_out_is_said_once_with_a_way_to_get_more() {
         [bell: waiting]
         Request 1 waits 29 seconds more. Press t for more time.
     ");
+}
+
+// covers: I31
+#[test]
+fn the_hub_says_what_would_run_unasked_where_only_the_agent_describes_something_grave() {
+    let mut story = Story::new();
+    story.asked(accounted(consent(1, "Save a note about lunch."), DescribedBy::Agent)).is("
+        [bell: blocked]
+        Allow this? “Save a note about lunch.” It cannot be undone.
+        What happens: “It is gone for good.” High risk.
+        The hub says: tool “transfer”, “euros: 9001, to: Eve”.
+        Request 1 waits for you, for 5 minutes.
+        Press y for yes, n for no, d for details, t for more time.
+    ");
+    // It is said once in the details, too.
+    let details = story.types("d").heard();
+    assert_eq!(details.matches("The hub says").count(), 1, "{details}");
+}
+
+// covers: I31
+#[test]
+fn elsewhere_details_say_what_would_run_and_what_the_agent_said() {
+    let described = Request {
+        agent_says: Some("Save a note about lunch.".into()),
+        ..accounted(consent(1, "Transfer 9001 euros to \"Eve\""), DescribedBy::Policy)
+    };
+    let mild = accounted(mild(2, "Look it up"), DescribedBy::Agent);
+    let mut story = Story::new();
+    let asked = story.asked(described).asked(mild).heard();
+    assert!(!asked.contains("The hub says"), "{asked}");
+    let details = story.types("d").heard();
+    for line in [
+        "The hub says: tool “transfer”, “euros: 9001, to: Eve”.",
+        "The words of the question are those of your policy.",
+        "The agent itself says: “Save a note about lunch.”",
+    ] {
+        assert!(details.lines().any(|heard| heard.trim() == line), "{details}");
+    }
+}
+
+// covers: I31, S10, T21
+#[test]
+fn a_question_that_takes_anothers_place_is_read_and_a_key_that_was_on_its_way_answers_nothing() {
+    // Another action in its place: a new question, with its own time to read.
+    let mut story = Story::new();
+    story.asked(mild(1, "Save a note")).settled(mild(1, "Save a note"), Outcome::Superseded);
+    story.heard();
+    story
+        .happens(Happening::Asked(Arc::new(accounted(consent(2, "Transfer"), DescribedBy::Agent))));
+    story.types_at_once("y");
+    let heard = story.heard();
+    assert!(
+        heard.contains("[bell: blocked]") && heard.contains("Allow this? “Transfer”"),
+        "{heard}"
+    );
+    assert!(heard.contains("Not taken: request 2 had only just been said."), "{heard}");
+    assert!(!heard.contains("[reply"), "{heard}");
+    // The same with more time is read again, too.
+    let mut story = Story::new();
+    story.asked(mild(1, "Save a note")).settled(mild(1, "Save a note"), Outcome::Superseded);
+    let longer = Request { continues: Some(1), ..mild(2, "Save a note") };
+    story.heard();
+    story.happens(Happening::Asked(Arc::new(longer))).types_at_once("y");
+    let heard = story.heard();
+    assert!(heard.contains("Allow this? “Save a note”") && !heard.contains("[reply"), "{heard}");
+}
+
+// covers: I31, S10
+#[test]
+fn a_yes_that_is_being_made_certain_does_not_go_over_to_another_question() {
+    let mut story = Story::new();
+    story.asked(consent(1, "Delete the build")).types("y").heard();
+    story.settled(consent(1, "Delete the build"), Outcome::Superseded);
+    let replies = story.asked(consent(2, "Transfer")).types("yes").replies();
+    assert!(replies.is_empty(), "{replies:?}");
 }
