@@ -110,6 +110,12 @@ interface Settings {
   reading: "end" | "sentence" | "silent";
   /** When a second step is asked for. */
   ask_twice: "risky" | "always";
+  /** What is announced. */
+  hear: "all" | "asks";
+  /** What is held with a shortcut's key. */
+  modifiers: "ctrl_shift" | "alt_shift" | "ctrl_alt";
+  /** The key of each shortcut, as `KeyboardEvent.code`; empty for none. */
+  keys: Record<Action, string>;
   sounds: boolean;
   shortcuts: boolean;
   notify: boolean;
@@ -142,6 +148,23 @@ interface Hands {
   change(changed: Partial<Settings>): void;
   dialog(open: boolean): void;
 }
+
+/** What waits to be said. */
+type Announcement = { text: string; now: boolean; topic: string; anyway: boolean };
+
+/** What a dialog shows. */
+interface Content {
+  /** What became of the request before it, if anything. */
+  lead: string;
+  heading: Line;
+  /** Of the agent's words. */
+  language: string;
+  text: Node[];
+  answers: Node[];
+  escape: () => void;
+}
+
+type Action = "questions" | "repeat" | "now" | "more_time" | "log" | "stop" | "reject" | "accept";
 
 type Sound = "blocked" | "done" | "error";
 type Attributes = Record<string, string | boolean | number>;

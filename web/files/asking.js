@@ -2,14 +2,20 @@
 // stopping an agent.
 
 import { Announcer } from "./announcer.js";
-import { Dialog, answers, details, needsSecond, paragraph, question } from "./dialog.js";
-import { Keys, button, h, shown } from "./dom.js";
+import { Dialog, answers, details, needsSecond, paragraph, question, waitsFor } from "./dialog.js";
+import { Keys, button, focused, h, shown } from "./dom.js";
 import { keyOf } from "./inbox.js";
 import { Log } from "./log.js";
 import { plain } from "./words.js";
 
 /** How long after an answer its outcome is waited for before the user is told that it is late. */
 const LATE_MS = 8000;
+
+/** How long before its end a request is told again at the latest (WCAG 2.2.1). */
+const LAST_WORD_MS = 20_000;
+
+/** What a screen reader needs before it speaks. */
+const SPOKEN_MS = 500;
 
 /** How long a superseded request may be without the one that goes on. */
 const ORPHAN_MS = 3000;
@@ -26,11 +32,28 @@ export class Asking {
     this.hands = hands;
     this.keys = new Keys();
     this.announcer = new Announcer();
-    this.dialog = new Dialog(this.keys);
+    this.dialog = new Dialog(this.keys, () => {
+      // After the focus: what is inert before it would leave the focus nowhere.
+      this.main.inert = true;
+      hands.dialog(true);
+    });
     this.log = new Log();
     /** Everything that is no dialog. */
     this.main = h("div", { class: "main" });
-    this.timer = h("span", { role: "timer", "aria-labelledby": "time-label", class: "time", dir: "ltr" });
+    // Only to be seen: a screen reader would read it with the dialog, which says how long it waits.
+    this.timer = h("p", { class: "time", "aria-hidden": "true" });
+    /** The other requests, in the dialog. */
+    this.others = h("div", {});
+    /** How long the request in the dialog waits. @type {HTMLElement | null} */
+    this.waits = null;
+    /** An answer is on its way. */
+    this.sending = false;
+    /** The dialog asks whether this is really wanted. */
+    this.isSecond = false;
+    /** The session that the dialog asks about stopping. @type {string | null} */
+    this.stopping = null;
+    /** What was accepted and has not begun, by session. @type {Map<string, string>} */
+    this.accepted = new Map();
     /** The key of how the connection stands. */
     this.connection = "page.connecting";
     /** Agents that were heard: with more than one, each is named. @type {Set<string>} */
@@ -67,24 +90,17 @@ export class Asking {
   entry(session, agent, about, line, language, kind) {
     const known = this.inbox.sessions.get(session)?.about || (typeof about === "string" ? about : "");
     const given = { agent: { theirs: agent }, about: { theirs: known } };
-    const heading = this.log.sessions.has(session) ? "" : this.words.text("page.session", given);
+    const heading = this.log.sessions.has(session) ? [] : this.words.phrase("page.session", given);
     this.log.add(session, heading, line, language, kind);
   }
 
   /** @param {AgentRequest} request */
   asked(request) {
-    const line = this.words.phrase(request.asks === "consent" ? "ask.consent" : "ask.question",
-      { action: { theirs: request.action }, question: { theirs: request.action } });
     // enforces: S10
     // Only the same question goes on behind an open dialog; any other is drawn and read anew.
-    if (request.continues !== null && !request.changed) {
-      const time = this.words.duration(this.left(request));
-      this.say("page.more_time.given", { time }, true);
-      if (this.later.delete(request.continues)) this.later.add(request.number);
-      if (this.current?.number === request.continues) this.current = request;
-      this.refresh();
-      return;
-    }
+    if (request.continues !== null && !request.changed) return this.goesOn(request, request.continues);
+    const line = this.words.phrase(request.asks === "consent" ? "ask.consent" : "ask.question",
+      { action: { theirs: request.action }, question: { theirs: request.action } });
     this.entry(request.session_id, request.agent.name, "", line, request.language, "request");
     this.announcer.play("blocked");
     this.announcer.call(this.words.text("page.waits"), plain(line), keyOf(request));
@@ -92,12 +108,32 @@ export class Asking {
     const before = request.changed ? request.continues ?? request.number : null;
     if (before !== null) this.later.delete(before);
     const shows = this.current !== null && this.current.number === before;
-    if (!this.dialog.isOpen || shows) {
-      if (shows) this.current = null;
-      return this.open(request);
+    if (shows) this.current = null;
+    if (!this.dialog.isOpen || shows) return this.open(request);
+    if (this.dialog.isEnding) return;
+    // It is read when its turn comes.
+    const came = this.words.text("page.another.came");
+    const count = this.words.text("page.another", { count: this.inbox.open.size });
+    this.announcer.say(`${came} ${count}`, false, { topic: "another", anyway: true });
+  }
+
+  /** The same question has more time: only that is said. @param {AgentRequest} request @param {number} before */
+  goesOn(request, before) {
+    const time = this.words.duration(this.left(request));
+    this.say("page.more_time.given", { time }, true);
+    if (this.later.delete(before)) this.later.add(request.number);
+    if (this.current?.number === before) {
+      this.current = request;
+      this.showWaits();
+      this.showTime();
     }
-    const count = this.inbox.open.size;
-    this.announcer.say(`${plain(line)} ${this.words.text("page.another", { count })}`, true);
+    this.refresh();
+  }
+
+  /** How long the request in the dialog waits, as of now. */
+  showWaits() {
+    if (!this.current) return;
+    this.waits?.replaceChildren(...shown(waitsFor(this.current, this.words, this.left(this.current))), " ");
   }
 
   /** @param {AgentRequest} request */
@@ -105,8 +141,8 @@ export class Asking {
     return Math.max(0, Math.round((request.deadline_ms - this.hands.now()) / 1000));
   }
 
-  /** @param {AgentRequest} request */
-  open(request) {
+  /** @param {AgentRequest} request @param {string} [lead] what became of the one before */
+  open(request, lead = "") {
     const { words } = this;
     // Whoever goes on to another has put this one off.
     if (this.current && this.current.number !== request.number) this.later.add(this.current.number);
@@ -116,16 +152,21 @@ export class Asking {
     // A request that just came waits for all of its time.
     const left = this.left(request);
     const seconds = request.timeout_seconds - left <= 3 ? request.timeout_seconds : left;
-    const text = question(request, words, this.manner, seconds);
-    this.show(words.text("page.question", { number: request.shown_number, agent: { theirs: request.agent.name } }),
-      text, this.ways(request), () => this.putOff());
+    const { heading, text, waits } = question(request, words, this.manner, seconds);
+    const changed = request.changed ? words.text("page.request.changed") : "";
+    this.show({ lead: [lead, changed].filter((part) => part !== "").join(" "), heading, language: request.language,
+      text, answers: this.ways(request), escape: () => this.putOff() });
+    this.waits = waits;
+    this.showOthers();
   }
 
-  /** @param {string} heading @param {Node[]} text @param {Node[]} ways @param {() => void} escape */
-  show(heading, text, ways, escape) {
-    this.main.inert = true;
-    this.dialog.show(heading, text, ways, escape);
-    this.hands.dialog(true);
+  /** @param {Content} content */
+  show(content) {
+    Object.assign(this, { sending: false, isSecond: false, stopping: null, waits: null });
+    this.announcer.hold(true);
+    this.announcer.drop("sent");
+    this.dialog.show(content);
+    this.announcer.reads(this.dialog.text);
     this.showTime();
   }
 
@@ -134,29 +175,34 @@ export class Asking {
     const { words } = this;
     /** @type {Node[]} */
     const ways = request.account ? [details(request.account, words)] : [];
-    if (this.connection === "page.listening") {
-      ways.push(h("p", { class: "grave" }, words.text("ask.unanswerable")));
+    const mayAnswer = this.connection !== "page.listening";
+    if (!mayAnswer) {
+      ways.push(h("p", { class: "careful" }, words.text("ask.unanswerable")));
     } else if (request.asks === "consent") {
       ways.push(h("div", { class: "buttons" },
-        button(words.text("page.reject"), () => this.decide("reject"), { class: "answer" }),
-        button(words.text("page.accept"), () => this.decide("accept"), { class: "answer" })));
+        button(words.text("page.reject"), () => this.decide("reject"), { class: "answer no" }),
+        button(words.text("page.accept"), () => this.decide("accept"), { class: "answer yes" })));
     } else {
       ways.push(...answers(request, words, (response) => this.respond(response),
         (field, message, key) => this.again(field, message, key)));
     }
-    ways.push(h("p", { class: "clock" }, h("span", { id: "time-label" }, words.text("page.time_left")), " ", this.timer));
-    const more = [button(words.text("page.later"), () => this.putOff())];
-    if (this.connection !== "page.listening") {
+    const more = [button(words.text("page.later"), () => this.putOff()),
+      button(words.text("page.repeat"), () => this.repeat())];
+    if (mayAnswer) {
       more.unshift(button(words.text("page.more_time"), () => this.moreTime()));
-      more.push(button(words.text("page.stop"), () => this.askStop(request.session_id)));
+      more.push(button(words.text("page.stop"), () => this.askStop(request.session_id), { class: "stop" }));
     }
-    ways.push(h("div", { class: "buttons more" }, ...more));
-    const others = this.inbox.waiting().filter((other) => other.number !== request.number);
-    if (others.length > 0) {
-      ways.push(h("p", { class: "hint" }, words.text("page.others", { count: others.length })),
-        h("ul", {}, ...others.map((other) => h("li", {}, this.opener(other)))));
-    }
+    ways.push(this.timer, h("div", { class: "buttons more" }, ...more), this.others);
     return ways;
+  }
+
+  /** Which other requests wait, in the dialog of one. */
+  showOthers() {
+    const others = this.inbox.waiting().filter((other) => other.number !== this.current?.number);
+    this.others.replaceChildren(...(others.length === 0 ? [] : [
+      h("p", { class: "hint" }, this.words.text("page.others", { count: others.length })),
+      h("ul", {}, ...others.map((other) => h("li", {}, this.opener(other)))),
+    ]));
   }
 
   /** @param {AgentRequest} request */
@@ -167,27 +213,60 @@ export class Asking {
     return opener;
   }
 
-  /** Closes the dialog; the next request that was not put off comes. */
-  close() {
+  /**
+   * Closes the dialog; the next request that was not put off comes, and what became of this one is
+   * said with it. Without a next one the outcome is said first: the focus that goes back would be
+   * read before it.
+   * @param {string} [outcome]
+   */
+  close(outcome = "") {
+    const read = this.current !== null || this.stopping !== null;
     this.current = null;
+    this.stopping = null;
+    this.refresh();
+    const next = this.next();
+    if (next) return this.open(next, outcome);
+    if (outcome === "" || !read) return this.hide();
+    this.busy(true);
+    this.announcer.say(outcome, true);
+    this.announcer.flush();
+    this.dialog.ends(outcome, this.announcer.length(outcome) + SPOKEN_MS, () => {
+      const later = this.next();
+      if (later) this.open(later);
+      else this.hide();
+    });
+  }
+
+  /** The next request that was not put off. */
+  next() {
+    return this.inbox.waiting().find((request) => !this.later.has(request.number));
+  }
+
+  hide() {
     this.main.inert = false;
     // First, so that the focus can go back there.
     this.hands.dialog(false);
     this.dialog.hide();
-    this.refresh();
-    const next = this.inbox.waiting().find((request) => !this.later.has(request.number));
-    if (next) this.open(next);
+    this.announcer.busyUntil = performance.now() + SPOKEN_MS;
+    this.announcer.hold(false);
   }
 
   putOff() {
     if (this.current) this.later.add(this.current.number);
     this.close();
-    if (!this.dialog.isOpen) this.say("page.put_off");
+    if (!this.dialog.isOpen) this.say("page.put_off", {}, true);
+  }
+
+  /** Reads the request again, or what was said last. */
+  repeat() {
+    this.showWaits();
+    if (this.dialog.isOpen) this.announcer.say(this.dialog.text, true);
+    else this.announcer.say(this.announcer.last || this.words.text("page.nothing"), true);
   }
 
   /** Whether the user can have read this request, and it still waits as they read it. @param {AgentRequest} request */
   mayAnswer(request) {
-    return this.dialog.isRead && this.inbox.open.get(keyOf(request)) === request;
+    return this.dialog.isRead && !this.sending && this.inbox.open.get(keyOf(request)) === request;
   }
 
   /** A dialog whose request was superseded, and nothing came in its place, is closed. */
@@ -206,6 +285,7 @@ export class Asking {
   /** @param {"accept"|"reject"} decision */
   decide(decision) {
     const request = this.current;
+    if (request && request.asks !== "consent") return this.say("page.no_decision", {}, true);
     if (!request || !this.mayAnswer(request)) return;
     if (decision === "accept" && needsSecond(request, this.settings.ask_twice)) return this.second(request);
     void this.send(request, this.hands.decide(request, decision));
@@ -214,18 +294,18 @@ export class Asking {
   /** @param {AgentRequest} request */
   second(request) {
     const { words } = this;
-    const text = [paragraph(words.phrase("page.second", { action: { theirs: request.action } }), request.language, "action")];
-    if (request.reversibility === "irreversible") text.push(paragraph(words.phrase("undo.irreversible"), "", "grave"));
-    const clock = h("p", { class: "clock" }, h("span", { id: "time-label" }, words.text("page.time_left")), " ", this.timer);
+    const text = request.reversibility === "irreversible"
+      ? [paragraph(words.phrase("undo.irreversible"), "", "fact undo-irreversible")] : [];
     const sure = () => {
       const now = this.current;
       if (now && this.mayAnswer(now)) void this.send(now, this.hands.decide(now, "accept"));
     };
     const back = () => (this.current ? this.open(this.current) : this.close());
-    this.show(words.text("page.second.heading"), text, [
-      h("div", { class: "buttons" }, button(words.text("page.back"), back, { class: "answer" }),
-        button(words.text("page.sure"), sure, { class: "answer" })), clock,
-    ], back);
+    this.show({ lead: words.text("page.second.heading"), heading: words.phrase("page.second", { action: { theirs: request.action } }),
+      language: request.language, text, escape: back, answers: [
+        h("div", { class: "buttons" }, button(words.text("page.back"), back, { class: "answer no" }),
+          button(words.text("page.sure"), sure, { class: "answer yes" })), this.timer] });
+    this.isSecond = true;
   }
 
   /** @param {string|number|boolean} response */
@@ -239,8 +319,15 @@ export class Asking {
     message.textContent = this.words.text(key);
     message.hidden = false;
     field.setAttribute("aria-invalid", "true");
-    field.focus();
-    this.say(key, {}, true);
+    const describe = () => field.setAttribute("aria-describedby", message.id);
+    // A field that gets the focus is read with its description; one that has it, is not.
+    if (focused() === field) {
+      this.say(key, {}, true);
+      field.addEventListener("blur", describe, { once: true });
+    } else {
+      describe();
+      field.focus();
+    }
   }
 
   /** @param {AgentRequest} request @param {Promise<Sent>} sending */
@@ -260,14 +347,13 @@ export class Asking {
     }, LATE_MS);
   }
 
-  /** @param {boolean} busy */
+  /** Buttons that do nothing for now keep the focus, so that nothing is read again. @param {boolean} busy */
   busy(busy) {
+    this.sending = busy;
     this.dialog.answers.classList.toggle("busy", busy);
     for (const one of this.dialog.answers.querySelectorAll("button.answer")) {
-      if (one instanceof HTMLButtonElement) one.disabled = busy;
+      one.setAttribute("aria-disabled", String(busy));
     }
-    // A disabled button loses the focus, which must not fall out of the dialog.
-    if (busy) this.dialog.body.focus();
   }
 
   moreTime() {
@@ -286,17 +372,19 @@ export class Asking {
     const known = { ...request, number: request.shown_number };
     const lines = this.words.say({ kind: "settled", request: known, outcome }, this.manner);
     for (const line of lines) this.entry(request.session_id, request.agent.name, "", line, request.language, "outcome");
-    this.announcer.say(lines.map(plain).join(" "), true);
-    if (this.current?.number === request.number) this.close();
-    else this.refresh();
+    if (outcome === "accepted") this.accepted.set(request.session_id, request.action.trim());
+    const text = lines.map(plain).join(" ");
+    if (this.current?.number === request.number) return this.close(text);
+    this.announcer.say(text, true);
+    this.refresh();
+    if (this.dialog.isOpen) this.showOthers();
   }
 
   /** @param {string} session */
   askStop(session) {
     const { words } = this;
     const known = this.inbox.sessions.get(session);
-    const text = [paragraph(words.phrase("page.stop.ask", { agent: { theirs: known?.agent.name ?? "" } }), "", "action")];
-    if (known?.about) text.push(paragraph(words.phrase("page.stop.about", { about: { theirs: known.about } }), ""));
+    const text = known?.about ? [paragraph(words.phrase("page.stop.about", { about: { theirs: known.about } }), "")] : [];
     text.push(paragraph(words.phrase("page.stop.half"), ""));
     const request = this.current;
     const back = () => {
@@ -305,9 +393,18 @@ export class Asking {
       return now ? this.open(now) : this.close();
     };
     this.current = null;
-    this.show(words.text("page.stop.heading"), text, [h("div", { class: "buttons" },
-      button(words.text("page.stop.no"), back, { class: "answer" }),
-      button(words.text("page.stop.yes"), () => this.doStop(session), { class: "answer" }))], back);
+    this.show({ lead: "", heading: words.phrase("page.stop.ask", { agent: { theirs: known?.agent.name ?? "" } }), language: "",
+      text, escape: back, answers: [h("div", { class: "buttons" },
+        button(words.text("page.stop.no"), back, { class: "answer" }),
+        button(words.text("page.stop.yes"), () => this.doStop(session), { class: "answer stop" }))] });
+    this.stopping = session;
+  }
+
+  /** A session is over: nobody needs to stop it. @param {string} session */
+  ended(session) {
+    this.accepted.delete(session);
+    if (this.stopping !== session) return;
+    this.close(this.words.text("page.stop.over"));
   }
 
   /** @param {string} session */
@@ -325,8 +422,10 @@ export class Asking {
   /** @param {AgentRequest} request */
   tellTime(request) {
     const left = request.deadline_ms - this.hands.now();
-    const part = left / (request.timeout_seconds * 1000);
-    const step = part <= 0.1 ? 2 : part <= 0.5 ? 1 : 0;
+    const all = request.timeout_seconds * 1000;
+    // The last word comes while there is time to answer, and the one at half well before it.
+    const last = Math.min(all / 2, Math.max(all / 10, LAST_WORD_MS));
+    const step = left <= last ? 2 : left <= all / 2 && all / 2 > last * 2 ? 1 : 0;
     if (left <= 0 || step <= (this.told.get(keyOf(request)) ?? 0)) return;
     this.told.set(keyOf(request), step);
     const time = this.words.duration(Math.max(1, Math.round(left / 1000)));
@@ -336,7 +435,7 @@ export class Asking {
   /** Shows the time of the request in the dialog. */
   showTime() {
     if (!this.current || !this.dialog.isOpen) return;
-    const shows = clock(this.left(this.current));
+    const shows = this.words.text("page.time_left", { time: { ours: clock(this.left(this.current)) } });
     if (this.timer.textContent !== shows) this.timer.textContent = shows;
   }
 }

@@ -1,5 +1,5 @@
-// Dialogs that ask: a request of an agent, or whether to stop one. The focus goes to the text, never
-// to a button, and no key press that was under way before can answer.
+// Dialogs that ask: a request of an agent, or whether to stop one. The focus goes to the dialog
+// itself, never to a button, and no key press that was under way before can answer.
 
 import { button, focused, h, shown, stops } from "./dom.js";
 import { choiceLabel } from "./inbox.js";
@@ -8,53 +8,116 @@ import { Speech } from "./speech.js";
 /** For how long after a text appeared nobody can have read it, and nothing answers it. */
 const UNREAD_MS = 600;
 
+/** Between showing a dialog and its focus: screen readers do not know it yet, and say nothing. */
+const FOCUS_MS = 150;
+
 /** A dialog in the page, modal for the keyboard; whoever opens it makes the rest inert. */
 export class Dialog {
-  /** @param {Keys} keys */
-  constructor(keys) {
+  /** @param {Keys} keys @param {() => void} focuses called when it has the focus */
+  constructor(keys, focuses) {
     this.keys = keys;
+    this.focuses = focuses;
+    this.lead = h("p", { id: "dialog-lead", class: "lead" });
     this.heading = h("h2", { id: "dialog-heading" });
-    this.body = h("div", { id: "dialog-text", class: "text", role: "group", tabindex: "-1",
-      "aria-labelledby": "dialog-text" });
+    this.body = h("div", { id: "dialog-text", class: "text" });
     this.answers = h("div", { class: "answers" });
-    this.box = h("div", { role: "alertdialog", "aria-labelledby": "dialog-heading", class: "dialog" },
-      this.heading, this.body, this.answers);
+    // Only to be seen: it is said by a live region.
+    this.outcome = h("p", { class: "outcome", "aria-hidden": "true", hidden: true });
+    this.box = this.make();
     this.root = h("div", { class: "backdrop", hidden: true }, this.box);
     /** @type {Set<string>} */
     this.stale = new Set();
-    this.since = 0;
+    this.since = Infinity;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
     /** @type {HTMLElement | null} */
     this.before = null;
+    /** Where the focus goes if it was nowhere before. @type {HTMLElement | null} */
+    this.home = null;
     /** @type {() => void} */
     this.escape = () => {};
-    this.root.addEventListener("keydown", (event) => this.down(event), true);
-    this.root.addEventListener("keyup", (event) => this.up(event), true);
+    /** What comes after the outcome is said, while it is. @type {(() => void) | null} */
+    this.after = null;
+    this.pressed = (/** @type {KeyboardEvent} */ event) => this.down(event);
+    this.released = (/** @type {KeyboardEvent} */ event) => this.up(event);
+  }
+
+  /** Named by all that is asked: that is what every screen reader says of it. */
+  make() {
+    return h("div", { role: "dialog", "aria-modal": "true", tabindex: "-1", class: "dialog",
+      "aria-labelledby": "dialog-lead dialog-heading dialog-text" }, this.lead, this.heading, this.body, this.outcome,
+      this.answers);
   }
 
   get isOpen() {
     return !this.root.hidden;
   }
 
+  /** All that it says, as it is heard. */
+  get text() {
+    return [this.lead, this.heading, this.body].map((part) => part.textContent.trim()).join(" ").trim();
+  }
+
   /**
    * Shows a text and ways to answer it.
-   * @param {string} heading @param {Node[]} text @param {Node[]} answers @param {() => void} escape
+   * @param {Content} content
    */
-  show(heading, text, answers, escape) {
-    if (!this.isOpen) this.before = focused();
-    this.heading.textContent = heading;
+  show({ lead, heading, language, text, answers, escape }) {
+    if (!this.isOpen) {
+      this.before = focused();
+      // A screen reader's own cursor can leave the focus on the page's body.
+      addEventListener("keydown", this.pressed, true);
+      addEventListener("keyup", this.released, true);
+    }
+    this.lead.textContent = lead;
+    this.lead.hidden = lead === "";
+    this.heading.replaceChildren(...shown(heading, language));
     this.body.replaceChildren(...text);
+    this.body.hidden = text.length === 0;
     this.answers.replaceChildren(...answers);
+    this.answers.classList.remove("busy");
+    this.outcome.hidden = true;
+    this.after = null;
     this.escape = escape;
+    // A dialog of its own for each: of one that has the focus already nothing would be read.
+    this.box = this.make();
+    this.root.replaceChildren(this.box);
     this.root.hidden = false;
-    this.begin();
+    this.since = Infinity;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.begin(), FOCUS_MS);
   }
 
   /** From here on, the text is new to the user. */
   begin() {
     this.stale = new Set(this.keys.held);
     this.since = performance.now();
-    this.body.focus({ preventScroll: true });
+    this.box.focus({ preventScroll: true });
     this.root.scrollTop = 0;
+    this.focuses();
+  }
+
+  /**
+   * Shows what became of it for a while, then goes on; a key press does not wait.
+   * @param {string} outcome @param {number} ms @param {() => void} after
+   */
+  ends(outcome, ms, after) {
+    this.outcome.textContent = outcome;
+    this.outcome.hidden = false;
+    this.after = after;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.goOn(), ms);
+  }
+
+  get isEnding() {
+    return this.after !== null;
+  }
+
+  goOn() {
+    const { after } = this;
+    this.after = null;
+    clearTimeout(this.timer);
+    after?.();
   }
 
   /** Whether the user may have read what they answer. */
@@ -64,37 +127,59 @@ export class Dialog {
 
   hide() {
     if (!this.isOpen) return;
-    const inside = this.box.contains(focused());
+    clearTimeout(this.timer);
+    this.after = null;
+    removeEventListener("keydown", this.pressed, true);
+    removeEventListener("keyup", this.released, true);
+    const active = focused();
+    const inside = this.box.contains(active) || active === null || active === document.body;
     this.root.hidden = true;
     this.answers.replaceChildren();
-    if (inside) this.before?.focus();
+    const back = this.before?.isConnected && this.before !== document.body ? this.before : this.home;
+    if (inside) back?.focus({ preventScroll: back === this.home });
     this.before = null;
+  }
+
+  /** Whether a key press is meant for the dialog. @param {KeyboardEvent} event */
+  concerns(event) {
+    const [target] = event.composedPath();
+    return target === document.body || target === document.documentElement || event.composedPath().includes(this.box);
   }
 
   /** @param {KeyboardEvent} event */
   down(event) {
+    if (!this.concerns(event)) return;
+    if (this.isEnding && !["Alt", "Control", "Meta", "Shift"].includes(event.key)) {
+      // What is typed goes where the focus was before.
+      if (["Enter", " ", "Escape", "Tab"].includes(event.key)) event.preventDefault();
+      return this.goOn();
+    }
     const activates = event.key === "Enter" || event.key === " ";
     if (activates && (event.repeat || this.stale.has(event.code) || !this.isRead)) {
       event.preventDefault();
       event.stopPropagation();
     } else if (event.key === "Escape" && !event.isComposing) {
       event.preventDefault();
+      event.stopPropagation();
       this.escape();
-    } else if (event.key === "Tab") {
+    } else if (event.key === "Tab" && !event.altKey && !event.ctrlKey && !event.metaKey) {
       this.tab(event);
     }
   }
 
   /** A key that went down before goes up: that answers nothing. @param {KeyboardEvent} event */
   up(event) {
-    if (this.stale.delete(event.code)) event.preventDefault();
+    if (this.stale.delete(event.code) && this.concerns(event)) event.preventDefault();
   }
 
   /** Tab stays inside. @param {KeyboardEvent} event */
   tab(event) {
     const all = stops(this.box);
-    const at = all.indexOf(/** @type {HTMLElement} */ (focused()));
-    const next = event.shiftKey ? (at <= 0 ? all.at(-1) : null) : at === all.length - 1 ? all[0] : null;
+    const active = focused();
+    const at = all.findIndex((stop) => stop === active);
+    const [first, last] = [all[0], all.at(-1)];
+    const outside = !this.box.contains(active);
+    const next = event.shiftKey ? (outside || at <= 0 ? last : null) : outside || active === last ? first : null;
     if (!next) return;
     event.preventDefault();
     next.focus();
@@ -108,27 +193,34 @@ export class Dialog {
 export const paragraph = (line, language, kind = "") =>
   h("p", kind === "" ? {} : { class: kind }, ...shown(line, language), " ");
 
+/** How a sentence of a request looks, by the phrase that it is. @type {[RegExp, (key: string) => string][]} */
+const LOOKS = [
+  [/^(undo|risk)\./, (key) => `fact ${key.replace(".", "-")}`],
+  [/^careful\.|^ask\.silence_accepts$/, () => "careful"],
+  [/^ask\.choice$/, () => "choice-text"],
+];
+
 /**
  * What is asked, in the order in which it is heard: the action, whether it can be undone, what comes
  * of it, what to beware of, how long it waits.
  * @param {AgentRequest} request @param {Words} words @param {Manner} manner
  * @param {number} seconds
+ * @returns {{heading: Line, text: HTMLElement[], waits: HTMLElement}}
  */
 export function question(request, words, manner, seconds) {
-  const speech = new Speech(words, { ...manner, name_agents: false, load: manner.load === "low" ? "medium" : manner.load });
-  if (request.changed) {
-    speech.say("page.request.changed");
-    speech.newLine();
-  }
+  const speech = new Speech(words, { ...manner, name_agents: false });
   speech.asks(request, request.agent.name);
-  speech.newLine();
-  speech.say("ask.waits", { number: request.shown_number, time: words.duration(seconds) });
-  const grave = request.asks === "consent" && request.risk === "high" && request.reversibility === "irreversible";
-  const text = speech.finish(null).map((line, at) =>
-    paragraph(line, request.language, at === 0 ? `action${grave ? " grave" : ""}` : ""));
-  if (request.account && saysAccount(request)) text.splice(-1, 0, ...account(request.account, words));
-  return text;
+  const [[, heading = []] = [], ...rest] = speech.sentences;
+  const text = rest.map(([, line, key]) =>
+    paragraph(line, request.language, LOOKS.find(([test]) => test.test(key))?.[1](key)));
+  if (request.account && saysAccount(request)) text.push(...account(request.account, words));
+  const waits = paragraph(waitsFor(request, words, seconds), "", "hint");
+  return { heading, text: [...text, waits], waits };
 }
+
+/** @param {AgentRequest} request @param {Words} words @param {number} seconds */
+export const waitsFor = (request, words, seconds) => words.phrase("page.question.waits",
+  { number: request.shown_number, agent: { theirs: request.agent.name }, time: words.duration(seconds) });
 
 /**
  * Whether the hub's account is said unasked: nobody but the agent describes something grave.
@@ -194,8 +286,8 @@ export function answers(request, words, send, again) {
   return request.kinds.map((kind) => {
     if (kind === "yes_no") {
       return h("div", { class: "buttons" },
-        button(words.text("page.yes"), () => send(true), { class: "answer" }),
-        button(words.text("page.no"), () => send(false), { class: "answer" }));
+        button(words.text("page.yes"), () => send(true), { class: "answer yes" }),
+        button(words.text("page.no"), () => send(false), { class: "answer no" }));
     }
     const message = h("p", { class: "again", id: `again-${kind}`, hidden: true });
     const submit = button(words.text(`page.send.${kind}`), () => {}, { class: "answer", type: "submit" });
@@ -208,7 +300,7 @@ export function answers(request, words, send, again) {
       const choices = request.choices.map((choice, at) => {
         const line = words.phrase("ask.choice", { number: at + 1, label: { theirs: choiceLabel(choice) } });
         return h("label", { class: "choice" }, h("input", { type: "radio", name: "choice", value: at,
-          "aria-describedby": `again-${kind}` }), h("span", {}, ...shown(line, request.language)));
+          }), h("span", {}, ...shown(line, request.language)));
       });
       form.append(h("fieldset", {}, h("legend", {}, words.text("page.choose")), ...choices), message, submit);
       form.addEventListener("submit", (event) => {
@@ -222,7 +314,7 @@ export function answers(request, words, send, again) {
       return form;
     }
     const field = h("input", { id: `field-${kind}`, type: "text", autocomplete: "off", maxlength: 4096,
-      "aria-describedby": `again-${kind}`, ...(kind === "numeric" ? { inputmode: "decimal" } : { dir: "auto" }) });
+      ...(kind === "numeric" ? { inputmode: "decimal" } : { dir: "auto" }) });
     form.append(h("label", { for: `field-${kind}` }, words.text(`page.label.${kind}`)), field, message, submit);
     form.addEventListener("submit", (event) => {
       event.preventDefault();

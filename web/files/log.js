@@ -19,6 +19,17 @@ export class Log {
     /** @type {HTMLElement[]} */
     this.entries = [];
     this.first = 0;
+    /** For how times are written. */
+    this.language = "en";
+    /** Which minute each list has told. @type {WeakMap<HTMLElement, string>} */
+    this.minutes = new WeakMap();
+  }
+
+  /** The time of day. */
+  time() {
+    const now = new Date();
+    const text = new Intl.DateTimeFormat(this.language, { hour: "2-digit", minute: "2-digit" }).format(now);
+    return h("time", { class: "when", datetime: now.toISOString() }, text);
   }
 
   /** Only for the counting of entries that are there. */
@@ -27,26 +38,30 @@ export class Log {
   }
 
   /**
-   * @param {string} session @param {string} heading for a session that is new here
+   * @param {string} session @param {Line} heading for a session that is new here
    * @param {Line} line @param {string} language @param {string} kind
    */
   add(session, heading, line, language, kind) {
     let list = this.sessions.get(session);
     if (!list) {
       list = h("ol", {});
-      this.list.append(h("section", {}, h("h3", { dir: "auto" }, heading), list));
+      this.list.append(h("section", {}, h("h3", {}, ...shown(heading)), list));
       this.sessions.set(session, list);
       this.empty.hidden = true;
     }
-    const entry = h("li", { class: kind }, ...shown(line, language));
+    const entry = h("li", { class: kind }, h("span", {}, ...shown(line, language)));
+    // Once for each minute: the rest is the same.
+    const time = this.time();
+    if (this.minutes.get(list) !== time.textContent) entry.append(" ", time);
+    this.minutes.set(list, time.textContent);
     list.append(entry);
     this.entries.push(entry);
     this.trim();
   }
 
-  /** A heading of its own, for what the user said. @param {string} heading */
+  /** A heading of its own, for what the user said. @param {Line} heading */
   note(heading) {
-    const section = h("section", {}, h("h3", { dir: "auto" }, heading));
+    const section = h("section", { class: "own" }, h("h3", {}, ...shown(heading)));
     this.list.append(section);
     this.entries.push(section);
     this.empty.hidden = true;

@@ -58,7 +58,7 @@ async function exchange() {
 element.addEventListener("aaep-words", translate);
 element.addEventListener("aaep-dialog", (event) => {
   const { open } = /** @type {CustomEvent} */ (event).detail;
-  for (const other of [enter, talk, find(".skip")]) other.inert = open;
+  for (const other of [enter, talk, find(".skip"), find("header")]) other.inert = open;
 });
 element.addEventListener("aaep-requests", (event) => {
   const { count } = /** @type {CustomEvent} */ (event).detail;

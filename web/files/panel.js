@@ -1,24 +1,29 @@
 // Settings and help: everything has a label that can be said, and takes effect at once.
 
 import { h } from "./dom.js";
-import { CHOICES } from "./settings.js";
+import { CHOICES, CODES, MODIFIERS } from "./settings.js";
 
 const SWITCHES = /** @type {const} */ (["sounds", "shortcuts", "notify"]);
 
 /** Each in its own name. @type {Record<string, string>} */
 const LANGUAGES = { en: "English", ar: "العربية", zh: "中文" };
 
-/** The shortcuts: the key with Alt and Shift, and what it does. */
-export const SHORTCUTS = /** @type {const} */ ([
-  ["KeyQ", "questions"],
-  ["KeyR", "repeat"],
-  ["KeyW", "now"],
-  ["KeyY", "accept"],
-  ["KeyN", "reject"],
-  ["KeyT", "more_time"],
-  ["KeyX", "stop"],
-  ["KeyL", "log"],
-]);
+/** How modifiers are written, and which flags of a key press they are. @type {Record<string, [string, string[]]>} */
+const HELD = {
+  ctrl_shift: ["Ctrl+Shift", ["ctrlKey", "shiftKey"]],
+  alt_shift: ["Alt+Shift", ["altKey", "shiftKey"]],
+  ctrl_alt: ["Ctrl+Alt", ["altKey", "ctrlKey"]],
+};
+
+/**
+ * Whether exactly these modifiers are held.
+ * @param {KeyboardEvent} event @param {Settings["modifiers"]} modifiers
+ */
+export const held = (event, modifiers) => ["altKey", "ctrlKey", "metaKey", "shiftKey"].every((flag) =>
+  HELD[modifiers]?.[1].includes(flag) === /** @type {any} */ (event)[flag]);
+
+/** @param {Settings} settings @param {string} code */
+const written = ({ modifiers }, code) => `${HELD[modifiers]?.[0]}+${code.replace(/^(Key|Digit)/, "")}`;
 
 /**
  * @param {Words} words @param {Settings} settings
@@ -52,13 +57,49 @@ export function settingsPanel(words, settings, change) {
     h("div", { class: "fields" }, ...fields), ...switches);
 }
 
-/** @param {Words} words */
-export function helpPanel(words) {
-  const rows = SHORTCUTS.map(([code, does]) =>
-    h("div", {}, h("dt", {}, h("kbd", { dir: "ltr" }, `Alt+Shift+${code.slice(3)}`)),
-      h("dd", {}, words.text(`page.shortcut.${does}`))));
-  rows.push(h("div", {}, h("dt", {}, h("kbd", { dir: "ltr" }, "Esc")), h("dd", {}, words.text("page.shortcut.later"))));
+/**
+ * The shortcuts, each with the key that it has; another can be chosen.
+ * @param {Words} words @param {Settings} settings
+ * @param {(changed: Partial<Settings>) => void} change
+ */
+export function helpPanel(words, settings, change) {
+  const modifiers = h("select", { id: "setting-modifiers" }, ...MODIFIERS.map((one) =>
+    h("option", { value: one }, HELD[one]?.[0] ?? one)));
+  modifiers.value = settings.modifiers;
+  /** @type {Map<string, HTMLSelectElement>} */
+  const selects = new Map();
+  const write = () => {
+    for (const [action, select] of selects) {
+      for (const option of select.options) {
+        option.textContent = option.value === "" ? words.text("page.shortcut.none") : written(settings, option.value);
+      }
+      select.value = settings.keys[/** @type {Action} */ (action)];
+    }
+  };
+  modifiers.addEventListener("change", () => {
+    change({ modifiers: /** @type {Settings["modifiers"]} */ (modifiers.value) });
+    write();
+  });
+  const rows = Object.keys(settings.keys).map((action) => {
+    const id = `shortcut-${action}`;
+    const select = h("select", { id, dir: "ltr" }, ...["", ...CODES].map((code) => h("option", { value: code })));
+    selects.set(action, select);
+    select.addEventListener("change", () => {
+      const keys = { ...settings.keys };
+      // A key does one thing: whoever had it gets the other's.
+      const other = Object.entries(keys).find(([, code]) => code !== "" && code === select.value)?.[0];
+      if (other) keys[/** @type {Action} */ (other)] = keys[/** @type {Action} */ (action)];
+      keys[/** @type {Action} */ (action)] = select.value;
+      change({ keys });
+      write();
+    });
+    return h("div", { class: "field" }, h("label", { for: id }, words.text(`page.shortcut.${action}`)), select);
+  });
+  write();
   return h("details", { class: "panel", id: "help" },
     h("summary", {}, words.text("page.help")),
-    h("dl", {}, ...rows), h("p", { class: "hint" }, words.text("page.shortcut.off")));
+    h("p", { class: "hint" }, words.text("page.shortcut.escape")),
+    h("div", { class: "fields" },
+      h("div", { class: "field" }, h("label", { for: "setting-modifiers" }, words.text("page.modifiers")), modifiers), ...rows),
+    h("p", { class: "hint" }, words.text("page.shortcut.off")));
 }

@@ -10,6 +10,11 @@ export const DEFAULTS = {
   pace: 0,
   reading: "end",
   ask_twice: "risky",
+  hear: "all",
+  modifiers: "ctrl_shift",
+  // Digits: letters with Alt, Shift or Ctrl are taken by screen readers, access keys and browsers.
+  keys: { questions: "Digit1", repeat: "Digit2", now: "Digit3", more_time: "Digit4", log: "Digit5", stop: "Digit6",
+    reject: "Digit7", accept: "Digit9" },
   sounds: false,
   shortcuts: true,
   notify: false,
@@ -23,11 +28,19 @@ export const CHOICES = {
   pace: [0, 120, 160, 200, 300],
   reading: ["end", "sentence", "silent"],
   ask_twice: ["risky", "always"],
+  hear: ["all", "asks"],
 };
+
+/** What may be held with a shortcut's key. */
+export const MODIFIERS = ["ctrl_shift", "alt_shift", "ctrl_alt"];
+
+/** The keys that a shortcut may have, as `KeyboardEvent.code`. */
+export const CODES = [..."123456789"].map((digit) => `Digit${digit}`)
+  .concat([..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"].map((letter) => `Key${letter}`));
 
 /** @returns {Settings} */
 export function load() {
-  const settings = { ...DEFAULTS };
+  const settings = { ...DEFAULTS, keys: { ...DEFAULTS.keys } };
   try {
     const kept = JSON.parse(localStorage.getItem(KEY) ?? "{}");
     for (const name of /** @type {(keyof Settings)[]} */ (Object.keys(DEFAULTS))) {
@@ -41,6 +54,12 @@ export function load() {
 
 /** @param {keyof Settings} name @param {unknown} value */
 function fits(name, value) {
+  if (name === "modifiers") return MODIFIERS.includes(String(value));
+  if (name === "keys") {
+    const given = value !== null && typeof value === "object" ? /** @type {Record<string, unknown>} */ (value) : {};
+    return Object.keys(given).length === Object.keys(DEFAULTS.keys).length &&
+      Object.keys(DEFAULTS.keys).every((action) => ["", ...CODES].includes(String(given[action])));
+  }
   if (typeof DEFAULTS[name] === "boolean") return typeof value === "boolean";
   const choices = /** @type {Record<string, unknown[]>} */ (CHOICES)[name];
   return choices?.includes(value) ?? false;

@@ -2,7 +2,7 @@
 
 import { choiceLabel, textOf, typeOf } from "./inbox.js";
 import { safe } from "./safe.js";
-import { append, theirs } from "./words.js";
+import { append, plain, theirs } from "./words.js";
 
 /** @type {(texts: string[]) => LookAlike[]} */
 let lookAlikes = () => [];
@@ -56,7 +56,7 @@ export class Speech {
   constructor(words, manner) {
     this.words = words;
     this.manner = manner;
-    /** @type {[number, Line][]} */
+    /** Each with its line, and the phrase that it is. @type {[number, Line, string][]} */
     this.sentences = [];
     /** @type {Line[]} */
     this.lines = [];
@@ -68,15 +68,18 @@ export class Speech {
 
   /** @param {string} key @param {Arguments} [given] */
   say(key, given) {
-    this.push(this.words.phrase(key, given));
+    this.push(this.words.phrase(key, given), key);
   }
 
-  /** @param {Line} line */
-  push(line) {
+  /** @param {Line} line @param {string} [key] */
+  push(line, key = "") {
     const last = line.at(-1);
     if (!last) return;
     if (!ends(last.text)) append(line, this.words.phrase("full_stop"));
-    this.sentences.push([this.line, line]);
+    // An agent's summary often says what our own words have said.
+    const before = this.sentences.at(-1)?.[1];
+    if (before && plain(before) === plain(line)) return;
+    this.sentences.push([this.line, line, key]);
   }
 
   newLine() {

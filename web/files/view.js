@@ -3,11 +3,15 @@
 import { Asking } from "./asking.js";
 import { button, focused, h, shown } from "./dom.js";
 import { split } from "./inbox.js";
-import { SHORTCUTS, helpPanel, settingsPanel } from "./panel.js";
+import { held, helpPanel, settingsPanel } from "./panel.js";
 import { plain } from "./words.js";
 
 /** Outputs at once whose sentences are counted. */
 const MAX_OUTPUTS = 256;
+
+/** Events after which a session is over, and those that say where it stands. */
+const ENDS = /session\.(completed|errored|cancelled)$/;
+const PASSING = /(session\.started|progress\.updated|state\.changed)$/;
 
 export class View extends Asking {
   /**
@@ -20,6 +24,8 @@ export class View extends Asking {
     this.waiting = h("ul", { class: "waiting" });
     /** Sentences of outputs that are not read out. @type {Map<string, number>} */
     this.unread = new Map();
+    /** What each session said last. @type {Map<string, string>} */
+    this.latest = new Map();
     /** @type {number | undefined} */
     this.pending = undefined;
     this.root = h("div", { class: "subscriber" });
@@ -42,20 +48,26 @@ export class View extends Asking {
     this.root.dir = words.direction;
     this.log.empty.textContent = words.text("page.log.empty");
     this.log.older.textContent = words.text("page.log.older");
-    this.now = h("section", { "aria-labelledby": "now-heading" },
-      h("h2", { id: "now-heading" }, words.text("page.now")), this.state, this.running);
+    this.log.language = words.language;
+    this.announcer.left = (count) => words.text("page.left_out", { count });
+    this.home = h("h2", { id: "now-heading", tabindex: "-1" }, words.text("page.now"));
+    this.dialog.home = this.home;
+    this.now = h("section", { "aria-labelledby": "now-heading" }, this.home, this.state, this.running,
+      h("div", { class: "buttons" }, button(words.text("page.say_now"), () => this.sayNow()),
+        button(words.text("page.repeat"), () => this.repeat())));
     this.questions = h("section", { "aria-labelledby": "questions-heading" },
       h("h2", { id: "questions-heading" }), this.waiting);
     const log = h("section", { "aria-labelledby": "log-heading" },
       h("h2", { id: "log-heading", tabindex: "-1" }, words.text("page.log")), this.log.older, this.log.empty,
       this.log.list);
     const options = h("section", { "aria-label": words.text("page.options") },
-      settingsPanel(words, this.settings, this.hands.change), helpPanel(words));
-    this.main.replaceChildren(this.now, this.questions, log, options);
+      settingsPanel(words, this.settings, this.hands.change), helpPanel(words, this.settings, this.hands.change));
+    this.main.replaceChildren(this.questions, this.now, log, options);
     this.root.replaceChildren(this.main, this.dialog.root, this.announcer.polite, this.announcer.assertive);
     this.apply();
     this.refresh();
     if (this.current) this.open(this.current);
+    else if (this.stopping !== null) this.askStop(this.stopping);
   }
 
   /** The language changed: the words of the settings, too, whose field the user is in. */
@@ -79,6 +91,8 @@ export class View extends Asking {
   apply() {
     this.announcer.sounds = this.settings.sounds;
     this.announcer.notify = this.settings.notify;
+    this.announcer.quiet = this.settings.hear === "asks";
+    this.announcer.pace = this.settings.pace;
   }
 
   stop() {
@@ -103,28 +117,68 @@ export class View extends Asking {
 
   /** @param {EventHappening | SilenceHappening} happening */
   event(happening) {
-    const critical = happening.kind === "event" && happening.critical;
-    // That an agent waits is told by its request.
-    const waits = happening.kind === "event" && happening.event.to_state === "awaiting_input";
-    if (waits && !critical) return this.refreshSoon();
-    const lines = this.words.say(happening, this.manner);
-    const language = happening.kind === "event" ? happening.event.localization_hints?.primary_language ?? "" : "";
-    if (happening.kind === "event") {
-      const { session_id, summary_normal } = happening.event;
-      for (const line of lines) this.entry(session_id, happening.agent.name, summary_normal, line, language, critical ? "grave" : "");
-      const type = String(happening.event.type);
-      if (type.endsWith("session.completed")) this.announcer.play("done");
-      if (type.endsWith("session.errored")) this.announcer.play("error");
+    if (happening.kind === "silence") {
+      this.announcer.say(this.words.say(happening, this.manner).map(plain).join(" "));
+      return this.refreshSoon();
     }
-    // One announcement for one event.
-    this.announcer.say(lines.map(plain).join(" "), critical);
+    const { critical, agent } = happening;
+    const { session_id, summary_normal, to_state, type, localization_hints } = happening.event;
+    // That an agent waits is told by its request.
+    if (to_state === "awaiting_input" && !critical) return this.refreshSoon();
+    const said = this.news(happening);
+    const doing = this.doing(happening);
+    // In the log each session has a heading with its agent's name.
+    for (const line of doing ?? this.words.say(said, { ...this.manner, name_agents: false })) {
+      this.entry(session_id, agent.name, summary_normal, line, localization_hints?.primary_language ?? "", critical ? "grave" : "");
+    }
+    const name = String(type);
+    if (name.endsWith("session.completed")) this.announcer.play("done");
+    if (name.endsWith("session.errored")) this.announcer.play("error");
+    if (ENDS.test(name)) this.ended(session_id);
+    // Of where it stands only the latest is said; one announcement for one event.
+    const passing = `passing ${session_id}`;
+    const topic = !critical && (doing || PASSING.test(name)) ? passing : "";
+    if (ENDS.test(name) || name.endsWith("tool.completed")) this.announcer.drop(passing);
+    this.announcer.say((doing ?? this.words.say(said, this.manner)).map(plain).join(" "), critical, { topic });
     this.refreshSoon();
+  }
+
+  /**
+   * What was accepted begins: said bare, it would sound like another question.
+   * @param {EventHappening} happening
+   * @returns {Line[] | null}
+   */
+  doing({ event }) {
+    const accepted = this.accepted.get(event.session_id);
+    if (accepted === undefined || !String(event.type).endsWith("tool.invoked")) return null;
+    this.accepted.delete(event.session_id);
+    const summary = typeof event.summary_normal === "string" ? event.summary_normal.trim() : "";
+    if (summary === "" || summary === accepted) return [this.words.phrase("page.doing")];
+    return [this.words.phrase("page.doing.now", { summary: { theirs: summary } })];
+  }
+
+  /**
+   * An event without what was just said.
+   * @param {EventHappening} happening
+   * @returns {EventHappening}
+   */
+  news(happening) {
+    const { event } = happening;
+    const { session_id, type } = event;
+    const summary = typeof event.summary_normal === "string" ? event.summary_normal.trim() : "";
+    const name = String(type);
+    const without = { summary_terse: "", summary_normal: "", summary_detailed: "" };
+    const repeats = summary !== "" && this.latest.get(session_id) === summary;
+    if (ENDS.test(name)) this.latest.delete(session_id);
+    else if (summary !== "") this.latest.set(session_id, summary);
+    if (this.latest.size > MAX_OUTPUTS) this.latest.delete(this.latest.keys().next().value ?? "");
+    return repeats && name.endsWith("session.completed") ? { ...happening, event: { ...event, ...without } } : happening;
   }
 
   /** The user said something. @param {string} text */
   said(text) {
-    this.log.note(this.words.text("page.you", { text: { theirs: text } }));
-    this.say("page.sent");
+    this.log.note(this.words.phrase("page.you", { text: { theirs: text } }));
+    this.announcer.say(this.words.text("page.sent"), false, { topic: "sent", anyway: true });
   }
 
   /** @param {TextHappening} happening */
@@ -150,7 +204,8 @@ export class View extends Asking {
   /** @param {LinkHappening} happening */
   connected(happening) {
     const lines = this.words.say(happening, this.manner);
-    this.announcer.say(lines.map(plain).join(" "));
+    // Also while a request is open: without the hub nobody can answer it.
+    this.announcer.say(lines.map(plain).join(" "), false, { topic: "link", anyway: true });
     if (happening.kind === "lost") this.connection = "page.lost";
     else this.connection = happening.may_reply ? "page.connected" : "page.listening";
     this.refresh();
@@ -209,21 +264,21 @@ export class View extends Asking {
 
   /** @param {KeyboardEvent} event */
   shortcut(event) {
-    if (!this.settings.shortcuts || !event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey) return;
-    const does = SHORTCUTS.find(([code]) => code === event.code)?.[1];
+    const { shortcuts, modifiers, keys } = this.settings;
+    if (!shortcuts || !held(event, modifiers)) return;
+    const [does] = Object.entries(keys).find(([, code]) => code === event.code) ?? [];
     if (!does || event.repeat) return;
     event.preventDefault();
-    const asks = this.current !== null && this.dialog.heading.isConnected;
     switch (does) {
       case "questions": return this.nextQuestion();
       case "repeat": return this.repeat();
       case "now": return this.sayNow();
       case "accept":
       case "reject": {
+        if (!this.current) return this.say("page.questions.none", {}, true);
+        if (this.connection === "page.listening") return this.say("connected.listen_only", {}, true);
         // Not in the second step: that one is only for its own buttons.
-        const first = asks && this.current?.asks === "consent" && this.connection !== "page.listening";
-        const step = this.dialog.heading.textContent === this.words.text("page.second.heading");
-        if (first && !(step && does === "accept")) this.decide(does);
+        if (!(this.isSecond && does === "accept")) this.decide(does);
         return;
       }
       case "more_time": return this.moreTime();
@@ -231,7 +286,7 @@ export class View extends Asking {
         const session = this.current?.session_id ?? this.inbox.running().at(-1)?.id;
         if (this.connection === "page.listening") this.say("connected.listen_only", {}, true);
         else if (session) this.askStop(session);
-        else this.say("page.nothing");
+        else this.say("page.nothing", {}, true);
         return;
       }
       case "log": {
@@ -247,12 +302,7 @@ export class View extends Asking {
     const number = this.current?.number ?? 0;
     const next = all.find((request) => request.number > number) ?? all[0];
     if (next) this.open(next);
-    else this.say("page.questions.none");
-  }
-
-  repeat() {
-    if (this.dialog.isOpen) this.announcer.say(this.dialog.body.textContent.trim(), true);
-    else this.announcer.say(this.announcer.last || this.words.text("page.nothing"), true);
+    else this.say("page.questions.none", {}, true);
   }
 
   sayNow() {

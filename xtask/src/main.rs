@@ -3,6 +3,7 @@
 //! A new subcommand is one file with a `run` function and one row in [`COMMANDS`].
 #![allow(clippy::disallowed_methods)] // a tool for developers: it reads files and runs programs
 
+mod at;
 mod bench;
 mod fuzz;
 mod guests;
@@ -59,6 +60,13 @@ const COMMANDS: &[Command] = &[
         about: "Install the published Python packages and run them against `aaep demo`, and \
                 `aaep listen` against the published producer.",
         run: guests::run,
+    },
+    Command {
+        name: "at",
+        usage: "at [chromium] [firefox] [--write]",
+        about: "Listen to the page with Orca on a desktop without a screen, compare with the transcripts \
+                in web/heard (or write them), and make docs/heard.md.",
+        run: at::run,
     },
     Command {
         name: "page",

@@ -48,7 +48,7 @@ fn chromium() -> PathBuf {
 }
 
 /// Whether a missing Chromium can be installed: by apt, by root.
-fn can_install() -> bool {
+pub(crate) fn can_install() -> bool {
     let id = Command::new("id").arg("-u").output();
     let root = id.is_ok_and(|output| output.stdout.trim_ascii() == b"0");
     root && answers("apt-get") && std::env::var_os("AAEP_CHROMIUM").is_none()
@@ -74,13 +74,13 @@ pub(crate) fn bench() -> Result<()> {
 }
 
 /// Everything that is needed, in its place.
-struct Ready {
+pub(crate) struct Ready {
     web: PathBuf,
     binary: PathBuf,
 }
 
 impl Ready {
-    fn node(&self) -> Command {
+    pub(crate) fn node(&self) -> Command {
         let mut node = Command::new("node");
         node.current_dir(&self.web).env("AAEP_BIN", &self.binary);
         node.env("AAEP_CHROMIUM", chromium());
@@ -88,10 +88,10 @@ impl Ready {
     }
 }
 
-fn prepare() -> Result<Ready> {
+pub(crate) fn prepare() -> Result<Ready> {
     let web = root().join("web");
     if !chromium().is_file() {
-        install_chromium()?;
+        install(&["chromium"])?;
     }
     install_packages(&web)?;
     run_program(&mut cargo(["build", "--quiet", "--package", "aaep-cli"]))?;
@@ -99,17 +99,18 @@ fn prepare() -> Result<Ready> {
     Ok(Ready { web, binary })
 }
 
-fn install_chromium() -> Result<()> {
-    println!("Installing Chromium with apt-get.");
+/// Installs packages of the system.
+pub(crate) fn install(packages: &[&str]) -> Result<()> {
+    println!("Installing with apt-get: {}.", packages.join(", "));
     let install = || {
         let mut apt = Command::new("apt-get");
-        apt.args(["install", "--yes", "--quiet", "--no-install-recommends", "chromium"]);
+        apt.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages);
         run_program(apt.env("DEBIAN_FRONTEND", "noninteractive"))
     };
     if install().is_err() {
         // The lists may be missing or old.
         run_program(Command::new("apt-get").args(["update", "--quiet"]))?;
-        install().context("Chromium could not be installed; is the network there?")?;
+        install().context("the packages could not be installed; is the network there?")?;
     }
     Ok(())
 }

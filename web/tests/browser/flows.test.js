@@ -28,22 +28,26 @@ test("a code lets the page in once, and an irreversible transfer is accepted in 
   await tab.dialog("Transfer 20 euros to Ann.");
   await tab.picture("confirm");
   const { role, name } = await tab.focus();
-  assert.equal(role, "group");
+  assert.equal(role, "dialog");
   assert.match(name, /^Allow this\? Transfer 20 euros to Ann\. It cannot be undone\. What happens: /);
   await tab.press("Enter", "Space");
   await tab.to("Accept");
   await tab.press("Enter");
   await tab.dialog("You are about to accept");
   await tab.picture("second-step");
-  assert.match((await tab.focus()).name, /You are about to accept: Transfer 20 euros to Ann\./);
-  await tab.press("Alt+Shift+Y");
+  assert.match((await tab.focus()).name, /^Are you sure\? You are about to accept: Transfer 20 euros to Ann\. It cannot be undone\./);
+  await tab.press("Control+Shift+9");
   await tab.page.waitForTimeout(300);
   await tab.to("Yes, do it");
   await tab.press("Enter");
   await tab.noDialog();
   await tab.hears("Request 1: accepted.");
-  await tab.hears("Done. 20 euros were sent to Ann.");
+  await tab.page.locator("aaep-subscriber .sessions").getByText("It is being done now.").waitFor();
+  await tab.hears("20 euros were sent to Ann.");
+  await tab.hears("Done.");
   await tab.picture("done");
+  const said = (await tab.heard()).join(" ");
+  assert.equal(said.split("20 euros were sent to Ann.").length, 2, "the result is said once");
   assert.equal((await tab.focus()).name, "Say something", "the focus is back where it was");
   const headings = await tab.page.locator("aaep-subscriber h3").allTextContents();
   assert.deepEqual(headings, ["You: transfer 20 euros to Ann", "Demonstration: Preparing a transfer."]);
@@ -84,17 +88,17 @@ test("more time is given without asking anew, and the answer to the longer reque
   await tab.to("More time");
   await tab.press("Enter");
   await tab.hears("More time was given: 10 minutes.");
-  const timer = tab.page.getByRole("timer");
   await tab.page.waitForFunction(() => {
-    const shown = document.querySelector("aaep-subscriber").shadowRoot.querySelector("[role=timer]");
-    return /^(10:00|9:5\d)$/.test(shown.textContent);
+    const shown = document.querySelector("aaep-subscriber").shadowRoot.querySelector(".time");
+    return /^(10:00|9:5\d) left$/.test(shown.textContent);
   });
+  const text = await tab.page.locator("aaep-subscriber .text").textContent();
+  assert.match(text, /Request 1 from Tester waits for you, for 10 minutes\./, "the same number, and the new time");
   assert.equal((await tab.focus()).name, "More time", "the focus stays where it was");
   await tab.picture("more-time");
-  assert.equal(await timer.count(), 1);
-  await tab.press("Alt+Shift+Y");
+  await tab.press("Control+Shift+9");
   await tab.noDialog();
-  await tab.hears("accepted.");
+  await tab.hears("Request 1: accepted.");
   assert.equal(times(await tab.heard(), "Publish the page."), 0, "a dialog that opens needs no announcement");
   await agent.end();
   await tab.close();
@@ -105,7 +109,7 @@ for (const [kind, question, answer, response] of [
   ["multiple_choice", "Which colour?", async (tab) => {
     await tab.to("Send choice");
     await tab.press("Enter");
-    await tab.hears("Choose one of the answers first.");
+    await tab.page.getByText("Choose one of the answers first.").waitFor();
     await tab.press("ArrowDown");
     await tab.picture("choice");
     await tab.press("Enter");
@@ -190,7 +194,7 @@ test("the agent is stopped after asking back, from a request or by a shortcut", 
   const agent = await Agent.begin(hub, "Digging a hole.");
   await agent.confirm("Dig deeper.");
   await tab.dialog("Dig deeper.");
-  await tab.press("Alt+Shift+X");
+  await tab.press("Control+Shift+6");
   await tab.dialog("Stop Tester?");
   await tab.picture("stop");
   assert.match((await tab.focus()).name, /^Stop Tester\? It is at work on: Digging a hole\./);
@@ -213,7 +217,7 @@ test("several requests are listed, can be put off, and are all reachable", async
   await agent.confirm("First thing.", { risk_level: "medium" });
   await tab.dialog("First thing.");
   await agent.confirm("Second thing.", { risk_level: "medium" });
-  await tab.hears("Allow this? Second thing. 2 requests wait.");
+  await tab.hears("Another request came. 2 requests wait.");
   assert.match((await tab.focus()).name, /First thing/, "the focus is not taken away");
   await tab.press("Escape");
   await tab.dialog("Second thing.");
@@ -225,14 +229,14 @@ test("several requests are listed, can be put off, and are all reachable", async
   await tab.to("Request 1: First thing.");
   await tab.press("Enter");
   await tab.dialog("First thing.");
-  await tab.press("Alt+Shift+Q");
+  await tab.press("Control+Shift+1");
   await tab.dialog("Second thing.");
-  await tab.press("Alt+Shift+N");
+  await tab.press("Control+Shift+7");
   await tab.hears("Request 2: rejected.");
   await tab.noDialog();
-  await tab.press("Alt+Shift+Q");
+  await tab.press("Control+Shift+1");
   await tab.dialog("First thing.");
-  await tab.press("Alt+Shift+Y");
+  await tab.press("Control+Shift+9");
   await tab.hears("Request 1: accepted.");
   await tab.noDialog();
   await agent.end();
@@ -245,7 +249,8 @@ test("no key press that was under way before a dialog came answers it", async ()
   await tab.to("Say something");
   await tab.keyboard.down("Enter");
   const request = await agent.confirm("Do it at once.", { risk_level: "medium" });
-  await tab.page.getByRole("alertdialog").waitFor();
+  await tab.page.getByRole("dialog").waitFor();
+  await tab.page.waitForTimeout(250);
   // What somebody does who was typing and did not notice.
   await tab.keyboard.down("Enter");
   await tab.press("Tab", "Tab");
@@ -268,15 +273,15 @@ test("the time is told at half and at a tenth, once each, and in between it is o
   const tab = await connected();
   const agent = await Agent.begin(hub, "In a hurry.");
   await agent.confirm("Be quick.");
-  await tab.dialog("Request 1 waits for you, for 5 minutes.");
+  await tab.dialog("Request 1 from Tester waits for you, for 5 minutes.");
   // Time passes faster here: the server's clock is that much ahead.
   const passes = (seconds) => tab.page.evaluate((ms) => {
     document.querySelector("aaep-subscriber").connection.skew += ms;
   }, seconds * 1000);
   await passes(100);
   await tab.page.waitForFunction(() => {
-    const { textContent } = document.querySelector("aaep-subscriber").shadowRoot.querySelector("[role=timer]");
-    return /^[23]:\d\d$/.test(textContent);
+    const { textContent } = document.querySelector("aaep-subscriber").shadowRoot.querySelector(".time");
+    return /^[23]:\d\d left$/.test(textContent);
   });
   assert.equal(times(await tab.heard(), "more: Be quick."), 0);
   await passes(55);
@@ -286,7 +291,7 @@ test("the time is told at half and at a tenth, once each, and in between it is o
   await tab.page.waitForTimeout(1200);
   assert.equal(times(await tab.heard(), "more: Be quick."), 2);
   assert.equal(times(await tab.heard(), "Be quick."), 2, "the clock itself says nothing");
-  await tab.press("Alt+Shift+N");
+  await tab.press("Control+Shift+7");
   await tab.noDialog();
   await agent.end();
   await tab.close();

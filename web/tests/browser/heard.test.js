@@ -45,12 +45,15 @@ test("a request is said once, as a dialog, and then what became of it, in this o
   await agent.end("The keys were in the door.");
   await tab.hears("Done. The keys were in the door.");
   const spoken = await tab.spoken();
-  const order = ["polite: Started: Looking for keys.", "Allow this? Change the lock.", "assertive: Request 1: rejected.",
-    "polite: Looking at the door.", "polite: The door is open.", "polite: Done. The keys were in the door."];
-  const places = order.map((part) => place(spoken, part));
-  assert.ok(places.every((at) => at >= 0), `${JSON.stringify(places)} ${JSON.stringify(spoken, null, 1)}`);
-  assert.deepEqual(places, [...places].sort((one, other) => one - other), JSON.stringify(spoken, null, 1));
-  for (const part of [order[0], order[2], order[3], order[4], order[5]]) assert.equal(times(spoken, part), 1, part);
+  const order = ["Started: Looking for keys.", "Allow this? Change the lock.", "assertive: Request 1: rejected.",
+    "Looking at the door.", "The door is open.", "Done. The keys were in the door."];
+  const all = spoken.join("\n");
+  const places = order.map((part) => all.indexOf(part));
+  assert.ok(places.every((at) => at >= 0), `${JSON.stringify(places)} ${all}`);
+  assert.deepEqual(places, [...places].sort((one, other) => one - other), all);
+  const announced = (await tab.heard()).join("\n");
+  for (const part of ["Started: Looking for keys.", "Request 1: rejected.", "Looking at the door.", "The door is open.",
+    "Done. The keys were in the door."]) assert.equal(announced.split(part).length, 2, part);
   // The focus tells the request; no region tells it again.
   assert.equal(times(await tab.heard(), "Change the lock."), 0);
   assert.equal((await agent.outcome(request)).status, "rejected");
@@ -72,7 +75,8 @@ test("streamed text is said only when it is all there, and as many sentences are
   await tab.hears("The agent has written 3 sentences.");
   assert.equal(times(await tab.spoken(), "cat"), 0, "nothing of the text is said by itself");
   const shown = await tab.page.locator("aaep-subscriber .output").allTextContents();
-  assert.deepEqual(shown, ["Once there was a cat.", "It slept all day.", "At night it danced.!"]);
+  assert.deepEqual(shown.map((text) => text.replace(/ \d\d:\d\d [AP]M$/, "")),
+    ["Once there was a cat.", "It slept all day.", "At night it danced.!"]);
   await agent.end();
   await tab.close();
 });
@@ -89,8 +93,9 @@ test("whoever wants each sentence read hears each once, in order", async () => {
   await tab.hears("Nothing grave happens before they said yes.");
   const spoken = await tab.spoken();
   const sentences = ["An agent acts.", "A person hears of it.", "Nothing grave happens before they said yes."];
-  for (const sentence of sentences) assert.equal(times(spoken, `polite: ${sentence}`), 1, JSON.stringify(spoken));
-  const places = sentences.map((part) => place(spoken, part));
+  const all = spoken.filter((one) => one.startsWith("polite: ")).join(" ");
+  for (const sentence of sentences) assert.equal(all.split(sentence).length, 2, JSON.stringify(spoken));
+  const places = sentences.map((part) => all.indexOf(part));
   assert.deepEqual(places, [...places].sort((one, other) => one - other));
   await tab.close();
 });
@@ -107,9 +112,9 @@ test("the three endings can be told apart, and a failure comes at once with what
   await tab.hears("Done. A person takes over.");
   const how = await tab.page.evaluate(() => globalThis.heard);
   const role = (part) => how.find(({ text }) => text.includes(part)).how;
-  assert.equal(role("Failed:"), "alert");
-  assert.equal(role("Handing over to a person:"), "alert");
-  assert.equal(role("Done. A person"), "status");
+  assert.equal(role("Failed:"), "assertive");
+  assert.equal(role("Handing over to a person:"), "assertive");
+  assert.equal(role("Done."), "polite");
   await tab.close();
 });
 
@@ -117,10 +122,10 @@ test("there is one polite region and one assertive, and streamed text is in neit
   const tab = await listening();
   const regions = await tab.page.evaluate(() => {
     const root = document.querySelector("aaep-subscriber").shadowRoot;
-    return [...root.querySelectorAll("[aria-live], [role=status], [role=alert], [role=log], output")].map((one) =>
-      one.getAttribute("role"));
+    return [...root.querySelectorAll("[aria-live], [role=status], [role=alert], [role=log], [role=timer], output")]
+      .map((one) => `${one.getAttribute("aria-live")} ${one.getAttribute("role")}`);
   });
-  assert.deepEqual(regions, ["status", "alert"]);
+  assert.deepEqual(regions, ["polite null", "assertive null"]);
   await tab.close();
 });
 
@@ -163,9 +168,9 @@ test("shortcuts say what is going on, and can be turned off", async () => {
   await tab.open(hub.origin);
   const agent = await Agent.begin(hub, "Sorting shells.");
   await tab.hears("Sorting shells.");
-  await tab.press("Alt+Shift+W");
+  await tab.press("Control+Shift+3");
   await tab.hears("Connected. Tester: Sorting shells. No requests wait for you.");
-  await tab.press("Alt+Shift+L");
+  await tab.press("Control+Shift+5");
   assert.equal((await tab.focus()).name, "What happened");
   await tab.page.locator("aaep-subscriber #settings summary").focus();
   await tab.press("Enter");
@@ -173,7 +178,8 @@ test("shortcuts say what is going on, and can be turned off", async () => {
   await tab.press("Space");
   await tab.hears("Changed.");
   const before = (await tab.heard()).length;
-  await tab.press("Alt+Shift+W");
+  await tab.press("Control+Shift+3");
+  await tab.page.waitForTimeout(600);
   assert.equal((await tab.heard()).length, before);
   await agent.end();
   await tab.close();
@@ -206,7 +212,7 @@ test("a user who looks elsewhere is notified once, if they want to be, and sound
   assert.deepEqual(await tab.page.evaluate(() => globalThis.notified), ["An agent waits for you: Allow this? Open the oven."]);
   await tab.page.evaluate(() => Object.defineProperty(document, "hidden", { get: () => false, configurable: true }));
   await agent.confirm("Close the oven.", { risk_level: "medium" });
-  await tab.hears("Close the oven.");
+  await tab.hears("Another request came. 2 requests wait.");
   assert.equal(await tab.page.evaluate(() => globalThis.notified.length), 1, "not while they look");
   assert.ok(await tab.page.evaluate(() => document.querySelector("aaep-subscriber").view.announcer.audio !== null));
   assert.equal(await tab.page.evaluate(() => document.getAnimations().length), 0, "nothing moves");

@@ -169,7 +169,7 @@ test("a hub that only lets listen says so and takes a token, which nobody else s
   await tab.keyboard.type(token);
   await tab.press("Enter");
   await tab.page.locator("aaep-subscriber .state").getByText(/^Connected\. *$/).waitFor();
-  await tab.press("Alt+Shift+Q");
+  await tab.press("Control+Shift+1");
   await tab.dialog("Open the window.");
   await tab.to("Reject");
   await tab.press("Enter");

@@ -59,8 +59,8 @@ test("a stream that breaks goes on after the last event, and nothing is said twi
   }
   await tab.hears("Connected to AAEP demo again.");
   await tab.hears("Three sheep.");
-  const heard = (await tab.heard()).filter((text) => text.endsWith("sheep."));
-  assert.deepEqual(heard, ["Started: Counting sheep.", "One sheep.", "Two sheep.", "Three sheep."]);
+  const heard = (await tab.heard()).join(" ").match(/\w+ sheep\./g);
+  assert.deepEqual(heard, ["Counting sheep.", "One sheep.", "Two sheep.", "Three sheep."]);
   assert.equal(resumed[0], null);
   assert.match(resumed.at(-1), /^evt_/);
   await tab.close();

@@ -24,6 +24,20 @@ async function violations(tab, state) {
   });
   await tab.picture(state);
   assert.deepEqual(found, [], state);
+  const small = await tab.page.evaluate(() => {
+    const found = [];
+    const look = (root) => {
+      for (const one of root.querySelectorAll("*")) {
+        if (one.shadowRoot) look(one.shadowRoot);
+        if (!one.matches("button, input, select, summary, a[href]") || !one.checkVisibility()) continue;
+        const { width, height } = (one.closest("label") ?? one).getBoundingClientRect();
+        if (Math.min(width, height) < 44) found.push(`${one.textContent.trim() || one.id} ${width} by ${height}`);
+      }
+    };
+    look(document);
+    return found;
+  });
+  assert.deepEqual(small, [], `${state}: targets under 44 by 44`);
   const wide = await tab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${state} scrolls sideways by ${wide}`);
 }
@@ -60,15 +74,16 @@ for (const [look, options] of looks) {
     const second = await agent.clarify("Which stamp, and how many?", ["multiple_choice", "numeric", "yes_no", "freetext"],
       { choices: [{ value: "a", label: "The red one" }, { value: "b", label: "The blue one" }],
         context: "Letters need stamps.", default_response: "a" });
-    await tab.page.getByRole("alertdialog").waitFor();
-    await tab.press("Alt+Shift+Y");
-    await tab.page.waitForTimeout(700);
+    await tab.page.getByRole("dialog").waitFor();
+    await tab.page.waitForTimeout(200);
+    await tab.press("Control+Shift+9");
+    await tab.page.waitForTimeout(900);
     await violations(tab, `${look}-second`);
     await tab.press("Escape");
-    await tab.press("Alt+Shift+Q");
+    await tab.press("Control+Shift+1");
     await tab.dialog("The blue one");
     await violations(tab, `${look}-question`);
-    await tab.press("Alt+Shift+X");
+    await tab.press("Control+Shift+6");
     await tab.dialog("Tester");
     await violations(tab, `${look}-stop`);
     await tab.press("Escape");

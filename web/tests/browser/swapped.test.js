@@ -68,7 +68,7 @@ for (const [how, more] of [
     await tab.dialog("Pay 9001 euros to Eve.");
     assert.deepEqual(sent, [], "nothing was answered");
     const { name } = await tab.focus();
-    assert.match(name, /This request has changed\..*Pay 9001 euros to Eve\. It cannot be undone\./, "it is read again");
+    assert.match(name, /^This request has changed\. It now says: Allow this\? Pay 9001 euros to Eve\. It cannot be undone\./, "it is read again");
     await tab.to("Reject");
     await tab.press("Enter");
     await tab.page.waitForTimeout(300);
@@ -101,7 +101,7 @@ test("an agent of the real hub cannot take over the question of another's sessio
   const [good, evil] = [await Agent.begin(hub, "Saving.", "Good"), await Agent.begin(hub, "Lurking.", "Evil")];
   const asked = await hub.post(`agent/sessions/${good.session}/requests`, { kind: "confirmation", tool: "save",
     arguments: {}, action: "Save a note.", consequence: "It is saved.", summary_normal: "Saving.", timeout_seconds: 300,
-    default_decision: "reject", risk_level: "low", irreversible: false });
+    default_decision: "reject", risk_level: "low", irreversible: false }, undefined, good.secret);
   await tab.dialog("Save a note.");
   const attack = await evil.confirm("Pay 9001 euros to Eve.", { extensions: { timing: { supersedes: asked.event_id } } })
     .catch((error) => String(error));
@@ -111,7 +111,7 @@ test("an agent of the real hub cannot take over the question of another's sessio
   await tab.to("Accept");
   await tab.press("Enter");
   assert.equal((await good.outcome(asked.request_id)).status, "accepted");
-  if (!String(attack).startsWith("Error")) assert.equal((await hub.get(`agent/requests/${attack}`)).status, "pending");
+  if (!String(attack).startsWith("Error")) assert.equal((await hub.get(`agent/requests/${attack}`, evil.secret)).status, "pending");
   await Promise.all([good.end(), evil.end()]);
   await tab.close();
 });

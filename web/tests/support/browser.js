@@ -61,9 +61,9 @@ export class Tab {
         const root = attach.call(this, options);
         new MutationObserver((changes) => {
           for (const { addedNodes, target } of changes) {
-            if (!(target instanceof Element) || !target.matches("[role=status], [role=alert]")) continue;
+            if (!(target instanceof Element) || !target.matches(".unseen[aria-live]")) continue;
             for (const node of addedNodes) {
-              globalThis.heard.push({ how: target.getAttribute("role"), text: node.textContent });
+              globalThis.heard.push({ how: target.getAttribute("aria-live"), text: node.textContent });
             }
           }
         }).observe(root, { childList: true, subtree: true });
@@ -98,14 +98,14 @@ export class Tab {
 
   /** The dialog, once it is there and can have been read. */
   async dialog(part = "") {
-    const dialog = this.page.getByRole("alertdialog").filter({ hasText: part });
+    const dialog = this.page.getByRole("dialog").filter({ hasText: part });
     await dialog.waitFor();
-    await this.page.waitForTimeout(700);
+    await this.page.waitForTimeout(900);
     return dialog;
   }
 
   async noDialog() {
-    await this.page.getByRole("alertdialog").waitFor({ state: "hidden" });
+    await this.page.getByRole("dialog").waitFor({ state: "hidden" });
   }
 
   /** What has the focus: its role and its accessible name, as assistive technology is told. */
