@@ -1,5 +1,6 @@
 //! Events: composed, checked by the rules of our source, numbered, stamped, sent on their way.
 
+use aaep_types::json::Members;
 use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, ToolCallId, Urgency, rule};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use crate::draft::{Draft, Ready, agent_members, has_member, members, on_one_line
 use crate::engine::{Ended, Engine, Timer, no_session};
 use crate::ids::Key;
 use crate::io::{Answer, Emitted, Open, Output};
-use crate::principal::Role;
+use crate::principal::{Principal, Role};
 use crate::record::{Opened, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::Status;
@@ -23,7 +24,8 @@ impl<R: Rules> Engine<R> {
         if open.agent.role != Role::Agent {
             return Err(Refusal::new(Blame::NotYours, rule::S6, "Only agents open sessions."));
         }
-        self.open.admit(&self.limits.open_sessions(), open.agent, 1)?;
+        self.open.admit(&self.limits.open_sessions().kept_by::<R>(), open.agent, 1)?;
+        self.admits_errors_of(open.agent, now)?;
         self.may_begin()?;
         if Opaque::parse(open.producer).is_none() {
             return Err(Refusal::new(
@@ -119,6 +121,9 @@ impl<R: Rules> Engine<R> {
         if kind == Some(EventKind::ToolInvoked) {
             self.needs_journal()?;
         }
+        if kind == Some(EventKind::HandoffRequested) {
+            self.admits_handoff(id, now)?;
+        }
         let is_tool = matches!(kind, Some(EventKind::ToolInvoked | EventKind::ToolCompleted));
         let needs = if is_tool { self.coming() } else { 0 };
         if let Some(kind) = kind {
@@ -127,9 +132,62 @@ impl<R: Rules> Engine<R> {
         self.push(id, draft.ready(event, json.clone()), needs, now);
         self.note_tool(id, parsed.payload());
         if let Some(session) = self.sessions.get_mut(&id) {
-            session.apply(parsed.payload());
+            session.apply(parsed.payload(), self.limits.remembered_outputs::<R>());
+            if kind == Some(EventKind::HandoffRequested) {
+                let agent = session.agent.clone();
+                self.note_handoff(id, &agent, now);
+            }
         }
         Ok(Answer::Emitted { number, event })
+    }
+
+    // enforces: I20, I4
+    /// What is critical waits for nobody, so there is a budget for it at the source.
+    fn admits_handoff(&self, id: Key, now: Now) -> Result<(), Refusal> {
+        let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
+        let (most, window) = (self.limits.critical_per_window, self.prompt_window(now));
+        let (at, count) = session.handoffs;
+        let used_up = at == window && count >= most;
+        let left = self.criticals.has_left(&session.agent, window, most) && !used_up;
+        if left || !R::keeps(Check::BudgetsCriticals) {
+            return Ok(());
+        }
+        Err(self.too_urgent(rule::T23))
+    }
+
+    fn note_handoff(&mut self, id: Key, agent: &Principal, now: Now) {
+        let window = self.prompt_window(now);
+        self.criticals.spend(agent, window);
+        if let Some(session) = self.sessions.get_mut(&id) {
+            let (at, count) = session.handoffs;
+            session.handoffs = (window, if at == window { count + 1 } else { 1 });
+        }
+    }
+
+    /// Whoever has announced too many errors begins nothing that could end with another one.
+    fn admits_errors_of(&self, agent: &Principal, now: Now) -> Result<(), Refusal> {
+        let (most, window) = (self.limits.critical_per_window, self.prompt_window(now));
+        if self.criticals.has_left(agent, window, most) || !R::keeps(Check::BudgetsCriticals) {
+            return Ok(());
+        }
+        Err(self.too_urgent(rule::T4))
+    }
+
+    fn too_urgent(&self, rule: aaep_types::Rule) -> Refusal {
+        let text = format!(
+            "At most {} handoffs and errors may be announced in {} seconds in one session (limits.critical_per_window), ten times as many by one agent, twenty by all agents of one user; try again later.",
+            self.limits.critical_per_window, self.limits.prompt_window_seconds
+        );
+        Refusal::new(Blame::Limit, rule, text)
+    }
+
+    /// An error beyond the budget ends its session all the same, as one that its agent gave up: that
+    /// says the same in its summary and is not critical.
+    fn as_given_up(&self, draft: &Draft<'_>) -> Option<Draft<'static>> {
+        let object = ["{", &draft.payload, "}"].concat();
+        let summary = Members::whole(&object, 64).ok()??.text("summary_normal")?.into_owned();
+        let payload = members(&[("cancelled_by", "producer"), ("summary_normal", &summary)]);
+        Some(Draft::new(EventKind::SessionCancelled, payload))
     }
 
     /// Which calls are open must not be forgotten: their end has to be told (T15, I11).
@@ -157,6 +215,9 @@ impl<R: Rules> Engine<R> {
         let request = self.calls.remove(&(id, call));
         if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
             request.status = Status::after_call(known);
+            if R::keeps(Check::ForgetsArguments) {
+                request.forget_action();
+            }
         }
         let session = SessionId::from_bits(id).as_str().into();
         let (call, said) = (call.as_str().into(), self.said(id));
@@ -198,13 +259,14 @@ impl<R: Rules> Engine<R> {
             if R::keeps(Check::StampsNeverDecrease) { session.stamp(now) } else { now.wall };
         let json: Arc<str> = draft.json(event, session.next_number, stamp, session).into();
         let ready = draft.ready(event, json.clone());
+        let most = self.limits.remembered_outputs::<R>();
         let Some(session) = self.sessions.get_mut(&id) else { return json };
         // Our own state changes, which are most of what we say, need no second reading.
         match draft.moves {
             Some((_, to)) => session.state = to.into(),
             None => {
                 let parsed = Event::parse(json.as_bytes()).ok();
-                parsed.iter().for_each(|parsed| session.apply(parsed.payload()));
+                parsed.iter().for_each(|parsed| session.apply(parsed.payload(), most));
             }
         }
         self.push(id, ready, needs, now);
@@ -254,6 +316,16 @@ impl<R: Rules> Engine<R> {
             Draft { type_name, urgency, payload, extension: None, account: None, moves: None };
         let event = self.ids.event();
         Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
+        let (agent, window) = (session.agent.clone(), self.prompt_window(now));
+        let draft = if kind == Some(EventKind::SessionErrored) {
+            let most = self.limits.critical_per_window;
+            let left =
+                self.criticals.has_left(&agent, window, most) || !R::keeps(Check::BudgetsCriticals);
+            self.criticals.spend(&agent, window);
+            if left { draft } else { self.as_given_up(&draft).unwrap_or(draft) }
+        } else {
+            draft
+        };
         // enforces: I5, I13
         if R::keeps(Check::EndsRequestsWithSession) {
             self.cancel_all(id, now);
@@ -277,14 +349,37 @@ impl<R: Rules> Engine<R> {
             self.open.remove(&session.agent, 1);
             self.timers.remove(&(session.lease_timer, Timer::Lease(id.to_be_bytes())));
             self.move_leases();
-            if !session.asked.is_empty() {
-                let Session { agent, asked, .. } = session;
-                self.ended.insert(id, Ended { agent, asked });
-                self.timers.insert((
-                    now.boot.after_seconds(KEPT_SECONDS),
-                    Timer::Forget(id.to_be_bytes()),
-                ));
+            let Session { agent, asked, .. } = session;
+            self.forget_old_ends(&agent.user, asked.len());
+            if asked.is_empty() {
+                return;
             }
+            for number in &asked {
+                let Some(request) = self.requests.get_mut(number) else { continue };
+                if R::keeps(Check::ForgetsArguments) {
+                    request.forget_action();
+                    request.answer = None;
+                }
+            }
+            let ends = self.ends_of.entry(agent.user.clone()).or_default();
+            ends.sessions.push_back(id);
+            ends.requests += asked.len();
+            self.ended.insert(id, Ended { agent, asked: asked.into() });
+            self.timers
+                .insert((now.boot.after_seconds(KEPT_SECONDS), Timer::Forget(id.to_be_bytes())));
+        }
+    }
+
+    // enforces: I22, I29
+    /// Forgets the oldest sessions of a user that ended, until there is room for so many requests.
+    fn forget_old_ends(&mut self, user: &str, more: usize) {
+        let most = self.limits.ended_requests_per_user;
+        while R::keeps(Check::ForgetsRequests)
+            && let Some(ends) = self.ends_of.get(user)
+            && ends.requests + more > most
+            && let Some(&oldest) = ends.sessions.front()
+        {
+            self.forget_requests(oldest);
         }
     }
 
@@ -308,12 +403,7 @@ impl<R: Rules> Engine<R> {
     /// T18: an open output is completed before the end.
     fn complete_outputs(&mut self, id: Key, now: Now) {
         let Some(session) = self.sessions.get(&id) else { return };
-        let open: Vec<_> = session
-            .outputs
-            .iter()
-            .filter(|(_, written)| !written.complete)
-            .map(|(output, written)| (*output, written.position))
-            .collect();
+        let open: Vec<_> = session.outputs.open.iter().map(|(output, at)| (*output, *at)).collect();
         for (output, position) in open {
             let mut payload = format!("\"chunk\":\"\",\"position\":{position},\"complete\":true");
             if let Some(output) = output {

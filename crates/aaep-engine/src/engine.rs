@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::before::Before;
+use crate::budget::Budget;
 use crate::clock::{Boot, Now};
+use crate::footprint::Footprint;
 use crate::ids::{Ids, Key, Secrets, session_key};
 use crate::io::{Answer, Input, Output};
 use crate::lanes::Lanes;
@@ -16,7 +18,7 @@ use crate::principal::Principal;
 use crate::rates::ReplyRates;
 use crate::record::{Outcome, Record, Said};
 use crate::refusal::{Blame, Refusal};
-use crate::request::{Status, View};
+use crate::request::{Request, Status, View};
 use crate::requests::Requests;
 use crate::rules::{Check, Rules, Sound};
 use crate::session::Session;
@@ -53,6 +55,14 @@ pub(crate) struct Ended {
     pub(crate) asked: Vec<u128>,
 }
 
+/// Sessions of one user that ended.
+#[derive(Default)]
+pub(crate) struct Ends {
+    pub(crate) sessions: VecDeque<Key>,
+    /// How many requests they have together.
+    pub(crate) requests: usize,
+}
+
 /// The producer's state; see the crate's page for the contract.
 pub struct Engine<R: Rules = Sound> {
     pub(crate) limits: Limits,
@@ -66,6 +76,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) open: Shares,
     /// Sessions that ended, until they are forgotten.
     pub(crate) ended: BTreeMap<Key, Ended>,
+    /// The same by their users, oldest first.
+    pub(crate) ends_of: BTreeMap<Arc<str>, Ends>,
     /// Which request a tool call belongs to.
     pub(crate) calls: BTreeMap<(Key, ToolCallId), u128>,
     pub(crate) listeners: BTreeMap<SubscriptionId, Listener>,
@@ -82,8 +94,10 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) return_until: Boot,
     /// How fast replies come (decisions D5, D40).
     pub(crate) replies: ReplyRates,
-    /// Requests of each agent within the current window, over all its sessions.
-    pub(crate) prompts: BTreeMap<(Arc<str>, Box<str>), (u64, u32)>,
+    /// Requests within the current window.
+    pub(crate) prompts: Budget,
+    /// Other critical events within it.
+    pub(crate) criticals: Budget,
     rules: PhantomData<R>,
 }
 
@@ -99,6 +113,7 @@ impl<R: Rules> Engine<R> {
             waiting_bytes: Shares::default(),
             open: Shares::default(),
             ended: BTreeMap::new(),
+            ends_of: BTreeMap::new(),
             calls: BTreeMap::new(),
             listeners: BTreeMap::new(),
             timers: BTreeSet::new(),
@@ -110,7 +125,8 @@ impl<R: Rules> Engine<R> {
             before: VecDeque::new(),
             return_until: Boot(0),
             replies: ReplyRates::default(),
-            prompts: BTreeMap::new(),
+            prompts: Budget::default(),
+            criticals: Budget::default(),
             rules: PhantomData,
         }
     }
@@ -234,12 +250,31 @@ impl<R: Rules> Engine<R> {
         })
     }
 
-    /// The arguments that an approval was given for, if it was spent in a session that is open.
+    /// The arguments that an approval was spent on, while its call is open.
     pub fn spent(&self, request: u128) -> Option<Arc<str>> {
         let request = self.requests.get(&request)?;
-        let spent = matches!(request.status, Status::Invoked | Status::Completed);
         let open = self.sessions.get(&request.session).is_some();
-        (spent && open).then(|| request.arguments.clone())
+        (request.status == Status::Invoked && open).then(|| request.arguments.clone())
+    }
+
+    // enforces: I22
+    /// How much there is of everything that the engine holds. Goes through all of it.
+    pub fn footprint(&self) -> Footprint {
+        let (requests, request_bytes, argument_bytes, request_timers) = self.requests.sizes();
+        let sessions = || self.sessions.iter();
+        Footprint {
+            sessions: self.sessions.len(),
+            requests,
+            request_bytes,
+            argument_bytes,
+            timers: request_timers + self.timers.len(),
+            ended_sessions: self.ended.len(),
+            outputs: sessions().map(|session| session.outputs.len()).sum(),
+            open_calls: sessions().map(|session| session.tools.len()).sum::<usize>()
+                + self.calls.len(),
+            listeners: self.listeners.len(),
+            held_answers: self.replies.held(),
+        }
     }
 
     /// The session of a request.
@@ -373,6 +408,10 @@ impl<R: Rules> Engine<R> {
         self.touch_key(agent, session, now).map_err(|_| no_such())
     }
 
+    pub(crate) fn prompt_window(&self, now: Now) -> u64 {
+        now.boot.0 / self.limits.prompt_window_seconds.saturating_mul(1_000_000).max(1)
+    }
+
     fn lease_ran_out(&mut self, session: Key, now: Now) {
         let payload =
             r#"{"error_category":"unknown","summary_normal":"The agent stopped answering."}"#;
@@ -381,10 +420,43 @@ impl<R: Rules> Engine<R> {
     }
 
     /// C6: tokens stay known, and dead, for a day after their session.
-    fn forget_requests(&mut self, session: Key) {
-        let asked = self.ended.remove(&session).map(|ended| ended.asked);
-        for number in asked.unwrap_or_default() {
+    pub(crate) fn forget_requests(&mut self, session: Key) {
+        let Some(Ended { agent, asked }) = self.ended.remove(&session) else { return };
+        if let Some(ends) = self.ends_of.get_mut(&agent.user) {
+            ends.requests -= asked.len();
+            // Mostly the oldest one.
+            ends.sessions
+                .iter()
+                .position(|known| *known == session)
+                .map(|at| ends.sessions.remove(at));
+            if ends.sessions.is_empty() {
+                self.ends_of.remove(&agent.user);
+            }
+        }
+        for number in asked {
             self.requests.remove(&number);
+        }
+    }
+
+    // enforces: I22
+    /// Forgets the oldest settled requests of a session that has more than it may.
+    pub(crate) fn forget_settled(&mut self, session: Key) {
+        let (requests, most) = (&mut self.requests, self.limits.settled_per_session);
+        let Some(session) = self.sessions.get_mut(&session) else { return };
+        if !R::keeps(Check::ForgetsRequests) {
+            return;
+        }
+        // What lives is bounded apart: few of them are passed over.
+        let mut at = 0;
+        while session.asked.len() > most + at
+            && let Some(number) = session.asked.get(at)
+        {
+            if requests.get(number).is_some_and(Request::is_live) {
+                at += 1;
+            } else {
+                requests.remove(number);
+                session.asked.remove(at);
+            }
         }
     }
 

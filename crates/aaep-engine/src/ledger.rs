@@ -7,6 +7,7 @@ use aaep_types::{
 
 use std::sync::Arc;
 
+use crate::budget::{AGENT_SHARE, USER_SHARE};
 use crate::clock::Now;
 use crate::draft::{
     Draft, Extension, Ready, account_in, account_of, agent_members, members, payload_of,
@@ -21,9 +22,6 @@ use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
 use crate::rules::{Check, Rules};
 use crate::session::state;
-
-/// How many sessions' worth of prompts one agent may make within the window, over all its sessions.
-const AGENT_BUDGET: u32 = 10;
 
 impl<R: Rules> Engine<R> {
     /// Asks, or returns the request that asks the same already.
@@ -59,14 +57,14 @@ impl<R: Rules> Engine<R> {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
         self.may_begin()?;
-        self.waiting.admit(&self.limits.waiting_requests(), ask.agent, 1)?;
+        self.waiting.admit(&self.limits.waiting_requests().kept_by::<R>(), ask.agent, 1)?;
         let bytes = ask.arguments.len() + ask.payload.len();
         self.waiting_bytes.admit(&self.limits.waiting_bytes(), ask.agent, bytes)?;
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
-        let (agent, user) = (session.agent.clone(), session.agent.user.clone());
-        self.admits_prompt_of(&agent, now)?;
+        let user = session.agent.user.clone();
+        self.admits_prompt_of(ask.agent, now)?;
         let event = self.ids.event();
         let token = self.ids.token_bits(if R::keeps(Check::TokensAreFresh) { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
@@ -89,35 +87,19 @@ impl<R: Rules> Engine<R> {
     }
 
     /// A new session is no new budget: the user is the same.
-    fn admits_prompt_of(&mut self, agent: &Principal, now: Now) -> Result<(), Refusal> {
+    fn admits_prompt_of(&self, agent: &Principal, now: Now) -> Result<(), Refusal> {
         // enforces: C4
-        let most = self.limits.prompts_per_window.saturating_mul(AGENT_BUDGET);
-        let window = self.prompt_window(now);
-        let asked = self.prompts.get(&budget_of(agent)).filter(|(at, _)| *at == window);
-        if asked.is_some_and(|(_, count)| *count >= most) {
-            let text = format!(
-                "At most {most} requests may be made in {} seconds by one agent, over all its sessions; a user who is asked too often answers on trust.",
-                self.limits.prompt_window_seconds
-            );
-            return Err(Refusal::new(Blame::Limit, rule::C4, text));
+        let most = self.limits.prompts_per_window;
+        if self.prompts.has_left(agent, self.prompt_window(now), most) {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    fn note_prompt_of(&mut self, agent: &Principal, now: Now) {
-        let window = self.prompt_window(now);
-        if self.prompts.len() >= self.limits.counted_principals {
-            self.prompts.retain(|_, (at, _)| *at == window);
-        }
-        let (at, count) = self.prompts.entry(budget_of(agent)).or_default();
-        if *at != window {
-            (*at, *count) = (window, 0);
-        }
-        *count = count.saturating_add(1);
-    }
-
-    fn prompt_window(&self, now: Now) -> u64 {
-        now.boot.0 / self.limits.prompt_window_seconds.saturating_mul(1_000_000).max(1)
+        let text = format!(
+            "At most {} requests may be made in {} seconds by one agent, over all its sessions, and {} by all agents of one user; a user who is asked too often answers on trust.",
+            most.saturating_mul(AGENT_SHARE),
+            self.limits.prompt_window_seconds,
+            most.saturating_mul(USER_SHARE),
+        );
+        Err(Refusal::new(Blame::Limit, rule::C4, text))
     }
 
     /// The request exists from here on; nothing can fail any more.
@@ -164,13 +146,14 @@ impl<R: Rules> Engine<R> {
             session.note_asked(event, &digest);
             session.note_prompt(now);
             let agent = session.agent.clone();
-            self.note_prompt_of(&agent, now);
+            self.prompts.spend(&agent, self.prompt_window(now));
         }
         self.count_waiting(key, request.bytes);
         self.requests.insert(request);
         if R::keeps(Check::WaitsEnd) {
             self.requests.set_timer(event);
         }
+        self.forget_settled(key);
     }
 
     // enforces: I2, D6
@@ -183,6 +166,10 @@ impl<R: Rules> Engine<R> {
         by: &str,
         now: Now,
     ) {
+        if runs {
+            // From now on its timer is that of the approval.
+            self.requests.stop_timer(number);
+        }
         let Some(request) = self.requests.get_mut(&number) else { return };
         let waited = request.status == Status::Pending;
         let by: Arc<str> = by.into();
@@ -190,6 +177,9 @@ impl<R: Rules> Engine<R> {
         request.status = Status::Resolved { outcome, runs };
         let action = request.action();
         request.event = None;
+        if !runs && R::keeps(Check::ForgetsArguments) {
+            request.forget_action();
+        }
         if runs {
             request.deadline = now.boot.after_seconds(self.limits.approval_seconds);
         }
@@ -266,6 +256,9 @@ impl<R: Rules> Engine<R> {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (id, event, action) = (request.session, request.event_number, request.action());
         request.status = Status::Expired;
+        if R::keeps(Check::ForgetsArguments) {
+            request.forget_action();
+        }
         let Some(session) = self.sessions.get(&id) else { return };
         let what = "The approval was not used in time, so this was not done";
         let mut summary = [what, ": ", &action].concat();
@@ -417,7 +410,9 @@ impl<R: Rules> Engine<R> {
         let needs = self.coming();
         if let Some(request) = self.requests.get_mut(&number) {
             request.status = Status::Invoked;
+            request.action = None;
         }
+        self.requests.drop_idle_timers();
         self.calls.insert((id, call), number);
         self.enter_state_for(id, EventKind::ToolInvoked, needs, now);
         self.send_ours(id, Draft::new(EventKind::ToolInvoked, payload), needs, now);
@@ -521,11 +516,6 @@ fn request_of(
         bytes: ask.arguments.len() + ask.payload.len(),
         event: None,
     })
-}
-
-/// Whose budget of prompts it is: those who come without a token share one.
-fn budget_of(agent: &Principal) -> (Arc<str>, Box<str>) {
-    (agent.user.clone(), agent.account().into())
 }
 
 /// A request's payload, whose last member is its token.

@@ -85,12 +85,14 @@
 //! of an event is decided beside the engine, by [`Delivery`]; [`Producer`] drives both as one.
 
 mod before;
+mod budget;
 mod clock;
 mod codec;
 mod delivery;
 mod draft;
 mod emit;
 mod engine;
+mod footprint;
 mod hearers;
 mod ids;
 mod io;
@@ -117,6 +119,7 @@ mod standing;
 pub use clock::{Boot, Now};
 pub use delivery::{Deliver, Delivery, Load};
 pub use engine::Engine;
+pub use footprint::Footprint;
 pub use ids::{Digest, Secrets};
 pub use io::{Answer, Ask, Emitted, Input, Open, Output};
 pub use limits::Limits;

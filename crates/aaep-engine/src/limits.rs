@@ -2,6 +2,7 @@
 
 use aaep_types::rule;
 
+use crate::rules::{Check, Rules};
 use crate::shares::Bound;
 
 /// What the engine holds at most.
@@ -29,10 +30,20 @@ pub struct Limits {
     pub pending_per_session: usize,
     /// Requests that one session may make within [`Self::prompt_window_seconds`].
     pub prompts_per_window: u32,
+    /// Handoffs and errors that one session may announce within [`Self::prompt_window_seconds`], ten
+    /// times as many for one agent and twenty for one user: they are critical, and wait for nobody.
+    pub critical_per_window: u32,
     /// How long prompts count.
     pub prompt_window_seconds: u64,
     /// How long an approval is good for; one that is not used by then is spent (D41).
     pub approval_seconds: u64,
+    /// Requests of one session that are known after they were settled; beyond it the oldest are
+    /// forgotten, and whoever asks for one is told that there is none.
+    pub settled_per_session: usize,
+    /// Requests of sessions that ended, of one user; beyond it the oldest sessions are forgotten.
+    pub ended_requests_per_user: usize,
+    /// Completed outputs of one session whose ids are known, so that none is begun again.
+    pub completed_outputs: usize,
     /// Tool calls open at once in one session.
     pub open_tools: usize,
     /// Tool calls in the life of one session.
@@ -84,8 +95,12 @@ impl Default for Limits {
             pending_bytes_per_principal: 64 << 20,
             pending_per_session: 64,
             prompts_per_window: 20,
+            critical_per_window: 10,
             prompt_window_seconds: 60,
             approval_seconds: 600,
+            settled_per_session: 1024,
+            ended_requests_per_user: 16_384,
+            completed_outputs: 1024,
             open_tools: 256,
             calls_per_session: 100_000,
             open_outputs: 64,
@@ -107,6 +122,11 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// How many completed outputs are remembered.
+    pub(crate) fn remembered_outputs<R: Rules>(&self) -> usize {
+        if R::keeps(Check::ForgetsOutputs) { self.completed_outputs } else { usize::MAX }
+    }
+
     pub(crate) fn open_sessions(&self) -> Bound {
         Bound {
             name: "sessions",

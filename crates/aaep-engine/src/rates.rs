@@ -101,6 +101,11 @@ impl ReplyRates {
         }
     }
 
+    /// How many answers are held.
+    pub(crate) fn held(&self) -> usize {
+        self.windows.values().map(|window| window.held.len()).sum()
+    }
+
     /// When held answers are to be let go.
     pub(crate) fn next_due(&self) -> Option<Boot> {
         self.due.first().map(|(at, _)| *at)

@@ -284,6 +284,7 @@ impl<R: Rules> Engine<R> {
         self.count_waiting(id, request.bytes);
         self.requests.insert(request);
         self.replay_question(asked.request, record, number);
+        self.forget_settled(id);
     }
 
     fn replay_extended(
@@ -331,6 +332,9 @@ impl<R: Rules> Engine<R> {
         request.action();
         request.event = None;
         request.answer = Some(response).filter(|response| !response.is_empty());
+        if !runs {
+            request.forget_action();
+        }
         let (id, bytes) = (request.session, request.bytes);
         if waited {
             self.count_resolved(id, bytes);
@@ -360,6 +364,7 @@ impl<R: Rules> Engine<R> {
     fn replay_expired(&mut self, number: u128) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Expired;
+        request.forget_action();
         if let Some(session) = self.sessions.get_mut(&request.session)
             && session.only_looks_busy()
         {
@@ -397,6 +402,7 @@ impl<R: Rules> Engine<R> {
         let request = self.calls.remove(&(id, call));
         if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
             request.status = Status::after_call(known);
+            request.forget_action();
         }
     }
 

@@ -82,6 +82,7 @@ pub(crate) struct Request {
     pub(crate) kind: EventKind,
     pub(crate) digest: Digest,
     pub(crate) tool: Arc<str>,
+    /// Until it is settled, or its call is over.
     pub(crate) arguments: Arc<str>,
     /// What is shown in the events about it; after a restart it is read from the event when it is
     /// needed, for there may be a million.
@@ -124,6 +125,25 @@ impl Request {
             text.as_deref().unwrap_or_default().into()
         };
         self.action.get_or_insert_with(read).clone()
+    }
+
+    /// Whether something may still become of it: it waits, may be invoked, or runs.
+    pub(crate) fn is_live(&self) -> bool {
+        self.status.has_deadline() || self.status == Status::Invoked
+    }
+
+    /// Lets go of what nobody needs any more; the journal has it.
+    pub(crate) fn forget_action(&mut self) {
+        self.arguments = Arc::default();
+        self.action = None;
+        self.event = None;
+    }
+
+    /// The bytes of its texts.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let texts = [&self.action, &self.answer, &self.by, &self.event];
+        let texts = texts.into_iter().flatten().map(|text| text.len());
+        self.tool.len() + self.arguments.len() + texts.sum::<usize>()
     }
 
     /// When something is due for it: half of the time left, a tenth left, none left; after a yes, the

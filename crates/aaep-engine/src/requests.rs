@@ -12,6 +12,9 @@ impl Numbered for Request {
     }
 }
 
+/// Timers of settled requests that are never looked for.
+const SPARE_TIMERS: usize = 1024;
+
 /// The requests.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
@@ -41,6 +44,13 @@ impl Requests {
 
     fn place_by_token(&self, token: u128) -> Option<Place> {
         self.tokens.find(token, |place| self.all.at(place).is_some_and(|r| r.token == token))
+    }
+
+    /// How many there are, their texts' bytes, those of their arguments, and how many timers are set.
+    pub(crate) fn sizes(&self) -> (usize, usize, usize, usize) {
+        let texts = self.all.iter().map(Request::text_bytes).sum();
+        let arguments = self.all.iter().map(|request| request.arguments.len()).sum();
+        (self.all.len(), texts, arguments, self.due.len())
     }
 
     /// Takes a request in, under its number and its token.
@@ -80,6 +90,15 @@ impl Requests {
     /// Something will be due for a request when it says so.
     pub(crate) fn set_timer(&mut self, number: u128) {
         self.due.extend(self.timer(number));
+        // Each request with a deadline has two timers at most; the rest were left behind.
+        if self.due.len() > 4 * self.all.len() + SPARE_TIMERS {
+            let all = &self.all;
+            let wanted = |at: Boot, place| {
+                let request: Option<&Request> = all.at(place);
+                request.is_some_and(|r| r.status.has_deadline() && r.due() == at)
+            };
+            self.due.retain(|(at, place)| wanted(*at, *place));
+        }
     }
 
     /// To be called before anything changes that the time depends on.

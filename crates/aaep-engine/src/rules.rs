@@ -92,10 +92,20 @@ pub enum Check {
     KeepsToRates,
     /// I20: what is critical does not wait for its turn.
     CriticalNeverWaits,
+    /// I20: handoffs and errors have a budget, because they wait for nobody.
+    BudgetsCriticals,
+    /// I29: each principal and each user has a share of its own.
+    KeepsShares,
     /// I21: who takes nothing holds up nobody else.
     SlowOnesWaitAlone,
     /// I22: only so much is remembered of a session.
     Forgets,
+    /// I22: the arguments of what is settled leave memory.
+    ForgetsArguments,
+    /// I22: only so many completed outputs are remembered.
+    ForgetsOutputs,
+    /// I22: only so many settled requests are remembered, of open sessions and of ended ones.
+    ForgetsRequests,
     /// I22, H19: subscriptions that nobody comes back to are given up.
     GivesUp,
     /// S6: a session is heard by its user, and by those who may hear everything.

@@ -24,11 +24,32 @@ pub(crate) mod state {
     pub(crate) const HANDING_OFF: &str = "handing_off";
 }
 
-/// How far an output is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Written {
-    pub(crate) position: u64,
-    pub(crate) complete: bool,
+/// Outputs: how far each open one is, and the ids of those that were completed last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outputs {
+    pub(crate) open: BTreeMap<Option<OutputId>, u64>,
+    completed: BTreeSet<Option<OutputId>>,
+    /// The same in the order in which they were completed.
+    order: VecDeque<Option<OutputId>>,
+}
+
+impl Outputs {
+    fn complete(&mut self, output: Option<OutputId>, most: usize) {
+        self.open.remove(&output);
+        if self.completed.insert(output) {
+            self.order.push_back(output);
+        }
+        while self.order.len() > most {
+            if let Some(oldest) = self.order.pop_front() {
+                self.completed.remove(&oldest);
+            }
+        }
+    }
+
+    /// How many are remembered.
+    pub(crate) fn len(&self) -> usize {
+        self.open.len() + self.completed.len()
+    }
 }
 
 /// Requests of a session that wait for an answer, by their numbers, each with the beginning of its
@@ -90,9 +111,9 @@ pub(crate) struct Session {
     pub(crate) state: Cow<'static, str>,
     pub(crate) tools: BTreeMap<ToolCallId, Arc<str>>,
     pub(crate) used_calls: BTreeSet<ToolCallId>,
-    pub(crate) outputs: BTreeMap<Option<OutputId>, Written>,
-    /// Every request that was made.
-    pub(crate) asked: Vec<u128>,
+    pub(crate) outputs: Outputs,
+    /// Every request that was made and is still known.
+    pub(crate) asked: VecDeque<u128>,
     /// Requests that wait for an answer.
     pub(crate) pending: Pending,
     pub(crate) lease_seconds: u64,
@@ -100,6 +121,8 @@ pub(crate) struct Session {
     /// When its timer is set for; the lease may have been renewed since.
     pub(crate) lease_timer: Boot,
     pub(crate) prompts: VecDeque<Boot>,
+    /// Handoffs within a window, and which window.
+    pub(crate) handoffs: (u64, u32),
     /// Whether it began before a restart.
     pub(crate) recovered: bool,
     /// What it said before a restart, until somebody takes it.
@@ -131,13 +154,14 @@ impl Session {
             state: state::IDLE.into(),
             tools: BTreeMap::new(),
             used_calls: BTreeSet::new(),
-            outputs: BTreeMap::new(),
-            asked: Vec::new(),
+            outputs: Outputs::default(),
+            asked: VecDeque::new(),
             pending: Pending::default(),
             lease_seconds,
             lease_until: now.boot.after_seconds(lease_seconds),
             lease_timer: now.boot.after_seconds(lease_seconds),
             prompts: VecDeque::new(),
+            handoffs: (0, 0),
             recovered: false,
             before: Vec::new(),
         }
@@ -154,7 +178,7 @@ impl Session {
         if self.asked.is_empty() {
             self.asked.reserve_exact(1);
         }
-        self.asked.push(number);
+        self.asked.push_back(number);
     }
 
     /// E10: never back, even if the wall clock steps back.
@@ -304,21 +328,18 @@ impl Session {
     }
 
     fn admits_output(&self, output: &OutputStreaming<'_>, limits: &Limits) -> Result<(), Refusal> {
-        let known = self.outputs.get(&output.output_id);
-        let written = known.copied().unwrap_or_default();
-        if written.complete {
+        let known = self.outputs.open.get(&output.output_id);
+        let position = known.copied().unwrap_or_default();
+        if self.outputs.completed.contains(&output.output_id) {
             return Err(Refusal::order(rule::T18, "This output is complete; begin another one."));
         }
         // Text leaves no record: after a restart nobody knows how far an output was.
         let anywhere = known.is_none() && self.recovered;
-        if output.position.get() != written.position && !anywhere {
-            let text = format!("Go on at position {}, in Unicode scalar values.", written.position);
+        if output.position.get() != position && !anywhere {
+            let text = format!("Go on at position {position}, in Unicode scalar values.");
             return Err(Refusal::order(rule::T17, text));
         }
-        if known.is_none()
-            && self.outputs.values().filter(|written| !written.complete).count()
-                >= limits.open_outputs
-        {
+        if known.is_none() && self.outputs.open.len() >= limits.open_outputs {
             let text = format!("At most {} outputs may be open at once.", limits.open_outputs);
             return Err(Refusal::new(Blame::Limit, rule::T18, text));
         }
@@ -326,7 +347,7 @@ impl Session {
     }
 
     /// Takes over what an event that has been let through says.
-    pub(crate) fn apply(&mut self, payload: &Payload<'_>) {
+    pub(crate) fn apply(&mut self, payload: &Payload<'_>, completed_outputs: usize) {
         match payload {
             Payload::StateChanged(change) => {
                 self.state = Cow::Owned(change.to_state.as_str().to_owned());
@@ -343,9 +364,12 @@ impl Session {
                 }
             }
             Payload::OutputStreaming(output) => {
-                let written = self.outputs.entry(output.output_id).or_default();
-                written.position = output.position.get() + output.chunk.length();
-                written.complete = output.complete;
+                if output.complete {
+                    self.outputs.complete(output.output_id, completed_outputs);
+                } else {
+                    let position = output.position.get() + output.chunk.length();
+                    self.outputs.open.insert(output.output_id, position);
+                }
             }
             _ => {}
         }

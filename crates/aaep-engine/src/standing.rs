@@ -27,11 +27,10 @@ impl<R: Rules> Engine<R> {
         if session.agent != *agent {
             return None;
         }
-        let open = session.outputs.iter().filter(|(_, written)| !written.complete);
         Some(Standing {
             state: session.state.clone(),
             calls: session.tools.iter().map(|(call, tool)| (*call, tool.clone())).collect(),
-            outputs: open.map(|(output, written)| (*output, written.position)).collect(),
+            outputs: session.outputs.open.iter().map(|(output, at)| (*output, *at)).collect(),
         })
     }
 }

@@ -10,6 +10,7 @@ use world::World;
 
 const ACTIONS: usize = 4;
 const WAIT: u64 = 300;
+const APPROVAL: u64 = 600;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -33,7 +34,8 @@ enum Who {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Waiting { until: u64 },
-    Approved,
+    Approved { until: u64 },
+    Expired,
     Refused,
     Spent,
 }
@@ -114,7 +116,11 @@ impl Both {
         let token = self.world.token(request);
         self.world.reply_as(&peer, subscription, &token, if accept { "accept" } else { "reject" });
         if let (Who::Ann, Some(Fate::Waiting { .. })) = (who, self.fates[action]) {
-            self.fates[action] = Some(if accept { Fate::Approved } else { Fate::Refused });
+            self.fates[action] = Some(if accept {
+                Fate::Approved { until: self.seconds + APPROVAL }
+            } else {
+                Fate::Refused
+            });
         }
     }
 
@@ -125,6 +131,9 @@ impl Both {
             if matches!(fate, Fate::Waiting { until } if *until <= self.seconds) {
                 *fate = Fate::Refused;
             }
+            if matches!(fate, Fate::Approved { until } if *until <= self.seconds) {
+                *fate = Fate::Expired;
+            }
         }
     }
 
@@ -132,7 +141,7 @@ impl Both {
         let Some(request) = self.requests[action] else { return };
         let before = self.world.granted(request);
         let given = if changed { arguments(action + 100) } else { arguments(action) };
-        let allowed = !changed && self.fates[action] == Some(Fate::Approved);
+        let allowed = !changed && matches!(self.fates[action], Some(Fate::Approved { .. }));
         assert_eq!(self.world.invoke(request, Some(&given)).is_ok(), allowed);
         assert_eq!(self.world.granted(request) - before, usize::from(allowed));
         if allowed {
@@ -156,7 +165,10 @@ impl Both {
             let status = self.world.engine.status(*request);
             let agrees = match fate {
                 Fate::Waiting { .. } => status == Some(Status::Pending),
-                Fate::Approved => matches!(status, Some(Status::Resolved { runs: true, .. })),
+                Fate::Expired => status == Some(Status::Expired),
+                Fate::Approved { .. } => {
+                    matches!(status, Some(Status::Resolved { runs: true, .. }))
+                }
                 Fate::Refused => matches!(status, Some(Status::Resolved { runs: false, .. })),
                 Fate::Spent => status == Some(Status::Invoked),
             };
@@ -168,7 +180,7 @@ impl Both {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    // covers: C1, C4, C13, C14, C24, T12, I1, I2, I3, I9, I12
+    // covers: C1, C4, C13, C14, C24, D41, T12, I1, I2, I3, I9, I12
     #[test]
     fn the_ledger_does_what_the_model_does(steps in prop::collection::vec(step(), 1..40)) {
         let mut both = Both::new();

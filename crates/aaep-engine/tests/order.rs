@@ -261,7 +261,10 @@ fn the_next_deadline_is_that_of_something_that_is_really_due() {
     assert_eq!(world.engine.next_deadline(), at(45 + 150));
     world.reply(requests[0], "reject");
     assert_eq!(world.engine.next_deadline(), at(55 + 150));
+    // An approval has a deadline of its own.
     world.reply(requests[2], "accept");
+    assert_eq!(world.engine.next_deadline(), at(55 + 600));
+    world.invoke(requests[2], None).unwrap();
     assert_eq!(world.engine.next_deadline(), at(100_030));
     assert_eq!(world.engine.pending_requests(), 0);
     world.pass(99_000);

@@ -31,6 +31,7 @@ impl<R: Rules> World<'_, R> {
             lease_seconds: LEASE_SECONDS,
         });
         self.handle_and(input, Cause::Other, |world, answer| {
+            world.oracle.refused_fairly(answer);
             let Ok(Answer::Session(session)) = answer else { return };
             let session = *session;
             world.oracle.opened(session, agent, LEASE_SECONDS * 1000);
@@ -81,6 +82,7 @@ impl<R: Rules> World<'_, R> {
         });
         self.handle_and(input, Cause::Other, |world, answer| {
             world.oracle.touched(session, agent, answer);
+            world.oracle.refused_fairly(answer);
             match answer {
                 Ok(Answer::Waiting { request, again: false, .. }) => {
                     world.oracle.waiting(*request, session, question);
@@ -226,6 +228,70 @@ impl<R: Rules> World<'_, R> {
         if self.emit(index, kind, payload, true) {
             self.errands[index].over = true;
         }
+    }
+
+    /// I20: everything is urgent, again and again.
+    pub(crate) fn agent_cries_wolf(&mut self) {
+        let Some(index) = self.errand() else { return };
+        let handoff = r#"{"reason":"It needs a person.","target_kind":"human"}"#;
+        let error = r#"{"error_category":"unknown","summary_normal":"It failed."}"#;
+        if self.random.one_in(2) {
+            for _ in 0..2 + self.random.below(4) {
+                self.emit(index, EventKind::HandoffRequested, handoff, false);
+            }
+            return;
+        }
+        let agent = self.errands[index].agent;
+        for _ in 0..30 {
+            let before = self.errands.len();
+            self.open(agent);
+            if self.errands.len() == before {
+                return;
+            }
+            if self.emit(before, EventKind::SessionErrored, error, true) {
+                self.errands[before].over = true;
+            }
+        }
+    }
+
+    /// I22: asks and takes back, begins and completes, as often as it may.
+    pub(crate) fn agent_wears_out(&mut self) {
+        let Some(index) = self.errand() else { return };
+        let agent = self.errands[index].agent;
+        for question in QUESTIONS.iter().cycle().take(12) {
+            self.ask(index, question);
+            let Some(&(request, _)) = self.errands[index].asked.last() else { continue };
+            let input = Input::Withdraw { agent: &self.cast.everybody[agent], request };
+            let session = self.errands[index].session;
+            self.handle_and(input, Cause::Withdraw(request), |world, answer| {
+                world.oracle.touched(session, agent, answer);
+            });
+        }
+        for _ in 0..6 {
+            let (payload, after) = self.errands[index].writing.next(1, true, "");
+            if self.emit(index, EventKind::OutputStreaming, &payload, false) {
+                self.errands[index].writing = after;
+            }
+        }
+    }
+
+    /// I29: one tenant takes all that there is; another one still has its share.
+    pub(crate) fn tenant_takes_everything(&mut self) {
+        let hostile = if self.random.one_in(2) { BANK } else { COOK };
+        for _ in 0..self.limits.sessions {
+            self.open(hostile);
+        }
+        let theirs: Vec<usize> = (0..self.errands.len())
+            .filter(|index| self.errands[*index].agent == hostile && !self.errands[*index].over)
+            .collect();
+        for index in theirs {
+            for question in &QUESTIONS {
+                self.ask(index, question);
+            }
+            // They are left alone after that.
+            self.errands[index].over = true;
+        }
+        self.open(BANK + COOK - hostile);
     }
 
     /// The agent's program dies: it forgets everything, and its session is left alone.

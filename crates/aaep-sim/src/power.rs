@@ -15,6 +15,16 @@ pub(crate) fn limits(motley: bool) -> Limits {
         resent_deliveries: 4,
         replies_per_second: 4,
         approval_seconds: 100,
+        settled_per_session: 3,
+        ended_requests_per_user: 4,
+        completed_outputs: 2,
+        critical_per_window: 1,
+        sessions: 8,
+        sessions_per_user: 4,
+        sessions_per_principal: 4,
+        pending_requests: 16,
+        pending_requests_per_user: 8,
+        pending_requests_per_principal: 8,
         ..Limits::default()
     };
     // Near the bound even plain streams are merged; with plain subscribers only, nothing is.

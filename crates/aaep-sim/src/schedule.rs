@@ -25,13 +25,16 @@ type Step<'c, R> = fn(&mut World<'c, R>);
 
 impl<'c, R: Rules> World<'c, R> {
     /// What may happen, and how often compared with the rest.
-    const ORDINARY: [(usize, Step<'c, R>); 16] = [
+    const ORDINARY: [(usize, Step<'c, R>); 19] = [
         (2, Self::agent_opens),
         (8, Self::agent_asks),
         (8, Self::agent_invokes),
         (3, Self::agent_completes),
         (5, Self::agent_emits),
         (1, Self::agent_withdraws),
+        (1, Self::agent_cries_wolf),
+        (1, Self::agent_wears_out),
+        (1, Self::tenant_takes_everything),
         (1, Self::agent_ends),
         (9, Self::person_answers),
         (6, Self::attacker_answers),
@@ -102,6 +105,10 @@ impl<'c, R: Rules> World<'c, R> {
             if let Some(hub) = &self.hub {
                 self.oracle.bounded(&hub.load(), &self.limits);
             }
+        }
+        if let Some(hub) = &self.hub {
+            let held = hub.engine().footprint();
+            self.oracle.holds_only_what_it_needs(&held, &self.limits);
         }
     }
 

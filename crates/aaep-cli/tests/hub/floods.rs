@@ -129,3 +129,88 @@ fn whoever_asks_and_does_not_read_the_answers_is_ended() {
         }
     });
 }
+
+/// Sessions that are open before their agent lets all of them fail.
+const FAILING: usize = 120;
+
+// covers: I20, I4, I5, T23
+#[test]
+fn handoffs_and_errors_have_a_budget_and_every_session_ends_all_the_same() {
+    run(async {
+        // One window for the whole test.
+        let hub = Hub::start(Setup::default().limit("prompt_window_seconds", 1_000_000_000));
+        let person = hub.person();
+        let (agent, helper, mut ear) = (person.agent(), person.helper(), person.reader().await);
+        let loud = agent.open().await;
+        let mut failing = Vec::new();
+        for _ in 0..FAILING {
+            failing.push(agent.open().await);
+        }
+        let handoff = json!({ "reason": "It needs a person.", "target_kind": "human" });
+        let mut made = 0;
+        for _ in 0..200 {
+            let answer = agent.try_emit(&loud, "handoff.requested", handoff.clone()).await;
+            match answer.status.as_u16() {
+                201 => made += 1,
+                429 => assert!(text(&body(&answer), "text").contains("limits.critical_per_window")),
+                other => panic!("{other}"),
+            }
+        }
+        assert_eq!(made, 10);
+        let error = json!({ "error_category": "unknown", "summary_normal": "It broke." });
+        for session in &failing {
+            agent.emit(session, "session.errored", error.clone()).await;
+        }
+        // Nothing more can be begun that could fail; others can.
+        let refused = agent.post("agent/sessions", &agent.opening()).await;
+        assert_eq!(refused.status, 429, "{refused:?}");
+        let quiet = helper.open().await;
+        helper.complete(&quiet).await;
+        ear.event("session.completed").await;
+        let count = |kind: &str| ear.heard.iter().filter(|text| text.contains(kind)).count();
+        assert_eq!(count("\"aaep:agent.handoff.requested\""), 10);
+        assert_eq!(count("\"aaep:agent.session.errored\""), 90);
+        assert_eq!(count("\"aaep:agent.session.cancelled\""), FAILING - 90);
+        assert_eq!(count("It broke."), FAILING);
+        ear.is_lawful();
+    });
+}
+
+/// Requests with large arguments, and their bytes.
+const LARGE: (usize, usize) = (300, 200_000);
+
+// covers: I22
+#[test]
+fn the_arguments_of_what_is_settled_leave_memory() {
+    run(async {
+        let hub = Hub::start(Setup::default().limit("prompts_per_window", 1_000_000));
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let mut before = None;
+        for number in 0..LARGE.0 {
+            let mut ask = deletion(&number.to_string());
+            ask["arguments"] = json!({ "text": format!("{}{number}", "x".repeat(LARGE.1)) });
+            let request = agent.ask_for(&session, &ask).await;
+            let question = ear.event("awaiting.confirmation").await;
+            let runs = number % 2 == 0;
+            ear.decide(&question, if runs { "accept" } else { "reject" }).await;
+            if runs {
+                let granted = agent.invoke(&request, "{}").await;
+                assert_eq!(granted.status, 200);
+                let call = text(&body(&granted), "tool_call_id").to_owned();
+                let done = json!({ "tool": "delete_file", "tool_call_id": call,
+                    "status": "success", "summary_normal": "Gone." });
+                agent.emit(&session, "tool.completed", done).await;
+            }
+            ear.heard.clear();
+            if number == LARGE.0 / 3 {
+                before = hub.memory();
+            }
+        }
+        // Two hundred more of them would be forty megabytes.
+        if let (Some(before), Some(after)) = (before, hub.memory()) {
+            assert!(after < before + 15_000, "{before} KB, then {after} KB");
+        }
+    });
+}

@@ -68,10 +68,19 @@ pub struct Limits {
     pub pending_per_session: usize,
     /// Requests that one session may make within `prompt_window_seconds`.
     pub prompts_per_window: u32,
+    /// Handoffs and errors that one session may announce within `prompt_window_seconds`, ten times as
+    /// many for one agent and twenty for one user.
+    pub critical_per_window: u32,
     /// How long prompts count.
     pub prompt_window_seconds: u64,
     /// How long an approval is good for; one that is not used by then is spent (D41).
     pub approval_seconds: u64,
+    /// Requests of one session that are known after they were settled.
+    pub settled_per_session: usize,
+    /// Requests of sessions that ended, of one user, that are still known.
+    pub ended_requests_per_user: usize,
+    /// Completed outputs of one session whose ids are known.
+    pub completed_outputs: usize,
     /// Tool calls open at once in one session.
     pub open_tools: usize,
     /// Tool calls in the life of one session.
@@ -123,8 +132,12 @@ impl Default for Limits {
             pending_bytes_per_principal,
             pending_per_session,
             prompts_per_window,
+            critical_per_window,
             prompt_window_seconds,
             approval_seconds,
+            settled_per_session,
+            ended_requests_per_user,
+            completed_outputs,
             open_tools,
             calls_per_session,
             open_outputs,
@@ -173,8 +186,12 @@ impl Default for Limits {
             pending_bytes_per_principal,
             pending_per_session,
             prompts_per_window,
+            critical_per_window,
             prompt_window_seconds,
             approval_seconds,
+            settled_per_session,
+            ended_requests_per_user,
+            completed_outputs,
             open_tools,
             calls_per_session,
             open_outputs,
@@ -246,8 +263,12 @@ impl Limits {
             pending_bytes_per_principal: self.pending_bytes_per_principal,
             pending_per_session: self.pending_per_session,
             prompts_per_window: self.prompts_per_window,
+            critical_per_window: self.critical_per_window,
             prompt_window_seconds: self.prompt_window_seconds,
             approval_seconds: self.approval_seconds,
+            settled_per_session: self.settled_per_session,
+            ended_requests_per_user: self.ended_requests_per_user,
+            completed_outputs: self.completed_outputs,
             open_tools: self.open_tools,
             calls_per_session: self.calls_per_session,
             open_outputs: self.open_outputs,

@@ -34,6 +34,7 @@ impl Oracle {
             return self.demand(same, "I19", || "an event id was used for another event".into());
         }
         self.order(event, place);
+        self.budgeted(event);
         match event.kind {
             Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
                 self.announced(event);

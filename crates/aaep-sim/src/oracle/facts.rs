@@ -25,6 +25,8 @@ pub(crate) struct Session {
     pub(crate) stamps: Vec<(u64, i64)>,
     /// It began before a restart: its numbers skip, and some of its text may be lost.
     pub(crate) recovered: bool,
+    /// How many of its requests may be remembered at most.
+    pub(crate) kept: usize,
     /// How much text of each output was said.
     pub(crate) written: BTreeMap<u32, u64>,
 }

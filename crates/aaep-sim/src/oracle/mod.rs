@@ -1,6 +1,7 @@
 //! What really happened, kept by somebody who does not trust the engine. The oracle is told what
 //! went in and what came out; it knows who said yes, in time, to what, and compares.
 
+mod bounds;
 mod events;
 mod facts;
 mod hearing;
@@ -10,6 +11,7 @@ mod rates;
 mod records;
 mod replies;
 mod restart;
+mod urgent;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -79,6 +81,10 @@ pub(crate) struct Oracle {
     pub(crate) replies_per_second: u32,
     /// How long an approval is good for.
     approval_millis: u64,
+    critical_per_window: u32,
+    settled_per_session: usize,
+    /// Handoffs and errors of late: when, by whom, in which session, and whether it was a handoff.
+    urgent: Vec<(u64, usize, SessionId, bool)>,
     /// The message that was handed over last is beyond the rate.
     beyond: bool,
     /// The engine is told the time in this step.
@@ -115,6 +121,8 @@ impl Oracle {
         Self {
             replies_per_second: limits.replies_per_second,
             approval_millis: limits.approval_seconds * 1000,
+            critical_per_window: limits.critical_per_window,
+            settled_per_session: limits.settled_per_session,
             ..Self::default()
         }
     }

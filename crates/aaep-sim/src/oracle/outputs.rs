@@ -26,6 +26,7 @@ impl Oracle {
             last_stamp: i64::MIN,
             stamps: Vec::new(),
             recovered: false,
+            kept: 0,
             written: BTreeMap::new(),
         };
         self.sessions.insert(id, session);
@@ -57,6 +58,12 @@ impl Oracle {
             heard_in_this_boot: false,
         };
         self.asks.insert(number, number);
+        // Beyond the bound the oldest is forgotten of which nothing may become any more.
+        let live = |r: &&Request| r.session == session && self.is_live(r);
+        let most = self.settled_per_session + self.requests.values().filter(live).count() + 1;
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.kept = (session.kept + 1).min(most);
+        }
         let reused = self.requests.insert(number, request).is_some();
         self.demand(!reused, "I25", || "an event id was used again".into());
     }
@@ -75,6 +82,15 @@ impl Oracle {
             request.waits() && request.question.arguments == question.arguments
         });
         self.demand(same, "I12", || "the request that waits is another one".into());
+    }
+
+    /// I29: the shares of all users fit into what there is, so nobody is ever refused for what others
+    /// hold.
+    pub(crate) fn refused_fairly(&mut self, answer: &Result<Answer, Refusal>) {
+        let Err(refusal) = answer else { return };
+        let others = refusal.text.contains("(limits.sessions)")
+            || refusal.text.contains("(limits.pending_requests)");
+        self.demand(!others, "I29", || format!("refused for others: {}", refusal.text));
     }
 
     /// The agent of a session showed a sign of life.

@@ -20,6 +20,8 @@ impl Oracle {
         self.draining = false;
         self.alive = None;
         self.forget_messages();
+        // A restart begins with a fresh budget.
+        self.urgent.clear();
         let now = self.now;
         for listener in &mut self.listeners {
             match listener.line {
@@ -65,7 +67,8 @@ impl Oracle {
         for (number, request) in &self.requests {
             let lost = !request.exists();
             let fits = match (engine.status(*number), request.resolved) {
-                (None, _) => lost,
+                // What is settled may be forgotten.
+                (None, _) => lost || !self.is_live(request),
                 (Some(_), _) if lost => false,
                 (Some(Status::Pending), resolved) => resolved.is_none() && trusted,
                 (Some(Status::Resolved { outcome, runs }), Some(resolved)) => {
