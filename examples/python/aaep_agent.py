@@ -1,6 +1,6 @@
 """A short client of the agent API of an AAEP hub. Python 3.11, standard library only.
 
-    agent = Agent("http://127.0.0.1:8707", "my-agent")
+    agent = Agent(local_hub(), "my-agent")
     with agent.session("Moving $500 to savings.") as session:
         with session.confirmed(
             "transfer_funds", {"amount": "500.00"},
@@ -11,16 +11,17 @@
 
 A session always ends: when its block ends, well, or with an error if the block raised one. What can
 go wrong is told apart: `NotApproved` (somebody said no, or nobody answered), `Refused` (the hub says
-which rule would have been broken), `OSError` (the hub cannot be reached).
+which rule would have been broken), `OSError` (the hub cannot be reached), `Stranger` (another user's
+program is in its place; nothing was sent).
 """
 
 import http.client
 import json
 import secrets
 import time
-import urllib.error
-import urllib.request
 import uuid
+
+from aaep_hub import connection
 
 
 class Refused(Exception):
@@ -39,44 +40,47 @@ class NotApproved(Exception):
         super().__init__(f"not approved: {status}")
 
 
-def problem(error):
+def problem(text):
     """What the hub says about it; nothing, if it was not the hub that answered."""
     try:
-        return json.loads(error.read())
+        return json.loads(text)
     except ValueError:
         return {}
 
 
 class Agent:
-    def __init__(self, url, agent_id, token=None, patience=30.0):
-        self.base = url.rstrip("/") + ("" if "/aaep/" in url else "/aaep/v1")
+    """`url` is what `local_hub()` of aaep_hub gives, `unix:` and a path, or https://."""
+
+    def __init__(self, url, agent_id, token=None, patience=30.0, trust_loopback=False):
+        self.url, self.trust_loopback = url, trust_loopback
         self.producer, self.token, self.patience = {"agent_id": agent_id}, token, patience
         # Without a token, whoever shows this owns the sessions that were opened with it.
         self.secret = "aaeps_" + secrets.token_urlsafe(32)
 
     def call(self, method, path, body=None):
         """One call. It is sent again under the same key until there is an answer, or time is up."""
-        request = urllib.request.Request(f"{self.base}/{path}", method=method)
-        request.add_header("Content-Type", "application/json")
-        request.add_header("Idempotency-Key", uuid.uuid4().hex)
+        headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
         if self.token:
-            request.add_header("Authorization", f"Bearer {self.token}")
+            headers["Authorization"] = f"Bearer {self.token}"
         else:
-            request.add_header("AAEP-Session-Secret", self.secret)
-        if body is not None:
-            request.data = json.dumps(body, ensure_ascii=False).encode()
+            headers["AAEP-Session-Secret"] = self.secret
+        data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         deadline, pause = time.monotonic() + self.patience, 0.05
         while True:
+            hub, base = connection(self.url, self.trust_loopback)
             try:
-                with urllib.request.urlopen(request, timeout=75) as answer:
-                    text = answer.read()
+                hub.request(method, f"{base}/{path}", data, headers)
+                answer = hub.getresponse()
+                text = answer.read()
+                if answer.status < 300:
                     return json.loads(text) if text else {}
-            except urllib.error.HTTPError as error:
-                if error.code not in (408, 502, 503, 504) or time.monotonic() > deadline:
-                    raise Refused(error.code, problem(error)) from None
+                if answer.status not in (408, 502, 503, 504) or time.monotonic() > deadline:
+                    raise Refused(answer.status, problem(text))
             except (OSError, http.client.HTTPException):  # no answer, or half of one
                 if time.monotonic() > deadline:
                     raise
+            finally:
+                hub.close()
             time.sleep(pause)
             pause = min(pause * 2, 2.0)
 

@@ -1,13 +1,14 @@
-"""The bank transfer of §6.10: python3 bank_transfer.py http://127.0.0.1:8707"""
+"""The bank transfer of §6.10: python3 bank_transfer.py, or with the address of a hub behind it."""
 
 import os
 import sys
 
 from aaep_agent import Agent, NotApproved
+from aaep_hub import Stranger, local_hub
 
 
 def main():
-    url = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("AAEP_URL", "http://127.0.0.1:8707")
+    url = sys.argv[1] if len(sys.argv) > 1 else local_hub()
     agent = Agent(url, "python-bank-assistant", os.environ.get("AAEP_TOKEN"))
     try:
         with agent.session("Moving $500 to savings, as you asked.") as session:
@@ -25,6 +26,8 @@ def main():
         print("Done.")
     except NotApproved as error:
         print(f"Not done: {error.status}.")
+    except Stranger as error:
+        sys.exit(f"Not asked: {error}.")
 
 
 main()

@@ -1,14 +1,16 @@
 /**
- * A short client of the agent API of an AAEP hub. No packages: `fetch` is all it needs.
+ * A short client of the agent API of an AAEP hub. No packages.
  * Node 22.18 and newer run it as it is; for others, the TypeScript compiler makes JavaScript of it.
  *
- *     const agent = new Agent("http://127.0.0.1:8707", "my-agent");
+ *     const agent = new Agent(await localHub(), "my-agent");
  *     await agent.session("Moving $500 to savings.", async (session) => {
  *       await session.confirmed(request, async (args) => moveMoney(args)); // only after a yes
  *     });
  *
  * A session always ends: when its function does, well, or with an error if that threw one.
  */
+
+import { send, Stranger } from "./aaep_hub.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 type Members = { [name: string]: Json };
@@ -59,15 +61,18 @@ const problem = (text: string): Members => {
 };
 
 export class Agent {
-  private readonly base: string;
+  private readonly url: string;
   private readonly producer: Members;
   private readonly token: string | undefined;
   private readonly patience: number;
   /** Without a token, whoever shows this owns the sessions that were opened with it. */
   private readonly secret: string;
+  private readonly trustLoopback: boolean;
 
-  constructor(url: string, agentId: string, token?: string, patience = 30_000) {
-    this.base = url.replace(/\/$/, "") + (url.includes("/aaep/") ? "" : "/aaep/v1");
+  /** The address is what `localHub()` gives, `unix:` and a path, or https. */
+  constructor(url: string, agentId: string, token?: string, patience = 30_000, trustLoopback = false) {
+    this.url = url;
+    this.trustLoopback = trustLoopback;
     this.producer = { agent_id: agentId };
     this.token = token;
     this.patience = patience;
@@ -84,19 +89,14 @@ export class Agent {
     const deadline = Date.now() + this.patience;
     for (let wait = 50; ; wait = Math.min(wait * 2, 2000)) {
       try {
-        const answer = await fetch(`${this.base}/${path}`, {
-          method,
-          headers,
-          body: body === undefined ? undefined : JSON.stringify(body),
-        });
-        const text = await answer.text();
-        if (answer.ok) return text ? (JSON.parse(text) as Members) : {};
-        const passing = [408, 502, 503, 504].includes(answer.status);
-        if (!passing || Date.now() > deadline) {
-          throw new Refused(answer.status, problem(text));
-        }
+        const json = body === undefined ? undefined : JSON.stringify(body);
+        const { status, text } = await send(this.url, method, path, headers, json, this.trustLoopback);
+        if (status < 300) return text ? (JSON.parse(text) as Members) : {};
+        const passing = [408, 502, 503, 504].includes(status);
+        if (!passing || Date.now() > deadline) throw new Refused(status, problem(text));
       } catch (error) {
-        if (error instanceof Refused || Date.now() > deadline) throw error;
+        const final = error instanceof Refused || error instanceof Stranger;
+        if (final || Date.now() > deadline) throw error;
       }
       await pause(wait);
     }

@@ -1,11 +1,10 @@
-// The bank transfer of §6.10: node bank_transfer.ts http://127.0.0.1:8707 (see the README for older Nodes)
+// The bank transfer of §6.10: node bank_transfer.ts, or with the address of a hub behind it (see the README
+// for older Nodes)
 
 import { Agent, NotApproved } from "./aaep_agent.ts";
+import { localHub, Stranger } from "./aaep_hub.ts";
 
-// What is used of Node, so that no packages are needed.
-declare const process: { argv: string[]; env: Record<string, string | undefined> };
-
-const url = process.argv[2] ?? process.env.AAEP_URL ?? "http://127.0.0.1:8707";
+const url = process.argv[2] ?? (await localHub());
 const agent = new Agent(url, "typescript-bank-assistant", process.env.AAEP_TOKEN);
 
 try {
@@ -24,6 +23,12 @@ try {
   });
   console.log("Done.");
 } catch (error) {
-  if (!(error instanceof NotApproved)) throw error;
-  console.log(`Not done: ${error.status}.`);
+  if (error instanceof NotApproved) {
+    console.log(`Not done: ${error.status}.`);
+  } else if (error instanceof Stranger) {
+    console.error(`Not asked: ${error.message}.`);
+    process.exitCode = 1;
+  } else {
+    throw error;
+  }
 }

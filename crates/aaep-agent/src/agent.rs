@@ -30,7 +30,12 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 pub struct Agent(pub(crate) Arc<Inner>);
 
 impl Agent {
-    /// An agent of a hub somewhere else: `Agent::connect("http://127.0.0.1:8707", "my-agent")`.
+    /// An agent of this user's hub on this machine: see [`Remote::local`].
+    pub fn local(producer: impl Into<Producer>) -> Result<Self, Error> {
+        Self::connect(Remote::local(), producer)
+    }
+
+    /// An agent of a hub somewhere else: `Agent::connect("https://hub.example", "my-agent")`.
     ///
     /// Nothing is sent before the first session is opened, so the hub may start later. To be called
     /// inside a Tokio runtime.

@@ -1,14 +1,19 @@
 //! A hub somewhere else, and how it is reached.
 
 use aaep_transport::client::{HttpClient, Options, Token};
+use aaep_transport::near;
 
 use crate::error::Error;
 
 /// The path of a hub's API, unless it is told otherwise.
 const BASE: &str = "/aaep/v1";
 
-/// A hub somewhere else. A plain address is enough for one on this machine:
-/// `"http://127.0.0.1:8707"`.
+/// A hub outside this process.
+///
+/// On one machine, [`Remote::local`] finds it. Its Unix socket is named by `"unix:/path/to/it.sock"`:
+/// the kernel says whose it is, and a socket of another user is refused. An address such as
+/// `"http://127.0.0.1:8707"` works where the system tells whose program listens there (Linux); nothing
+/// is sent to another user's. Other machines need `https`.
 #[derive(Clone)]
 pub struct Remote {
     url: String,
@@ -20,6 +25,29 @@ impl Remote {
     /// The hub at this address. Without a path, `/aaep/v1` is meant.
     pub fn at(url: impl Into<String>) -> Self {
         Self { url: url.into(), token: None, options: Options::default() }
+    }
+
+    /// The hub of this user on this machine: what `AAEP_URL` names; else the hub, or the
+    /// demonstration, that listens on a socket of this user; else the usual address, with the token
+    /// and the certificate that `aaep hub init` made, if it did. The token of `AAEP_TOKEN` or
+    /// `AAEP_TOKEN_FILE` is shown, if there is one.
+    pub fn local() -> Self {
+        let remote = match near::named().or_else(socket) {
+            Some(url) => Self::at(url),
+            None => Self::usual(near::configuration().as_deref()),
+        };
+        match near::token() {
+            Some(token) => remote.token(token),
+            None => remote,
+        }
+    }
+
+    fn usual(configuration: Option<&std::path::Path>) -> Self {
+        let near::Usual { url, certificate } = near::usual(configuration);
+        let mut remote = Self::at(url);
+        remote.options.extra_roots_pem = certificate;
+        remote.token = configuration.and_then(|directory| near::made_token(directory, "agent"));
+        remote
     }
 
     /// Shows this token, which `aaep hub init` made for an agent.
@@ -42,6 +70,14 @@ impl Remote {
         self
     }
 
+    /// Trusts whatever listens on a loopback address, whoever's program it is. For containers and the
+    /// like, where nobody can tell. Every user of the machine could then pass for the hub, be shown the
+    /// token, and say yes in the user's name.
+    pub fn trust_loopback(mut self) -> Self {
+        self.options.trust_loopback = true;
+        self
+    }
+
     pub(crate) fn has_token(&self) -> bool {
         self.token.is_some()
     }
@@ -52,6 +88,13 @@ impl Remote {
         if let Some(token) = &self.token {
             options.token = Some(Token::parse(token).map_err(|error| unusable(&error))?);
         }
+        #[cfg(unix)]
+        if let Some(path) = self.url.strip_prefix("unix:") {
+            return match path {
+                "" => Err(Error::Unavailable("unix: is followed by the path of a socket".into())),
+                path => Ok(HttpClient::over_socket(path, BASE, options)),
+            };
+        }
         let uri: http::Uri = self.url.parse().map_err(|error| unusable(&error))?;
         let whole = matches!(uri.path(), "" | "/");
         let url = match whole {
@@ -60,6 +103,18 @@ impl Remote {
         };
         HttpClient::new(&url, options).map_err(|error| unusable(&error))
     }
+}
+
+/// The socket of a hub that runs.
+#[cfg(unix)]
+fn socket() -> Option<String> {
+    let path = near::first_alive(near::sockets().into_iter().map(|(path, _)| path))?;
+    path.to_str().map(|path| format!("unix:{path}"))
+}
+
+#[cfg(not(unix))]
+fn socket() -> Option<String> {
+    None
 }
 
 impl std::fmt::Debug for Remote {
@@ -89,7 +144,7 @@ mod tests {
         let remote = Remote::at("http://127.0.0.1:1").token("s3cret");
         assert!(!format!("{remote:?}").contains("s3cret"));
         assert!(remote.client().is_ok());
-        for bad in ["", "nonsense", "ftp://127.0.0.1", "http://name:password@127.0.0.1"] {
+        for bad in ["", "unix:", "nonsense", "ftp://127.0.0.1", "http://name:password@127.0.0.1"] {
             assert!(Remote::at(bad).client().is_err(), "{bad}");
         }
         assert!(Remote::at("http://127.0.0.1").token("a\r\nb: c").client().is_err());

@@ -4,6 +4,10 @@
 
 mod support;
 
+#[cfg(unix)]
+#[path = "../../aaep-cli/tests/support/fake_hub.rs"]
+mod fake_hub;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -44,22 +48,65 @@ async fn transfers(command: impl Fn(&str) -> Command) {
     assert_eq!(of_type(&person.judges(1).await, "tool.invoked"), 1);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_python_client_asks_and_obeys() {
+/// The Python client, if it runs here.
+fn python() -> Option<Command> {
     let python = ["python3", "python"].into_iter().find(|python| {
         let probe = "import sys; sys.exit(sys.version_info < (3, 11))";
         Command::new(python).args(["-c", probe]).status().is_ok_and(|status| status.success())
     });
     let Some(python) = python else {
         eprintln!("Skipped: there is no Python 3.11 here.");
-        return;
+        return None;
     };
+    let mut command = Command::new(python);
+    command.arg("-B").arg(examples("python/bank_transfer.py"));
+    Some(command)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_python_client_asks_and_obeys() {
+    if python().is_none() {
+        return;
+    }
     transfers(|url| {
-        let mut command = Command::new(python);
-        command.arg("-B").arg(examples("python/bank_transfer.py")).arg(url);
+        let mut command = python().unwrap();
+        command.arg(url);
         command
     })
     .await;
+    #[cfg(unix)]
+    over_the_socket(python().unwrap()).await;
+    #[cfg(unix)]
+    avoids_strangers(python().unwrap()).await;
+}
+
+/// By itself, a client finds the socket of its user.
+#[cfg(unix)]
+async fn over_the_socket(mut command: Command) {
+    let runtime = tempfile::tempdir().unwrap();
+    let hub = Hub::Program(support::Program::with_socket(runtime.path()).await);
+    let person: Person = hub.person(|_| Answer::Accept).await;
+    command.env("XDG_RUNTIME_DIR", runtime.path()).env_remove("AAEP_URL");
+    let output = run(command).await;
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("Done.\n"), "{output:?}");
+    assert_eq!(of_type(&person.judges(1).await, "tool.invoked"), 2);
+}
+
+// covers: W5, S5
+/// A program of another user is sent nothing: neither the token nor a question.
+#[cfg(unix)]
+async fn avoids_strangers(mut command: Command) {
+    let Some(fake) = fake_hub::FakeHub::of_nobody("0") else { return };
+    let output = run({
+        command.arg(fake.url()).env("AAEP_TOKEN", "aaep_stolen");
+        command
+    })
+    .await;
+    assert!(!output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("belongs to another user"), "{output:?}");
+    assert_eq!(fake.got(), "");
 }
 
 #[cfg(unix)]
@@ -89,12 +136,21 @@ async fn the_typescript_client_asks_and_obeys() {
         eprintln!("Skipped: there is neither a Node that runs TypeScript nor a compiler here.");
         return;
     };
-    transfers(|url| {
+    let node = || {
         let mut command = Command::new("node");
-        command.arg("--no-warnings").arg(&script).arg(url);
+        command.arg("--no-warnings").arg(&script);
+        command
+    };
+    transfers(|url| {
+        let mut command = node();
+        command.arg(url);
         command
     })
     .await;
+    #[cfg(unix)]
+    over_the_socket(node()).await;
+    #[cfg(unix)]
+    avoids_strangers(node()).await;
 }
 
 /// The script as Node can run it: as it is, or made into JavaScript by the compiler.

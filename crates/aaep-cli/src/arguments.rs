@@ -59,6 +59,9 @@ pub(crate) struct DemoOptions {
     /// The demo to talk with, for --say.
     #[arg(long, value_name = "URL", requires = "say")]
     pub(crate) hub: Option<String>,
+    /// Believe whatever listens on a loopback address, for --say.
+    #[arg(long, requires = "say")]
+    pub(crate) trust_loopback: bool,
     /// Listen on this address, such as 127.0.0.1:8707. May be given several times.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Vec<std::net::SocketAddr>,
@@ -85,7 +88,9 @@ pub(crate) struct DemoOptions {
 It ends with 0 if somebody said yes, 1 if somebody said no, 3 if nobody answered in time,
 and 2 if nobody could be asked.
 
-The hub is --hub, else AAEP_URL, else the one of the configuration, else http://127.0.0.1:8707/aaep/v1.
+The hub is --hub, else AAEP_URL, else the one on a socket of yours (the demo's too), else the address
+of the configuration, else http://127.0.0.1:8707/aaep/v1. A socket is named by unix: and its path.
+Nobody is asked through a program of another user; where nobody can tell, use the socket or https.
 The token is in --token-file, else in AAEP_TOKEN, else in the file AAEP_TOKEN_FILE.
 
 Examples:
@@ -120,6 +125,9 @@ pub(crate) struct AskOptions {
     /// A file with the token of an agent.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Believe whatever listens on a loopback address. Any user of this machine can then say yes.
+    #[arg(long)]
+    pub(crate) trust_loopback: bool,
     /// Print one line of JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,10 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use aaep_agent::{Agent, Confirmation, Error, Kind, NotApproved, Producer, Remote, RiskLevel};
+use aaep_subscriber::words::safe;
 use serde_json::json;
 
 use crate::arguments::{AskOptions, Undone};
 use crate::exit::{self, Exit};
+use crate::lines::Visible;
 use crate::near;
 use crate::signals::Signals;
 
@@ -34,6 +36,13 @@ impl Outcome {
         Self { exit, word, text: text.into(), by: None }
     }
 
+    // enforces: D34
+    /// The same where something that came over the wire is part of the text: shown as what it is, and
+    /// on one line.
+    fn heard(exit: Exit, word: &'static str, text: &str) -> Self {
+        Self::new(exit, word, safe(text).text)
+    }
+
     fn unable(why: impl Into<String>) -> Self {
         Self::new(Exit::Unable, "not_asked", why)
     }
@@ -45,7 +54,7 @@ pub(crate) fn run(options: &AskOptions, out: &mut impl Write) -> io::Result<Exit
     if options.json {
         let said =
             json!({ "decision": outcome.word, "decided_by": outcome.by, "text": outcome.text });
-        writeln!(out, "{said}")?;
+        writeln!(out, "{}", Visible(&said.to_string()))?;
     } else if outcome.exit == Exit::Unable {
         exit::say(&outcome.text);
     } else {
@@ -79,6 +88,9 @@ fn agent(options: &AskOptions) -> Result<Agent, String> {
     let mut remote = Remote::at(found.url);
     if let Some(certificate) = found.certificate {
         remote = remote.trust_pem(certificate);
+    }
+    if options.trust_loopback {
+        remote = remote.trust_loopback();
     }
     if let Some(token) = near::token(options.token_file.as_deref().map(Path::new))? {
         remote = remote.token(token);
@@ -150,7 +162,7 @@ async fn ask_for<K: Kind>(
     let _ = session.complete("The script was told yes.").await;
     Outcome {
         by: Some(by.clone()),
-        ..Outcome::new(Exit::Good, "accepted", format!("Accepted by {by}."))
+        ..Outcome::heard(Exit::Good, "accepted", &format!("Accepted by {by}."))
     }
 }
 
@@ -159,20 +171,21 @@ fn refused(refusal: NotApproved) -> Outcome {
     let text = refusal.to_string();
     match refusal {
         NotApproved::Rejected { by } => {
-            Outcome { by: Some(by), ..Outcome::new(Exit::Wrong, "rejected", text) }
+            Outcome { by: Some(by), ..Outcome::heard(Exit::Wrong, "rejected", &text) }
         }
-        NotApproved::TimedOut => Outcome::new(Exit::Nobody, "timed_out", text),
+        NotApproved::TimedOut => Outcome::heard(Exit::Nobody, "timed_out", &text),
         // A user who stops the agent says no.
         NotApproved::SessionOver => Outcome::new(Exit::Wrong, "rejected", "The user stopped it."),
-        _ => Outcome::unable(text),
+        _ => Outcome::heard(Exit::Unable, "not_asked", &text),
     }
 }
 
 fn not_asked(error: Error) -> Outcome {
-    match error {
-        Error::Unavailable(why) => Outcome::unable(format!(
+    let text = match error {
+        Error::Unavailable(why) => format!(
             "Nobody could be asked: {why}. Start a hub with `aaep hub`, or name one with --hub."
-        )),
-        other => Outcome::unable(format!("Nobody could be asked: {other}")),
-    }
+        ),
+        other => format!("Nobody could be asked: {other}"),
+    };
+    Outcome::heard(Exit::Unable, "not_asked", &text)
 }

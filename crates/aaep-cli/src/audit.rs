@@ -14,6 +14,7 @@ use aaep_types::json::Writer;
 use crate::arguments::{AuditCommand, AuditOptions, ExportOptions, Place, VerifyOptions};
 use crate::demo::NAME as DEMO_NAME;
 use crate::exit::{self, Exit};
+use crate::lines::{Plain, Visible, VisibleLines};
 
 pub(crate) fn run(options: &AuditOptions, out: &mut impl Write) -> io::Result<Exit> {
     match &options.command {
@@ -109,7 +110,7 @@ fn run_verify(options: &VerifyOptions, out: &mut impl Write) -> io::Result<Exit>
         Err(text) => return Ok(unable(&text)),
     };
     if options.json {
-        writeln!(out, "{}", verified_as_json(&verified))?;
+        writeln!(out, "{}", Visible(&verified_as_json(&verified)))?;
     } else {
         say_verified(&verified, out)?;
     }
@@ -124,7 +125,7 @@ fn say_verified(verified: &Result<Whole, Bad>, out: &mut impl Write) -> io::Resu
     let whole = match verified {
         Ok(whole) => whole,
         Err(bad) => {
-            writeln!(out, "{bad}")?;
+            writeln!(out, "{}", Plain(&bad.to_string()))?;
             if bad.number > 0 {
                 let before = bad.number - 1;
                 writeln!(out, "{before} records before it are as they were written.")?;
@@ -205,7 +206,8 @@ fn run_export(options: &ExportOptions, out: &mut impl Write) -> io::Result<Exit>
         user: options.user.clone(),
         kinds: options.kind.clone(),
     };
-    match export(&reader, &filter, out) {
+    // Records hold what agents and people wrote.
+    match export(&reader, &filter, &mut VisibleLines::new(out)) {
         Ok(_) => Ok(Exit::Good),
         // What is wrong with the journal; an output that cannot be written is the caller's to tell.
         Err(error) if error.kind() == io::ErrorKind::Other => {

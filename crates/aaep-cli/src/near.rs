@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use aaep_hub::config::{Config, Flags, Surroundings, load};
+use aaep_transport::client::{ClientError, HttpClient, Options};
 
 /// Names the hub, for commands that talk with one.
 pub(crate) const HUB_VARIABLE: &str = "AAEP_URL";
@@ -20,13 +21,17 @@ pub(crate) struct Found {
     pub(crate) certificate: Option<Vec<u8>>,
 }
 
-/// The hub that was named, else the one of the environment, else the one of the configuration.
+/// The hub that was named, else the one of the environment, else the one that listens on a socket of
+/// this user (the demo's at last), else the address of the configuration.
 pub(crate) fn hub(named: Option<&str>) -> Result<Found, String> {
     let variable = || std::env::var(HUB_VARIABLE).ok().filter(|url| !url.is_empty());
     if let Some(url) = named.map(str::to_owned).or_else(variable) {
         return Ok(Found { url, certificate: certificate(&configuration().unwrap_or_default()) });
     }
     let config = configuration()?;
+    if let Some(url) = socket(&config) {
+        return Ok(Found { url, certificate: None });
+    }
     let Some(address) = config.listen.first() else {
         return Err(
             "The configuration names no address to listen on; name a hub with --hub.".into()
@@ -35,6 +40,48 @@ pub(crate) fn hub(named: Option<&str>) -> Result<Found, String> {
     let scheme = if config.tls.files().is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}{}", reached(*address), config.base.as_str());
     Ok(Found { url, certificate: certificate(&config) })
+}
+
+/// The socket of a demo that runs, else of a hub, as an address.
+#[cfg(unix)]
+pub(crate) fn demo_socket() -> Option<String> {
+    use aaep_transport::{near, unix::path_for};
+    let hub = Config::default().hub.agent_id;
+    let path = near::first_alive([path_for(crate::demo::NAME), path_for(hub.as_str())])?;
+    path.to_str().map(|path| format!("unix:{path}"))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn demo_socket() -> Option<String> {
+    None
+}
+
+/// A client for an address, which may be a socket's.
+pub(crate) fn client(url: &str, options: Options) -> Result<HttpClient, ClientError> {
+    #[cfg(unix)]
+    if let Some(path) = url.strip_prefix("unix:") {
+        return Ok(HttpClient::over_socket(path, Config::default().base.as_str(), options));
+    }
+    HttpClient::new(url, options)
+}
+
+/// The socket of a hub that runs, as an address. Over it, the kernel says whose the hub is.
+#[cfg(unix)]
+fn socket(config: &Config) -> Option<String> {
+    use aaep_transport::{near, unix::path_for};
+    // Clients look for the usual paths there.
+    if config.base != Config::default().base {
+        return None;
+    }
+    let own = config.unix_socket.path.clone();
+    let own = own.unwrap_or_else(|| path_for(config.hub.agent_id.as_str()));
+    let path = near::first_alive([own, path_for(crate::demo::NAME)])?;
+    path.to_str().map(|path| format!("unix:{path}"))
+}
+
+#[cfg(not(unix))]
+fn socket(_: &Config) -> Option<String> {
+    None
 }
 
 fn configuration() -> Result<Config, String> {

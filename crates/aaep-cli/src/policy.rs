@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::arguments::{ExplainOptions, PolicyCheckOptions, PolicyCommand};
 use crate::exit::{Exit, say};
 use crate::input::Source;
-use crate::lines::{Plain, count};
+use crate::lines::{Plain, Visible, count};
 
 pub(crate) fn run(command: &PolicyCommand, out: &mut impl Write) -> io::Result<Exit> {
     match command {
@@ -64,7 +64,7 @@ fn print_json(tool: &str, ruling: &Ruling, out: &mut impl Write) -> io::Result<(
         "summary": ruling.summary,
         "explanation": ruling.explain(),
     });
-    writeln!(out, "{said}")
+    writeln!(out, "{}", Visible(&said.to_string()))
 }
 
 fn check(options: &PolicyCheckOptions, out: &mut impl Write) -> io::Result<Exit> {
@@ -106,7 +106,7 @@ fn print_problems(
         if json {
             let text = format!("{what} {remedy}");
             let said = json!({ "file": source.name(), "line": line, "key": key, "text": text });
-            writeln!(out, "{said}")?;
+            writeln!(out, "{}", Visible(&said.to_string()))?;
         } else {
             writeln!(out, "{source}, {}", Plain(&problem.to_string()))?;
         }

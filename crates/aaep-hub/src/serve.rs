@@ -317,7 +317,6 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Fault {
 
 #[cfg(unix)]
 fn open_socket(hub: &Hub, doors: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fault> {
-    use crate::access::{Face, Via};
     use aaep_transport::unix::{Listener, path_for};
 
     let config = hub.config();
@@ -327,27 +326,50 @@ fn open_socket(hub: &Hub, doors: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fa
     let path =
         config.unix_socket.path.clone().unwrap_or_else(|| path_for(config.hub.agent_id.as_str()));
     let listener = Listener::bind(&path, crate::http::link_options(hub))
-        .map_err(|error| Fault::System { what: format!("The socket: {error}") })?;
+        .map_err(|error| Fault::System { what: format!("The socket: {error}") })?
+        .with_connections(config.limits.connections);
     let hub = hub.clone();
     doors.spawn(async move {
-        let mut links = JoinSet::new();
+        let mut connections = JoinSet::new();
         loop {
-            let link = tokio::select! {
-                link = listener.accept() => link,
-                Some(_) = links.join_next(), if !links.is_empty() => continue,
+            let connection = tokio::select! {
+                connection = listener.accept_any() => connection,
+                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
                 () = hub.stopping() => break,
             };
-            let Some(credentials) = link.peer().credentials() else { continue };
-            let via = Via::Socket { uid: credentials.uid };
-            let Ok(known) = hub.0.access.current().who(None, via, Face::Listener) else { continue };
-            let hub = hub.clone();
-            links.spawn(async move { crate::http::serve_link(&hub, known, link, true).await });
+            connections.spawn(serve_local(hub.clone(), connection));
         }
         drop(listener);
-        let _ =
-            tokio::time::timeout(GRACE, async { while links.join_next().await.is_some() {} }).await;
+        let all = async { while connections.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(GRACE, all).await;
     });
     Ok(Some(path))
+}
+
+// enforces: W10
+/// Serves a process of this user, in whichever of the two ways it speaks.
+#[cfg(unix)]
+async fn serve_local(hub: Hub, connection: aaep_transport::unix::Connection) {
+    use crate::access::{Face, Via};
+    use aaep_transport::server::serve_connection;
+    use aaep_transport::unix::Spoken;
+
+    let limits = door_limits(hub.config());
+    match connection.spoken(limits.header_read).await {
+        Some(Spoken::Http(stream, peer)) => {
+            let stop = async { hub.stopping().await };
+            serve_connection(stream, peer, &limits, Doors(hub.clone()), stop).await;
+        }
+        Some(Spoken::Messages(link)) => {
+            let Some(credentials) = link.peer().credentials() else { return };
+            let via = Via::Socket { uid: credentials.uid };
+            let known = hub.0.access.current().who(None, via, Face::Listener);
+            if let Ok(known) = known {
+                crate::http::serve_link(&hub, known, link, true).await;
+            }
+        }
+        None => {}
+    }
 }
 
 #[cfg(not(unix))]

@@ -32,6 +32,10 @@ pub struct Options {
     /// Whether to speak without TLS to other machines. Everybody on the way can then read along,
     /// and answer in the user's name (W5).
     pub plain_off_host: bool,
+    /// Whether to speak without TLS to whatever listens on a loopback address, whoever's program it
+    /// is. Every user of this machine could then answer in the hub's place, and be shown the token.
+    /// For containers and the like, where nobody can tell whose it is.
+    pub trust_loopback: bool,
     /// Until a connection is there, TLS included.
     pub connect: Duration,
     /// Until an answer is there in full, and until a stream begins.
@@ -49,6 +53,7 @@ impl Default for Options {
             session_secret: None,
             extra_roots_pem: None,
             plain_off_host: false,
+            trust_loopback: false,
             connect: Duration::from_secs(10),
             answer: Duration::from_secs(75), // longer than the longest wait an agent may ask for
             silence: Duration::from_secs(45),
@@ -67,6 +72,9 @@ pub enum ClientError {
     Token,
     /// Without TLS, and not to this machine.
     PlainOffHost(String),
+    /// Something on this machine listens there, and it is not shown to be our own user's. Nothing was
+    /// sent to it.
+    Stranger(String),
     /// The TLS configuration cannot be used.
     Tls(TlsError),
     /// No connection could be made.
@@ -99,6 +107,7 @@ impl fmt::Display for ClientError {
                 f,
                 "{host} is another machine, and the connection is not protected. Use https or wss."
             ),
+            Self::Stranger(why) => f.write_str(why),
             Self::Tls(error) => error.fmt(f),
             Self::Unreachable(why) => write!(f, "the server cannot be reached: {why}"),
             Self::Refused(status, said) if said.is_empty() => {

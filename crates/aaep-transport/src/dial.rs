@@ -1,7 +1,10 @@
-//! How a client reaches a server: address, TLS, credentials.
+//! How a client reaches a server: address, TLS, credentials. Everything that a client sends goes out
+//! over a connection that was made here.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::Uri;
@@ -11,16 +14,25 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::client::{ClientError, Options};
+use crate::owner;
 use crate::peer::Peer;
 use crate::stream::{self, Stream};
 use crate::tls::{self, ClientConfig};
 
 /// Where to, and how.
 pub(crate) struct Dialer {
-    host: String,
-    port: u16,
-    tls: Option<Arc<ClientConfig>>,
+    place: Place,
     options: Options,
+}
+
+enum Place {
+    Tcp {
+        host: String,
+        port: u16,
+        tls: Option<Arc<ClientConfig>>,
+    },
+    #[cfg(unix)]
+    Socket(PathBuf),
 }
 
 impl Dialer {
@@ -48,7 +60,13 @@ impl Dialer {
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         // An IPv6 address stands in brackets in a URL, and nowhere else.
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        Ok(Self { host, port, tls, options })
+        Ok(Self { place: Place::Tcp { host, port, tls }, options })
+    }
+
+    /// To the Unix socket at this path.
+    #[cfg(unix)]
+    pub(crate) fn to_socket(path: impl Into<PathBuf>, options: Options) -> Self {
+        Self { place: Place::Socket(path.into()), options }
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -62,22 +80,45 @@ impl Dialer {
     }
 
     async fn connect_in_time(&self) -> Result<(Stream, Peer), ClientError> {
-        let stream = self.reach().await?;
+        let (host, port, tls) = match &self.place {
+            Place::Tcp { host, port, tls } => (host, *port, tls),
+            #[cfg(unix)]
+            Place::Socket(path) => {
+                let reached = crate::unix::reach(path).await;
+                let (stream, peer) = reached.map_err(|error| no_socket(path, &error))?;
+                return Ok((Box::new(stream), peer));
+            }
+        };
+        let stream = self.reach(host, port, tls.is_some()).await?;
         let tuned = stream::tune(&stream).and_then(|()| stream.peer_addr());
         let address = tuned.map_err(unreachable)?;
-        let Some(config) = &self.tls else {
+        let Some(config) = tls else {
+            self.is_ours(&stream, address).await?;
             return Ok((Box::new(stream), Peer::tcp(address, false)));
         };
-        let name = ServerName::try_from(self.host.clone())
-            .map_err(|_| ClientError::Address(format!("{} has no certificate name", self.host)))?;
+        let name = ServerName::try_from(host.clone())
+            .map_err(|_| ClientError::Address(format!("{host} has no certificate name")))?;
         let connector = TlsConnector::from(Arc::clone(config));
         let stream = connector.connect(name, stream).await.map_err(unreachable)?;
         Ok((Box::new(stream), Peer::tcp(address, true)))
     }
 
-    async fn reach(&self) -> Result<TcpStream, ClientError> {
+    // enforces: W5, S5
+    /// On a loopback address any user of the machine may listen: before anything is sent, whoever
+    /// does is shown to be ourselves.
+    async fn is_ours(&self, stream: &TcpStream, peer: SocketAddr) -> Result<(), ClientError> {
+        if !peer.ip().to_canonical().is_loopback() || self.options.trust_loopback {
+            return Ok(());
+        }
+        let local = stream.local_addr().map_err(unreachable)?;
+        let checked = tokio::task::spawn_blocking(move || owner::check(local, peer)).await;
+        let checked = checked.map_err(|error| ClientError::Broken(error.to_string()))?;
+        checked.map_err(|stranger| ClientError::Stranger(stranger.to_string()))
+    }
+
+    async fn reach(&self, host: &str, port: u16, tls: bool) -> Result<TcpStream, ClientError> {
         let mut last = None;
-        for address in self.addresses().await? {
+        for address in self.addresses(host, port, tls).await? {
             match TcpStream::connect(address).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = Some(error),
@@ -88,20 +129,24 @@ impl Dialer {
 
     /// Off this machine only with TLS, unless the caller insists (W5).
     // enforces: W5
-    async fn addresses(&self) -> Result<Vec<SocketAddr>, ClientError> {
-        let found = match self.host.parse::<IpAddr>() {
-            Ok(ip) => vec![SocketAddr::new(ip, self.port)],
+    async fn addresses(
+        &self,
+        host: &str,
+        port: u16,
+        tls: bool,
+    ) -> Result<Vec<SocketAddr>, ClientError> {
+        let found = match host.parse::<IpAddr>() {
+            Ok(ip) => vec![SocketAddr::new(ip, port)],
             Err(_) => {
-                let found = lookup_host((self.host.as_str(), self.port)).await;
+                let found = lookup_host((host, port)).await;
                 found.map_err(unreachable)?.collect()
             }
         };
-        let may_go = |address: &SocketAddr| {
-            self.tls.is_some() || self.options.plain_off_host || address.ip().is_loopback()
-        };
+        let may_go =
+            |address: &SocketAddr| tls || self.options.plain_off_host || address.ip().is_loopback();
         let allowed: Vec<_> = found.iter().copied().filter(may_go).collect();
         if allowed.is_empty() && !found.is_empty() {
-            return Err(ClientError::PlainOffHost(self.host.clone()));
+            return Err(ClientError::PlainOffHost(host.to_owned()));
         }
         Ok(allowed)
     }
@@ -109,4 +154,14 @@ impl Dialer {
 
 fn unreachable(error: io::Error) -> ClientError {
     ClientError::Unreachable(error.to_string())
+}
+
+/// A socket of somebody else is told from one that is not there.
+#[cfg(unix)]
+fn no_socket(path: &std::path::Path, error: &io::Error) -> ClientError {
+    let text = format!("{}: {error}", path.display());
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => ClientError::Stranger(text),
+        _ => ClientError::Unreachable(text),
+    }
 }

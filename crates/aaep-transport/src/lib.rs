@@ -11,6 +11,7 @@
 //! | [`unix`] | Unix sockets, both halves, and where they are (not on Windows) |
 //! | [`tls`] | TLS, both halves |
 //! | [`peer`] | who is at the other end |
+//! | [`near`] | where the hub of this machine is |
 //! | [`contract`] | the tests that every transport has to pass |
 //!
 //! # What holds for every transport
@@ -60,6 +61,8 @@ pub mod contract;
 mod dial;
 pub mod length;
 pub mod link;
+pub mod near;
+mod owner;
 pub mod peer;
 pub mod server;
 pub mod sse;

@@ -30,6 +30,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -140,7 +141,7 @@ impl Server {
                         let Some(stream) = secure(stream, tls, limits.tls_handshake).await else {
                             return;
                         };
-                        drive(stream, &limits, slot, peer, service, stopped).await;
+                        drive(stream, &limits, Some(slot), peer, service, stopped).await;
                     });
                 }
                 Err(error) if is_of_one_connection(&error) => {}
@@ -160,6 +161,31 @@ impl Server {
         }
         connections.shutdown().await;
     }
+}
+
+/// Serves HTTP on one connection that somebody else accepted, to its end. When `stop` completes, a
+/// running request has the grace time of the limits.
+pub async fn serve_connection<S, B>(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    peer: Peer,
+    limits: &Limits,
+    service: S,
+    stop: impl Future<Output = ()>,
+) where
+    S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let (stopping, stopped) = watch::channel(());
+    let mut driving = pin!(drive(Box::new(stream), limits, None, peer, service, stopped));
+    tokio::select! {
+        () = &mut driving => return,
+        () = stop => {}
+    }
+    let _ = stopping.send(());
+    let _ = timeout(limits.grace, driving).await;
 }
 
 /// A place for the connection; if there is none, it is told so and dropped.
@@ -206,7 +232,7 @@ async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>, wait: Duration) -> 
 async fn drive<S, B>(
     stream: Stream,
     limits: &Limits,
-    slot: Slot,
+    slot: Option<Slot>,
     peer: Peer,
     service: S,
     mut stopped: watch::Receiver<()>,

@@ -1,4 +1,8 @@
-//! Unix sockets (W10): each message with its length in front, and the kernel says who is there.
+//! Unix sockets (W10): each message with its length in front, or HTTP, and the kernel says who is
+//! there.
+//!
+//! One socket carries both. The first byte tells them apart: a message's length begins with a small
+//! one, since no message has a gigabyte, and an HTTP request with a letter.
 //!
 //! Not on Windows. Everything else in this crate works there; a named pipe (W13) would be a
 //! transport of its own.
@@ -16,19 +20,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::sleep;
-use tracing::warn;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, warn};
 
 use crate::link::{Link, Options};
 use crate::peer::{Credentials, Peer};
 
 pub use place::{PlaceError, directory, path_for};
 
-/// Connections that one listener holds, at most.
+/// Connections that one listener holds, unless it is told otherwise.
 pub const MAX_CONNECTIONS: usize = 1024;
 
 /// A pause after `accept` has failed, say for want of file descriptors.
@@ -63,15 +67,28 @@ impl Listener {
         Ok(Self { listener, path: path.into(), places, options, lock })
     }
 
+    /// The same with another limit of connections.
+    #[must_use]
+    pub fn with_connections(mut self, most: usize) -> Self {
+        self.places = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        self
+    }
+
     /// Where it listens.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next connection of our own user. Others are refused, and a failing `accept` is tried
-    /// again, so this never ends. Dropping the future loses nothing.
-    // enforces: W10
+    /// The next connection of our own user, as a link. Others are refused, and a failing `accept` is
+    /// tried again, so this never ends. Dropping the future loses nothing.
     pub async fn accept(&self) -> Link {
+        let Connection { stream, peer, place, options } = self.accept_any().await;
+        link(stream, None, peer, Some(place), &options)
+    }
+
+    /// The same, whatever it will speak.
+    // enforces: W10
+    pub async fn accept_any(&self) -> Connection {
         loop {
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
@@ -82,14 +99,100 @@ impl Listener {
                 }
             };
             let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-                warn!(max = MAX_CONNECTIONS, "a connection was refused: the limit is reached");
+                warn!("a connection was refused: the limit is reached");
                 continue;
             };
             match own_user(&stream) {
-                Ok(peer) => return link(stream, peer, Some(place), &self.options),
+                Ok(peer) => return Connection { stream, peer, place, options: self.options },
                 Err(error) => warn!(%error, "a connection was refused"),
             }
         }
+    }
+}
+
+/// A connection that has said nothing yet.
+pub struct Connection {
+    stream: UnixStream,
+    peer: Peer,
+    place: OwnedSemaphorePermit,
+    options: Options,
+}
+
+/// What a connection speaks.
+pub enum Spoken {
+    /// Messages, each with its length in front.
+    Messages(Link),
+    /// HTTP, from this peer.
+    Http(HttpStream, Peer),
+}
+
+impl Connection {
+    /// Waits for the first byte, which tells what it speaks; `None` if none comes in time.
+    pub async fn spoken(self, wait: Duration) -> Option<Spoken> {
+        let Self { mut stream, peer, place, options } = self;
+        let first = match timeout(wait, stream.read_u8()).await {
+            Ok(Ok(first)) => first,
+            _ => {
+                debug!(%peer, "a connection said nothing");
+                return None;
+            }
+        };
+        if first < b'A' {
+            return Some(Spoken::Messages(link(stream, Some(first), peer, Some(place), &options)));
+        }
+        Some(Spoken::Http(HttpStream { first: Some(first), stream, _place: place }, peer))
+    }
+}
+
+/// A connection that speaks HTTP, with the place that it takes.
+pub struct HttpStream {
+    /// What was read to see what it speaks.
+    first: Option<u8>,
+    stream: UnixStream,
+    _place: OwnedSemaphorePermit,
+}
+
+impl AsyncRead for HttpStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(first) = self.first.take_if(|_| buffer.remaining() > 0) {
+            buffer.put_slice(&[first]);
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for HttpStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 
@@ -102,38 +205,63 @@ impl Drop for Listener {
     }
 }
 
-/// Connects to the socket at `path`, if our own user listens there.
+/// Connects to the socket at `path`, if our own user listens there, or root.
 // enforces: W10
 pub async fn connect(path: &Path, options: Options) -> io::Result<Link> {
+    let (stream, peer) = reach(path).await?;
+    Ok(link(stream, None, peer, None, &options))
+}
+
+/// Connects to the socket at `path`. Neither the file nor whoever listens may be another user's, or
+/// that user would be asked in the hub's place.
+// enforces: W10, S5
+pub(crate) async fn reach(path: &Path) -> io::Result<(UnixStream, Peer)> {
+    place::check_socket(path)?;
     let stream = UnixStream::connect(path).await?;
-    let peer = own_user(&stream)?;
-    Ok(link(stream, peer, None, &options))
+    let own = rustix::process::geteuid().as_raw();
+    let peer = peer_of(&stream)?;
+    match peer.credentials() {
+        Some(found) if found.uid == own || found.uid == 0 => Ok((stream, peer)),
+        _ => Err(other_user(&peer, own)),
+    }
 }
 
 /// Who is at the other end, if it is our own user.
 fn own_user(stream: &UnixStream) -> io::Result<Peer> {
-    let found = stream.peer_cred()?;
     let own = rustix::process::geteuid().as_raw();
-    if found.uid() != own {
-        let text = format!("the other end belongs to user {}, not to user {own}", found.uid());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    let peer = peer_of(stream)?;
+    match peer.credentials() {
+        Some(found) if found.uid == own => Ok(peer),
+        _ => Err(other_user(&peer, own)),
     }
+}
+
+fn other_user(peer: &Peer, own: u32) -> io::Error {
+    let text = format!("the other end belongs to another user ({peer}), not to user {own}");
+    io::Error::new(io::ErrorKind::PermissionDenied, text)
+}
+
+fn peer_of(stream: &UnixStream) -> io::Result<Peer> {
+    let found = stream.peer_cred()?;
     let (uid, gid, pid) = (found.uid(), found.gid(), found.pid());
     Ok(Peer::unix(Credentials { uid, gid, pid }))
 }
 
 fn link(
     stream: UnixStream,
+    first: Option<u8>,
     peer: Peer,
     place: Option<OwnedSemaphorePermit>,
     options: &Options,
 ) -> Link {
     let (reader, writer) = stream.into_split();
-    Link::framed(Held { reader, _place: place }, writer, peer, options)
+    Link::framed(Held { first, reader, _place: place }, writer, peer, options)
 }
 
 /// The reading half, with the place that the connection takes.
 struct Held {
+    /// What was read to see what it speaks.
+    first: Option<u8>,
     reader: OwnedReadHalf,
     _place: Option<OwnedSemaphorePermit>,
 }
@@ -144,6 +272,10 @@ impl AsyncRead for Held {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Some(first) = self.first.take_if(|_| buffer.remaining() > 0) {
+            buffer.put_slice(&[first]);
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.reader).poll_read(context, buffer)
     }
 }

@@ -24,6 +24,14 @@ impl Program {
         Self::start_by(Command::new(built()).arg("hub").args(arguments)).await
     }
 
+    /// Starts one with a socket in this runtime directory.
+    pub async fn with_socket(runtime: &Path) -> Self {
+        let mut command = Command::new(built());
+        command.args(["hub", "--ephemeral", "--listen", "127.0.0.1:0"]);
+        command.env("XDG_RUNTIME_DIR", runtime).env("AAEP_UNIX_SOCKET__ENABLED", "true");
+        Self::start_by(&mut command).await
+    }
+
     /// Starts one that keeps everything below this directory.
     pub async fn durable(home: &Path, listen: &str) -> Self {
         let mut command = Command::new(built());
@@ -32,9 +40,12 @@ impl Program {
     }
 
     async fn start_by(command: &mut Command) -> Self {
+        let socket = |(name, _): &(&std::ffi::OsStr, _)| *name == "AAEP_UNIX_SOCKET__ENABLED";
+        if !command.as_std().get_envs().any(|known| socket(&known)) {
+            command.env("AAEP_UNIX_SOCKET__ENABLED", "false");
+        }
         let mut child = command
             .env("AAEP_DEVELOPMENT__LOCAL_REPLIES", "true")
-            .env("AAEP_UNIX_SOCKET__ENABLED", "false")
             .env("AAEP_LOG", "warn")
             .env_remove("AAEP_CONFIG")
             .stdout(Stdio::piped())

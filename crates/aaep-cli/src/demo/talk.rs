@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use aaep_subscriber::words::safe;
 use aaep_transport::client::{EventStream, HttpClient, Options};
 use aaep_types::Timestamp;
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::arguments::DemoOptions;
 use crate::exit::{self, Exit};
 use crate::lines::Plain;
+use crate::near;
 
 /// How long an answer of the agent is waited for before anything is heard.
 const BEGINS: Duration = Duration::from_secs(10);
@@ -24,19 +26,21 @@ const WAITING_LINES: usize = 16;
 const LINE_BYTES: usize = 4096;
 
 pub(super) fn say(text: &str, options: &DemoOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let usual = || format!("127.0.0.1:{}", aaep_hub::config::DEFAULT_PORT);
-    let address = options.listen.first().map_or_else(usual, ToString::to_string);
-    let url = options.hub.clone().unwrap_or_else(|| format!("http://{address}/aaep/v1"));
+    let url = place(options);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let said = runtime.block_on(async {
-        let heard = match Talk::begin(&url, text).await {
+        let heard = match Talk::begin(&url, options.trust_loopback, text).await {
             Ok(mut talk) => talk.go_on(out).await,
             Err(why) => Ok(Err(why)),
         };
         heard.map(|heard| match heard {
             Ok(()) => Exit::Good,
             Err(why) => {
-                exit::say(&format!("{why} Is the demo running at {url}? `aaep demo` starts it."));
+                let why = safe(&why);
+                exit::say(&format!(
+                    "{} Is the demo running at {url}? `aaep demo` starts it.",
+                    why.text
+                ));
                 Exit::Unable
             }
         })
@@ -44,6 +48,17 @@ pub(super) fn say(text: &str, options: &DemoOptions, out: &mut impl Write) -> io
     // A thread may still wait for a line from the terminal.
     runtime.shutdown_background();
     said
+}
+
+/// The demo that was named; else the one on a socket of this user; else its usual address.
+fn place(options: &DemoOptions) -> String {
+    let address = |address: &dyn std::fmt::Display| format!("http://{address}/aaep/v1");
+    match (&options.hub, options.listen.first()) {
+        (Some(url), _) => url.clone(),
+        (None, Some(listens)) => address(listens),
+        (None, None) => near::demo_socket()
+            .unwrap_or_else(|| address(&format!("127.0.0.1:{}", aaep_hub::config::DEFAULT_PORT))),
+    }
 }
 
 /// A question that waits for an answer.
@@ -77,8 +92,9 @@ fn now() -> String {
 
 impl Talk {
     /// Subscribes, then speaks.
-    async fn begin(url: &str, text: &str) -> Result<Self, String> {
-        let client = HttpClient::new(url, Options::default()).map_err(told)?;
+    async fn begin(url: &str, trust_loopback: bool, text: &str) -> Result<Self, String> {
+        let options = Options { trust_loopback, ..Options::default() };
+        let client = near::client(url, options).map_err(told)?;
         let request = json!({
             "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "aaep-demo-say",
             "capabilities": {

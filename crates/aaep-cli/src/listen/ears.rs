@@ -83,13 +83,15 @@ fn hubs(options: &ListenOptions) -> Result<Vec<Hub>, String> {
         [] => find_local(),
         named => named.iter().map(|url| named_hub(url)).collect::<Result<_, _>>()?,
     };
+    let trusted = |hub: Hub| if options.trust_loopback { hub.trust_loopback() } else { hub };
+    let found = found.into_iter().map(trusted);
     let shown = |hub: Hub| match &token {
         Some(token) => {
             hub.token(token).map_err(|error| format!("The token cannot be used: {error}."))
         }
         None => Ok(hub),
     };
-    found.into_iter().map(shown).collect()
+    found.map(shown).collect()
 }
 
 /// A hub that signed its own certificate on this machine is trusted by it, as `aaep ask` does.

@@ -4,6 +4,8 @@ use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::{Agent, Asks, Happening, Request, Silence};
 use serde_json::{Map, Value, json};
 
+use crate::lines::Visible;
+
 /// One line for something that happens; what was said of it belongs to it.
 pub(super) fn line(happening: &Happening, said: Vec<String>) -> String {
     let mut line = match happening {
@@ -103,25 +105,7 @@ fn asked(request: &Request) -> Value {
 
 /// JSON in which nothing moves a cursor or turns text around, should a terminal show it.
 fn harmless(value: &Value) -> String {
-    let text = value.to_string();
-    let suspicious = |sign: char| {
-        sign.is_control()
-            || matches!(sign, '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}')
-            || matches!(sign, '\u{2060}'..='\u{206F}' | '\u{FEFF}')
-    };
-    if !text.contains(suspicious) {
-        return text;
-    }
-    let mut out = String::with_capacity(text.len() + 64);
-    for sign in text.chars() {
-        if suspicious(sign) {
-            // All of them stand inside of strings, and none needs a surrogate.
-            out.push_str(&format!("\\u{:04x}", sign as u32));
-        } else {
-            out.push(sign);
-        }
-    }
-    out
+    Visible(&value.to_string()).to_string()
 }
 
 /// A line from a program.

@@ -38,6 +38,9 @@ pub(crate) struct ListenOptions {
     /// A file with your token.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Believe whatever listens on a loopback address. Any user of this machine can then pass for it.
+    #[arg(long)]
+    pub(crate) trust_loopback: bool,
     /// Type words and Enter rather than single keys.
     #[arg(long)]
     pub(crate) line: bool,

@@ -7,7 +7,11 @@ mod ask;
 mod guests;
 mod page;
 mod soak;
+mod strangers;
 mod words;
+
+#[path = "../support/fake_hub.rs"]
+mod fake_hub;
 
 #[path = "../hub/support/mod.rs"]
 mod support;
@@ -45,6 +49,7 @@ fn aaep(arguments: &[&str]) -> Command {
 }
 
 /// What a process printed, and how it ended.
+#[derive(Debug)]
 struct Ended {
     code: i32,
     out: String,

@@ -14,6 +14,7 @@ mod full;
 mod guests;
 mod kills;
 mod links;
+mod local;
 mod operations;
 mod owners;
 mod page;

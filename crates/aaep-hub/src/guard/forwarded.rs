@@ -1,6 +1,6 @@
 //! Where a request came from, proxies considered.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use http::header::{self, HeaderMap, HeaderName};
 
@@ -27,6 +27,20 @@ pub struct Client {
     pub secure: bool,
     /// For [`crate::access::Access::who`].
     pub via: Via,
+}
+
+impl Client {
+    /// A process of this user, through the Unix socket; unless it is a proxy, whose clients could be
+    /// anywhere.
+    pub(super) fn local(headers: &HeaderMap, uid: u32) -> Self {
+        let via = if is_forwarded(headers) { Via::Network } else { Via::Socket { uid } };
+        Self { address: Ipv4Addr::LOCALHOST.into(), secure: false, via }
+    }
+}
+
+/// Whether a proxy has passed a request on.
+fn is_forwarded(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| TRACES.contains(&name))
 }
 
 impl Guard {
@@ -56,8 +70,7 @@ impl Guard {
             return if tls { Ok(client) } else { Err(Refused::NotEncrypted) };
         }
         // A proxy on this machine that nobody named: its clients could be anywhere.
-        let forwarded = headers.keys().any(|name| TRACES.contains(&name));
-        let via = if forwarded { Via::Network } else { Via::Loopback };
+        let via = if is_forwarded(headers) { Via::Network } else { Via::Loopback };
         Ok(Client { address, secure: tls, via })
     }
 

@@ -53,12 +53,7 @@ impl Guard {
     /// The host that a request names, in lower case, if it is one of ours. A page whose name was
     /// pointed at this machine (DNS rebinding) names another.
     pub fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<String, Refused> {
-        let host = only(headers, HOST).ok_or(Refused::UnclearHost)?.to_ascii_lowercase();
-        // A target may name a host of its own, and servers disagree about which of the two counts.
-        let target = uri.authority().map(|authority| authority.as_str().to_ascii_lowercase());
-        if target.is_some_and(|target| target != host) {
-            return Err(Refused::UnclearHost);
-        }
+        let host = named(uri, headers)?;
         if self.hosts.contains(&host) { Ok(host) } else { Err(Refused::ForeignHost) }
     }
 
@@ -121,6 +116,17 @@ pub fn sent_by_program(headers: &HeaderMap) -> Result<(), Refused> {
     let browser = headers.contains_key(&FETCH_SITE) || agent.starts_with(b"Mozilla/");
     let by_script = headers.contains_key(ORIGIN) || headers.contains_key(AUTHORIZATION);
     if browser && !by_script { Err(Refused::Followed) } else { Ok(()) }
+}
+
+/// The one host that a request names, in lower case.
+pub(super) fn named(uri: &Uri, headers: &HeaderMap) -> Result<String, Refused> {
+    let host = only(headers, HOST).ok_or(Refused::UnclearHost)?.to_ascii_lowercase();
+    // A target may name a host of its own, and servers disagree about which of the two counts.
+    let target = uri.authority().map(|authority| authority.as_str().to_ascii_lowercase());
+    if target.is_some_and(|target| target != host) {
+        return Err(Refused::UnclearHost);
+    }
+    Ok(host)
 }
 
 /// The value of a header that is there exactly once, and is text.

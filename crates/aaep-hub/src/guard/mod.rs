@@ -74,6 +74,31 @@ impl Guard {
     }
 }
 
+/// How programs name the hub on its Unix socket.
+const SOCKET_HOST: &str = "localhost";
+
+impl Guard {
+    // enforces: W5, W10
+    /// The same for a request that came through the Unix socket, from a process of this user. No web
+    /// page gets there, but what holds for others holds here too.
+    pub fn admit_local<'r>(
+        &self,
+        parts: &'r request::Parts,
+        uid: u32,
+    ) -> Result<Admitted<'r>, Refused> {
+        headers::length(&parts.headers)?;
+        if host::named(&parts.uri, &parts.headers)? != SOCKET_HOST {
+            return Err(Refused::ForeignHost);
+        }
+        let page = self.origin(&parts.method, &parts.headers, SOCKET_HOST, false)?;
+        if parts.method == Method::POST {
+            content_type(&parts.headers)?;
+        }
+        let client = Client::local(&parts.headers, uid);
+        Ok(Admitted { client, bearer: bearer(&parts.headers)?, page })
+    }
+}
+
 /// Why a request is refused, whoever sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -45,7 +45,7 @@ use route::{Found, Route};
 /// How long the rest of a body that is too long is read.
 const REFUSED_BODY: Duration = Duration::from_secs(2);
 
-/// The service behind every TCP connection of the hub.
+/// The service behind every connection of the hub that speaks HTTP.
 #[derive(Clone)]
 pub(crate) struct Doors(pub(crate) Hub);
 
@@ -101,10 +101,13 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
     let Some(peer) = parts.extensions.get::<Peer>() else {
         return Err(Box::new(empty(StatusCode::INTERNAL_SERVER_ERROR)));
     };
-    let Some(address) = peer.address() else {
-        return Err(Box::new(empty(StatusCode::FORBIDDEN)));
+    let guard = &hub.0.guard;
+    let admitted = match (peer.address(), peer.credentials()) {
+        (Some(address), _) => guard.admit(&parts, address, peer.is_tls()),
+        (None, Some(credentials)) => guard.admit_local(&parts, credentials.uid),
+        (None, None) => return Err(Box::new(empty(StatusCode::FORBIDDEN))),
     };
-    let admitted = match hub.0.guard.admit(&parts, address, peer.is_tls()) {
+    let admitted = match admitted {
         Ok(admitted) => admitted,
         // Everything but the origin was looked at by then, and the files are the same for everybody.
         Err(Refused::ForeignOrigin) if page::public(hub, &parts).is_some() => {

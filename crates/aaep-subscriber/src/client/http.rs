@@ -194,7 +194,9 @@ impl Http {
                     arrived(&answer, ticket)
                 }
                 Err(error) => {
-                    let perhaps = !matches!(error, ClientError::Unreachable(_));
+                    let unsent =
+                        matches!(error, ClientError::Unreachable(_) | ClientError::Stranger(_));
+                    let perhaps = !unsent;
                     Input::NotSent { ticket, perhaps }
                 }
             };

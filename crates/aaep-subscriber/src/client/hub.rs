@@ -97,6 +97,14 @@ impl Hub {
         Ok(self)
     }
 
+    /// The same, trusting whatever listens on a loopback address, whoever's program it is: for
+    /// containers and the like, where nobody can tell. Every user of the machine could then pass for
+    /// the hub.
+    pub fn trust_loopback(mut self) -> Self {
+        self.options.trust_loopback = true;
+        self
+    }
+
     /// The same, trusting also these certificates, in PEM: for a hub that signed its own.
     pub fn trust_pem(mut self, certificates: Vec<u8>) -> Self {
         self.options.extra_roots_pem = Some(certificates);

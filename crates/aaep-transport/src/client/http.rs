@@ -56,6 +56,19 @@ impl HttpClient {
         Ok(Self { dialer, host, base, idle: Mutex::new(None) })
     }
 
+    /// A client for this base path, such as `/aaep/v1`, over the Unix socket of a hub. The socket and
+    /// whoever listens there have to be our own user's, or root's.
+    #[cfg(unix)]
+    pub fn over_socket(
+        socket: impl Into<std::path::PathBuf>,
+        base: &str,
+        options: Options,
+    ) -> Self {
+        let host = HeaderValue::from_static("localhost");
+        let base = base.trim_end_matches('/').to_owned();
+        Self { dialer: Dialer::to_socket(socket, options), host, base, idle: Mutex::new(None) }
+    }
+
     /// Sends a JSON message and waits for the whole answer, whatever its status.
     // enforces: W1, W4
     pub async fn post(&self, path: &str, json: impl Into<Bytes>) -> Result<Answer, ClientError> {

@@ -101,7 +101,7 @@ impl Guarded {
         stream: Stream,
         limits: &Limits,
         progress: Arc<Progress>,
-        slot: Slot,
+        slot: Option<Slot>,
     ) -> Self {
         Self {
             stream: Some(stream),
@@ -111,7 +111,7 @@ impl Guarded {
             write_stall: limits.write_stall,
             read_timer: None,
             write_timer: None,
-            slot: Some(slot),
+            slot,
         }
     }
 

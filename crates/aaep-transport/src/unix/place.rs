@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -133,6 +133,31 @@ pub(super) fn claim_directory(path: &Path) -> Result<(), PlaceError> {
         return Ok(());
     };
     Err(PlaceError::NotOurs { path: path.into(), why })
+}
+
+/// Whether nobody but our own user, or root, can have put the socket there: whose it is, and whose
+/// directory it lies in.
+// enforces: W10, S5
+pub(super) fn check_socket(path: &Path) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    let ours = |found: &fs::Metadata| [own, 0].contains(&found.uid());
+    let socket = fs::symlink_metadata(path)?;
+    let why = if !socket.file_type().is_socket() {
+        "it is not a socket"
+    } else if !ours(&socket) {
+        "it belongs to another user"
+    } else {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = fs::metadata(parent.unwrap_or(Path::new(".")))?;
+        // Where others may write, the sticky bit keeps them from replacing what is not theirs.
+        let replaceable = directory.mode() & 0o022 != 0 && directory.mode() & 0o1000 == 0;
+        if ours(&directory) && !replaceable {
+            return Ok(());
+        }
+        "others may write to its directory"
+    };
+    let text = format!("{} is not believed to be a hub of yours: {why}", path.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
 /// Takes the place beside the socket, so that two hubs that start at once do not remove each
