@@ -21,6 +21,7 @@ fn an_explanation_is_plain_lines_that_say_what_happens_and_why() {
          Rule 1, in line 27, counts: its pattern is bank.transfer.\n\
          It counts as medium risk. This cannot be undone.\n\
          The question: Transfer 12.50 \"EUR\" to \"landlord\".\n\
+         These words are asked, whatever words the agent has.\n\
          The consequence: The money leaves your account at once.\n\
          Without an answer in 120 seconds, it is not done.\n"
     );

@@ -221,6 +221,9 @@ impl Ruling {
         match self.verdict {
             Verdict::Ask => {
                 lines.push(format!("The question: {}", sentence(&self.action)));
+                if self.has_template {
+                    lines.push("These words are asked, whatever words the agent has.".into());
+                }
                 lines.push(format!("The consequence: {}", sentence(&self.consequence)));
                 let then = match self.default {
                     Decision::Accept => "it is done",

@@ -183,6 +183,7 @@ fn an_explanation_says_what_happens_and_why() {
             "Rule 1, in line 2, counts: its pattern is bank.transfer.",
             "It counts as medium risk. This cannot be undone.",
             "The question: Transfer 9.50 to \"bob\".",
+            "These words are asked, whatever words the agent has.",
             "The consequence: The money leaves at once.",
             "Without an answer in 60 seconds, it is not done.",
         ]

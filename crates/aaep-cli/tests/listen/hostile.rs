@@ -161,6 +161,62 @@ fn a_flood_is_bounded_and_a_request_in_it_is_heard_and_answered() {
     }
 }
 
+// covers: I31, S10, T21
+#[test]
+fn a_producer_that_swaps_its_question_is_read_again_and_gets_no_answer_meant_for_another() {
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(2500);
+    let stage = Stage::start();
+    let home = [("HOME".into(), "/nonexistent".into())];
+    let mut tty = Tty::start(&["--pause", "2000", &stage.base], &home);
+    tty.sees("Connected to");
+    stage.attached(1);
+    stage.send(&request(1, "sess_a", "Save a note"));
+    tty.sees("Request 1 waits for you");
+    std::thread::sleep(PAUSE);
+    // Another action under the same flag: a question of its own, with its own time to read.
+    let mut swapped = request(2, "sess_a", "Give everything away");
+    swapped["extensions"] = json!({ "timing": { "supersedes": "evt_1" } });
+    stage.send(&swapped);
+    tty.sees("Request 2 waits for you");
+    tty.types("y").sees("Not taken: request 2 had only just been said.");
+    // Another session takes nobody's place, and the same event does not change its words.
+    let mut stolen = request(3, "sess_b", "Open the door");
+    stolen["extensions"] = json!({ "timing": { "supersedes": "evt_2" } });
+    stage.send(&stolen);
+    tty.sees("Request 3 waits too");
+    let mut reworded = request(2, "sess_a", "Look at the weather");
+    reworded["reply_token"] = json!("rpl_9");
+    stage.send(&reworded);
+    stage.send(&request(4, "sess_c", "Ring the bell"));
+    tty.sees("Request 4 waits too");
+    std::thread::sleep(PAUSE);
+    tty.types("r").sees("“Give everything away”");
+    std::thread::sleep(PAUSE);
+    tty.types("n");
+    assert_eq!(stage.reply("rpl_2")["decision"], "reject");
+    let printed = tty.all();
+    assert!(!printed.contains("Look at the weather"), "{printed}");
+}
+
+// covers: I31
+#[test]
+fn what_would_run_is_said_by_the_hub_when_an_agent_says_something_else() {
+    let stage = Stage::start();
+    let mut tty = listen(&stage);
+    tty.sees("Connected to");
+    stage.attached(1);
+    let mut asks = request(1, "sess_a", "Save a note about lunch.");
+    (asks["risk_level"], asks["reversibility"]) = (json!("high"), json!("irreversible"));
+    asks["extensions"] = json!({ "action": { "tool": "transfer",
+        "arguments": "euros: 9001\nto: \u{202e}evE\u{1b}[2J", "digest": "d", "described_by": "agent",
+        "shortened": true } });
+    stage.send(&asks);
+    tty.sees(
+        "The hub says: tool “transfer”, “euros: 9001, to: [U+202E]evE[U+001B][2J”. Some of the arguments are left out here.",
+    );
+    tty.sees("Request 1 waits for you");
+}
+
 // covers: E6, E26, V2, E27
 #[test]
 fn lies_about_order_broken_messages_and_unknown_everything_leave_it_listening() {

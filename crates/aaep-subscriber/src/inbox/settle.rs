@@ -101,9 +101,10 @@ impl Inbox {
     ) -> Option<u32> {
         let event = asked.supersedes.as_deref()?;
         let number = self.requests.number_of(connection, (session_id, event))?;
-        self.settle(number, Outcome::Superseded, Sure::Told);
-        let old = self.requests.superseded(number)?;
+        let open = self.requests.get(number).map(|open| &*open.request);
+        let old = open.or_else(|| self.requests.superseded(number))?;
         let same = old.asks == asked.asks && old.account == asked.account && old.agent == *agent;
+        self.settle(number, if same { Outcome::Superseded } else { Outcome::Gone }, Sure::Told);
         same.then_some(number)
     }
 

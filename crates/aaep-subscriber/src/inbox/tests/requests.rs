@@ -229,10 +229,7 @@ fn another_action_never_takes_the_place_of_a_question() {
             .replace("\"Delete\"", &format!("\"{words}\""));
         world.comes(&event("evt_2", 1, "awaiting.confirmation", 1, START, &swapped));
         let heard = world.hears();
-        assert_eq!(
-            heard.iter().map(short).collect::<Vec<_>>(),
-            ["settled 1 Superseded", "asked 2"]
-        );
+        assert_eq!(heard.iter().map(short).collect::<Vec<_>>(), ["settled 1 Gone", "asked 2"]);
         let Some(Happening::Asked(request)) = heard.last() else { panic!() };
         assert_eq!(request.continues, None, "it is another question");
     }
