@@ -62,7 +62,10 @@ export class Desktop {
     this.folder = mkdtempSync(join(tmpdir(), "aaep-at-"));
     this.log = join(this.folder, "heard.jsonl");
     this.children = [];
-    process.on("exit", () => this.kill("SIGKILL"));
+    process.on("exit", () => {
+      this.kill("SIGKILL");
+      if (!process.env.AAEP_AT_KEEP) rmSync(this.folder, { recursive: true, force: true });
+    });
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => process.exit(1));
     const home = join(this.folder, "home");
     const folders = { HOME: home, XDG_RUNTIME_DIR: join(this.folder, "run"), XDG_CONFIG_HOME: join(home, ".config"),

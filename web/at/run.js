@@ -20,42 +20,39 @@ if (browsers.length === 0) browsers.push("chromium", "firefox");
 const folder = new URL("../heard/", import.meta.url);
 mkdirSync(folder, { recursive: true });
 
-/** One browser, from the start of its desktop to the end. */
-async function listen(kind) {
+let failed = 0;
+
+/** Compares a transcript with the one that is kept. */
+function compare(name, text) {
+  const file = new URL(`${name}.txt`, folder);
+  const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
+  if (write) writeFileSync(file, text);
+  if (kept === text) {
+    console.log(`${name}: as before.`);
+  } else if (write) {
+    console.log(`${name}: written.`);
+  } else {
+    failed += 1;
+    console.log(`${name}: heard otherwise.\n--- kept\n${kept}\n--- heard\n${text}`);
+  }
+}
+
+for (const kind of browsers) {
   const hub = await Hub.start("demo", { options: ["--ephemeral"] });
   let desktop;
-  const transcripts = new Map();
   try {
     desktop = await Desktop.start();
-    await desktop.browser(kind, process.env.AAEP_AT_PAGE?.replace("HUB", String(hub.port)) ?? hub.origin);
+    await desktop.browser(kind, process.env.AAEP_AT_PAGE ?? hub.origin);
     for (const [name, { about, play }] of Object.entries(SCENARIOS)) {
       if (only && !only.includes(name)) continue;
       const listener = new Listener(desktop, hub);
       await listener.home();
       await play(listener);
-      transcripts.set(name, listener.transcript(about));
+      compare(`${kind}-${name}`, listener.transcript(about));
     }
   } finally {
     await desktop?.stop();
     await hub.stop();
-  }
-  return transcripts;
-}
-
-let failed = 0;
-for (const kind of browsers) {
-  for (const [name, text] of await listen(kind)) {
-    const file = new URL(`${kind}-${name}.txt`, folder);
-    const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
-    if (write) writeFileSync(file, text);
-    if (kept === text) {
-      console.log(`${kind}, ${name}: as before.`);
-    } else if (write) {
-      console.log(`${kind}, ${name}: written.`);
-    } else {
-      failed += 1;
-      console.log(`${kind}, ${name}: heard otherwise.\n--- kept\n${kept}\n--- heard\n${text}`);
-    }
   }
 }
 process.exit(failed > 0 ? 1 : 0);

@@ -174,7 +174,7 @@ export class Asking {
   ways(request) {
     const { words } = this;
     /** @type {Node[]} */
-    const ways = request.account ? [details(request.account, words)] : [];
+    const ways = [];
     const mayAnswer = this.connection !== "page.listening";
     if (!mayAnswer) {
       ways.push(h("p", { class: "careful" }, words.text("ask.unanswerable")));
@@ -186,6 +186,8 @@ export class Asking {
       ways.push(...answers(request, words, (response) => this.respond(response),
         (field, message, key) => this.again(field, message, key)));
     }
+    // After the answers: Tab leads to Reject first.
+    if (request.account) ways.push(details(request.account, words));
     const more = [button(words.text("page.later"), () => this.putOff()),
       button(words.text("page.repeat"), () => this.repeat())];
     if (mayAnswer) {
