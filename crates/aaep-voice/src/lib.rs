@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`utterance`] | what is said in one go: its class, its parts, their languages |
 //! | [`announcer`] | the policy: what is said next, what interrupts what, what is said again |
+//! | [`braille`] | what stands on the cells, and a client of BRLTTY (BrlAPI) |
 //! | [`speech`] | synthesizers behind one trait: Speech Dispatcher, espeak-ng, `say`, SAPI |
 //!
 //! The policy is a state machine without clock, input or output; everything else here is the edge.
@@ -44,6 +45,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // the edge: sockets, children, clocks
 
 pub mod announcer;
+pub mod braille;
 pub mod speech;
 pub mod utterance;
 

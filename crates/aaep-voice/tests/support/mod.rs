@@ -1,6 +1,8 @@
 //! A real Speech Dispatcher whose only output module speaks into a file.
 #![allow(dead_code, missing_docs)] // every test binary uses its own part of it
 
+pub mod brltty;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
