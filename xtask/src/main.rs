@@ -77,7 +77,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "voices",
         usage: "voices",
-        about: "Install Speech Dispatcher and espeak-ng, and try speech with the real programs.",
+        about: "Install Speech Dispatcher, espeak-ng and BRLTTY, and try the voices with them.",
         run: voices::run,
     },
     Command {

@@ -54,7 +54,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "voices",
-        about: "what is heard, with the real Speech Dispatcher and espeak-ng",
+        about: "what is heard and felt, with the real Speech Dispatcher, espeak-ng and BRLTTY",
         run: voices_are_heard,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },

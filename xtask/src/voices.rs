@@ -8,7 +8,7 @@ use crate::workspace::{answers, cargo, run as run_program};
 
 /// Each program, and the package that has it.
 const PROGRAMS: &[(&str, &str)] =
-    &[("speech-dispatcher", "speech-dispatcher"), ("espeak-ng", "espeak-ng")];
+    &[("speech-dispatcher", "speech-dispatcher"), ("espeak-ng", "espeak-ng"), ("brltty", "brltty")];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if !args.is_empty() {

@@ -66,8 +66,10 @@ fn a_display_that_is_unplugged_and_another_one_shows_the_same_question() {
     brltty.plug(20);
     brltty.shows("? “Delete the       ");
     brltty.press("LNDN");
-    brltty.shows("? risk.  no  yes    ");
-    brltty.press("ROUTE 9");
+    brltty.shows("? yes               ");
+    brltty.press("FWINLT");
+    brltty.shows("? High risk.  no    ");
+    brltty.press("ROUTE 14");
     let no = Event::Answer(Pressed { number: 1, reply: Reply::No, certain: false });
     assert_eq!(events.recv_timeout(PATIENCE), Ok(no));
 }

@@ -63,7 +63,8 @@ async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Res
     let transcript = options.transcript.as_deref().map(Transcript::open).transpose()?;
     let languages = languages(options);
     let words = Words::new(&languages.iter().map(String::as_str).collect::<Vec<_>>());
-    let voices = Voices::start(options.speech(words.language()))?;
+    let pause_ms = options.pause.unwrap_or(PAUSE_MS);
+    let voices = Voices::start(options.speech(words.language()), options.braille(pause_ms))?;
     let ears = Ears::new(options, &languages)?;
     let terminal = Terminal::new();
     let by_line = options.line || options.json || !terminal.has_keys();

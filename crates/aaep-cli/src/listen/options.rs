@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use aaep_types::{Level, Verbosity};
+use aaep_voice::braille::Settings as BrailleSettings;
 use aaep_voice::speech::{Engine, Punctuation, Settings, VoiceName};
 use clap::{Args, ValueEnum};
 
@@ -30,6 +31,7 @@ Examples:
   aaep listen --output end --sound-command /usr/local/bin/chime
   aaep listen --once --json
   aaep listen --speak --speech-rate 40
+  aaep listen --braille
 See docs/listening.md.")]
 pub(crate) struct ListenOptions {
     /// A hub. May be given several times.
@@ -83,6 +85,10 @@ pub(crate) struct ListenOptions {
     #[arg(long, value_name = "PITCH", env = "AAEP_AGENT_PITCH", default_value = "-25")]
     #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(i8).range(-100..=100))]
     pub(crate) agent_pitch: i8,
+    /// Write braille, through BRLTTY. HOST is an address as BRLAPI_HOST has it.
+    #[arg(long, value_name = "HOST", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "", env = "AAEP_BRAILLE")]
+    pub(crate) braille: Option<String>,
     /// Write everything that is said into this file too, with the time.
     #[arg(long, value_name = "FILE")]
     pub(crate) transcript: Option<PathBuf>,
@@ -120,6 +126,13 @@ pub(crate) enum Speak {
 }
 
 impl ListenOptions {
+    /// Where the braille display is, if it is wanted.
+    pub(crate) fn braille(&self, pause_ms: u64) -> Option<BrailleSettings> {
+        let host = self.braille.clone()?;
+        let host = Some(host).filter(|host| !host.is_empty());
+        Some(BrailleSettings { host, pause_ms, ..BrailleSettings::default() })
+    }
+
     /// How to speak, if it is wanted.
     pub(crate) fn speech(&self, language: &str) -> Option<Settings> {
         let engine = match self.speak? {

@@ -13,7 +13,7 @@ use super::sound::Sounds;
 use super::talk::{Named, Output, Talk};
 use super::terminal::Terminal;
 use super::transcript::Transcript;
-use super::voices::Voices;
+use super::voices::{Note, Voices};
 use crate::exit::Exit;
 use crate::signals::{Signal, Signals};
 
@@ -57,7 +57,10 @@ impl<W: Write> Shell<'_, W> {
                     }
                 }
                 () = until(bell) => self.ring()?,
-                notice = self.voices.notice() => self.talk.voice(&notice),
+                note = self.voices.note() => match note {
+                    Note::Speech(notice) => self.talk.voice(&notice),
+                    Note::Braille(event) => self.talk.display(&event, self.ears.now()),
+                },
                 happening = self.ears.next() => {
                     if let Some(exit) = self.happened(&happening)? {
                         return Ok(exit);
@@ -156,7 +159,11 @@ impl<W: Write> Shell<'_, W> {
         while let Some(output) = self.talk.poll() {
             self.voices.take(&output);
             match output {
-                Output::Waits(_) | Output::NoLongerWaits(_) | Output::Voice(_) => {}
+                Output::Waits(number) => {
+                    let question = self.voices.has_display().then(|| self.talk.on_display(number));
+                    question.flatten().into_iter().for_each(|one| self.voices.ask(one));
+                }
+                Output::NoLongerWaits(_) | Output::Voice(_) => {}
                 Output::Say(Utterance { line, .. }) => {
                     self.note(&line);
                     if self.json {

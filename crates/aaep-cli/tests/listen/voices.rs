@@ -1,10 +1,10 @@
 //! `aaep listen --speak` with the real hub and the real Speech Dispatcher, which speaks into a file.
 
 use std::process::Command;
-use std::time::Duration;
 
+use crate::speech::brltty::Brltty;
 use crate::speech::{Dispatcher, Log, configure, installed};
-use crate::support::{Hub, PATIENCE};
+use crate::support::Hub;
 use crate::tty::Tty;
 use crate::{around, demo, say};
 
@@ -109,8 +109,35 @@ fn a_server_is_started_and_when_it_dies_the_open_question_is_asked_again() {
     let second = pid().unwrap();
     assert_ne!(first, second);
     let _ = Command::new("kill").arg(second.to_string()).status();
-    std::thread::sleep(Duration::from_millis(300));
-    let _ = PATIENCE;
+}
+
+#[test]
+fn a_request_is_felt_and_answered_with_routing_keys() {
+    if !installed("brltty") {
+        return;
+    }
+    let mut brltty = Brltty::start(40);
+    let hub = demo();
+    let braille = format!("--braille={}", brltty.host());
+    let mut tty = Tty::start(&["--pause", "0", &braille], &around(&hub));
+    tty.sees("Connected to");
+    brltty.shows_like("Press ? for help.");
+    say(&hub, "delete the record");
+    brltty.shows("? “Delete the record 12345.” No undo.   ");
+    brltty.press("LNDN");
+    brltty.shows("? good.”  no  yes                       ");
+    brltty.press("ROUTE 14");
+    brltty.shows("? No undo. Sure?  no  yes               ");
+    brltty.press("ROUTE 22");
+    tty.sees("Request 1: accepted.");
+    brltty.shows_like("Request 1: accepted.");
+    say(&hub, "delete the record");
+    brltty.shows("? “Delete the record 12345.” No undo.   ");
+    brltty.press("LNDN");
+    brltty.press("ROUTE 10");
+    tty.sees("Request 2: rejected.");
+    tty.types("q").sees("Goodbye.");
+    assert_eq!(tty.ended(), 0);
 }
 
 #[test]

@@ -5,7 +5,9 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+#[cfg(unix)]
 use std::os::unix::net::UnixStream;
+#[cfg(unix)]
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -63,6 +65,7 @@ const TAKEN: [(u64, Key); 8] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket.
+    #[cfg(unix)]
     Unix(PathBuf),
     /// A host and a port.
     Tcp(String),
@@ -74,6 +77,7 @@ impl Address {
         let (host, number) = text.rsplit_once(':').unwrap_or((text, "0"));
         let number: u16 = number.parse().ok()?;
         Some(match host {
+            #[cfg(unix)]
             "" => Self::Unix(PathBuf::from("/var/lib/BrlAPI").join(number.to_string())),
             host => Self::Tcp(format!("{host}:{}", FIRST_PORT.checked_add(number)?)),
         })
@@ -81,6 +85,7 @@ impl Address {
 }
 
 enum Stream {
+    #[cfg(unix)]
     Unix(UnixStream),
     Tcp(TcpStream),
 }
@@ -88,6 +93,7 @@ enum Stream {
 impl Stream {
     fn connect(address: &Address) -> io::Result<Self> {
         Ok(match address {
+            #[cfg(unix)]
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
                 stream.set_write_timeout(Some(ANSWER_WITHIN))?;
@@ -104,6 +110,7 @@ impl Stream {
 
     fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
+            #[cfg(unix)]
             Self::Unix(stream) => Self::Unix(stream.try_clone()?),
             Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
         })
@@ -111,6 +118,7 @@ impl Stream {
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
+            #[cfg(unix)]
             Self::Unix(stream) => stream.write_all(bytes),
             Self::Tcp(stream) => stream.write_all(bytes),
         }
@@ -118,6 +126,7 @@ impl Stream {
 
     fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         match self {
+            #[cfg(unix)]
             Self::Unix(stream) => stream.read_exact(bytes),
             Self::Tcp(stream) => stream.read_exact(bytes),
         }
@@ -125,6 +134,7 @@ impl Stream {
 
     fn shutdown(&self) {
         let _ = match self {
+            #[cfg(unix)]
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
         };

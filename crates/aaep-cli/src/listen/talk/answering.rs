@@ -162,7 +162,7 @@ impl Talk {
         }
     }
 
-    fn needs_second_step(&self, asks: &Asks) -> bool {
+    pub(super) fn needs_second_step(&self, asks: &Asks) -> bool {
         match self.settings.second_step {
             SecondStep::Always => matches!(asks, Asks::Consent { .. }),
             SecondStep::Risky => is_grave(asks),

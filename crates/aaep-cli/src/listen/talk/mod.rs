@@ -6,6 +6,7 @@
 //! * An answer that is not certain is asked back for; nothing lies under a bare Enter.
 
 mod answering;
+mod braille;
 mod commands;
 mod reading;
 mod saying;

@@ -1,0 +1,120 @@
+//! Requests in the short forms of a braille display, and what its routing keys answer.
+
+use aaep_subscriber::inbox::Answer;
+use aaep_subscriber::words::{look_alikes, safe};
+use aaep_subscriber::{Asks, Request};
+use aaep_types::{ResponseKind, Reversibility};
+use aaep_voice::braille::{Event, Label, Pressed, Question, Reply};
+
+use super::answering::Named;
+use super::{Argument, Talk};
+
+/// Choices that routing keys can give.
+const CHOICES: usize = 20;
+
+impl Talk {
+    /// A request that waits, as it stands on a display.
+    pub(crate) fn on_display(&self, number: u32) -> Option<Question> {
+        let request = self.request(number)?;
+        let answers = self.labels(&request.asks);
+        let second_step = self.needs_second_step(&request.asks).then(|| {
+            let Asks::Consent { reversibility, .. } = &request.asks else { return String::new() };
+            format!("{} {}", self.short_undo(*reversibility), self.plain("terminal.braille.sure"))
+        });
+        Some(Question { number, text: self.short(&request), answers, second_step })
+    }
+
+    /// The action, whether it can be undone, how much can go wrong, what happens. If there is something
+    /// to beware of, everything is there in full.
+    fn short(&self, request: &Request) -> String {
+        let full = || {
+            let lines = self.again(request, self.settings.manner);
+            lines.iter().map(|said| self.line(said)).collect::<Vec<_>>().join(" ")
+        };
+        let Asks::Consent { action, consequence, risk, reversibility, silence_accepts } =
+            &request.asks
+        else {
+            return full();
+        };
+        let hidden = [action, consequence].iter().any(|text| safe(text).hidden > 0);
+        if hidden || *silence_accepts || !look_alikes(&[action, consequence]).is_empty() {
+            return full();
+        }
+        [
+            self.quoted(action),
+            self.short_undo(*reversibility),
+            self.plain(&format!("risk.{}", risk.as_str())),
+            self.quoted(consequence),
+        ]
+        .join(" ")
+    }
+
+    fn labels(&self, asks: &Asks) -> Vec<Label> {
+        let label = |key: &str, reply| Label { text: self.plain(key), reply };
+        let yes_no = || vec![label("no", Reply::No), label("yes", Reply::Yes)];
+        match asks {
+            Asks::Consent { .. } => yes_no(),
+            Asks::Answer { kinds, choices, .. } => {
+                let mut labels = Vec::new();
+                if kinds.contains(&ResponseKind::MultipleChoice) && choices.len() <= CHOICES {
+                    labels.extend(choices.iter().enumerate().map(|(at, choice)| Label {
+                        text: format!("{} {}", at + 1, safe(choice.label.trim()).text),
+                        reply: Reply::Choice(at),
+                    }));
+                }
+                if kinds.contains(&ResponseKind::YesNo) {
+                    labels.extend(yes_no());
+                }
+                labels
+            }
+        }
+    }
+
+    fn short_undo(&self, reversibility: Reversibility) -> String {
+        self.plain(&format!("terminal.braille.undo.{}", reversibility.as_str()))
+    }
+
+    fn plain(&self, key: &str) -> String {
+        self.words.phrase(key, &[]).to_string()
+    }
+
+    fn quoted(&self, text: &str) -> String {
+        let (open, close) = &self.quotes;
+        let inner = safe(text.trim()).text.replace(open, "'").replace(close, "'");
+        format!("{open}{inner}{close}")
+    }
+
+    /// A display has something to tell.
+    pub(crate) fn display(&mut self, event: &Event, now: u64) {
+        match event {
+            Event::Answer(pressed) => self.pressed(*pressed, now),
+            Event::Lost(why) => {
+                let why = format!("{}.", why.trim_end_matches('.'));
+                self.say("braille.lost", &[("why", Argument::Ours(&why))]);
+            }
+            Event::Back => self.say("braille.back", &[]),
+            _ => {}
+        }
+    }
+
+    fn pressed(&mut self, pressed: Pressed, now: u64) {
+        let Pressed { number, reply, certain } = pressed;
+        let Some(request) = self.request(number) else { return };
+        let answer = match (&request.asks, reply) {
+            (Asks::Consent { .. }, Reply::Yes) => Some(Answer::Accept),
+            (Asks::Consent { .. }, Reply::No) => Some(Answer::Reject),
+            (Asks::Answer { .. }, Reply::Yes | Reply::No) => {
+                Some(Answer::YesNo(reply == Reply::Yes))
+            }
+            (Asks::Answer { choices, .. }, Reply::Choice(at)) => {
+                choices.get(at).map(|choice| Answer::Choice(choice.value.clone()))
+            }
+            (Asks::Consent { .. }, Reply::Choice(_)) => None,
+        };
+        if self.focus == Some(number) {
+            // Whoever was typing an answer has given another one.
+            self.mode = super::Mode::Free;
+        }
+        self.named(Named { number, answer, certain }, now);
+    }
+}
