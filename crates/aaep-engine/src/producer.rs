@@ -126,11 +126,10 @@ impl<R: Rules> Producer<R> {
         // enforces: H1, H15, H18, H19, D26
         match Message::parse(bytes)? {
             Message::Request(request) => {
-                let agreement = negotiate(&request, peer, &self.offer).and_then(|agreement| {
-                    let room = self.has_room_for(peer).map_err(|full| too_many(full.text));
-                    room.map(|()| agreement)
-                });
-                match agreement {
+                if let Some(rejected) = self.rejects_more(peer) {
+                    return Ok(Some(rejected));
+                }
+                match negotiate(&request, peer, &self.offer) {
                     Ok(agreement) => {
                         let id = SubscriptionId::from_bits(self.ids.event());
                         self.agree(id, peer, &request.capabilities, &agreement.honored, now)?;
@@ -149,6 +148,12 @@ impl<R: Rules> Producer<R> {
             }
             _ => Err(Refusal::new(Blame::Malformed, rule::H1, "This is no handshake message.")),
         }
+    }
+
+    /// The rejection of any further subscription of this principal while it has no room for one. It
+    /// costs nothing to find out, so ask before a request is read.
+    pub fn rejects_more(&self, peer: &Principal) -> Option<String> {
+        self.has_room_for(peer).err().map(|full| too_many(full.text).to_json())
     }
 
     // enforces: I22, H21, I29

@@ -137,23 +137,32 @@ impl Core {
         known: &Known,
         bytes: &[u8],
     ) -> Result<Option<String>, Refusal> {
-        let closes = match Message::parse(bytes) {
-            Ok(Message::Close(close)) => Some(close.subscription_id),
-            _ => None,
+        let (closes, renegotiated) = match Message::parse(bytes) {
+            Ok(Message::Close(close)) => (Some(close.subscription_id), None),
+            Ok(Message::Renegotiate(wanted)) => (None, Some(wanted.subscription_id)),
+            _ => (None, None),
         };
         let answer = self.producer.handshake(&known.principal, bytes, self.now)?;
         // What was held under the old terms goes out before the answer that tells the new ones.
         self.drain();
         let rejected = answer.as_deref().is_some_and(is_rejected);
-        let renegotiated = match Message::parse(bytes) {
-            Ok(Message::Renegotiate(wanted)) => Some(wanted.subscription_id),
-            _ => None,
-        };
         let over = closes.or(renegotiated.filter(|_| rejected));
         if let Some(id) = over.filter(|id| self.is_theirs(known, *id)) {
             self.streams.end(id, End::Closed);
         }
         Ok(answer)
+    }
+
+    // enforces: I29
+    /// A request for a subscription, which was read before: the answer to send. While its sender has no
+    /// room for another one, nothing of it is looked at here.
+    pub(crate) fn subscribe(&mut self, known: &Known, bytes: &[u8]) -> Result<String, Refusal> {
+        if let Some(rejected) = self.producer.rejects_more(&known.principal) {
+            return Ok(rejected);
+        }
+        let answer = self.producer.handshake(&known.principal, bytes, self.now)?;
+        self.drain();
+        answer.ok_or_else(no_stream)
     }
 
     /// Whether somebody who was let in before still would be.
