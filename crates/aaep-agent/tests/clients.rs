@@ -63,6 +63,7 @@ fn python() -> Option<Command> {
     Some(command)
 }
 
+// covers: W5, S5, W10
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_python_client_asks_and_obeys() {
     if python().is_none() {
@@ -93,7 +94,6 @@ async fn over_the_socket(mut command: Command) {
     assert_eq!(of_type(&person.judges(1).await, "tool.invoked"), 2);
 }
 
-// covers: W5, S5
 /// A program of another user is sent nothing: neither the token nor a question.
 #[cfg(unix)]
 async fn avoids_strangers(mut command: Command) {
