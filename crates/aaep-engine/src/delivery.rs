@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::clock::Boot;
-use crate::hearers::{Subscription, Subscriptions, asks, stir};
+use crate::hearers::{Cursor, Subscription, Subscriptions, asks, stir};
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -83,8 +83,8 @@ struct Wave {
     /// Whether it tells what became of something (D31).
     outcome: bool,
     now: Boot,
-    /// The place that it comes to next.
-    next: usize,
+    /// How far it has come.
+    cursor: Cursor,
     /// Whether it is left to the shapers, to be fetched later.
     left: bool,
     /// Its bytes for the shapes that it has met.
@@ -182,7 +182,7 @@ impl<R: Rules> Delivery<R> {
             agent: event.agent.clone(),
             outcome: resolves || terminal,
             now,
-            next: 0,
+            cursor: Cursor::default(),
             left: false,
             bytes: Vec::new(),
         });
@@ -192,13 +192,14 @@ impl<R: Rules> Delivery<R> {
     /// Lets the events go on, from one subscription to the next, until one of them is to be sent.
     fn flow(&mut self) -> Option<Deliver> {
         while let Some(wave) = self.waves.front_mut() {
-            while let Some(at) = self.subscriptions.at.get_mut(wave.next) {
-                let place = wave.next;
-                wave.next += 1;
+            loop {
+                let (before, place) = (wave.cursor, next_place::<R>(&self.subscriptions, wave));
+                let Some(place) = place else { break };
+                let at = &mut self.subscriptions.at[place];
                 let hears = |known: &&mut Subscription| known.hears::<R>(&wave.user, &wave.agent);
                 let Some(known) = at.as_mut().filter(hears) else { continue };
                 if known.paused && !R::keeps(Check::SlowOnesWaitAlone) {
-                    wave.next = place;
+                    wave.cursor = before;
                     return None;
                 }
                 if wave.event.is_critical() && !R::keeps(Check::CriticalPassesFilters) {
@@ -448,6 +449,16 @@ impl<R: Rules> Delivery<R> {
             ended_sessions: self.over.len(),
         }
     }
+}
+
+/// The next place that an event comes to.
+fn next_place<R: Rules>(subscriptions: &Subscriptions, wave: &mut Wave) -> Option<usize> {
+    if R::keeps(Check::HearsOwnOnly) {
+        return subscriptions.next(&wave.user, &mut wave.cursor);
+    }
+    let place = wave.cursor.next;
+    wave.cursor.next += 1;
+    (place < subscriptions.at.len()).then_some(place)
 }
 
 impl Wave {

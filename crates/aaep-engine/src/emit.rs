@@ -347,6 +347,12 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn forget_session(&mut self, id: Key, now: Now) {
         if let Some(session) = self.sessions.remove(&id) {
             self.open.remove(&session.agent, 1);
+            if let Some(sessions) = self.waiting_of.get_mut(&session.agent.user) {
+                sessions.remove(&id);
+                if sessions.is_empty() {
+                    self.waiting_of.remove(&session.agent.user);
+                }
+            }
             self.timers.remove(&(session.lease_timer, Timer::Lease(id.to_be_bytes())));
             self.move_leases();
             let Session { agent, asked, .. } = session;

@@ -13,6 +13,7 @@ use crate::ids::{Ids, Key, Secrets, session_key};
 use crate::io::{Answer, Input, Output};
 use crate::lanes::Lanes;
 use crate::limits::Limits;
+use crate::listeners::Listeners;
 use crate::places::Places;
 use crate::principal::Principal;
 use crate::rates::ReplyRates;
@@ -34,18 +35,6 @@ pub(crate) enum Timer {
     Grace([u8; 16]),
     /// What is known of a session that ended is no longer needed (C6).
     Forget([u8; 16]),
-}
-
-/// A subscription as far as replies are concerned.
-#[derive(Clone, Debug)]
-pub(crate) struct Listener {
-    pub(crate) peer: Principal,
-    pub(crate) confirms: bool,
-    pub(crate) clarifies: bool,
-    /// Since when its connection is lost.
-    pub(crate) lost_at: Option<Boot>,
-    /// How many times as long its user needs to answer (decision D32).
-    pub(crate) time_factor: u64,
 }
 
 /// A session that ended.
@@ -80,7 +69,9 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) ends_of: BTreeMap<Arc<str>, Ends>,
     /// Which request a tool call belongs to.
     pub(crate) calls: BTreeMap<(Key, ToolCallId), u128>,
-    pub(crate) listeners: BTreeMap<SubscriptionId, Listener>,
+    pub(crate) listeners: Listeners,
+    /// Sessions in which something waits for an answer, by their users.
+    pub(crate) waiting_of: BTreeMap<Arc<str>, BTreeSet<Key>>,
     pub(crate) timers: BTreeSet<(Boot, Timer)>,
     pub(crate) lanes: Lanes,
     pub(crate) next_record: u64,
@@ -115,7 +106,8 @@ impl<R: Rules> Engine<R> {
             ended: BTreeMap::new(),
             ends_of: BTreeMap::new(),
             calls: BTreeMap::new(),
-            listeners: BTreeMap::new(),
+            listeners: Listeners::default(),
+            waiting_of: BTreeMap::new(),
             timers: BTreeSet::new(),
             lanes: Lanes::default(),
             next_record: 1,
@@ -203,8 +195,7 @@ impl<R: Rules> Engine<R> {
 
     /// D32: the largest factor among those who may answer for this user.
     pub(crate) fn time_factor(&self, user: &str) -> u64 {
-        let entitled = self.listeners.values().filter(|listener| listener.peer.may_answer(user));
-        entitled.map(|listener| listener.time_factor).max().unwrap_or(1)
+        self.listeners.entitled(user).map(|listener| listener.time_factor).max().unwrap_or(1)
     }
 
     /// The next thing to do outside.
@@ -306,6 +297,23 @@ impl<R: Rules> Engine<R> {
     fn owner(&self, session: Key) -> Option<Principal> {
         let open = self.sessions.get(&session).map(|session| &session.agent);
         open.or_else(|| self.ended.get(&session).map(|ended| &ended.agent)).cloned()
+    }
+
+    /// Notes whether something waits in a session.
+    pub(crate) fn note_waiting(&mut self, key: Key) {
+        let Some(session) = self.sessions.get(&key) else { return };
+        let (user, waits) = (&session.agent.user, !session.pending.is_empty());
+        match self.waiting_of.get_mut(user) {
+            Some(sessions) if waits => drop(sessions.insert(key)),
+            None if waits => drop(self.waiting_of.insert(user.clone(), BTreeSet::from([key]))),
+            Some(sessions) => {
+                sessions.remove(&key);
+                if sessions.is_empty() {
+                    self.waiting_of.remove(user);
+                }
+            }
+            None => {}
+        }
     }
 
     /// A request waits from now on.

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use crate::clock::Boot;
 use crate::delivery::mono;
 use crate::ids::{event_number, token_number};
-use crate::principal::Principal;
+use crate::principal::{Principal, Role};
 use crate::resume::LeftOff;
 use crate::rules::{Check, Rules};
+use crate::work;
 
 /// A subscription as far as hearing is concerned.
 pub(crate) struct Subscription {
@@ -36,6 +37,22 @@ pub(crate) struct Subscriptions {
     pub(crate) at: Vec<Option<Subscription>>,
     free: Vec<usize>,
     pub(crate) places: BTreeMap<SubscriptionId, usize>,
+    /// The places of each user's own subscriptions, in order.
+    audiences: BTreeMap<Arc<str>, Vec<usize>>,
+    /// The places of those who may hear every user's sessions, in order.
+    everywhere: Vec<usize>,
+    /// Changes whenever one comes or goes; 0 before the first.
+    version: u64,
+}
+
+/// How far an event has come among the subscriptions that may hear it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Cursor {
+    /// The place to go on at.
+    pub(crate) next: usize,
+    /// Where that is in the two lists, while nobody comes or goes.
+    lists: (usize, usize),
+    version: u64,
 }
 
 impl Subscriptions {
@@ -50,13 +67,57 @@ impl Subscriptions {
             self.at.push(None);
         }
         self.places.insert(known.id, place);
+        let list = self.list_of(&known.peer);
+        if let Err(at) = list.binary_search(&place) {
+            list.insert(at, place);
+        }
+        self.version += 1;
         self.at[place] = Some(known);
+    }
+
+    fn list_of(&mut self, peer: &Principal) -> &mut Vec<usize> {
+        match peer.role {
+            Role::Auditor | Role::Admin => &mut self.everywhere,
+            _ => self.audiences.entry(peer.user.clone()).or_default(),
+        }
+    }
+
+    /// The next place, from the cursor's on, of one who may hear sessions of this user.
+    pub(crate) fn next(&self, user: &str, cursor: &mut Cursor) -> Option<usize> {
+        let own = self.audiences.get(user).map_or(&[][..], Vec::as_slice);
+        if cursor.version != self.version {
+            let from = |list: &[usize]| list.partition_point(|place| *place < cursor.next);
+            cursor.lists = (from(own), from(&self.everywhere));
+            cursor.version = self.version;
+        }
+        let (first, second) = (own.get(cursor.lists.0), self.everywhere.get(cursor.lists.1));
+        work::count();
+        let place = match (first, second) {
+            (Some(first), Some(second)) => *first.min(second),
+            (first, second) => *first.or(second)?,
+        };
+        if first == Some(&place) {
+            cursor.lists.0 += 1;
+        } else {
+            cursor.lists.1 += 1;
+        }
+        cursor.next = place + 1;
+        Some(place)
     }
 
     pub(crate) fn remove(&mut self, id: SubscriptionId) -> Option<(usize, Subscription)> {
         let place = self.places.remove(&id)?;
         self.free.push(place);
-        Some((place, self.at[place].take()?))
+        let known = self.at[place].take()?;
+        let list = self.list_of(&known.peer);
+        if let Ok(at) = list.binary_search(&place) {
+            list.remove(at);
+        }
+        if self.audiences.get(&known.peer.user).is_some_and(Vec::is_empty) {
+            self.audiences.remove(&known.peer.user);
+        }
+        self.version += 1;
+        Some((place, known))
     }
 }
 

@@ -147,6 +147,7 @@ impl<R: Rules> Engine<R> {
             session.note_prompt(now);
             let agent = session.agent.clone();
             self.prompts.spend(&agent, self.prompt_window(now));
+            self.note_waiting(key);
         }
         self.count_waiting(key, request.bytes);
         self.requests.insert(request);
@@ -199,6 +200,9 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.pending.remove(number);
         let more = !session.pending.is_empty();
+        if !more {
+            self.note_waiting(id);
+        }
         let needs = self.coming();
         if R::keeps(Check::ShowsResolutions) {
             self.show_resolution(id, (number, event), (outcome, runs), &action, more, needs, now);

@@ -99,6 +99,7 @@ mod io;
 mod lanes;
 mod ledger;
 mod limits;
+mod listeners;
 mod negotiate;
 mod places;
 mod principal;
@@ -115,6 +116,7 @@ mod rules;
 mod session;
 mod shares;
 mod standing;
+mod work;
 
 pub use clock::{Boot, Now};
 pub use delivery::{Deliver, Delivery, Load};

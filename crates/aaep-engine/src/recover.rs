@@ -282,6 +282,7 @@ impl<R: Rules> Engine<R> {
             event: Some(json.into()),
         };
         self.count_waiting(id, request.bytes);
+        self.note_waiting(id);
         self.requests.insert(request);
         self.replay_question(asked.request, record, number);
         self.forget_settled(id);
@@ -344,6 +345,7 @@ impl<R: Rules> Engine<R> {
             let next = if runs { state::CALLING_TOOL } else { state::THINKING };
             session.state =
                 if session.pending.is_empty() { next } else { state::AWAITING_INPUT }.into();
+            self.note_waiting(id);
         }
     }
 

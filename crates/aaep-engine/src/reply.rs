@@ -7,15 +7,17 @@ use aaep_types::{
 use std::sync::Arc;
 
 use crate::clock::{Boot, Now};
-use crate::engine::{Engine, Listener, Timer};
+use crate::engine::{Engine, Timer};
 use crate::ids::{Key, session_key, token_number};
 use crate::io::{Answer, Output};
+use crate::listeners::Listener;
 use crate::principal::{Principal, Role};
 use crate::rates::Flood;
 use crate::record::{Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
 use crate::rules::{Check, Rules};
+use crate::work;
 
 /// How long the last one who could answer may stay away (decision D2).
 pub(crate) const GRACE_SECONDS: u64 = 30;
@@ -327,14 +329,14 @@ impl<R: Rules> Engine<R> {
         // Who lost the line before was counted then, and has heard nothing since.
         let was_here = gone.lost_at.is_none();
         let back_until = back_until.max(self.return_until);
-        let mut waiting = Vec::new();
-        for session in self.sessions.iter() {
-            if !session.pending.is_empty() && gone.peer.may_answer(&session.agent.user) {
-                waiting.push((session.key, session.pending.clone()));
-            }
+        if !gone.peer.may_answer(&gone.peer.user) {
+            return;
         }
-        waiting.sort_unstable_by_key(|(key, _)| *key);
-        for (session, pending) in waiting {
+        let waiting = self.waiting_of.get(&gone.peer.user).into_iter().flatten();
+        let waiting = waiting.inspect(|_| work::count()).filter_map(|key| {
+            self.sessions.get(key).map(|session| (*key, session.pending.clone()))
+        });
+        for (session, pending) in waiting.collect::<Vec<_>>() {
             for number in pending.numbers() {
                 let Some(request) = self.requests.get_mut(&number) else { continue };
                 request.heard |= was_here && gone.supports(request.kind);
@@ -349,14 +351,14 @@ impl<R: Rules> Engine<R> {
 
     /// Until when somebody who could answer this is there or may come back; for ever while one is.
     fn answered_for_until(&self, user: &str, kind: EventKind) -> Boot {
-        let able = |listener: &&Listener| listener.peer.may_answer(user) && listener.supports(kind);
+        let able = |listener: &&Listener| listener.supports(kind);
         let until = |listener: &Listener| match listener.lost_at {
             None => Boot(u64::MAX),
             Some(at) => {
                 at.after_seconds(if R::keeps(Check::GrantsGrace) { GRACE_SECONDS } else { 0 })
             }
         };
-        self.listeners.values().filter(able).map(until).max().unwrap_or_default()
+        self.listeners.entitled(user).filter(able).map(until).max().unwrap_or_default()
     }
 
     /// The time for coming back is over: a default of reject applies; others wait to their end.
@@ -378,16 +380,6 @@ impl<R: Rules> Engine<R> {
             } else if until != Boot(u64::MAX) {
                 self.timers.insert((until, Timer::Grace(session.to_be_bytes())));
             }
-        }
-    }
-}
-
-impl Listener {
-    fn supports(&self, kind: EventKind) -> bool {
-        match kind {
-            EventKind::AwaitingConfirmation => self.confirms,
-            EventKind::AwaitingClarification => self.clarifies,
-            _ => false,
         }
     }
 }
