@@ -114,6 +114,9 @@ pub enum Check {
     TokensAreForPeople,
     /// I27: every wait has an end.
     WaitsEnd,
+    /// I33: a start believes no record that was not written with the journal's key. Whoever opens the
+    /// journal makes it.
+    ChecksKey,
 }
 
 /// Which checks an engine makes.

@@ -92,6 +92,12 @@ impl Disk {
         }
     }
 
+    /// Puts another file in its place, durably: what somebody does while the hub is down.
+    pub fn write_over(&mut self, file: Vec<u8>) {
+        (self.synced, self.file) = (file.len(), file);
+        self.writes.clear();
+    }
+
     /// Turns over one bit of what was synced: nothing that a crash may do.
     pub fn rot(&mut self, bit: usize) {
         let bit = bit % (self.synced * 8).max(1);

@@ -26,6 +26,7 @@ mod clocks;
 pub mod crash_points;
 mod devices;
 pub mod disk;
+mod forger;
 mod hub;
 mod mishaps;
 pub mod mutants;

@@ -130,9 +130,7 @@ impl<R: Rules> World<'_, R> {
             return;
         }
         for bytes in std::mem::take(&mut self.unwritten) {
-            if self.disk.write(&bytes).is_ok() {
-                self.ends.push(self.ends.last().copied().unwrap_or(0) + bytes.len());
-            }
+            self.write_now(&bytes);
         }
         if self.oracle.journal_down {
             self.oracle.journal_down = false;

@@ -119,4 +119,5 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("S6", "tells everybody everything", &[Check::HearsOwnOnly]),
     mutant("S6", "tells agents the tokens of their requests", &[Check::TokensAreForPeople]),
     mutant("I27", "never ends a wait", &[Check::WaitsEnd]),
+    mutant("I33", "believes records that were written without the key", &[Check::ChecksKey]),
 ];

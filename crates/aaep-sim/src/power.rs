@@ -104,6 +104,10 @@ impl<R: Rules> World<'_, R> {
             // Only a disk that broke its promise gets here: nothing is started from it.
             return self.note(|| "the journal is damaged; nothing was started".into());
         };
+        let file = self.disk.contents().to_vec();
+        if !self.believes(&tail.records(&file).collect::<Vec<_>>()) {
+            return;
+        }
         // What is about to be believed must be durable first.
         if self.disk.sync().is_err() {
             return self.crash();

@@ -80,6 +80,9 @@ impl<'c, R: Rules> World<'c, R> {
             if self.random.one_in(3) {
                 self.clocks.passed += self.random.below(40_000) as u64;
             }
+            if self.random.one_in(6) {
+                self.somebody_forges();
+            }
             self.restart();
         } else if self.oracle.draining && self.random.one_in(6) {
             self.the_hub_stops();

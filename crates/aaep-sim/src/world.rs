@@ -11,6 +11,7 @@ use crate::cast::{Cast, LISTENERS, Question};
 use crate::client::Client;
 use crate::clocks::Clocks;
 use crate::disk::Disk;
+use crate::forger::Seals;
 use crate::oracle::{Cause, Oracle, Reply};
 use crate::power::{Script, limits};
 use crate::prose::Writing;
@@ -47,6 +48,8 @@ pub(crate) struct World<'c, R: Rules> {
     pub(crate) random: Random,
     pub(crate) clocks: Clocks,
     pub(crate) disk: Disk,
+    /// What tells the hub's own records from others.
+    pub(crate) seals: Seals,
     /// Where each record that was written ends in the file.
     pub(crate) ends: Vec<usize>,
     /// Records that found no room yet.
@@ -92,9 +95,10 @@ impl<'c, R: Rules> World<'c, R> {
         let hub = Producer::new(engine, secrets, limits, cast.offer.clone(), clocks.now());
         Self {
             cast,
-            random,
             clocks,
             disk: Disk::default(),
+            seals: Seals::new(random.bytes()),
+            random,
             ends: Vec::new(),
             unwritten: Vec::new(),
             hub: Some(hub),
@@ -239,11 +243,19 @@ impl<'c, R: Rules> World<'c, R> {
 
     fn write(&mut self, bytes: Vec<u8>) {
         // Later records never overtake those that found no room.
-        if self.unwritten.is_empty() && self.disk.write(&bytes).is_ok() {
-            self.ends.push(self.ends.last().copied().unwrap_or(0) + bytes.len());
-        } else {
+        if !self.unwritten.is_empty() || !self.write_now(&bytes) {
             self.unwritten.push(bytes);
         }
+    }
+
+    /// Writes a record if there is room.
+    pub(crate) fn write_now(&mut self, bytes: &[u8]) -> bool {
+        let written = self.disk.write(bytes).is_ok();
+        if written {
+            self.ends.push(self.ends.last().copied().unwrap_or(0) + bytes.len());
+            self.seals.wrote(bytes);
+        }
+        written
     }
 
     fn said(&mut self, event: &Emitted) {

@@ -7,7 +7,7 @@ use aaep_sim::{crash_points, run, run_many};
 /// Far from the seeds of the long runs.
 const SEED: u64 = 7_000_000_000;
 
-// covers: I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15, I16, I17, I18, I19, I20, I21, I22, I23, I25, I27
+// covers: I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15, I16, I17, I18, I19, I20, I21, I22, I23, I25, I27, I33
 #[test]
 fn whatever_happens_the_invariants_hold() {
     let totals = run_many::<Sound>(SEED..SEED + 2_000, false);
@@ -15,7 +15,7 @@ fn whatever_happens_the_invariants_hold() {
     assert!(totals.steps >= 40 * totals.schedules);
 }
 
-// covers: I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15, I16, I17, I18, I19, I20, I21, I22, I23, I25, I27
+// covers: I1, I2, I3, I4, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15, I16, I17, I18, I19, I20, I21, I22, I23, I25, I27, I33
 #[test]
 fn an_engine_that_lacks_a_check_is_found_out() {
     for mutant in MUTANTS {

@@ -34,7 +34,8 @@
 
 #[cfg(feature = "sqlite")]
 pub mod audit;
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "chain")]
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code))] // seals are for rows of a table
 pub mod chain;
 pub mod contract;
 #[cfg(feature = "sqlite")]
@@ -50,7 +51,7 @@ mod memory;
 mod sqlite;
 mod tail;
 
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "chain")]
 pub use chain::ChainKey;
 #[cfg(feature = "sqlite")]
 pub use head::{Head, Noted, Standing};
