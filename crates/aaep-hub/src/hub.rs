@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::core::{Core, Occupied, Place};
 use crate::guard::Guard;
 use crate::inbox::Inbox;
+use crate::manifest::Manifests;
 use crate::metrics::Metrics;
 use crate::reading::Turns;
 use crate::waits::Waits;
@@ -36,6 +37,10 @@ pub(crate) struct Shared {
     pub(crate) turns: Turns,
     /// Calls that wait for something to happen.
     pub(crate) waits: Waits,
+    /// Calls that are being answered.
+    pub(crate) calls: Waits,
+    /// What the hub says of itself to everybody, and to those who are let in.
+    pub(crate) manifests: Manifests,
     /// Codes that are worth a token, for the page.
     pub(crate) codes: Codes,
     pub(crate) config: Config,

@@ -1,6 +1,11 @@
 //! What the hub says of itself (§5.10), at `/.well-known/aaep-manifest.json`.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use aaep_types::{AAEP_VERSION, CORE_CONTEXT, EventKind, KNOWN_EXTENSIONS};
+use bytes::Bytes;
 use serde_json::json;
 
 use crate::config::Config;
@@ -8,9 +13,52 @@ use crate::config::Config;
 /// Where it is.
 pub(crate) const PATH: &str = "/.well-known/aaep-manifest.json";
 
+/// How long a list of agents is told before it is made again.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// The user whose agents are named, or everybody's.
+type Audience = Option<Arc<str>>;
+
+/// Manifests that were made, to be sent to many: whoever reads slowly holds a reference, not a copy.
+pub(crate) struct Manifests {
+    /// For everybody: the hub's own part.
+    own: Bytes,
+    /// For those who are let in, by the user whose agents are named; `None` for all of them.
+    listed: Mutex<BTreeMap<Audience, (Instant, Bytes)>>,
+}
+
+impl Manifests {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self { own: of(config, None).into(), listed: Mutex::default() }
+    }
+
+    // enforces: I22, I29
+    /// The hub's own part.
+    pub(crate) fn own(&self) -> Bytes {
+        self.own.clone()
+    }
+
+    /// The list of a moment ago, if there is one.
+    pub(crate) fn listed(&self, user: Option<&Arc<str>>) -> Option<Bytes> {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        listed.retain(|_, (made, _)| now.duration_since(*made) < FRESH);
+        listed.get(&user.cloned()).map(|(_, bytes)| bytes.clone())
+    }
+
+    /// Keeps a list for whoever asks next.
+    pub(crate) fn keep(&self, user: Option<Arc<str>>, text: String) -> Bytes {
+        let bytes = Bytes::from(text);
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.insert(user, (Instant::now(), bytes.clone()));
+        bytes
+    }
+}
+
 // enforces: H22, H27
-/// The manifest; `agents` are those behind the hub, whose events bear their own names.
-pub(crate) fn of(config: &Config, agents: &[String]) -> String {
+/// The manifest; `agents` are those behind the hub, whose events bear their own names. They are told
+/// to those who are let in.
+pub(crate) fn of(config: &Config, agents: Option<&[String]>) -> String {
     let base = config.base.as_str();
     let mut transports = vec![
         json!({ "name": "sse", "path_prefix": base, "framing": "one event per message, id is the event_id" }),
@@ -19,7 +67,7 @@ pub(crate) fn of(config: &Config, agents: &[String]) -> String {
     if cfg!(unix) && config.unix_socket.enabled {
         transports.push(json!({ "name": "unix", "framing": "4-byte big-endian length" }));
     }
-    json!({
+    let mut manifest = json!({
         "@context": CORE_CONTEXT,
         "type": "aaep:producer.manifest",
         "agent_id": config.hub.agent_id.as_str(),
@@ -31,9 +79,11 @@ pub(crate) fn of(config: &Config, agents: &[String]) -> String {
         "event_types_emitted": EventKind::ALL.map(EventKind::as_str),
         "extensions_supported": KNOWN_EXTENSIONS.iter().map(|known| known.uri).collect::<Vec<_>>(),
         "max_concurrent_subscriptions": config.limits.subscriptions,
-        "agents": agents,
-    })
-    .to_string()
+    });
+    if let Some(agents) = agents {
+        manifest["agents"] = agents.into();
+    }
+    manifest.to_string()
 }
 
 #[cfg(test)]
@@ -44,9 +94,12 @@ mod tests {
     // covers: H22, H27
     #[test]
     fn the_manifest_is_one_and_names_the_agents_behind_the_hub() {
-        let text = of(&Config::default(), &["cook".to_owned()]);
+        let text = of(&Config::default(), Some(&["cook".to_owned()]));
         let parsed = Message::parse(text.as_bytes());
         assert!(matches!(parsed, Ok(Message::Manifest(_))), "{parsed:?}");
+        let own = of(&Config::default(), None);
+        assert!(matches!(Message::parse(own.as_bytes()), Ok(Message::Manifest(_))));
+        assert!(!own.contains("\"agents\""));
         assert!(text.contains(r#""agents":["cook"]"#) && text.contains("/aaep/v1"));
     }
 }

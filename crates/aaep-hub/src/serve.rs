@@ -21,6 +21,7 @@ use crate::guard::Guard;
 use crate::http::Doors;
 use crate::hub::{Hub, Phase, Shared};
 use crate::inbox::Inbox;
+use crate::manifest::Manifests;
 use crate::metrics::Metrics;
 use crate::reading::Turns;
 use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
@@ -70,6 +71,8 @@ impl Running {
             guard: Guard::new(&config, &addresses),
             turns: Turns::new(config.limits.large_bodies_per_principal),
             waits: Waits::new(config.limits.open_waits()),
+            calls: Waits::new(config.limits.open_calls()),
+            manifests: Manifests::new(&config),
             codes: Codes::default(),
             metrics: Metrics::default(),
             phase: watch::Sender::new(Phase::Open),

@@ -1,30 +1,42 @@
 //! Calls that wait for something to happen: bounded for one principal and one user (I29).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aaep_engine::{Bound, Principal, Refusal, Shares};
 
 use crate::hub::Hub;
 
 /// Who waits, and how often.
-pub(crate) struct Waits {
+#[derive(Clone)]
+pub(crate) struct Waits(Arc<Counted>);
+
+struct Counted {
     bound: Bound,
     held: Mutex<Shares>,
 }
 
 impl Waits {
     pub(crate) fn new(bound: Bound) -> Self {
-        Self { bound, held: Mutex::default() }
+        Self(Arc::new(Counted { bound, held: Mutex::default() }))
+    }
+
+    // enforces: I22, I29
+    /// One more of this principal, if there is room.
+    pub(crate) fn begin(&self, principal: &Principal) -> Result<Wait, Refusal> {
+        let mut held = self.held();
+        held.admit(&self.0.bound, principal, 1)?;
+        held.add(principal, 1);
+        Ok(Wait { waits: self.clone(), principal: principal.clone() })
     }
 
     fn held(&self) -> MutexGuard<'_, Shares> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A call that waits; the place is free again when this is dropped.
 pub(crate) struct Wait {
-    hub: Hub,
+    waits: Waits,
     principal: Principal,
 }
 
@@ -32,16 +44,12 @@ impl Hub {
     // enforces: I22, I29
     /// A call of this principal is about to wait.
     pub(crate) fn begin_wait(&self, principal: &Principal) -> Result<Wait, Refusal> {
-        let waits = &self.0.waits;
-        let mut held = waits.held();
-        held.admit(&waits.bound, principal, 1)?;
-        held.add(principal, 1);
-        Ok(Wait { hub: self.clone(), principal: principal.clone() })
+        self.0.waits.begin(principal)
     }
 }
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        self.hub.0.waits.held().remove(&self.principal, 1);
+        self.waits.held().remove(&self.principal, 1);
     }
 }

@@ -132,16 +132,19 @@ impl Server {
             match accepted {
                 Ok((stream, address)) => {
                     pause = ACCEPT_PAUSE.0;
-                    let Some(slot) = admit(&slots, &stream, address, tls.is_some()) else {
-                        continue;
-                    };
+                    let progress = Arc::<Progress>::default();
+                    let admitted = admit(&slots, &stream, address, tls.is_some(), &progress);
+                    let Some(slot) = admitted else { continue };
                     let peer = Peer::tcp(address, tls.is_some());
                     let (tls, service, stopped) = (tls.clone(), service.clone(), stopped.clone());
                     connections.spawn(async move {
-                        let Some(stream) = secure(stream, tls, limits.tls_handshake).await else {
-                            return;
+                        let secured = tokio::select! {
+                            secured = secure(stream, tls, limits.tls_handshake) => secured,
+                            () = progress.gave_way() => None,
                         };
-                        drive(stream, &limits, Some(slot), peer, service, stopped).await;
+                        let Some(stream) = secured else { return };
+                        let place = (Some(slot), progress);
+                        drive(stream, &limits, place, peer, service, stopped).await;
                     });
                 }
                 Err(error) if is_of_one_connection(&error) => {}
@@ -179,7 +182,8 @@ pub async fn serve_connection<S, B>(
     B::Error: Into<BoxError>,
 {
     let (stopping, stopped) = watch::channel(());
-    let mut driving = pin!(drive(Box::new(stream), limits, None, peer, service, stopped));
+    let mut driving =
+        pin!(drive(Box::new(stream), limits, (None, Arc::default()), peer, service, stopped));
     tokio::select! {
         () = &mut driving => return,
         () = stop => {}
@@ -189,8 +193,14 @@ pub async fn serve_connection<S, B>(
 }
 
 /// A place for the connection; if there is none, it is told so and dropped.
-fn admit(slots: &Arc<Slots>, stream: &TcpStream, address: SocketAddr, tls: bool) -> Option<Slot> {
-    match slots.take(address.ip()) {
+fn admit(
+    slots: &Arc<Slots>,
+    stream: &TcpStream,
+    address: SocketAddr,
+    tls: bool,
+    progress: &Arc<Progress>,
+) -> Option<Slot> {
+    match slots.take(address.ip(), progress) {
         Ok(slot) => Some(slot),
         Err(limit) => {
             // Not louder: whoever floods us would flood the log as well.
@@ -232,7 +242,7 @@ async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>, wait: Duration) -> 
 async fn drive<S, B>(
     stream: Stream,
     limits: &Limits,
-    slot: Option<Slot>,
+    (slot, progress): (Option<Slot>, Arc<Progress>),
     peer: Peer,
     service: S,
     mut stopped: watch::Receiver<()>,
@@ -243,7 +253,6 @@ async fn drive<S, B>(
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let progress = Arc::new(Progress::default());
     let way = Way::<B>::default();
     let io = TokioIo::new(Guarded::new(stream, limits, Arc::clone(&progress), slot));
     let (here, long) = (Arc::clone(&progress), Arc::clone(&way));
@@ -277,6 +286,7 @@ async fn drive<S, B>(
         let again = Again::new();
         tokio::select! {
             ended = until_handed(connection.as_mut(), &again, &progress) => ended,
+            () = progress.gave_way() => return,
             _ = stopped.changed() => {
                 connection.as_mut().graceful_shutdown();
                 until_handed(connection.as_mut(), &again, &progress).await

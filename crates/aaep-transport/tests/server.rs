@@ -154,12 +154,19 @@ async fn a_running_response_is_not_idle() {
 
 #[tokio::test]
 async fn connections_beyond_the_limit_are_told_so_and_places_come_back() {
-    let running = run(hello(), Limits { connections: 2, ..limits() }).await;
+    let begun = Arc::new(Notify::new());
+    let told = begun.clone();
+    let wait = move || async move {
+        told.notify_one();
+        std::future::pending::<()>().await;
+    };
+    let router = hello().route("/wait", get(wait));
+    let running = run(router, Limits { connections: 2, grace: SHORT, ..limits() }).await;
     let mut first = connect(&running).await;
     let mut second = connect(&running).await;
     for client in [&mut first, &mut second] {
-        ask(client, HELLO).await;
-        read_until(client, "hello").await;
+        ask(client, "GET /wait HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        begun.notified().await;
     }
     let mut third = connect(&running).await;
     assert!(read_until(&mut third, "\r\n\r\n").await.starts_with("HTTP/1.1 503"));
@@ -169,6 +176,33 @@ async fn connections_beyond_the_limit_are_told_so_and_places_come_back() {
         let _ = fourth.write_all(HELLO.as_bytes()).await;
         if read_until(&mut fourth, "hello").await.contains("hello") {
             break;
+        }
+    }
+}
+
+// covers: I29
+#[tokio::test]
+async fn who_only_connects_keeps_nobody_out() {
+    let running = run(hello(), Limits { connections: 2, ..limits() }).await;
+    // One that never asks, one that asked and waits for nothing, one in the middle of a head.
+    for held in ["", HELLO, "GET / HTTP/1.1\r\nho"] {
+        let mut idle = [connect(&running).await, connect(&running).await];
+        for client in &mut idle {
+            ask(client, held).await;
+        }
+        if held == HELLO {
+            for client in &mut idle {
+                read_until(client, "hello").await;
+            }
+        }
+        for _ in 0..3 {
+            let mut newcomer = connect(&running).await;
+            ask(&mut newcomer, HELLO).await;
+            assert!(read_until(&mut newcomer, "hello").await.ends_with("hello"), "{held:?}");
+        }
+        // Both had to give way to others.
+        for mut client in idle {
+            closed(&mut client).await;
         }
     }
 }

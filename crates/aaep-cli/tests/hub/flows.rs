@@ -165,10 +165,19 @@ fn several_agents_share_one_endpoint_and_none_can_touch_the_session_of_another()
         assert_eq!(agent.withdraw(&request).await.status, 404);
         assert_eq!(agent.invoke(&request, "{}").await.status, 404);
         assert_eq!(helper.look(&request, 0).await["status"], "pending");
-        let manifest =
-            person.hub.outside(None).get(".well-known/aaep-manifest.json").await.unwrap();
-        let agents = body(&manifest)["agents"].as_array().unwrap().clone();
+        // Who shows a token is told of the agents of their user, and nobody else is.
+        let manifest = async |token: Option<&str>| {
+            let hub = person.hub.outside(token);
+            let manifest = hub.get(".well-known/aaep-manifest.json").await.unwrap();
+            assert_eq!(manifest.status, 200);
+            body(&manifest)
+        };
+        let agents = manifest(Some(&person.token("reader"))).await["agents"].clone();
+        let agents = agents.as_array().unwrap();
         assert!(agents.contains(&json!(agent.id)) && agents.contains(&json!(helper.id)));
+        assert_eq!(manifest(None).await.get("agents"), None);
+        let other = person.hub.person();
+        assert_eq!(manifest(Some(&other.token("reader"))).await["agents"], json!([]));
     });
 }
 

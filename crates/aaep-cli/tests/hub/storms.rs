@@ -107,14 +107,50 @@ fn an_endless_body_ends_and_a_huge_one_does_not_begin() {
     stays_small(&hub);
 }
 
+// covers: I29
+#[test]
+fn whoever_takes_every_place_and_does_nothing_keeps_nobody_out() {
+    let hub = Hub::start(Setup::default().limit("connections", 40));
+    run(async {
+        // Somebody hears before it begins, and goes on hearing.
+        let person = hub.person();
+        let mut ear = person.reader().await;
+        // Some never ask, some stop in the middle of a head, some asked once.
+        let mut flood: Vec<Raw> = Vec::new();
+        for number in 0..400 {
+            let mut raw = Raw::connect(&hub);
+            match number % 3 {
+                0 => {}
+                1 => drop(raw.try_send("GET /aaep/v1/ev")),
+                _ => drop(raw.try_send(raw.head("GET", "/healthz", None, &[]) + "\r\n")),
+            }
+            flood.push(raw);
+        }
+        // Somebody else gets in at once: asks, is answered, and runs.
+        let agent = person.agent();
+        let session = soon("a session", agent.open()).await;
+        let request = soon("a question", agent.ask(&session)).await;
+        let asked = soon("to be asked", ear.event("awaiting.confirmation")).await;
+        ear.decide(&asked, "accept").await;
+        assert_eq!(agent.look(&request, 30).await["status"], "accepted");
+        assert_eq!(agent.invoke(&request, "{}").await.status, 200);
+        drop(flood);
+    });
+}
+
 // covers: I22
 #[test]
 fn beyond_the_limit_of_connections_one_is_told_to_come_later() {
     let hub = Hub::start(Setup::default().limit("connections", 20));
-    let mut held: Vec<Raw> = (0..20).map(|_| Raw::connect(&hub)).collect();
-    let first = &mut held[0];
-    first.send(first.head("GET", "/healthz", None, &[]) + "\r\n");
-    assert_eq!(first.reply().status, 200);
+    // Streams that are being heard.
+    let held: Vec<Raw> = (0..20)
+        .map(|_| {
+            let mut raw = Raw::connect(&hub);
+            raw.send(raw.head("GET", "events", None, &[]) + "\r\n");
+            raw.lines_until("");
+            raw
+        })
+        .collect();
     let refused = loop {
         // Connections are taken in their order, so by now all twenty are.
         let mut next = Raw::connect(&hub);

@@ -12,6 +12,15 @@ pub struct Limits {
     pub connections: usize,
     /// Connections at once from one address. Named proxies do not count.
     pub connections_per_address: usize,
+    /// Calls that are answered at once, streams aside. Connections on which none is give way to
+    /// newcomers when there is no other place.
+    pub calls: usize,
+    /// Of those, calls of all principals of one user.
+    pub calls_per_user: usize,
+    /// Of those, calls of one principal.
+    pub calls_per_principal: usize,
+    /// Agents that the manifest names at most.
+    pub manifest_agents: usize,
     /// Bytes of a request's body.
     pub body_bytes: usize,
     /// Bytes of a message of a subscriber: a reply, a handshake.
@@ -158,6 +167,10 @@ impl Default for Limits {
         Self {
             connections: 8192,
             connections_per_address: 256,
+            calls: 8192,
+            calls_per_user: 4096,
+            calls_per_principal: 2048,
+            manifest_agents: 256,
             body_bytes: 1024 * 1024,
             reply_bytes: 64 * 1024,
             large_bodies_per_principal: 8,
@@ -234,6 +247,18 @@ impl Limits {
             total: self.idempotency_keys,
             per_user: self.idempotency_keys_per_user,
             per_principal: self.idempotency_keys_per_principal,
+        }
+    }
+
+    pub(crate) fn open_calls(&self) -> Bound {
+        Bound {
+            name: "calls",
+            noun: "calls",
+            remedy: "Wait for answers before you ask for more.",
+            rule: rule::W8,
+            total: self.calls,
+            per_user: self.calls_per_user,
+            per_principal: self.calls_per_principal,
         }
     }
 

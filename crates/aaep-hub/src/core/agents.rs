@@ -86,9 +86,9 @@ impl Core {
         Ok(Some(id))
     }
 
-    /// The `agent_id`s that have been used, for the manifest.
-    pub(crate) fn producers(&self) -> Vec<String> {
-        self.producers.ids().map(str::to_owned).collect()
+    /// The first `agent_id`s of this user's agents, or of all, for the manifest.
+    pub(crate) fn producers(&self, user: Option<&str>, most: usize) -> Vec<String> {
+        self.producers.ids(user).take(most).map(str::to_owned).collect()
     }
 
     pub(crate) fn emit(

@@ -120,9 +120,12 @@ impl Producers {
         }
     }
 
-    /// Every id that belongs to somebody.
-    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
-        self.bindings.keys().map(|id| &**id)
+    /// Every id that belongs to an agent of this user, or to anybody.
+    pub(super) fn ids(&self, user: Option<&str>) -> impl Iterator<Item = &str> {
+        let bindings = self.bindings.iter();
+        let theirs = bindings
+            .filter(move |(_, binding)| user.is_none_or(|user| &*binding.agent.user == user));
+        theirs.map(|(id, _)| &**id)
     }
 }
 
@@ -168,7 +171,7 @@ mod tests {
         assert_eq!(known.admit(&other, "cook").unwrap_err().blame, Blame::NotYours);
         known.ended(sessions[1]);
         assert!(known.admit(&other, "cook").is_ok());
-        assert_eq!((known.ids().count(), known.shares.total()), (0, 0));
+        assert_eq!((known.ids(None).count(), known.shares.total()), (0, 0));
     }
 
     // covers: I29, S5
@@ -189,7 +192,7 @@ mod tests {
         known.opened(session, &ours, "a");
         known.admit(&ours, "c").unwrap();
         known.opened(SessionId::from_bits(8), &ours, "c");
-        assert_eq!(known.ids().collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!(known.ids(None).collect::<Vec<_>>(), ["a", "c"]);
         let full = known.admit(&ours, "d").unwrap_err();
         assert!(full.text.contains("limits.producers_per_principal"), "{full}");
         assert!(known.admit(&other, "d").is_ok(), "another principal has a share of its own");

@@ -138,7 +138,10 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
             return Err(answered(answer));
         }
     };
-    let Some(face) = route.face() else {
+    // Everybody may see the hub's own manifest; who shows a token sees more.
+    let shows_token = route == Route::Manifest && admitted.bearer.is_some();
+    let face = route.face().or(shows_token.then_some(Face::Listener));
+    let Some(face) = face else {
         return Ok((Visitor::Anybody(Box::new((parts, route))), page));
     };
     if route.is_for_programs()
@@ -200,6 +203,11 @@ async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
     if matches!(call.route, Route::WebSocket) {
         return links::web_socket(hub, call.parts, call.known);
     }
+    // Streams are bounded as subscriptions.
+    let _call = match hub.0.calls.begin(&call.known.principal) {
+        Ok(begun) => (call.route != Route::Events).then_some(begun),
+        Err(refusal) => return Problem::from(refusal).into_answer(),
+    };
     // A large body's place is held to the end of the call.
     let (bytes, _held) = if call.parts.method == Method::POST {
         match take_body(hub, &call, body).await {
@@ -215,6 +223,7 @@ async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
         Route::Replies => messages::reply(hub, &call, bytes).await,
         Route::Messages => Box::pin(messages::say(hub, &call, bytes)).await,
         Route::Metrics => Box::pin(operations::metrics(hub, &call)).await,
+        Route::Manifest => Box::pin(operations::manifest(hub, &call)).await,
         _ => agent::answer(hub, &call, bytes).await,
     };
     answered.unwrap_or_else(Problem::into_answer)

@@ -28,12 +28,25 @@ pub(crate) async fn open(hub: &Hub, route: &Route) -> Answer {
         Route::OpenApi => {
             json(StatusCode::OK, openapi::document(hub.config().base.as_str()).to_string())
         }
-        Route::Manifest => match hub.look(|core| core.producers()).await {
-            Ok(agents) => json(StatusCode::OK, manifest::of(hub.config(), &agents)),
-            Err(stopped) => Problem::from(stopped).into_answer(),
-        },
+        Route::Manifest => json(StatusCode::OK, hub.0.manifests.own()),
         _ => Problem::not_found("There is nothing here.").into_answer(),
     }
+}
+
+// enforces: I22, I29
+/// The manifest for somebody who showed a token: with the agents of their user, or all of them for
+/// auditors and admins.
+pub(crate) async fn manifest(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+    let principal = &call.known.principal;
+    let all = matches!(principal.role, Role::Auditor | Role::Admin);
+    let user = (!all).then(|| principal.user.clone());
+    if let Some(listed) = hub.0.manifests.listed(user.as_ref()) {
+        return Ok(json(StatusCode::OK, listed));
+    }
+    let (of, most) = (user.clone(), hub.config().limits.manifest_agents);
+    let agents = hub.look(move |core| core.producers(of.as_deref(), most)).await?;
+    let text = manifest::of(hub.config(), Some(&agents));
+    Ok(json(StatusCode::OK, hub.0.manifests.keep(user, text)))
 }
 
 /// `GET metrics`: for auditors, admins, and whoever comes from this machine.

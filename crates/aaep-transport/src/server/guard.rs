@@ -7,7 +7,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -16,6 +16,7 @@ use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use http_body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::limits::{Limits, Slot};
@@ -49,12 +50,38 @@ pub(crate) struct Progress {
     reader: AtomicWaker,
     /// The connection, once hyper has flushed the head of a long answer.
     handed: Mutex<Option<Box<Guarded>>>,
+    /// Its place was given to another.
+    evicted: AtomicBool,
+    told: Notify,
 }
 
 impl Progress {
     pub(crate) fn enter(&self, stage: Stage) {
         let changes = self.stamp() / STAGES + 1;
         self.stamp.store(changes * STAGES + stage as u64, Ordering::Relaxed);
+    }
+
+    /// Whether nothing is being answered: somebody else needs the place more.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(self.stage(), Stage::First | Stage::Idle | Stage::Head)
+    }
+
+    /// Gives its place to another.
+    pub(crate) fn evict(&self) {
+        self.evicted.store(true, Ordering::Release);
+        self.told.notify_one();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_evicted(&self) -> bool {
+        self.evicted.load(Ordering::Acquire)
+    }
+
+    /// Returns when its place was given to another.
+    pub(crate) async fn gave_way(&self) {
+        while !self.evicted.load(Ordering::Acquire) {
+            self.told.notified().await;
+        }
     }
 
     fn stamp(&self) -> u64 {

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::guard::Progress;
+
 /// What a server holds and waits for, at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -54,8 +56,24 @@ pub(crate) struct Slots {
 
 #[derive(Default)]
 struct Held {
-    total: usize,
+    /// Every connection that has a place, the oldest first.
+    connections: BTreeMap<u64, Arc<Progress>>,
+    serial: u64,
     by_address: BTreeMap<IpAddr, usize>,
+}
+
+impl Held {
+    // enforces: I29
+    /// Takes its place from the connection that has done nothing for others to lose and is oldest:
+    /// one that has sent no request, or waits for the next. False if all of them are answered.
+    fn give_way(&mut self) -> bool {
+        let quiet = self.connections.iter().find(|(_, progress)| progress.is_quiet());
+        let Some(serial) = quiet.map(|(serial, _)| *serial) else { return false };
+        if let Some(progress) = self.connections.remove(&serial) {
+            progress.evict();
+        }
+        true
+    }
 }
 
 /// One place, given back when it is dropped. It lives in the connection itself, so that it is held
@@ -63,6 +81,7 @@ struct Held {
 pub(crate) struct Slot {
     slots: Arc<Slots>,
     key: Option<IpAddr>,
+    serial: u64,
 }
 
 impl Slots {
@@ -71,10 +90,17 @@ impl Slots {
     }
 
     /// A place, or the name of the limit that is reached.
-    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Result<Slot, &'static str> {
+    ///
+    /// When all places are taken, a newcomer gets that of a connection which holds one for nothing,
+    /// so that whoever only connects keeps nobody out.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        address: IpAddr,
+        progress: &Arc<Progress>,
+    ) -> Result<Slot, &'static str> {
         let key = self.key(address);
         let mut held = self.held();
-        if held.total >= self.limits.connections {
+        if held.connections.len() >= self.limits.connections && !held.give_way() {
             return Err("connections");
         }
         if let Some(key) = key {
@@ -84,8 +110,10 @@ impl Slots {
             }
             *count += 1;
         }
-        held.total += 1;
-        Ok(Slot { slots: Arc::clone(self), key })
+        held.serial += 1;
+        let serial = held.serial;
+        held.connections.insert(serial, Arc::clone(progress));
+        Ok(Slot { slots: Arc::clone(self), key, serial })
     }
 
     /// Returns once nobody holds a place.
@@ -93,7 +121,7 @@ impl Slots {
         loop {
             let mut empty = std::pin::pin!(self.empty.notified());
             empty.as_mut().enable();
-            if self.held().total == 0 {
+            if self.held().connections.is_empty() {
                 return;
             }
             empty.await;
@@ -120,7 +148,7 @@ impl Slots {
 impl Drop for Slot {
     fn drop(&mut self) {
         let mut held = self.slots.held();
-        held.total -= 1;
+        held.connections.remove(&self.serial);
         if let Some(key) = self.key
             && let Some(count) = held.by_address.get_mut(&key)
         {
@@ -129,7 +157,7 @@ impl Drop for Slot {
                 held.by_address.remove(&key);
             }
         }
-        if held.total == 0 {
+        if held.connections.is_empty() {
             self.slots.empty.notify_waiters();
         }
     }
@@ -137,10 +165,18 @@ impl Drop for Slot {
 
 #[cfg(test)]
 mod tests {
+    use super::super::guard::Stage;
     use super::*;
 
     fn slots(connections: usize, connections_per_address: usize) -> Arc<Slots> {
         Slots::new(Limits { connections, connections_per_address, ..Limits::default() })
+    }
+
+    /// A connection whose request is being answered.
+    fn take(slots: &Arc<Slots>, address: IpAddr) -> Result<Slot, &'static str> {
+        let progress = Arc::<Progress>::default();
+        progress.enter(Stage::Busy);
+        slots.take(address, &progress)
     }
 
     fn address(text: &str) -> IpAddr {
@@ -150,29 +186,46 @@ mod tests {
     #[test]
     fn one_address_cannot_take_every_place() {
         let slots = slots(10, 2);
-        let first = slots.take(address("192.0.2.1")).unwrap();
-        let _second = slots.take(address("::ffff:192.0.2.1")).unwrap();
-        assert_eq!(slots.take(address("192.0.2.1")).err(), Some("connections_per_address"));
-        assert!(slots.take(address("192.0.2.2")).is_ok());
+        let first = take(&slots, address("192.0.2.1")).unwrap();
+        let _second = take(&slots, address("::ffff:192.0.2.1")).unwrap();
+        assert_eq!(take(&slots, address("192.0.2.1")).err(), Some("connections_per_address"));
+        assert!(take(&slots, address("192.0.2.2")).is_ok());
         drop(first);
-        assert!(slots.take(address("192.0.2.1")).is_ok());
+        assert!(take(&slots, address("192.0.2.1")).is_ok());
     }
 
     #[test]
     fn an_ipv6_network_counts_as_one_address() {
         let slots = slots(10, 1);
-        let _held = slots.take(address("2001:db8::1")).unwrap();
-        assert!(slots.take(address("2001:db8::ffff:2")).is_err());
-        assert!(slots.take(address("2001:db8:0:1::1")).is_ok());
+        let _held = take(&slots, address("2001:db8::1")).unwrap();
+        assert!(take(&slots, address("2001:db8::ffff:2")).is_err());
+        assert!(take(&slots, address("2001:db8:0:1::1")).is_ok());
     }
 
     #[test]
     fn loopback_is_limited_only_in_all() {
         let slots = slots(3, 1);
-        let held: Vec<_> = (0..3).map(|_| slots.take(address("127.0.0.1")).unwrap()).collect();
-        assert_eq!(slots.take(address("127.0.0.1")).err(), Some("connections"));
+        let held: Vec<_> = (0..3).map(|_| take(&slots, address("127.0.0.1")).unwrap()).collect();
+        assert_eq!(take(&slots, address("127.0.0.1")).err(), Some("connections"));
         drop(held);
         assert!(slots.held().by_address.is_empty());
-        assert_eq!(slots.held().total, 0);
+        assert!(slots.held().connections.is_empty());
+    }
+
+    // covers: I29
+    #[test]
+    fn a_newcomer_gets_the_place_of_the_oldest_that_does_nothing() {
+        let (slots, here) = (slots(3, 1), address("127.0.0.1"));
+        let progress: Vec<Arc<Progress>> = (0..3).map(|_| Arc::default()).collect();
+        let held: Vec<Slot> = progress.iter().map(|p| slots.take(here, p).unwrap()).collect();
+        progress[0].enter(Stage::Busy);
+        progress[1].enter(Stage::Idle);
+        let newcomer = take(&slots, here).unwrap();
+        let evicted = progress.iter().map(|progress| progress.is_evicted()).collect::<Vec<_>>();
+        assert_eq!(evicted, [false, true, false]);
+        progress[2].enter(Stage::Busy);
+        assert_eq!(take(&slots, here).err(), Some("connections"), "all of them are answered");
+        drop((held, newcomer));
+        assert!(slots.held().connections.is_empty());
     }
 }
