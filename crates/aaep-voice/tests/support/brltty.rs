@@ -85,12 +85,6 @@ impl Brltty {
         self.wait(text, |shown| shown.contains(text))
     }
 
-    /// Waits until the display shows something else.
-    #[track_caller]
-    pub fn shows_other(&self, text: &str) -> Instant {
-        self.wait("something else", |shown| !shown.contains(text))
-    }
-
     #[track_caller]
     fn wait(&self, what: &str, fits: impl Fn(&str) -> bool) -> Instant {
         let until = Instant::now() + PATIENCE;
