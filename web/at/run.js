@@ -31,6 +31,8 @@ function compare(name, text) {
     console.log(`${name}: as before.`);
   } else if (write) {
     console.log(`${name}: written.`);
+  } else if (kept === "") {
+    console.log(`${name}: no transcript is kept.\n${text}`);
   } else {
     failed += 1;
     console.log(`${name}: heard otherwise.\n--- kept\n${kept}\n--- heard\n${text}`);
