@@ -195,10 +195,12 @@ async fn who_only_connects_keeps_nobody_out() {
                 read_until(client, "hello").await;
             }
         }
+        let mut newcomers = Vec::new();
         for _ in 0..3 {
             let mut newcomer = connect(&running).await;
             ask(&mut newcomer, HELLO).await;
             assert!(read_until(&mut newcomer, "hello").await.ends_with("hello"), "{held:?}");
+            newcomers.push(newcomer); // and stays, so that the next one needs a place as well
         }
         // Both had to give way to others.
         for mut client in idle {
