@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use aaep_agent::{Agent, Approval, Confirmation, Irreversible, RiskLevel};
 use aaep_engine::{
     Answer, Ask, Boot, Engine, Input, Limits, Now, Open, Output, Principal, Role, Secrets,
+    SubscriberMessage,
 };
 use aaep_hub::config::{Config, Development, UnixSocket};
 use aaep_hub::{Running, start};
@@ -222,7 +223,8 @@ fn engine_alone() -> [f64; 3] {
             r#"{{"type":"confirmation.reply","reply_token":"{}","decision":"accept","subscription_id":"{subscription}","timestamp":"{wall}"}}"#,
             token.as_str()
         );
-        alone.handle(Input::Message { peer: &ann, bytes: reply.as_bytes(), call: call as u64 });
+        let message = SubscriberMessage::parse(reply.as_bytes()).unwrap();
+        alone.handle(Input::Message { peer: &ann, message: &message, call: call as u64 });
     }
     for (request, _) in &requests {
         let start = Instant::now();

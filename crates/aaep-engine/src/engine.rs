@@ -159,7 +159,7 @@ impl<R: Rules> Engine<R> {
             Input::Touch { agent, session } => {
                 self.touch(agent, session, now).map(|_| Answer::Done)
             }
-            Input::Message { peer, bytes, call } => self.message(peer, bytes, call, now),
+            Input::Message { peer, message, call } => self.message(peer, message, call, now),
             Input::Joined { peer, subscription, confirms, clarifies } => {
                 self.joined(peer, subscription, confirms, clarifies, now)
             }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::ids::Digest;
+use crate::message::SubscriberMessage;
 use crate::principal::Principal;
 use crate::record::Outcome;
 
@@ -57,8 +58,8 @@ pub enum Input<'a> {
     Message {
         /// Who sent it, as the transport found out.
         peer: &'a Principal,
-        /// The message as it came.
-        bytes: &'a [u8],
+        /// The message, read before it came here.
+        message: &'a SubscriberMessage,
         /// Names the call, so that its answer can be told.
         call: u64,
     },

@@ -1,8 +1,7 @@
 //! What comes back from people: who may answer, and whether an answer counts (§6.3.4).
 
 use aaep_types::{
-    ClarificationReply, ConfirmationReply, Decision, Event, EventKind, Message, MoreTime, Payload,
-    ReplyToken, StopSession, SubscriptionId, Timestamp, rule,
+    Decision, Event, EventKind, Payload, Response, SessionId, SubscriptionId, Timestamp, rule,
 };
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use crate::engine::{Engine, Timer};
 use crate::ids::{Key, session_key, token_number};
 use crate::io::{Answer, Output};
 use crate::listeners::Listener;
+use crate::message::{Content, Kind, Reply, SubscriberMessage};
 use crate::principal::{Principal, Role};
 use crate::rates::Flood;
 use crate::record::{Outcome, Record};
@@ -42,59 +42,31 @@ enum Ignored {
     TooShort,
 }
 
-/// A reply, whichever kind.
-struct Reply<'a> {
-    token: ReplyToken,
-    subscription: SubscriptionId,
-    stamp: Timestamp,
-    said: Said<'a>,
-}
-
-enum Said<'a> {
-    Decision { decision: Decision, modified: bool },
-    Answer(&'a ClarificationReply<'a>),
-    MoreTime { seconds: u64 },
-}
-
-impl Said<'_> {
-    /// Whether it can concern a request of this kind (decision D29).
-    fn fits(&self, kind: EventKind) -> bool {
-        match self {
-            Said::Decision { .. } => kind == EventKind::AwaitingConfirmation,
-            Said::Answer(_) => kind == EventKind::AwaitingClarification,
-            Said::MoreTime { .. } => true,
-        }
-    }
-}
-
 impl<R: Rules> Engine<R> {
-    /// A message of a subscriber. Bytes that are no reply are refused before any token is looked at;
-    /// every reply gets the same answer, after one append, whatever became of it (decision D5). In a
+    /// A message of a subscriber. Every reply gets the same answer, after one append, whatever became of it (decision D5). In a
     /// flood that append is shared, and the answer waits for it, valid or not (decision D40).
     pub(crate) fn message(
         &mut self,
         peer: &Principal,
-        bytes: &[u8],
+        message: &SubscriberMessage,
         call: u64,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        let message = Message::parse(bytes)?;
-        let reply = match &message {
-            Message::ConfirmationReply(reply) => of_confirmation(reply),
-            Message::ClarificationReply(reply) => of_clarification(reply),
-            Message::MoreTime(more) => of_more_time(more),
-            Message::StopSession(stop) => return self.stop(peer, stop, call, now),
-            _ => return Err(Refusal::new(Blame::Malformed, rule::C9, "Send a reply here.")),
+        let reply = match &message.0 {
+            Kind::Reply(reply) => reply,
+            Kind::Stop { session, subscription } => {
+                return self.stop(peer, *session, *subscription, call, now);
+            }
         };
         let rate = self.count_reply(peer, reply.subscription, now);
-        let admitted = match self.admit(peer, &reply, now) {
+        let admitted = match self.admit(peer, reply, now) {
             Ok(_) if rate.is_err() && !R::keeps(Check::FloodsSilenceNobody) => {
                 Err(Ignored::Unavailable)
             }
             admitted => admitted,
         };
         let needs = match admitted {
-            Ok(number) => Some(self.take(number, peer, &reply, now)),
+            Ok(number) => Some(self.take(number, peer, reply, now)),
             Err(reason) => self.ignore(peer, reason, rate.is_ok()),
         };
         Ok(self.answer_message(rate, needs, call))
@@ -161,7 +133,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The checks of §6.3.4, in one place. Whatever fails, nobody outside learns which.
-    fn admit(&mut self, peer: &Principal, reply: &Reply<'_>, now: Now) -> Result<u128, Ignored> {
+    fn admit(&mut self, peer: &Principal, reply: &Reply, now: Now) -> Result<u128, Ignored> {
         // enforces: H6, C11, C12, C13, C8, C20, C26, S1, S2, S4, D1, D3, D9, D12, D29
         if !self.journal_works {
             return Err(Ignored::Unavailable);
@@ -186,7 +158,7 @@ impl<R: Rules> Engine<R> {
         if !entitled && R::keeps(Check::ChecksEntitlement) {
             return Err(Ignored::NotEntitled);
         }
-        if !reply.said.fits(request.kind) && R::keeps(Check::ChecksKind) {
+        if !reply.content.fits(request.kind) && R::keeps(Check::ChecksKind) {
             return Err(Ignored::WrongKind);
         }
         if !listener.supports(request.kind) && R::keeps(Check::ChecksReplySupport) {
@@ -200,24 +172,24 @@ impl<R: Rules> Engine<R> {
     }
 
     /// A reply that counts; returns the record that makes it so.
-    fn take(&mut self, number: u128, peer: &Principal, reply: &Reply<'_>, now: Now) -> u64 {
+    fn take(&mut self, number: u128, peer: &Principal, reply: &Reply, now: Now) -> u64 {
         let Some(request) = self.requests.get_mut(&number) else { return 0 };
         let plausible = stamp_is_plausible(request, reply.stamp);
-        let (outcome, runs) = match &reply.said {
-            Said::MoreTime { seconds } => {
+        let (outcome, runs) = match &reply.content {
+            Content::MoreTime { seconds } => {
                 // enforces: D32, C17
                 self.extend(number, *seconds, now);
                 return self.last_record();
             }
-            Said::Decision { decision: Decision::Accept, modified } => {
+            Content::Decision { decision: Decision::Accept, modified } => {
                 // enforces: C10, D8, I17
                 let runs = !modified || !R::keeps(Check::ModifiedIsNo);
                 (if runs { Outcome::Accepted } else { Outcome::Rejected }, runs)
             }
             // D9: a no with a wrong stamp is no reply, but the question is withdrawn.
-            Said::Decision { .. } if !plausible => (Outcome::Cancelled, false),
-            Said::Decision { .. } => (Outcome::Rejected, false),
-            Said::Answer(answer) => {
+            Content::Decision { .. } if !plausible => (Outcome::Cancelled, false),
+            Content::Decision { .. } => (Outcome::Rejected, false),
+            Content::Answer(answer) => {
                 request.answer = Some(answer_json(answer));
                 (Outcome::Accepted, false)
             }
@@ -234,17 +206,18 @@ impl<R: Rules> Engine<R> {
     fn stop(
         &mut self,
         peer: &Principal,
-        stop: &StopSession<'_>,
+        session: SessionId,
+        subscription: SubscriptionId,
         call: u64,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        let listener = self.listeners.get(&stop.subscription_id);
+        let listener = self.listeners.get(&subscription);
         let theirs = listener.is_some_and(|listener| listener.peer == *peer);
-        let key = session_key(&stop.session_id).unwrap_or(0);
+        let key = session_key(&session).unwrap_or(0);
         let session = self.sessions.get(&key);
         let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
         let counts = theirs && entitled && self.journal_works;
-        let rate = self.count_reply(peer, stop.subscription_id, now);
+        let rate = self.count_reply(peer, subscription, now);
         let needs = if counts {
             let payload = r#"{"cancelled_by":"user","summary_normal":"You stopped the agent."}"#;
             self.end(key, "aaep:agent.session.cancelled", payload, now)?;
@@ -384,53 +357,23 @@ impl<R: Rules> Engine<R> {
     }
 }
 
-fn of_confirmation<'a>(reply: &ConfirmationReply<'a>) -> Reply<'a> {
-    Reply {
-        token: reply.reply_token,
-        subscription: reply.subscription_id,
-        stamp: reply.timestamp.0,
-        said: Said::Decision {
-            decision: reply.decision,
-            modified: reply.modified_action.is_some(),
-        },
-    }
-}
-
-fn of_more_time<'a>(more: &MoreTime<'a>) -> Reply<'a> {
-    Reply {
-        token: more.reply_token,
-        subscription: more.subscription_id,
-        stamp: more.timestamp.0,
-        said: Said::MoreTime { seconds: more.seconds.get() },
-    }
-}
-
-fn of_clarification<'a>(reply: &'a ClarificationReply<'a>) -> Reply<'a> {
-    Reply {
-        token: reply.reply_token,
-        subscription: reply.subscription_id,
-        stamp: reply.timestamp.0,
-        said: Said::Answer(reply),
-    }
-}
-
 /// The last checks: an accept with a stamp that cannot be right does not count (decision D9), nor an
 /// answer of a kind that was not asked for (§6.5.5).
-fn judge_answer(request: &Request, reply: &Reply<'_>, now: Now) -> Result<(), Ignored> {
-    match &reply.said {
+fn judge_answer(request: &Request, reply: &Reply, now: Now) -> Result<(), Ignored> {
+    match &reply.content {
         // More time is more: it never shortens a wait.
-        Said::MoreTime { seconds } => {
+        Content::MoreTime { seconds } => {
             let longer = now.boot.after_seconds(*seconds) > request.deadline;
             if longer { Ok(()) } else { Err(Ignored::TooShort) }
         }
-        Said::Decision { decision: Decision::Accept, .. } => {
+        Content::Decision { decision: Decision::Accept, .. } => {
             if stamp_is_plausible(request, reply.stamp) { Ok(()) } else { Err(Ignored::Stamp) }
         }
-        Said::Decision { .. } => Ok(()),
-        Said::Answer(answer) => {
+        Content::Decision { .. } => Ok(()),
+        Content::Answer(answer) => {
             let event = request.event.as_deref().unwrap_or_default();
             let fits = Event::parse(event.as_bytes()).is_ok_and(|event| match event.payload() {
-                Payload::AwaitingClarification(question) => question.admits(&answer.response),
+                Payload::AwaitingClarification(question) => question.admits(answer),
                 _ => false,
             });
             if fits && stamp_is_plausible(request, reply.stamp) {
@@ -449,12 +392,12 @@ fn stamp_is_plausible(request: &Request, stamp: Timestamp) -> bool {
 }
 
 /// An answer as JSON, as it came.
-fn answer_json(answer: &ClarificationReply<'_>) -> Arc<str> {
+fn answer_json(answer: &Response<'_>) -> Arc<str> {
     let mut out = aaep_types::json::Writer::new();
-    match &answer.response {
-        aaep_types::Response::Text(text) => out.string(text),
-        aaep_types::Response::YesNo(value) => out.json(if *value { "true" } else { "false" }),
-        aaep_types::Response::Number(value) => out.json(&value.to_string()),
+    match answer {
+        Response::Text(text) => out.string(text),
+        Response::YesNo(value) => out.json(if *value { "true" } else { "false" }),
+        Response::Number(value) => out.json(&value.to_string()),
     }
     out.finish().into()
 }

@@ -126,8 +126,9 @@ impl Room {
         let reply = format!(
             r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"{decision}","subscription_id":"{subscription}","timestamp":"{stamp}"}}"#
         );
+        let message = SubscriberMessage::parse(reply.as_bytes()).unwrap();
         self.producer
-            .handle(Input::Message { peer: &ann, bytes: reply.as_bytes(), call: 1 }, self.now)
+            .handle(Input::Message { peer: &ann, message: &message, call: 1 }, self.now)
             .unwrap();
         self.drain();
     }

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 
-use aaep_engine::Principal;
+use aaep_engine::{Principal, SubscriberMessage};
 use aaep_types::SubscriptionId;
 use bytes::Bytes;
 
@@ -64,6 +64,7 @@ impl Replier {
     /// kept and may be sent again.
     pub async fn send(&self, message: Bytes) -> bool {
         let known = self.known.clone();
+        let Ok(message) = SubscriberMessage::parse(&message) else { return false };
         match self.hub.call(move |core| core.message(&known, &message)).await {
             Ok(Ok(taken)) => taken.answered().await.is_ok(),
             _ => false,

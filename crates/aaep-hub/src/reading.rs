@@ -91,6 +91,15 @@ impl Turns {
 
 impl Hub {
     // enforces: I29
+    /// Waits until this principal may send a handshake message to the core, which reads it there:
+    /// one at a time, so that nobody else waits behind more than one of them.
+    pub(crate) async fn handshake_turn(&self, principal: &Principal) -> Result<Turn, Stopped> {
+        let lane = self.0.turns.lane(principal);
+        let own = lane.turn.clone().acquire_owned().await.map_err(|_| Stopped)?;
+        Ok(Turn { _permits: [Some(own), None], _lane: lane })
+    }
+
+    // enforces: I29
     /// Reads a body of so many bytes, before the core is taken. A large one is read elsewhere; its
     /// turn is to be kept until the core is done with it as well.
     pub(crate) async fn read_apart<T: Send + 'static>(

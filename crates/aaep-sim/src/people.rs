@@ -1,6 +1,6 @@
 //! What comes from the other side: people who answer, and others who try to.
 
-use aaep_engine::{Input, Rules};
+use aaep_engine::{Input, Rules, SubscriberMessage};
 use aaep_types::{SubscriptionId, Timestamp};
 
 use crate::cast::{LISTENERS, may_answer};
@@ -106,11 +106,7 @@ impl<R: Rules> World<'_, R> {
             br#"{"type":"confirmation.reply"}"#,
             br#"{"type":"timing:extend","seconds":1000000}"#,
         ][self.random.below(5)];
-        let peer = &self.cast.everybody[self.random.below(6)];
-        self.calls += 1;
-        let answer =
-            self.handle(Input::Message { peer, bytes: junk, call: self.calls }, Cause::Other);
-        if matches!(answer, Some(Ok(_))) {
+        if SubscriberMessage::parse(junk).is_ok() {
             self.oracle.violated("I6", "bytes that are no message were taken".into());
         }
     }
@@ -184,7 +180,10 @@ impl<R: Rules> World<'_, R> {
         self.oracle.now = self.clocks.passed;
         self.oracle.arrives(peer, subscription, call, cause);
         let peer = &self.cast.everybody[peer];
-        let input = Input::Message { peer, bytes: message.as_bytes(), call };
+        let Ok(message) = SubscriberMessage::parse(message.as_bytes()) else {
+            return self.oracle.violated("I6", "a well-formed reply was refused".into());
+        };
+        let input = Input::Message { peer, message: &message, call };
         let answer = self.handle_and(input, cause, |world, _| {
             world.drain();
             world.oracle.taken(call);

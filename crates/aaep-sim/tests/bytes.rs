@@ -56,7 +56,8 @@ impl Day {
             r#"{{"type":"confirmation.reply","reply_token":"{}","decision":"{decision}","subscription_id":"{phone}","timestamp":"{stamp}"}}"#,
             token.as_str()
         );
-        self.handle(Input::Message { peer: &ann, bytes: reply.as_bytes(), call: 1 });
+        let message = SubscriberMessage::parse(reply.as_bytes()).unwrap();
+        self.handle(Input::Message { peer: &ann, message: &message, call: 1 });
     }
 
     fn new() -> Self {

@@ -10,29 +10,29 @@
 //! Such a socket never leaves its machine as it is: whoever carries it elsewhere encrypts it (W16).
 
 mod place;
+mod share;
 
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::link::{Link, Options};
 use crate::peer::{Credentials, Peer};
+use share::{Place, Places};
 
 pub use place::{PlaceError, directory, path_for};
 
-/// Connections that one listener holds, unless it is told otherwise.
+/// Connections that one listener holds, unless it is told otherwise; one process gets a quarter.
 pub const MAX_CONNECTIONS: usize = 1024;
 
 /// A pause after `accept` has failed, say for want of file descriptors.
@@ -42,7 +42,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 pub struct Listener {
     listener: UnixListener,
     path: PathBuf,
-    places: Arc<Semaphore>,
+    places: Places,
     options: Options,
     /// Locked as long as we listen. It stays behind: who removed it could remove another's.
     lock: File,
@@ -63,14 +63,14 @@ impl Listener {
         let unusable = |error| PlaceError::Unusable { path: path.into(), error };
         let listener = UnixListener::bind(path).map_err(unusable)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(unusable)?;
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let places = Places::new(MAX_CONNECTIONS);
         Ok(Self { listener, path: path.into(), places, options, lock })
     }
 
     /// The same with another limit of connections.
     #[must_use]
     pub fn with_connections(mut self, most: usize) -> Self {
-        self.places = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        self.places = Places::new(most);
         self
     }
 
@@ -98,13 +98,16 @@ impl Listener {
                     continue;
                 }
             };
-            let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-                warn!("a connection was refused: the limit is reached");
-                continue;
+            let peer = match own_user(&stream) {
+                Ok(peer) => peer,
+                Err(error) => {
+                    warn!(%error, "a connection was refused");
+                    continue;
+                }
             };
-            match own_user(&stream) {
-                Ok(peer) => return Connection { stream, peer, place, options: self.options },
-                Err(error) => warn!(%error, "a connection was refused"),
+            match self.places.take(peer.credentials().and_then(|found| found.pid)) {
+                Ok(place) => return Connection { stream, peer, place, options: self.options },
+                Err(why) => warn!(%peer, "a connection was refused: {why}"),
             }
         }
     }
@@ -114,7 +117,7 @@ impl Listener {
 pub struct Connection {
     stream: UnixStream,
     peer: Peer,
-    place: OwnedSemaphorePermit,
+    place: Place,
     options: Options,
 }
 
@@ -149,7 +152,7 @@ pub struct HttpStream {
     /// What was read to see what it speaks.
     first: Option<u8>,
     stream: UnixStream,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl AsyncRead for HttpStream {
@@ -251,7 +254,7 @@ fn link(
     stream: UnixStream,
     first: Option<u8>,
     peer: Peer,
-    place: Option<OwnedSemaphorePermit>,
+    place: Option<Place>,
     options: &Options,
 ) -> Link {
     let (reader, writer) = stream.into_split();
@@ -263,7 +266,7 @@ struct Held {
     /// What was read to see what it speaks.
     first: Option<u8>,
     reader: OwnedReadHalf,
-    _place: Option<OwnedSemaphorePermit>,
+    _place: Option<Place>,
 }
 
 impl AsyncRead for Held {

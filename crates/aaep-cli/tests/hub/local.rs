@@ -120,6 +120,7 @@ fn a_process_of_another_user_is_refused_at_the_socket() {
     let refused = asked("65534");
     assert!(!refused.status.success() && refused.stdout.is_empty(), "{refused:?}");
     let why = String::from_utf8_lossy(&refused.stderr).to_lowercase();
-    assert!(!why.contains("permission") && !why.contains("couldn't connect"), "{why}");
+    assert!(!why.contains("permission"), "{why}");
+    // It got as far as the hub, which refused it.
     hub.logs(&["a connection was refused", "65534"]);
 }

@@ -81,7 +81,7 @@ fn what_another_hub_holds_is_named_with_a_way_out() {
     // Once it has ended, its place is free; its lock does not outlive it.
     hub.signal("KILL");
     hub.ended();
-    Hub::start_in(Setup::default().arguments(&words), tempfile::tempdir().unwrap());
+    Hub::start_in(Setup::default().arguments(&words), hub.shared_directory());
 }
 
 // covers: W5

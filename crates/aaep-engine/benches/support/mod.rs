@@ -198,7 +198,8 @@ impl Bench {
     #[inline(never)]
     fn answer(&mut self, reply: &str) {
         let ann = self.ann.clone();
-        self.handle(Input::Message { peer: &ann, bytes: reply.as_bytes(), call: 1 });
+        let message = SubscriberMessage::parse(reply.as_bytes()).unwrap();
+        self.handle(Input::Message { peer: &ann, message: &message, call: 1 });
     }
 
     /// Comes back whenever something is due, as a driver does, until so many have ended.

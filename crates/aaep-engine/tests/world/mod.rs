@@ -246,7 +246,8 @@ impl World {
     pub fn message(&mut self, peer: &Principal, message: &str) {
         self.calls += 1;
         let call = self.calls;
-        self.handle(Input::Message { peer, bytes: message.as_bytes(), call }).unwrap();
+        let message = SubscriberMessage::parse(message.as_bytes()).unwrap();
+        self.handle(Input::Message { peer, message: &message, call }).unwrap();
         if self.quick_disk {
             assert_eq!(
                 self.others.iter().filter(|other| **other == Output::Noted { call }).count(),

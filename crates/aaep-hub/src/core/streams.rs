@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use aaep_engine::{Answer, Boot, Input, Principal, Refusal, Resumed};
+use aaep_engine::{Answer, Boot, Input, Principal, Refusal, Resumed, SubscriberMessage};
 use aaep_types::{Message, SubscriptionId};
 use tokio::sync::oneshot;
 
@@ -329,9 +329,13 @@ impl Core {
     }
 
     /// A message of a subscriber that is no handshake (§6.3). Whatever becomes of it, nobody can see
-    /// from outside; the error is for bytes that are no message at all (decision D5). Whoever sends
+    /// from outside; the error says that nothing can be kept now (decision D5). Whoever sends
     /// too much is answered later, when the receiver says so (decision D40).
-    pub(crate) fn message(&mut self, known: &Known, bytes: &[u8]) -> Result<Taken, Refusal> {
+    pub(crate) fn message(
+        &mut self,
+        known: &Known,
+        message: &SubscriberMessage,
+    ) -> Result<Taken, Refusal> {
         // Better no answer than one that may be forgotten: its sender can send it again.
         if !self.is_ready() {
             return Err(Refusal {
@@ -341,7 +345,7 @@ impl Core {
             });
         }
         self.last_call += 1;
-        let input = Input::Message { peer: &known.principal, bytes, call: self.last_call };
+        let input = Input::Message { peer: &known.principal, message, call: self.last_call };
         let answer = self.handle(input)?;
         self.hub.metrics().replies.add(1);
         Ok(Taken(match answer {

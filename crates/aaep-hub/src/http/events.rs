@@ -18,7 +18,9 @@ pub(crate) async fn subscribe(hub: &Hub, call: &Call, bytes: Bytes) -> Result<An
         return Err(Problem::malformed("Send a subscription.request here."));
     }
     let known = call.known.clone();
+    let turn = hub.handshake_turn(&known.principal).await?;
     let answer = hub.look(move |core| core.subscribe(&known, &bytes)).await??;
+    drop(turn);
     let (accepted, status) = match Message::parse(answer.as_bytes()) {
         Ok(Message::Accepted(accepted)) => (Some(accepted.subscription_id), StatusCode::CREATED),
         Ok(Message::Rejected(rejected)) => (None, status_of(rejected.reason_code)),

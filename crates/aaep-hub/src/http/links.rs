@@ -3,17 +3,18 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
+use aaep_engine::SubscriberMessage;
 use aaep_transport::link::{Link, LinkError, Options, Receiver, Sender, Text};
 use aaep_transport::ws::{self, close};
-use aaep_types::Message;
+use aaep_types::{Message, SubscriptionId};
 use http::{Request, request::Parts};
 use tokio::time::timeout;
 use tracing::debug;
 
 use super::{Answer, Body, Problem, messages};
 use crate::access::Known;
-use crate::core::{Core, Framing};
-use crate::hub::Hub;
+use crate::core::{Core, Framing, held};
+use crate::hub::{Hub, Stopped};
 use crate::outbox::{End, Hearing};
 
 /// How long a connection may stay without a subscription.
@@ -92,10 +93,16 @@ async fn begin(
             message = receiver.receive() => message.ok().flatten().ok_or(gone)?,
             () = hub.stopping() => return Err((close::GOING_AWAY, "the hub stops")),
         };
-        let known = known.clone();
-        match hub.look(move |core| subscribe(core, &known, &message)).await.map_err(|_| gone)? {
+        // D5: a message that is none does not end the connection.
+        if !matches!(Message::parse(message.as_bytes()), Ok(Message::Request(_))) {
+            continue;
+        }
+        let peer = known.clone();
+        let turn = hub.handshake_turn(&known.principal).await.map_err(|_| gone)?;
+        let begun = hub.look(move |core| subscribe(core, &peer, &message)).await;
+        drop(turn);
+        match begun.map_err(|_| gone)? {
             Begun::Hearing(hearing) => return Ok(hearing),
-            // D5: a message that is none does not end the connection.
             Begun::Nothing => {}
             Begun::Rejected(answer) => {
                 sender.send(Text::from(answer)).await.map_err(|_| gone)?;
@@ -114,9 +121,6 @@ enum Begun {
 }
 
 fn subscribe(core: &mut Core, known: &Known, message: &str) -> Begun {
-    if !matches!(Message::parse(message.as_bytes()), Ok(Message::Request(_))) {
-        return Begun::Nothing;
-    }
     // A connection may be older than the configuration (S4).
     if !core.still_lets_in(known) {
         return Begun::Denied;
@@ -168,32 +172,58 @@ async fn read(
             Err(LinkError::NotText) => return (close::NOT_TEXT, "send text"),
             Err(_) => return (close::GOING_AWAY, "lost"),
         };
-        let known = known.clone();
-        let taken = hub.call(move |core| {
-            let bytes = message.as_bytes();
-            if !negotiated {
-                let _ = messages::take(core, &known, bytes);
-                return false;
-            }
-            match Message::parse(bytes) {
-                Ok(Message::Renegotiate(_) | Message::Close(_)) => {
-                    let closes = matches!(Message::parse(bytes), Ok(Message::Close(_)));
-                    if let Ok(Some(answer)) = core.handshake(&known, bytes) {
-                        core.answer_on(id, &answer);
-                    }
-                    closes && !core.is_attached(id)
-                }
-                Ok(_) => {
-                    let _ = core.message(&known, bytes);
-                    false
-                }
-                Err(_) => false,
-            }
-        });
-        match taken.await {
+        let taken = if negotiated {
+            take(hub, known, id, &message).await
+        } else {
+            take_unnegotiated(hub, known, &message).await
+        };
+        match taken {
             Ok(true) => return (close::BY_SUBSCRIBER, "closed by the subscriber"),
             Ok(false) => {}
             Err(_) => return (close::GOING_AWAY, "the hub stops"),
         }
     }
+}
+
+/// Takes a message on a negotiated link; true if it closed the link's subscription.
+async fn take(
+    hub: &Hub,
+    known: &Known,
+    id: SubscriptionId,
+    message: &Text,
+) -> Result<bool, Stopped> {
+    held::assert_free();
+    let peer = known.clone();
+    match Message::parse(message.as_bytes()) {
+        Ok(handshake @ (Message::Renegotiate(_) | Message::Close(_))) => {
+            let closes = matches!(handshake, Message::Close(_));
+            let message = message.clone();
+            let turn = hub.handshake_turn(&known.principal).await?;
+            let closed = hub.call(move |core| {
+                if let Ok(Some(answer)) = core.handshake(&peer, message.as_bytes()) {
+                    core.answer_on(id, &answer);
+                }
+                closes && !core.is_attached(id)
+            });
+            let closed = closed.await?;
+            drop(turn);
+            Ok(closed)
+        }
+        Ok(message) => {
+            if let Ok(message) = SubscriberMessage::of(message) {
+                let _ = hub.call(move |core| core.message(&peer, &message)).await?;
+            }
+            Ok(false)
+        }
+        Err(_) => Ok(false),
+    }
+}
+
+/// Takes a message on a link without a handshake.
+async fn take_unnegotiated(hub: &Hub, known: &Known, message: &Text) -> Result<bool, Stopped> {
+    if let Ok(message) = messages::read(hub, known, message.as_bytes()).await {
+        // There is no answer on a link, whatever becomes of it.
+        let _ = messages::take(hub, known, message).await;
+    }
+    Ok(false)
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use aaep_engine::Blame;
+use aaep_engine::SubscriberMessage;
 use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{Heard, Message, SubscriptionId};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use http::StatusCode;
 
 use super::{Answer, Call, Problem, empty, json};
 use crate::access::Known;
-use crate::core::{Core, Taken};
+use crate::core::{Taken, held};
 use crate::hub::Hub;
 
 /// How deep a message may nest before it is looked at more closely.
@@ -20,27 +20,24 @@ const DEPTH: usize = 64;
 /// `POST replies`.
 // enforces: D5, D26, I6, C12
 pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
-    let (known, message) = (call.known.clone(), bytes.clone());
-    // Nearly everything is a reply, and the engine reads those itself.
-    match hub.call(move |core| core.message(&known, &message)).await? {
-        // One answer for all, after the same record, whatever became of it.
-        Ok(taken) => {
-            taken.answered().await?;
-            return Ok(empty(StatusCode::NO_CONTENT));
-        }
-        // Nothing can be kept now, whatever the message says.
-        Err(refusal) if refusal.blame == Blame::Unavailable => return Err(refusal.into()),
-        Err(_) => {}
-    }
+    held::assert_free();
     let message = Message::parse(&bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
     let known = call.known.clone();
     match message {
         Message::ConfirmationReply(_)
         | Message::ClarificationReply(_)
         | Message::MoreTime(_)
-        | Message::StopSession(_) => Ok(empty(StatusCode::NO_CONTENT)),
+        | Message::StopSession(_) => {
+            let message = SubscriberMessage::of(message)?;
+            let taken = hub.call(move |core| core.message(&known, &message)).await??;
+            // One answer for all, after the same record, whatever became of it.
+            taken.answered().await?;
+            Ok(empty(StatusCode::NO_CONTENT))
+        }
         Message::Renegotiate(_) | Message::Close(_) => {
+            let turn = hub.handshake_turn(&known.principal).await?;
             let answer = hub.call(move |core| core.handshake(&known, &bytes)).await??;
+            drop(turn);
             Ok(answer.map_or_else(|| empty(StatusCode::NO_CONTENT), |a| json(StatusCode::OK, a)))
         }
         _ => Err(Problem::malformed(
@@ -52,11 +49,11 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
 /// `POST messages`, for clients that know no handshake.
 // enforces: D4, D27
 pub(crate) async fn say(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
-    if hub.config().compatibility.published_suite && is_user_input(&bytes) {
+    let message = read(hub, &call.known, &bytes).await?;
+    if hub.config().compatibility.published_suite && matches!(message, Unnegotiated::Input(_)) {
         stream_opens(hub, &call.known).await?;
     }
-    let known = call.known.clone();
-    if let Some(taken) = hub.call(move |core| take(core, &known, &bytes)).await?? {
+    if let Some(taken) = take(hub, &call.known, message).await? {
         taken.answered().await?;
     }
     Ok(empty(StatusCode::ACCEPTED))
@@ -78,14 +75,23 @@ async fn stream_opens(hub: &Hub, known: &Known) -> Result<(), Problem> {
     Ok(())
 }
 
-fn is_user_input(bytes: &[u8]) -> bool {
-    let members = std::str::from_utf8(bytes).ok().and_then(|text| Members::whole(text, DEPTH).ok());
-    let members = members.flatten().unwrap_or_default();
-    members.find("type").is_none() && members.text("kind").as_deref() == Some("user_input")
+/// A message of somebody without a handshake, read before the core is taken.
+pub(crate) enum Unnegotiated {
+    /// Something that a person says to their agents, as agents get it.
+    Input(String),
+    /// New terms, or goodbye.
+    Handshake(Vec<u8>),
+    Reply(SubscriberMessage),
+    /// What only the hub says; the published suite sends it, to test subscribers.
+    Event,
 }
 
-/// A message of somebody without a handshake, whichever way it came.
-pub(crate) fn take(core: &mut Core, known: &Known, bytes: &[u8]) -> Result<Option<Taken>, Problem> {
+// enforces: I29
+/// Reads a message of somebody without a handshake, whichever way it came.
+pub(crate) async fn read(hub: &Hub, known: &Known, bytes: &[u8]) -> Result<Unnegotiated, Problem> {
+    let peer = known.clone();
+    let stream = hub.look(move |core| core.open_stream(&peer)).await?;
+    held::assert_free();
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Problem::malformed("A message is JSON in UTF-8."))?;
     let members = Members::whole(text, DEPTH)
@@ -95,25 +101,48 @@ pub(crate) fn take(core: &mut Core, known: &Known, bytes: &[u8]) -> Result<Optio
         return Err(Problem::malformed("A member stands twice; say each thing once."));
     }
     if members.find("type").is_none() && members.text("kind").as_deref() == Some("user_input") {
-        return user_input(core, known, &members).map(|()| None);
+        return user_input(&members).map(Unnegotiated::Input);
     }
+    // D4: the subscription is filled in here, on this path alone.
+    let filled = with_subscription(&members, stream);
     match members.text("type").as_deref() {
         Some("subscription.request" | "subscription.renegotiate" | "subscription.close") => {
-            let message = with_subscription(&members, core.open_stream(known));
-            let bytes = if is_request(&members) { bytes } else { message.as_bytes() };
+            let bytes = if is_request(&members) { bytes } else { filled.as_bytes() };
             Message::parse(bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
-            if core.handshake_on_open(known, bytes) {
-                Ok(None)
-            } else {
-                let text = "Open a stream first; too many messages wait for one.";
-                Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text))
-            }
+            Ok(Unnegotiated::Handshake(bytes.to_vec()))
         }
-        Some(_) if core.hub.config().compatibility.published_suite && is_event(bytes) => Ok(None),
-        _ => {
-            // D4: the subscription is filled in here, on this path alone.
-            let message = with_subscription(&members, core.open_stream(known));
-            core.message(known, message.as_bytes()).map(Some).map_err(Problem::from)
+        Some(_) if hub.config().compatibility.published_suite && is_event(bytes) => {
+            Ok(Unnegotiated::Event)
+        }
+        _ => Ok(Unnegotiated::Reply(SubscriberMessage::parse(filled.as_bytes())?)),
+    }
+}
+
+/// Takes a message of somebody without a handshake.
+pub(crate) async fn take(
+    hub: &Hub,
+    known: &Known,
+    message: Unnegotiated,
+) -> Result<Option<Taken>, Problem> {
+    let peer = known.clone();
+    match message {
+        Unnegotiated::Event => Ok(None),
+        Unnegotiated::Input(input) => {
+            hub.call(move |core| core.say(&peer, &input)).await??;
+            Ok(None)
+        }
+        Unnegotiated::Reply(message) => {
+            Ok(Some(hub.call(move |core| core.message(&peer, &message)).await??))
+        }
+        Unnegotiated::Handshake(bytes) => {
+            let turn = hub.handshake_turn(&known.principal).await?;
+            let taken = hub.call(move |core| core.handshake_on_open(&peer, &bytes)).await?;
+            drop(turn);
+            if taken {
+                return Ok(None);
+            }
+            let text = "Open a stream first; too many messages wait for one.";
+            Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text))
         }
     }
 }
@@ -144,7 +173,7 @@ fn with_subscription(members: &Members<'_>, id: Option<SubscriptionId>) -> Strin
 }
 
 /// Something that a person says to their agents.
-fn user_input(core: &mut Core, known: &Known, members: &Members<'_>) -> Result<(), Problem> {
+fn user_input(members: &Members<'_>) -> Result<String, Problem> {
     let Some(Raw::String(text)) = members.find("text") else {
         return Err(Problem::malformed("Put what you want to say into `text`."));
     };
@@ -152,7 +181,7 @@ fn user_input(core: &mut Core, known: &Known, members: &Members<'_>) -> Result<(
     input.json(r#"{"kind":"user_input","text":"#);
     input.string(&text.decode());
     input.close('}');
-    core.say(known, &input.finish()).map_err(Problem::from)
+    Ok(input.finish())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use aaep_engine::{Principal, Role};
+use aaep_engine::{Principal, Role, SubscriberMessage};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -103,7 +103,8 @@ fn get(address: SocketAddr, path: &str) -> String {
 
 /// The yes counts, as far as this step goes, and then the step panics.
 fn accept_and_panic(core: &mut Core, yes: &Bytes) {
-    let _ = core.message(&Known::inside(ann()), yes);
+    let yes = SubscriberMessage::parse(yes).unwrap();
+    let _ = core.message(&Known::inside(ann()), &yes);
     assert!(core.stages_something(), "the accept is staged");
     panic!("injected");
 }

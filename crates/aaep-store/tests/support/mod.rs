@@ -114,7 +114,8 @@ impl World {
             token.as_str(),
             self.now.wall,
         );
-        self.handle(Input::Message { peer: &peer, bytes: reply.as_bytes(), call: 1 });
+        let message = SubscriberMessage::parse(reply.as_bytes()).unwrap();
+        self.handle(Input::Message { peer: &peer, message: &message, call: 1 });
     }
 
     pub fn invoke(&mut self, request: u128) {
@@ -129,7 +130,8 @@ impl World {
             token.as_str(),
             self.now.wall,
         );
-        self.handle(Input::Message { peer: &peer, bytes: more.as_bytes(), call: 2 });
+        let message = SubscriberMessage::parse(more.as_bytes()).unwrap();
+        self.handle(Input::Message { peer: &peer, message: &message, call: 2 });
     }
 
     pub fn end(&mut self, session: SessionId) {
