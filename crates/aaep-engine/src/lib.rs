@@ -72,7 +72,8 @@
 //!     r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{phone}","timestamp":"{}"}}"#,
 //!     now.wall,
 //! );
-//! engine.handle(Input::Message { peer: &ann, bytes: reply.as_bytes(), call: 1 }, now)?;
+//! let yes = SubscriberMessage::parse(reply.as_bytes())?;
+//! engine.handle(Input::Message { peer: &ann, message: &yes, call: 1 }, now)?;
 //! assert!(engine.handle(invoke(r#"{"euros":"8000"}"#), now).is_err());
 //! assert!(engine.handle(invoke(r#"{"euros":"800"}"#), now).is_ok());
 //! assert!(engine.handle(invoke(r#"{"euros":"800"}"#), now).is_err());
