@@ -198,8 +198,9 @@ impl Bench {
     #[inline(never)]
     fn answer(&mut self, reply: &str) {
         let ann = self.ann.clone();
-        let message = SubscriberMessage::parse(reply.as_bytes()).unwrap();
-        self.handle(Input::Message { peer: &ann, message: &message, call: 1 });
+        if let Ok(message) = SubscriberMessage::parse(reply.as_bytes()) {
+            self.handle(Input::Message { peer: &ann, message: &message, call: 1 });
+        }
     }
 
     /// Comes back whenever something is due, as a driver does, until so many have ended.
