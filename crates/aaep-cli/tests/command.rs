@@ -93,5 +93,6 @@ fn memory_stays_small_however_much_is_read() {
     let (messages, valid) = (rounds * 2000 + 2, rounds * 2000 + 1);
     let summary = format!("{messages} messages: {valid} valid, 1 invalid, 0 with warnings\n");
     assert!(ended.out.ends_with(&summary), "{}", ended.out);
-    assert!(memory < 16 * 1024, "{memory} KiB");
+    // Most of it is the program itself, which is large without optimisation.
+    assert!(memory < 24 * 1024, "{memory} KiB");
 }
