@@ -22,6 +22,7 @@ if len(sys.argv) > 3:
     os.setresuid(uid, uid, uid)
 SESSION, REQUEST = "sess_" + "1" * 32, "req_" + "2" * 32
 EVENT = "evt_" + "2" * 32
+PRINTING = threading.Lock()
 
 
 def answer(method, path):
@@ -47,7 +48,8 @@ def serve(peer):
         chunk = peer.recv(65536)
         if not chunk:
             return
-        print("got", chunk.hex(), flush=True)
+        with PRINTING:
+            print("got", chunk.hex(), flush=True)
         pending += chunk
         while b"\r\n\r\n" in pending:
             head, rest = pending.split(b"\r\n\r\n", 1)
