@@ -13,6 +13,7 @@ use aaep_engine::{
 use aaep_hub::config::{Config, Development, UnixSocket};
 use aaep_hub::{Running, start};
 use aaep_transport::client::{HttpClient, Options};
+use aaep_types::json::Canonical;
 use aaep_types::{
     DescribedBy, EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp,
 };
@@ -206,6 +207,7 @@ fn engine_alone() -> [f64; 3] {
             tool: "send",
             arguments: &arguments,
             payload: &payload,
+            canonical: None,
             readable: None,
             described_by: DescribedBy::Agent,
         };
@@ -232,7 +234,8 @@ fn engine_alone() -> [f64; 3] {
         decision.note(start);
     }
     for (request, arguments) in &requests {
-        let (request, arguments) = (*request, Some(arguments.as_str()));
+        let arguments = Canonical::of(arguments).expect("sound JSON");
+        let (request, arguments) = (*request, Some(&arguments));
         let start = Instant::now();
         alone.handle(Input::Invoke { agent: &agent, request, arguments });
         spend.note(start);

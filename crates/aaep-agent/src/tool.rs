@@ -60,7 +60,8 @@ impl Tool {
     }
 
     /// With what it is called, as JSON: for a policy of the hub, which may let it run without a
-    /// question only with certain arguments. Nobody hears them.
+    /// question only with certain arguments, and to tell it from a call that was refused (D37).
+    /// Nobody hears them.
     pub fn arguments_json(mut self, json: impl Into<String>) -> Self {
         self.arguments = Some(one_value(json.into()));
         self

@@ -1,6 +1,6 @@
 //! Events: composed, checked by the rules of our source, numbered, stamped, sent on their way.
 
-use aaep_types::json::Members;
+use aaep_types::json::{Canonical, Members};
 use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, ToolCallId, Urgency, rule};
 use std::sync::Arc;
 
@@ -92,6 +92,7 @@ impl<R: Rules> Engine<R> {
         id: Key,
         type_name: &str,
         payload: &str,
+        arguments: Option<&Canonical>,
         now: Now,
     ) -> Result<Answer, Refusal> {
         // enforces: E4, D23
@@ -118,7 +119,8 @@ impl<R: Rules> Engine<R> {
         // enforces: D13, D33, D34
         let parsed = Event::parse_ours(json.as_bytes())?;
         session.admits(parsed.payload(), &self.limits)?;
-        if kind == Some(EventKind::ToolInvoked) {
+        if let Payload::ToolInvoked(invoked) = parsed.payload() {
+            self.admits_announcement(id, invoked.tool.as_str(), arguments)?;
             self.needs_journal()?;
         }
         if kind == Some(EventKind::HandoffRequested) {

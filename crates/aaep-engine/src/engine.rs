@@ -140,9 +140,9 @@ impl<R: Rules> Engine<R> {
     fn take_input(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
         match input {
             Input::Open(open) => self.open(open, now),
-            Input::Emit { agent, session, type_name, payload } => {
+            Input::Emit { agent, session, type_name, payload, arguments } => {
                 let session = self.touch(agent, session, now)?;
-                self.emit(session, type_name, payload, now)
+                self.emit(session, type_name, payload, arguments, now)
             }
             Input::Ask(ask) => {
                 let session = self.touch(ask.agent, ask.session, now)?;

@@ -1,5 +1,6 @@
 //! Identifiers and reply tokens, made from secrets that the caller drew.
 
+use aaep_types::json::Canonical;
 use aaep_types::{EventId, ReplyToken, SessionId, ToolCallId};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
@@ -113,15 +114,25 @@ fn first_16(bytes: &[u8]) -> u128 {
     bytes.first_chunk::<16>().map_or(0, |chunk| u128::from_be_bytes(*chunk))
 }
 
-/// What consent is bound to: the tool and the exact bytes of its arguments.
+/// What consent is bound to: the tool and what its arguments say, however they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// SHA-256 over a version tag, the tool's name with its length, and the arguments as they are.
-    pub fn of(tool: &str, arguments: &str) -> Self {
-        let mut hash = Sha256::new();
-        hash.update(b"aaep-action-v1\0");
+    // enforces: D36, I12
+    /// SHA-256 over a version tag, the tool's name with its length, and the arguments in canonical
+    /// form.
+    pub fn of(tool: &str, arguments: &Canonical) -> Self {
+        Self::tagged(b"aaep-action-v2\0", tool, arguments.as_str())
+    }
+
+    /// The digest of journals from before there was a canonical form: over the bytes.
+    pub(crate) fn of_bytes(tool: &str, arguments: &str) -> Self {
+        Self::tagged(b"aaep-action-v1\0", tool, arguments)
+    }
+
+    fn tagged(version: &[u8], tool: &str, arguments: &str) -> Self {
+        let mut hash = Sha256::new_with_prefix(version);
         hash.update((tool.len() as u64).to_be_bytes());
         hash.update(tool.as_bytes());
         hash.update(arguments.as_bytes());
@@ -168,10 +179,14 @@ mod tests {
         assert_eq!(token_number(&token), Some(ids.token_bits(first)));
     }
 
+    // covers: D36, I12
     #[test]
-    fn a_digest_tells_tool_and_arguments_apart_byte_for_byte() {
-        assert_ne!(Digest::of("pay", "{\"a\":1}"), Digest::of("pay", "{\"a\": 1}"));
-        assert_ne!(Digest::of("pay", "x"), Digest::of("payx", ""));
+    fn a_digest_tells_actions_apart_and_not_how_they_are_written() {
+        let of = |tool, json| Digest::of(tool, &Canonical::of(json).unwrap());
+        assert_eq!(of("pay", r#"{"a":1,"b":2}"#), of("pay", r#"{ "b": 2, "a": 1.0 }"#));
+        assert_ne!(of("pay", r#"{"a":1}"#), of("pay", r#"{"a":"1"}"#));
+        assert_ne!(of("pay", "1"), of("pay1", ""));
+        assert_ne!(of("pay", "1"), Digest::of_bytes("pay", "1"));
         let mut bytes = [0; 32];
         (bytes[0], bytes[31]) = (0xa7, 0x09);
         assert_eq!(Digest(bytes).to_string(), format!("sha256:a7{}09", "0".repeat(60)));

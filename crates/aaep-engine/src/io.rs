@@ -1,6 +1,7 @@
 //! What goes in and what comes out.
 
 use aaep_types::action::ReadableArguments;
+use aaep_types::json::Canonical;
 use aaep_types::{
     DescribedBy, EventKind, LanguageTag, SessionId, SubscriptionId, ToolCallId, Urgency,
 };
@@ -28,6 +29,8 @@ pub enum Input<'a> {
         type_name: &'a str,
         /// Its payload: a JSON object without envelope members.
         payload: &'a str,
+        /// What a tool that is announced is called with, if its agent says; nobody hears it.
+        arguments: Option<&'a Canonical>,
     },
     /// An agent asks.
     Ask(Ask<'a>),
@@ -44,8 +47,8 @@ pub enum Input<'a> {
         agent: &'a Principal,
         /// Which request.
         request: u128,
-        /// The arguments it means to run, to be compared byte for byte.
-        arguments: Option<&'a str>,
+        /// The arguments it means to run, to be compared with those that were confirmed.
+        arguments: Option<&'a Canonical>,
     },
     /// An agent is still there.
     Touch {
@@ -126,10 +129,13 @@ pub struct Ask<'a> {
     pub kind: EventKind,
     /// The tool that would run; empty for a question.
     pub tool: &'a str,
-    /// Its exact arguments, as JSON text; consent is bound to these bytes.
+    /// Its arguments, as JSON text; these very bytes are handed back at the invocation.
     pub arguments: &'a str,
     /// The event's payload without the reply token, as JSON.
     pub payload: &'a str,
+    /// What is asked for, in canonical form, where somebody made that before the engine was called
+    /// with [`canonical_ask`](crate::canonical_ask); the engine makes it otherwise.
+    pub canonical: Option<&'a Canonical>,
     /// The arguments as people read them, where somebody made that before the engine was called;
     /// the engine makes it otherwise.
     pub readable: Option<&'a ReadableArguments>,

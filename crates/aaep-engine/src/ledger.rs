@@ -1,6 +1,7 @@
 //! Requests: asked, resolved, spent (§6).
 
 use aaep_types::action::ReadableArguments;
+use aaep_types::json::Canonical;
 use aaep_types::{
     Event, EventKind, Payload, ReplyToken, ResponseKind, Timestamp, ToolName, Urgency, rule,
 };
@@ -44,10 +45,10 @@ impl<R: Rules> Engine<R> {
         if confirmation && ToolName::parse(ask.tool).is_err() {
             return Err(Refusal::new(Blame::Malformed, rule::T11, "Name the tool that would run."));
         }
-        let digest = if confirmation {
-            Digest::of(ask.tool, ask.arguments)
-        } else {
-            Digest::of("", &agent_members(ask.payload, &[("reply_token", "")])?)
+        let tool = if confirmation { ask.tool } else { "" };
+        let digest = match ask.canonical {
+            Some(canonical) => Digest::of(tool, canonical),
+            None => Digest::of(tool, &canonical_ask(ask.kind, ask.arguments, ask.payload)?),
         };
         // enforces: C4, I12
         let asks = |number: &u128| self.requests.get(number).is_some_and(|r| r.digest == digest);
@@ -360,7 +361,7 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn invoke(
         &mut self,
         number: u128,
-        arguments: Option<&str>,
+        arguments: Option<&Canonical>,
         now: Now,
     ) -> Result<Answer, Refusal> {
         self.needs_journal()?;
@@ -383,7 +384,8 @@ impl<R: Rules> Engine<R> {
                 "There is no approval to spend: ask, and wait for a yes; each is good for one run.",
             ));
         }
-        let changed = |arguments: &str| Digest::of(&request.tool, arguments) != request.digest;
+        let changed =
+            |arguments: &Canonical| Digest::of(&request.tool, arguments) != request.digest;
         if R::keeps(Check::ChecksDigest) && arguments.is_some_and(changed) {
             return Err(Refusal::order(
                 rule::T12,
@@ -394,7 +396,7 @@ impl<R: Rules> Engine<R> {
             (request.session, request.tool.clone(), request.irreversible);
         let run = arguments
             .filter(|_| !R::keeps(Check::ChecksDigest))
-            .map_or_else(|| request.arguments.clone(), Into::into);
+            .map_or_else(|| request.arguments.clone(), |given| given.as_str().into());
         let action = request.action.clone().unwrap_or_default();
         let Some(session) = self.sessions.get(&id) else {
             return Err(Refusal::order(rule::T1, "The session is over."));
@@ -426,6 +428,41 @@ impl<R: Rules> Engine<R> {
         Ok(Answer::Done)
     }
 
+    // enforces: D37
+    /// Whether a tool may be announced as running. What waits for consent, or was asked about last
+    /// and is not to be done, may not: who hears of it believes that it happens. Without arguments
+    /// nobody knows which call it is, so every request for the tool counts.
+    pub(crate) fn admits_announcement(
+        &self,
+        id: Key,
+        tool: &str,
+        arguments: Option<&Canonical>,
+    ) -> Result<(), Refusal> {
+        let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
+        let digest = arguments.map(|arguments| Digest::of(tool, arguments));
+        let mut consented: Vec<Digest> = Vec::new();
+        let asked = session.asked.iter().rev().filter_map(|number| self.requests.get(number));
+        for request in asked.filter(|request| &*request.tool == tool) {
+            let another = digest.is_some_and(|digest| digest != request.digest);
+            if another || consented.contains(&request.digest) {
+                continue;
+            }
+            if request.status.has_consent() {
+                consented.push(request.digest);
+            } else if R::keeps(Check::RefusedStaysUndone) {
+                let what = if request.status == Status::Pending {
+                    "The user is asked about this call and has not answered yet; wait, then invoke the request."
+                } else if digest.is_some() {
+                    "The user was asked about this call and there was no yes; ask again, and invoke what is accepted."
+                } else {
+                    "The user was asked about a call of this tool and there was no yes; say with which `arguments` it runs, or ask again."
+                };
+                return Err(Refusal::order(rule::D37, what));
+            }
+        }
+        Ok(())
+    }
+
     /// §6.4.3: how much time is left, said at half and at a tenth.
     pub(crate) fn count_down(&mut self, number: u128, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
@@ -441,6 +478,35 @@ impl<R: Rules> Engine<R> {
         );
         self.send_ours(id, Draft::new(EventKind::ProgressUpdated, payload), 0, now);
     }
+}
+
+/// The canonical form of what is asked for, which its digest is taken over: the arguments of the
+/// action, or the question itself but for how long it waits. The work is proportional to the length,
+/// so do this before the engine is taken.
+pub fn canonical_ask(
+    kind: EventKind,
+    arguments: &str,
+    payload: &str,
+) -> Result<Canonical, Refusal> {
+    // enforces: D36
+    let question;
+    let (asked, what) = if kind == EventKind::AwaitingConfirmation {
+        (arguments, "the arguments")
+    } else {
+        question = question_of(payload);
+        (&*question, "the question")
+    };
+    Canonical::of(asked).map_err(|fault| {
+        let text = format!("{} (byte {} of {what})", fault.kind, fault.offset);
+        Refusal::new(Blame::Malformed, rule::D36, text)
+    })
+}
+
+/// A question without its token and its timeout: asked with more time, it is the same.
+pub(crate) fn question_of(payload: &str) -> String {
+    let mut members = payload_of(payload, &["reply_token", "timeout_seconds"]);
+    members.pop();
+    ["{", &members, "}"].concat()
 }
 
 /// What people are told of the action that is asked about.

@@ -126,6 +126,7 @@ pub use engine::Engine;
 pub use footprint::Footprint;
 pub use ids::{Digest, Secrets};
 pub use io::{Answer, Ask, Emitted, Input, Open, Output};
+pub use ledger::canonical_ask;
 pub use limits::Limits;
 pub use message::SubscriberMessage;
 pub use negotiate::{Agreement, Offer, Rejection, accepted, agree, negotiate};

@@ -3,8 +3,12 @@
 //!
 //! Nothing in a record is a reply token: those follow from the key.
 
+use aaep_types::json::{Canonical, Members};
 use std::fmt;
 use std::sync::Arc;
+
+use crate::ids::Digest;
+use crate::ledger::question_of;
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,6 +198,33 @@ pub struct Asked {
     pub account: Arc<str>,
     /// What was said before it.
     pub said: Said,
+}
+
+impl Asked {
+    /// What consent is bound to. What could be asked before there was a canonical form, and has
+    /// none, is told apart by its bytes.
+    pub(crate) fn digest(&self) -> Digest {
+        let question;
+        let (tool, text) = if self.confirmation {
+            (&*self.tool, &*self.arguments)
+        } else {
+            question = question_of(&["{", &self.event, "}"].concat());
+            ("", &*question)
+        };
+        match Canonical::of(text) {
+            Ok(canonical) => Digest::of(tool, &canonical),
+            Err(_) => Digest::of_bytes(tool, text),
+        }
+    }
+
+    /// The digest as people and the agent were told it then, for the audit.
+    pub fn told_digest(&self) -> String {
+        let account = Members::whole(&self.account, 64).ok().flatten().unwrap_or_default();
+        match account.text("digest") {
+            Some(told) => told.into_owned(),
+            None => Digest::of_bytes(&self.tool, &self.arguments).to_string(),
+        }
+    }
 }
 
 /// What a session said because of a record. A crash between the record and its events must not

@@ -218,19 +218,15 @@ impl<R: Rules> Engine<R> {
         let token = self.ids.token_bits(asked.request);
         let head = without_token(&asked.event);
         let payload = with_token(head, ReplyToken::from_bits(token).as_str());
-        let digest = if asked.confirmation {
-            Digest::of(&asked.tool, &asked.arguments)
-        } else {
-            Digest::of("", &asked.event)
-        };
+        let digest = asked.digest();
         let account = match &*asked.account {
-            // A journal of before there were accounts.
+            // A journal from before there were accounts.
             "" if asked.confirmation => {
                 let readable = ReadableArguments::of(&asked.arguments);
                 account_of(&asked.tool, &readable, &digest, DescribedBy::Agent)
             }
             "" => None,
-            _ => Some(asked.account.clone()),
+            account => Some(with_digest(account, &asked, &digest)),
         };
         // What was said before it comes before it.
         let number = asked.said.next_number.saturating_sub(1);
@@ -484,6 +480,17 @@ impl<R: Rules> Engine<R> {
             let _ = self.end(key, "aaep:agent.session.errored", payload, now);
         }
     }
+}
+
+/// The account as it was told, with the digest that counts now: older journals have it over the bytes
+/// of the arguments.
+fn with_digest(account: &str, asked: &Asked, digest: &Digest) -> Arc<str> {
+    let digest = digest.to_string();
+    if account.contains(&digest) {
+        return asked.account.clone();
+    }
+    let before = Digest::of_bytes(&asked.tool, &asked.arguments).to_string();
+    account.replace(&before, &digest).into()
 }
 
 fn key_of(session: &str) -> Option<Key> {

@@ -37,6 +37,11 @@ impl Status {
         matches!(self, Status::Resolved { runs: true, .. })
     }
 
+    /// Whether there was a yes: the action may run, runs, or ran.
+    pub(crate) fn has_consent(self) -> bool {
+        self.is_approved() || matches!(self, Status::Invoked | Status::Completed | Status::Unknown)
+    }
+
     /// Whether something will be due for the request: it waits for an answer, or to be used.
     pub(crate) fn has_deadline(self) -> bool {
         self == Status::Pending || self.is_approved()

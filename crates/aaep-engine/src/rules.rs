@@ -48,6 +48,8 @@ pub enum Check {
     RecoversCalls,
     /// I1: only what was approved is invoked.
     NeedsApproval,
+    /// D37: what waits for consent, or was refused it, is not announced as running.
+    RefusedStaysUndone,
     /// I6, D5: a reply that does not count leaves a record and waits for it like one that does.
     RecordsIgnored,
     /// I7, D40: a flood never keeps a valid reply from counting.

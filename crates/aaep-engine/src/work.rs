@@ -80,6 +80,7 @@ mod tests {
             tool: "pay",
             arguments,
             payload: r#"{"action":"Pay.","consequence":"Gone.","timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true}"#,
+            canonical: None,
             readable: None,
             described_by: DescribedBy::Agent,
         };

@@ -6,6 +6,7 @@ mod world;
 use aaep_engine::*;
 use aaep_types::EventKind;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use world::World;
 
 const PAY: &str = r#"{"euros":"9001","to":{"name":"Eve"}}"#;
@@ -77,4 +78,43 @@ fn a_question_of_a_journal_without_accounts_gets_one() {
     world.more_time(&token, 2000);
     let asked = questions(&world);
     assert_eq!(asked.last().unwrap()["extensions"]["action"], account(&world, request));
+}
+
+// covers: D36, I3, I12
+#[test]
+fn a_question_of_a_journal_with_digests_over_bytes_can_be_answered_asked_again_and_invoked() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let now = world.engine.request(&world.agent, request).unwrap().digest.to_string();
+    let mut hash = Sha256::new_with_prefix(b"aaep-action-v1\0");
+    hash.update(14_u64.to_be_bytes());
+    hash.update(b"transfer_funds");
+    hash.update(PAY);
+    let old: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    for bytes in &mut world.records {
+        let (number, record, _) = Record::decode(bytes).unwrap();
+        if let Record::Asked(asked) = record {
+            let account = asked.account.replace(&now, &format!("sha256:{old}")).into();
+            let asked = Asked { account, ..asked };
+            assert_eq!(
+                asked.told_digest(),
+                format!("sha256:{old}"),
+                "the audit says what was told"
+            );
+            *bytes = Record::Asked(asked).encode(number);
+        }
+    }
+    // Only the digest in the question changed since it was first heard.
+    world.events.clear();
+    world.restart(ClockTrust::Trusted);
+    assert_eq!(world.engine.request(&world.agent, request).unwrap().digest.to_string(), now);
+    assert_eq!(world.ask(session, PAY), request);
+    let token = world.last_token();
+    world.more_time(&token, 2000);
+    let asked = questions(&world);
+    assert_eq!(asked.last().unwrap()["extensions"]["action"], account(&world, request));
+    let (ann, phone, token) = (world.ann.clone(), world.phone, world.last_token());
+    world.reply_as(&ann, phone, &token, "accept");
+    world.invoke(request, Some(PAY)).unwrap();
 }

@@ -156,6 +156,60 @@ fn asking_the_same_twice_returns_the_request_that_waits() {
     );
 }
 
+// covers: D36, I12, I1
+#[test]
+fn the_same_action_is_the_same_however_it_is_written() {
+    let mut world = World::new();
+    let session = world.open();
+    let asked = r#"{"to": "Ann", "euros": 1.0}"#;
+    let request = world.ask(session, asked);
+    let more = r#","timeout_seconds":300,"default_decision":"reject","irreversible":true"#;
+    for same in [r#"{"to":"Ann","euros":1}"#, r#"{ "euros" : 10e-1, "to" : "\u0041nn" }"#] {
+        let again = world.try_ask(session, same, more).unwrap();
+        assert!(
+            matches!(again, Answer::Waiting { request: same, again: true, .. } if same == request)
+        );
+    }
+    for other in [r#"{"to":"Ann","euros":"1"}"#, r#"{"to":"Anna","euros":1}"#] {
+        let anew = world.try_ask(session, other, more).unwrap();
+        assert!(matches!(anew, Answer::Waiting { again: false, .. }), "{other}");
+    }
+    // A question is the same with another timeout, also after a restart.
+    let of = |choice: &str| {
+        format!(
+            r#","accepted_response_kinds":["multiple_choice"],"choices":[{{"value":"2","label":"Two"}},{choice}]"#
+        )
+    };
+    let question = world.question(session, &of(r#"{"value":"1","label":"One"}"#));
+    world.restart(ClockTrust::Trusted);
+    let again = world.question(session, &of(r#"{ "label":"One", "value":"1" }"#));
+    assert_eq!(again, question);
+    world.reply(request, "accept");
+    let refused = world.invoke(request, Some(r#"{"to":"Ann","euros":2}"#)).unwrap_err();
+    assert_eq!(refused.rule.id, "T12");
+    // The agent's own bytes come back.
+    world.invoke(request, Some(r#"{"euros":1,"to":"Ann"}"#)).unwrap();
+    let granted = world
+        .others
+        .iter()
+        .any(|other| matches!(other, Output::Granted { arguments, .. } if &**arguments == asked));
+    assert!(granted);
+}
+
+// covers: D36
+#[test]
+fn an_action_that_has_no_canonical_form_is_refused_with_its_place() {
+    let mut world = World::new();
+    let session = world.open();
+    let more = r#","timeout_seconds":300,"default_decision":"reject","irreversible":true"#;
+    for arguments in [r#"{"x":0.30000000000000000004}"#, r#"{"x":12345678901234567890}"#] {
+        let refused = world.try_ask(session, arguments, more).unwrap_err();
+        assert_eq!((refused.rule.id, refused.blame), ("D36", Blame::Malformed));
+        assert!(refused.text.contains("send it as a string"), "{}", refused.text);
+        assert!(refused.text.contains("byte 5 of the arguments"), "{}", refused.text);
+    }
+}
+
 // covers: S1, S2, S4, C8, C11, C12, D1, D3, D12, D29, I6, I15
 #[test]
 fn replies_that_do_not_count_change_nothing_and_look_the_same() {
@@ -790,4 +844,50 @@ fn an_approval_keeps_its_deadline_over_a_restart_and_under_a_doubtful_clock_it_i
     world.restart(ClockTrust::Doubtful);
     assert_eq!(world.engine.status(request), Some(Status::Expired));
     assert!(world.invoke(request, None).is_err());
+}
+
+// covers: D37
+#[test]
+fn what_waits_or_was_refused_is_not_announced_as_running() {
+    let mut world = World::new();
+    let session = world.open();
+    let other = r#"{"amount":"7"}"#;
+    let refused = |world: &mut World, arguments| {
+        let before = world.events.len();
+        let refusal = world.announce(session, "transfer_funds", arguments).unwrap_err();
+        assert_eq!((refusal.rule.id, refusal.blame), ("D37", Blame::OutOfOrder));
+        assert_eq!(world.events.len(), before);
+        refusal.text
+    };
+    // While it waits.
+    let request = world.ask(session, PAY);
+    assert!(refused(&mut world, Some(PAY)).contains("has not answered yet"));
+    refused(&mut world, None);
+    world.announce(session, "transfer_funds", Some(other)).unwrap();
+    world.announce(session, "look", None).unwrap();
+    // After a no, also over a restart.
+    world.reply(request, "reject");
+    assert!(refused(&mut world, Some(PAY)).contains("ask again"));
+    world.restart(ClockTrust::Trusted);
+    refused(&mut world, Some(PAY));
+    assert!(refused(&mut world, None).contains("`arguments`"));
+    // A new request that is accepted frees it, one that is not does not.
+    let request = world.ask(session, PAY);
+    world.pass(301);
+    assert_eq!(world.decided(request), Some((Outcome::TimedOut, false)));
+    refused(&mut world, Some(PAY));
+    let request = world.ask(session, PAY);
+    let agent = world.agent.clone();
+    world.handle(Input::Withdraw { agent: &agent, request }).unwrap();
+    refused(&mut world, Some(PAY));
+    let request = world.ask(session, PAY);
+    world.reply(request, "accept");
+    world.announce(session, "transfer_funds", Some(PAY)).unwrap();
+    world.announce(session, "transfer_funds", None).unwrap();
+    // What was refused with other arguments stays so.
+    let request = world.ask(session, other);
+    world.reply(request, "reject");
+    refused(&mut world, Some(other));
+    refused(&mut world, None);
+    world.announce(session, "transfer_funds", Some(PAY)).unwrap();
 }

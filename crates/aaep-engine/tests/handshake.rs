@@ -107,6 +107,7 @@ impl Room {
             tool: "send",
             arguments: "{}",
             payload,
+            canonical: None,
             readable: None,
             described_by: DescribedBy::Agent,
         };

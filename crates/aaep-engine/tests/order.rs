@@ -142,7 +142,7 @@ fn a_type_cannot_smuggle_members_into_the_envelope() {
     let agent = world.agent.clone();
     let type_name = "aaep:agent.progress.updated\",\"correlation_id\":\"x";
     let payload = r#"{"progress":{"step":1}}"#;
-    let input = Input::Emit { agent: &agent, session, type_name, payload };
+    let input = Input::Emit { agent: &agent, session, type_name, payload, arguments: None };
     assert!(world.handle(input).is_err());
 }
 
@@ -157,6 +157,7 @@ fn a_session_belongs_to_its_agent() {
         session,
         type_name: ProgressUpdated.as_str(),
         payload: r#"{"progress":{"step":1}}"#,
+        arguments: None,
     };
     assert_eq!(world.handle(input).unwrap_err().blame, Blame::NotYours);
 }
@@ -215,7 +216,13 @@ fn a_core_type_is_that_type_however_it_is_written() {
         let agent = world.agent.clone();
         let mut emit = |name: &str, payload: &str| {
             let type_name = &format!("{address}{name}");
-            world.handle(Input::Emit { agent: &agent, session, type_name, payload })
+            world.handle(Input::Emit {
+                agent: &agent,
+                session,
+                type_name,
+                payload,
+                arguments: None,
+            })
         };
         let rule = |refused: Result<Answer, Refusal>| refused.unwrap_err().rule.id;
         assert_eq!(rule(emit("agent.session.started", r#"{"summary_normal":"X."}"#)), "T1");

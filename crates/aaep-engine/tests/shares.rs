@@ -83,7 +83,7 @@ impl House {
     fn end(&mut self, agent: &Principal, session: SessionId) {
         let payload = r#"{"summary_normal":"Done."}"#;
         let type_name = EventKind::SessionCompleted.as_str();
-        self.handle(Input::Emit { agent, session, type_name, payload }).unwrap();
+        self.handle(Input::Emit { agent, session, type_name, payload, arguments: None }).unwrap();
     }
 
     fn ask(&mut self, agent: &Principal, session: SessionId, what: &str) -> Result<u128, Refusal> {
@@ -95,6 +95,7 @@ impl House {
             tool: "delete",
             arguments: &arguments,
             payload: r#"{"action":"Delete it.","consequence":"It is gone.","timeout_seconds":600,"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Delete it?"}"#,
+            canonical: None,
             readable: None,
             described_by: DescribedBy::Agent,
         }))?;

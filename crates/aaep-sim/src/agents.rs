@@ -1,6 +1,7 @@
 //! What agents do: the honest ones, the clumsy ones, and those that try to get around consent.
 
 use aaep_engine::{Answer, Ask, Input, Open, Rules};
+use aaep_types::json::Canonical;
 use aaep_types::{DescribedBy, EventKind, LanguageTag};
 
 use crate::cast::{BANK, COOK, QUESTIONS, Question, TOOL};
@@ -77,6 +78,7 @@ impl<R: Rules> World<'_, R> {
             tool: if question.confirmation { TOOL } else { "" },
             arguments: question.arguments,
             payload: question.payload,
+            canonical: None,
             readable: None,
             described_by: DescribedBy::Agent,
         });
@@ -123,6 +125,8 @@ impl<R: Rules> World<'_, R> {
         arguments: Option<&str>,
     ) {
         let (session, agent) = (self.errands[index].session, self.errands[index].agent);
+        let arguments = arguments.and_then(|text| Canonical::of(text).ok());
+        let arguments = arguments.as_ref();
         let input = Input::Invoke { agent: &self.cast.everybody[caller], request, arguments };
         self.handle_and(input, Cause::Other, |world, answer| {
             world.oracle.touched(session, caller, answer);
@@ -154,7 +158,8 @@ impl<R: Rules> World<'_, R> {
     /// Any event, in any order; the engine has to refuse what does not fit.
     pub(crate) fn agent_emits(&mut self) {
         let Some(index) = self.errand() else { return };
-        let (kind, payload) = match self.random.below(11) {
+        let (kind, payload) = match self.random.below(12) {
+            11 => return self.agent_announces(index),
             0..2 => return self.agent_progresses(index),
             2..4 => return self.agent_writes(index),
             4 => (
@@ -189,6 +194,30 @@ impl<R: Rules> World<'_, R> {
             r#"{{"progress":{{"percent":{percent}}},"summary_terse":"On.","summary_normal":"On my way.","summary_normal_de":"Unterwegs.","summary_detailed":"On my way, and nothing is in it."}}"#
         );
         self.emit(index, EventKind::ProgressUpdated, &payload, false);
+    }
+
+    /// Says that it runs what it may have to ask about, as if that needed no question.
+    fn agent_announces(&mut self, index: usize) {
+        let (session, agent) = (self.errands[index].session, self.errands[index].agent);
+        let question = &QUESTIONS[self.random.below(QUESTIONS.len())];
+        let question = Some(question).filter(|question| question.confirmation);
+        let arguments = question.and_then(|question| Canonical::of(question.arguments).ok());
+        let input = Input::Emit {
+            agent: &self.cast.everybody[agent],
+            session,
+            type_name: EventKind::ToolInvoked.as_str(),
+            payload: r#"{"tool":"transfer_funds","summary_normal":"Sending."}"#,
+            arguments: arguments.as_ref(),
+        };
+        let answer = self.handle_and(input, Cause::Other, |world, answer| {
+            world.oracle.touched(session, agent, answer);
+        });
+        let engine = self.hub.as_ref().map(|hub| hub.engine());
+        let known = |request| engine.is_some_and(|engine| engine.status(request).is_some());
+        if matches!(answer, Some(Ok(_))) && self.oracle.is_undone(session, question, known) {
+            let text = "what waits or was refused is announced as running";
+            self.oracle.violated("D37", text.into());
+        }
     }
 
     /// Text in pieces that end anywhere.
@@ -313,7 +342,8 @@ impl<R: Rules> World<'_, R> {
         let (session, agent) = (self.errands[index].session, self.errands[index].agent);
         let cause = if ends { Cause::End(session) } else { Cause::Other };
         let agent_is = &self.cast.everybody[agent];
-        let input = Input::Emit { agent: agent_is, session, type_name: kind.as_str(), payload };
+        let (type_name, arguments) = (kind.as_str(), None);
+        let input = Input::Emit { agent: agent_is, session, type_name, payload, arguments };
         let answer = self.handle_and(input, cause, |world, answer| {
             world.oracle.touched(session, agent, answer);
         });

@@ -85,6 +85,14 @@ pub(crate) struct Question {
     pub(crate) irreversible: bool,
 }
 
+impl Question {
+    /// The oracle's own reading of D36: a space makes no other action.
+    pub(crate) fn is_like(&self, other: &Question) -> bool {
+        let bare = |question: &Question| question.arguments.replace(' ', "");
+        self.confirmation == other.confirmation && bare(self) == bare(other)
+    }
+}
+
 pub(crate) const TOOL: &str = "transfer_funds";
 
 macro_rules! asks {
@@ -110,7 +118,8 @@ macro_rules! asks {
     };
 }
 
-/// Two of them differ only in their words: consent is bound to tool and arguments.
+/// Two of them differ only in their words, and one only in a space: consent is bound to tool and
+/// arguments, however they are written.
 pub(crate) const QUESTIONS: [Question; 7] = [
     asks!(r#"{"amount":"5"}"#, 300, "reject", r#""risk_level":"high","irreversible":true"#, true),
     asks!(r#"{"amount":"5"}"#, 40, "reject", r#""risk_level":"high","irreversible":true"#, true),

@@ -116,6 +116,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("I23", "takes new requests though it is about to stop", &[Check::Drains]),
     mutant("I25", "gives every request the same token", &[Check::TokensAreFresh]),
     mutant("D41", "lets approvals live for ever", &[Check::ApprovalsExpire]),
+    mutant("D37", "announces what was refused", &[Check::RefusedStaysUndone]),
     mutant("S6", "tells everybody everything", &[Check::HearsOwnOnly]),
     mutant("S6", "tells agents the tokens of their requests", &[Check::TokensAreForPeople]),
     mutant("I27", "never ends a wait", &[Check::WaitsEnd]),

@@ -85,6 +85,7 @@ impl Day {
                 arguments: &format!(r#"{{"euros":"{amount}"}}"#),
                 payload: r#"{"action":"Send them.","consequence":"They are gone.","timeout_seconds":300,
                     "default_decision":"reject","risk_level":"high","irreversible":true}"#,
+                canonical: None,
                 readable: None,
                 described_by: DescribedBy::Agent,
             }));

@@ -194,6 +194,87 @@ fn asking_the_same_again_gives_the_request_that_waits() {
     });
 }
 
+// covers: D36, I12, I1
+#[test]
+fn a_space_or_another_order_makes_no_second_question_and_the_agents_bytes_come_back() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let requests = format!("agent/sessions/{session}/requests");
+        let ask = |arguments: &str| {
+            let mut asked = deletion("x");
+            asked["arguments"] = json!("HERE");
+            let sent = asked.to_string().replace("\"HERE\"", arguments);
+            let (client, requests) = (&agent.client, &requests);
+            async move { client.post(requests, sent).await.unwrap() }
+        };
+        let written = r#"{ "x":"1", "n":1.0 }"#;
+        let first = ask(written).await;
+        assert_eq!(first.status.as_u16(), 201);
+        for same in [r#"{"x":"1","n":1}"#, r#"{"n":1,"x":"\u0031"}"#] {
+            let again = ask(same).await;
+            assert_eq!((again.status.as_u16(), &again.body), (200, &first.body), "{same}");
+        }
+        let refused = ask(r#"{"n":0.1000000000000000000001}"#).await;
+        assert_eq!(refusal(&refused, 400, "malformed"), "D36");
+        let question = ear.event("awaiting.confirmation").await;
+        assert_eq!(question["extensions"]["action"]["digest"], body(&first)["digest"]);
+        ear.decide(&question, "accept").await;
+        let request = body(&first);
+        assert_eq!(agent.outcome(&request).await, "accepted");
+        let other = agent.invoke(&request, r#"{"arguments":{"x":"1","n":2}}"#).await;
+        assert_eq!(refusal(&other, 409, "conflict"), "T12");
+        let given = agent.invoke(&request, r#"{"arguments":{"n":1,"x":"1"}}"#).await;
+        assert_eq!(given.status.as_u16(), 200, "{given:?}");
+        let given = String::from_utf8(given.body.to_vec()).unwrap();
+        assert!(given.contains(&format!("\"arguments\":{written}")), "{given}");
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        assert_eq!(ear.heard.iter().filter(|text| text.contains("tool.invoked")).count(), 1);
+    });
+}
+
+// covers: D37
+#[test]
+fn what_waits_or_was_refused_cannot_be_announced_as_running() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let announce = |arguments: Option<Value>| {
+            let mut said = json!({ "tool": "delete_file", "summary_normal": "Deleting." });
+            if let Some(arguments) = arguments {
+                said["arguments"] = arguments;
+            }
+            agent.try_emit(&session, "tool.invoked", said)
+        };
+        let (asked, other) = (json!({ "path": "old.txt" }), json!({ "path": "another" }));
+        for decision in ["reject", "accept"] {
+            let request = agent.ask(&session).await;
+            for arguments in [Some(asked.clone()), None] {
+                assert_eq!(refusal(&announce(arguments).await, 409, "conflict"), "D37");
+            }
+            let question = ear.event("awaiting.confirmation").await;
+            ear.decide(&question, decision).await;
+            agent.outcome(&request).await;
+            let again = announce(Some(asked.clone())).await;
+            if decision == "reject" {
+                assert_eq!(refusal(&again, 409, "conflict"), "D37");
+                assert_eq!(announce(Some(other.clone())).await.status.as_u16(), 201);
+            } else {
+                assert_eq!(again.status.as_u16(), 201, "{again:?}");
+            }
+        }
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        let heard = ear.heard.iter().filter(|text| text.contains("tool.invoked"));
+        let heard: Vec<_> = heard.collect();
+        assert_eq!(heard.len(), 2);
+        assert!(!heard.iter().any(|text| text.contains("old.txt") || text.contains("another")));
+    });
+}
+
 // covers: C1, C14, D11, D17, I9, I11
 #[test]
 fn a_request_shows_every_status_to_its_agent() {

@@ -165,6 +165,7 @@ impl Bench {
             tool: "send",
             arguments: &question.arguments,
             payload: &question.payload,
+            canonical: None,
             readable: None,
             described_by: DescribedBy::Agent,
         }));

@@ -3,6 +3,7 @@
 
 use aaep_conformance::stream::{Checker, Options, Weight};
 use aaep_engine::*;
+use aaep_types::json::Canonical;
 use aaep_types::{
     DescribedBy, EventId, EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp,
 };
@@ -126,7 +127,27 @@ impl World {
         payload: &str,
     ) -> Result<Answer, Refusal> {
         let agent = self.agent.clone();
-        self.handle(Input::Emit { agent: &agent, session, type_name: kind.as_str(), payload })
+        let (type_name, arguments) = (kind.as_str(), None);
+        self.handle(Input::Emit { agent: &agent, session, type_name, payload, arguments })
+    }
+
+    /// Announces that a tool runs that nobody was asked about, with these arguments if there are any.
+    pub fn announce(
+        &mut self,
+        session: SessionId,
+        tool: &str,
+        arguments: Option<&str>,
+    ) -> Result<Answer, Refusal> {
+        let agent = self.agent.clone();
+        let payload = format!(r#"{{"tool":"{tool}","summary_normal":"Running {tool}."}}"#);
+        let arguments = arguments.map(|text| Canonical::of(text).unwrap());
+        self.handle(Input::Emit {
+            agent: &agent,
+            session,
+            type_name: EventKind::ToolInvoked.as_str(),
+            payload: &payload,
+            arguments: arguments.as_ref(),
+        })
     }
 
     pub fn try_ask(
@@ -147,6 +168,7 @@ impl World {
             tool: "transfer_funds",
             arguments,
             payload: &payload,
+            canonical: None,
             readable: None,
             described_by: DescribedBy::Agent,
         }))
@@ -174,6 +196,7 @@ impl World {
             tool: "",
             arguments: "",
             payload: &payload,
+            canonical: None,
             readable: None,
             described_by: DescribedBy::Agent,
         }));
@@ -263,6 +286,8 @@ impl World {
 
     pub fn invoke(&mut self, request: u128, arguments: Option<&str>) -> Result<Answer, Refusal> {
         let agent = self.agent.clone();
+        let arguments = arguments.map(|text| Canonical::of(text).unwrap());
+        let arguments = arguments.as_ref();
         self.handle(Input::Invoke { agent: &agent, request, arguments })
     }
 

@@ -137,6 +137,7 @@ fn ask_all(mut keep: impl FnMut(Entry)) {
             tool: "send",
             arguments: &format!(r#"{{"amount":"{count}"}}"#),
             payload: &payload,
+            canonical: None,
             readable: None,
             described_by: DescribedBy::Agent,
         }));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use aaep_engine::{
     Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, Standing, Status, View,
 };
+use aaep_types::json::Canonical;
 use aaep_types::{EventKind, SessionId, rule};
 use tokio::sync::oneshot;
 
@@ -97,12 +98,13 @@ impl Core {
         session: SessionId,
         type_name: &str,
         payload: &str,
+        arguments: Option<&Canonical>,
     ) -> Result<(u128, u64), Refusal> {
         let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
         if ends {
             self.agents.ending.insert(session);
         }
-        let answer = self.handle(Input::Emit { agent, session, type_name, payload });
+        let answer = self.handle(Input::Emit { agent, session, type_name, payload, arguments });
         if answer.is_err() {
             self.agents.ending.remove(&session);
         }
@@ -186,7 +188,7 @@ impl Core {
         &mut self,
         agent: &Principal,
         request: u128,
-        arguments: Option<&str>,
+        arguments: Option<&Canonical>,
     ) -> Result<(), Refusal> {
         self.handle(Input::Invoke { agent, request, arguments }).map(drop)
     }

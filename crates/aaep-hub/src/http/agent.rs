@@ -160,12 +160,12 @@ fn emit(
     session: SessionId,
     event: Emission,
 ) -> Result<Said, Problem> {
-    let Emission { type_name, mut payload, needs_from_state } = event;
+    let Emission { type_name, mut payload, arguments, needs_from_state } = event;
     if needs_from_state {
         let standing = core.standing(agent, session).ok_or_else(standing::over)?;
         payload = with_member(&payload, "from_state", &standing.state);
     }
-    let (event, number) = core.emit(agent, session, &type_name, &payload)?;
+    let (event, number) = core.emit(agent, session, &type_name, &payload, arguments.as_ref())?;
     let event = EventId::from_bits(event);
     Ok((StatusCode::CREATED, format!(r#"{{"event_id":"{event}","sequence_number":{number}}}"#)))
 }
@@ -184,6 +184,7 @@ fn ask(
         tool: &question.tool,
         arguments: &question.arguments,
         payload: &question.payload,
+        canonical: Some(&question.canonical),
         readable: Some(&question.readable),
         described_by: question.described_by,
     };
@@ -320,7 +321,7 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
         }
         let arguments = body.said?;
         let session = core.request(agent, request).ok_or_else(lost)?.session;
-        core.invoke(agent, request, arguments.as_deref()).map_err(about(request))?;
+        core.invoke(agent, request, arguments.as_ref()).map_err(about(request))?;
         if let Some((key, body)) = key {
             let kept = Kept { body, status: 200, answer: String::new() };
             core.keep_call(agent, key, session, kept);

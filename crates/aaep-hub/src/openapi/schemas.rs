@@ -65,8 +65,7 @@ fn event(kind: EventKind) -> Value {
         EventKind::StateChanged => optional(&mut schema, &["from_state"]),
         EventKind::ToolInvoked => {
             optional(&mut schema, &["tool_call_id"]);
-            let about =
-                "What the tool is called with: for the policy in force alone. Nobody hears it.";
+            let about = "What the tool is called with; nobody hears it. The policy in force judges the call by it, and a call that equals one for which consent is asked, or was asked last and not given, is refused with 409. Without it, so is any call of such a tool.";
             put(&mut schema, "arguments", json!({ "description": about }), false);
         }
         _ => {}

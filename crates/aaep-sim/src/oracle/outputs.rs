@@ -78,10 +78,36 @@ impl Oracle {
 
     /// An agent asked again, and was given a request that waits.
     pub(crate) fn waiting_already(&mut self, number: u128, question: &'static Question) {
-        let same = self.requests.get(&number).is_some_and(|request| {
-            request.waits() && request.question.arguments == question.arguments
-        });
+        let same = self
+            .requests
+            .get(&number)
+            .is_some_and(|request| request.waits() && request.question.is_like(question));
         self.demand(same, "I12", || "the request that waits is another one".into());
+    }
+
+    /// D37: whether the newest request for an action like this, or for any, waits or is not to be
+    /// done. What the engine has forgotten for its bound does not count.
+    pub(crate) fn is_undone(
+        &self,
+        session: SessionId,
+        like: Option<&Question>,
+        known: impl Fn(u128) -> bool,
+    ) -> bool {
+        let theirs = || {
+            self.requests.iter().filter(move |(_, request)| {
+                request.session == session && request.exists() && request.question.confirmation
+            })
+        };
+        theirs().filter(|(_, r)| like.is_none_or(|like| r.question.is_like(like))).any(
+            |(number, request)| {
+                let record = request.askings[0].record;
+                let newest = theirs().all(|(_, other)| {
+                    !other.question.is_like(request.question) || other.askings[0].record <= record
+                });
+                let consent = request.resolved.is_some_and(|resolved| resolved.runs);
+                newest && known(*number) && (!consent || request.expired.is_some())
+            },
+        )
     }
 
     /// I29: the shares of all users fit into what there is, so nobody is ever refused for what others

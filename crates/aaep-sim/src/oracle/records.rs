@@ -79,8 +79,7 @@ impl Oracle {
                 && request.waits()
                 && request.session == session
                 && question.confirmation
-                && request.question.confirmation
-                && request.question.arguments == question.arguments
+                && request.question.is_like(question)
         });
         self.demand(!same, "I12", || "two requests wait for the same action".into());
         self.demand(!self.draining, "I23", || "something was asked after the drain".into());

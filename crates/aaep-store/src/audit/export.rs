@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use aaep_engine::{Digest, Record, Said};
+use aaep_engine::{Record, Said};
 use aaep_types::Timestamp;
 use aaep_types::json::{Members, Writer};
 
@@ -198,9 +198,9 @@ fn details(line: &mut Line, record: &Record) {
             line.flag("confirmation", asked.confirmation);
             if asked.confirmation {
                 line.text("tool", &asked.tool);
-                // Consent is bound to these very bytes, so they stand as a text.
+                // These very bytes were handed back, so they stand as a text.
                 line.text("arguments", &asked.arguments);
-                line.text("digest", &Digest::of(&asked.tool, &asked.arguments).to_string());
+                line.text("digest", &asked.told_digest());
             }
             line.0.name("asks");
             object(&mut line.0, &format!("{{{}}}", asked.event));

@@ -98,6 +98,7 @@ impl World {
             tool: "transfer",
             arguments: &arguments,
             payload: &payload,
+            canonical: None,
             readable: None,
             described_by: DescribedBy::Agent,
         }));
@@ -141,6 +142,7 @@ impl World {
             session,
             type_name: "aaep:agent.session.completed",
             payload: r#"{"summary_normal":"Done."}"#,
+            arguments: None,
         });
     }
 }

@@ -8,6 +8,7 @@
 //! What the grammar alone would let through but nobody can interpret safely is a [`Fault`]:
 //! duplicate names, lone surrogates, integers that do not survive a double.
 
+mod canonical;
 mod fault;
 mod marks;
 mod members;
@@ -17,6 +18,7 @@ mod string;
 mod walk;
 mod write;
 
+pub use canonical::Canonical;
 pub use fault::{Fault, FaultKind};
 pub use members::{Member, Members, elements};
 pub use pointer::pointer_at;

@@ -1,10 +1,10 @@
 //! What agents send, read before the core is taken.
 //!
 //! Everything whose cost grows with the body happens here, on the sender's own time: UTF-8, JSON, the
-//! policy, the account of an action, the hash of the body. What the core is given is owned, checked and small to look at (I29).
+//! policy, the canonical form and the account of an action, the hash of the body. What the core is given is owned, checked and small to look at (I29).
 
 use aaep_types::action::ReadableArguments;
-use aaep_types::json::{Members, Raw, Writer};
+use aaep_types::json::{Canonical, Members, Raw, Writer};
 use aaep_types::{DescribedBy, EventKind, LanguageTag, rule};
 use sha2::{Digest as _, Sha256};
 
@@ -57,6 +57,8 @@ pub(super) struct Opening {
 pub(super) struct Emission {
     pub(super) type_name: String,
     pub(super) payload: String,
+    /// What an announced tool is called with, if its agent says.
+    pub(super) arguments: Option<Canonical>,
     /// Whether the hub has to say which state the session leaves.
     pub(super) needs_from_state: bool,
 }
@@ -65,9 +67,11 @@ pub(super) struct Emission {
 pub(super) struct Question {
     pub(super) kind: EventKind,
     pub(super) tool: String,
-    /// Consent is bound to these bytes, as they came.
+    /// As they came, to be handed back.
     pub(super) arguments: String,
     pub(super) payload: String,
+    /// What is asked for, to which consent is bound.
+    pub(super) canonical: Canonical,
     /// The arguments as people read them.
     pub(super) readable: ReadableArguments,
     pub(super) described_by: DescribedBy,
@@ -87,14 +91,14 @@ pub(super) fn prepare(hub: &Hub, route: &Route, bytes: &[u8], keyed: bool) -> Bo
 }
 
 /// Reads the body of `POST agent/requests/{id}/invoke`: the arguments, if they were sent.
-pub(super) fn prepare_invoke(bytes: &[u8], keyed: bool) -> Body<Option<String>> {
+pub(super) fn prepare_invoke(bytes: &[u8], keyed: bool) -> Body<Option<Canonical>> {
     Body::of(bytes, keyed, |bytes| {
         let object = Object::read(if bytes.is_empty() { b"{}" } else { bytes })?;
         if let Some(other) = object.0.iter().find(|member| member.name != "arguments") {
             let text = format!("`{}` is not known here; `arguments` is.", other.name);
             return Err(Problem::malformed(text));
         }
-        Ok(object.0.find("arguments").map(raw_text))
+        object.0.find("arguments").map(canonical).transpose()
     })
 }
 
@@ -191,26 +195,27 @@ fn check_producer(producer: &str) -> Result<(), Problem> {
 
 fn emission(hub: &Hub, object: &Object<'_>) -> Result<Emission, Problem> {
     let type_name = object.needed("type")?;
-    let payload = match EventKind::named(&type_name) {
+    let (payload, arguments) = match EventKind::named(&type_name) {
         Some(EventKind::ToolInvoked) => announcement(hub, object)?,
-        _ => object.without(&["type"]),
+        _ => (object.without(&["type"]), None),
     };
     // An agent says where it goes; where it comes from, the hub knows better.
     let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
     let needs_from_state = moves && object.0.find("from_state").is_none();
-    Ok(Emission { type_name, payload, needs_from_state })
+    Ok(Emission { type_name, payload, arguments, needs_from_state })
 }
 
-/// What a tool that runs without a question says of itself. Its `arguments` are for the policy alone:
-/// nobody hears them (T14).
+/// What a tool that runs without a question says of itself, and its `arguments`, by which the policy
+/// and the engine judge it: nobody hears them (T14).
 // enforces: T14, T27
-fn announcement(hub: &Hub, object: &Object<'_>) -> Result<String, Problem> {
+fn announcement(hub: &Hub, object: &Object<'_>) -> Result<(String, Option<Canonical>), Problem> {
     let ours = ["type", "arguments"];
-    let Some(in_force) = &**hub.policy() else { return Ok(object.without(&ours)) };
+    let given = object.0.find("arguments");
+    let arguments = given.map(canonical).transpose()?;
+    let Some(in_force) = &**hub.policy() else { return Ok((object.without(&ours), arguments)) };
     let tool = object.text("tool")?.unwrap_or_default();
-    let arguments = object.0.find("arguments").map(raw_text);
-    let ruling = policy::permit(in_force, &tool, arguments.as_deref())?;
-    Ok(policy::announce(&ruling, &object.0, &ours))
+    let ruling = policy::permit(in_force, &tool, given.map(raw_text).as_deref())?;
+    Ok((policy::announce(&ruling, &object.0, &ours), arguments))
 }
 
 fn question(hub: &Hub, object: &Object<'_>) -> Result<Question, Problem> {
@@ -230,9 +235,16 @@ fn question(hub: &Hub, object: &Object<'_>) -> Result<Question, Problem> {
         }
         _ => (object.without(&ours), DescribedBy::Agent),
     };
+    let canonical = aaep_engine::canonical_ask(kind, &arguments, &payload)?;
     // enforces: I31
     let readable = ReadableArguments::of(&arguments);
-    Ok(Question { kind, tool, arguments, payload, readable, described_by })
+    Ok(Question { kind, tool, arguments, payload, canonical, readable, described_by })
+}
+
+/// The arguments of a call, to be compared with those that were asked about.
+fn canonical(arguments: Raw<'_>) -> Result<Canonical, Problem> {
+    let text = raw_text(arguments);
+    Ok(aaep_engine::canonical_ask(EventKind::AwaitingConfirmation, &text, "{}")?)
 }
 
 /// A value as it stands in the text.
