@@ -7,8 +7,12 @@ use anyhow::{Context, Result, bail};
 use crate::workspace::{answers, cargo, run as run_program};
 
 /// Each program, and the package that has it.
-const PROGRAMS: &[(&str, &str)] =
-    &[("speech-dispatcher", "speech-dispatcher"), ("espeak-ng", "espeak-ng"), ("brltty", "brltty")];
+const PROGRAMS: &[(&str, &str)] = &[
+    ("speech-dispatcher", "speech-dispatcher"),
+    ("espeak-ng", "espeak-ng"),
+    ("brltty", "brltty"),
+    ("dbus-daemon", "dbus-daemon"),
+];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if !args.is_empty() {
@@ -47,6 +51,7 @@ pub(crate) fn test() -> Result<()> {
     }
     // With the programs here, a test that would be skipped is a failure.
     run_program(cargo(["test", "--package", "aaep-voice"]).env("AAEP_VOICES", "required"))?;
-    let mut listen = cargo(["test", "--package", "aaep-cli", "--test", "listen", "voices::"]);
+    let mut listen =
+        cargo(["test", "--package", "aaep-cli", "--test", "listen", "--", "voices::", "notify::"]);
     run_program(listen.env("AAEP_VOICES", "required"))
 }

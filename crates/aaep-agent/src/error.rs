@@ -132,7 +132,7 @@ pub enum NotApproved {
 impl fmt::Display for NotApproved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rejected { by } => write!(f, "Rejected by {by}."),
+            Self::Rejected { by } => write!(f, "Rejected {}.", decided_by(by)),
             Self::TimedOut => f.write_str("Nobody answered in time, and silence means no."),
             Self::Expired => {
                 f.write_str("The approval was not used in time and is spent; ask again.")
@@ -185,6 +185,15 @@ impl From<Error> for Unanswered {
             Error::SessionOver => Self::SessionOver,
             other => Self::NotAsked(other),
         }
+    }
+}
+
+/// Who decided, in words for people: `by ann`. Whoever needs no name on the hub's own machine has none:
+/// `on this machine`.
+pub fn decided_by(principal: &str) -> String {
+    match principal {
+        "local" | "socket" => "on this machine".to_owned(),
+        name => format!("by {name}"),
     }
 }
 

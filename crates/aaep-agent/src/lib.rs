@@ -157,7 +157,7 @@ pub use aaep_types::{
 pub use agent::{Agent, PATIENCE};
 pub use call::{Call, TOOL_TIMEOUT};
 pub use confirmation::{Confirmation, Irreversible, Kind, Reversible, WithEffort};
-pub use error::{Error, Misuse, NotApproved, Refused, ToolError, Unanswered};
+pub use error::{Error, Misuse, NotApproved, Refused, ToolError, Unanswered, decided_by};
 pub use inputs::{Input, Inputs};
 pub use moving::{Handoff, Progress};
 pub use output::Output;

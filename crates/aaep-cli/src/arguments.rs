@@ -20,6 +20,7 @@ Examples:
   aaep demo
   aaep hub
   aaep listen
+  aaep status
   aaep ask \"Delete the build?\" && rm -r build")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Demo(DemoOptions),
     Ask(AskOptions),
     Listen(crate::listen::ListenOptions),
+    Status(StatusOptions),
     Audit(AuditOptions),
 }
 
@@ -116,9 +118,9 @@ pub(crate) struct AskOptions {
     /// What exactly will be done, as JSON. Consent is bound to it.
     #[arg(long, value_name = "JSON")]
     pub(crate) arguments: Option<String>,
-    /// The name under which the script asks; a policy may have rules for it.
-    #[arg(long, value_name = "NAME", default_value = "script")]
-    pub(crate) name: String,
+    /// The name under which the script asks. It is said, and a policy may have rules for it.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// The hub.
     #[arg(long, value_name = "URL")]
     pub(crate) hub: Option<String>,
@@ -134,14 +136,49 @@ pub(crate) struct AskOptions {
 }
 
 impl AskOptions {
+    /// Whether it can be undone is said anyway.
     pub(crate) fn consequence(&self) -> &str {
-        let usual = match self.undone {
-            Undone::Yes => "It can be undone.",
-            Undone::WithEffort => "It can be undone with some effort.",
-            Undone::No => "It cannot be undone.",
-        };
-        self.consequence.as_deref().unwrap_or(usual)
+        self.consequence.as_deref().unwrap_or("The script does it as soon as you say yes.")
     }
+
+    /// What a policy knows the script by.
+    pub(crate) fn tool(&self) -> &str {
+        self.name.as_deref().unwrap_or("script")
+    }
+}
+
+/// Say in one line what waits for you: for a prompt, a status bar or a braille cell.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It ends with 0 if a hub answered, and with 2 if none did, or not all that you named.
+The hubs and the token are found as by aaep listen. Nothing that an agent wrote is printed.
+
+With --cell it prints one character: the number of requests that wait, + for more than nine,
+a dot if nothing waits, ! if no hub answers.
+
+Examples:
+  aaep status
+  PS1='$(aaep status --cell) $ '
+  tmux set -g status-right '#(aaep status)'")]
+pub(crate) struct StatusOptions {
+    /// The hubs. Without any: those on this machine.
+    #[arg(value_name = "URL")]
+    pub(crate) hubs: Vec<String>,
+    /// A file with the token of a listener.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Believe whatever listens on a loopback address.
+    #[arg(long)]
+    pub(crate) trust_loopback: bool,
+    /// Print one character.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) cell: bool,
+    /// Print one line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Your languages, such as ar or zh-CN, the first first. Without it: the one of the system.
+    #[arg(long, value_name = "LANGUAGE", value_delimiter = ',')]
+    pub(crate) language: Vec<String>,
 }
 
 /// How much can go wrong.

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use aaep_agent::{Agent, Confirmation, Error, Kind, NotApproved, Producer, Remote, RiskLevel};
+use aaep_agent::{
+    Agent, Confirmation, Error, Kind, NotApproved, Producer, Remote, RiskLevel, decided_by,
+};
 use aaep_subscriber::words::safe;
 use serde_json::json;
 
@@ -95,14 +97,15 @@ fn agent(options: &AskOptions) -> Result<Agent, String> {
     if let Some(token) = near::token(options.token_file.as_deref().map(Path::new))? {
         remote = remote.token(token);
     }
-    let producer = Producer::new(options.name.as_str()).name("A shell script");
+    let (name, tool) = (options.name.as_deref(), options.tool());
+    let producer = Producer::new(tool).name(name.unwrap_or("A shell script"));
     let agent = Agent::connect(remote, producer).map_err(|error| error.to_string())?;
     Ok(agent.patience(HUB_ANSWERS))
 }
 
 async fn ask(agent: &Agent, options: &AskOptions) -> Outcome {
     let (question, consequence) = (options.question.as_str(), options.consequence());
-    let tool = options.name.as_str();
+    let tool = options.tool();
     match options.undone {
         Undone::No => {
             ask_for(agent, options, Confirmation::irreversible(tool, question, consequence)).await
@@ -162,7 +165,7 @@ async fn ask_for<K: Kind>(
     let _ = session.complete("The script was told yes.").await;
     Outcome {
         by: Some(by.clone()),
-        ..Outcome::heard(Exit::Good, "accepted", &format!("Accepted by {by}."))
+        ..Outcome::heard(Exit::Good, "accepted", &format!("Accepted {}.", decided_by(&by)))
     }
 }
 

@@ -14,6 +14,7 @@
 //! $ aaep audit verify
 //! $ aaep ask "Delete the build?" && rm -r build
 //! $ aaep listen
+//! $ aaep status
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
@@ -33,6 +34,7 @@ mod policy;
 mod reader;
 mod schema;
 mod signals;
+mod status;
 mod validate;
 
 use std::io::{self, BufWriter, Write};
@@ -74,5 +76,6 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Demo(options) => demo::run(&options, out),
         Command::Ask(options) => ask::run(&options, out),
         Command::Listen(options) => listen::run(&options, out),
+        Command::Status(options) => status::run(&options, out),
     }
 }

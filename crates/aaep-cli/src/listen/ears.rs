@@ -1,5 +1,7 @@
 //! The connections: which hubs, what is shown to them, what is asked of them.
 
+use std::path::Path;
+
 use aaep_subscriber::Happening;
 use aaep_subscriber::client::{Address, Client, Happenings, Hub, find_local};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
@@ -34,7 +36,9 @@ impl Ears {
             },
             ..Settings::default()
         };
-        let (client, happenings) = Client::connect(hubs(options)?, settings);
+        let token = options.token_file.as_deref();
+        let hubs = hubs(&options.hubs, token, options.trust_loopback)?;
+        let (client, happenings) = Client::connect(hubs, settings);
         Ok(Self { client, happenings })
     }
 
@@ -70,20 +74,24 @@ impl Ears {
 }
 
 /// Those that were named, else those on this machine.
-fn hubs(options: &ListenOptions) -> Result<Vec<Hub>, String> {
-    if options.hubs.len() > HUBS {
+pub(crate) fn hubs(
+    named: &[String],
+    token_file: Option<&Path>,
+    trust_loopback: bool,
+) -> Result<Vec<Hub>, String> {
+    if named.len() > HUBS {
         return Err(format!("Name at most {HUBS} hubs."));
     }
-    let token = match (&options.token_file, options.hubs.is_empty()) {
+    let token = match (token_file, named.is_empty()) {
         // What is found on this machine brings its own.
         (None, true) => None,
-        (file, _) => near::token(file.as_deref())?,
+        (file, _) => near::token(file)?,
     };
-    let found = match options.hubs.as_slice() {
+    let found = match named {
         [] => find_local(),
         named => named.iter().map(|url| named_hub(url)).collect::<Result<_, _>>()?,
     };
-    let trusted = |hub: Hub| if options.trust_loopback { hub.trust_loopback() } else { hub };
+    let trusted = |hub: Hub| if trust_loopback { hub.trust_loopback() } else { hub };
     let found = found.into_iter().map(trusted);
     let shown = |hub: Hub| match &token {
         Some(token) => {

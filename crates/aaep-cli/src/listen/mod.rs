@@ -3,6 +3,8 @@
 mod ears;
 mod json;
 mod keyboard;
+#[cfg(target_os = "linux")]
+mod notify;
 mod options;
 mod shell;
 mod sound;
@@ -10,8 +12,10 @@ mod source;
 mod standing;
 mod talk;
 mod terminal;
+mod tones;
 mod transcript;
 mod voices;
+mod wrap;
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -31,6 +35,7 @@ use terminal::Terminal;
 use transcript::Transcript;
 use voices::Voices;
 
+pub(crate) use ears::hubs;
 pub(crate) use options::ListenOptions;
 use options::SoundKind;
 
@@ -61,13 +66,16 @@ async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Res
     let signals = Signals::new().map_err(|fault| fault.to_string())?;
     let standing = options.policy.as_deref().map(Standing::load).transpose()?;
     let transcript = options.transcript.as_deref().map(Transcript::open).transpose()?;
-    let languages = languages(options);
+    let languages = languages(&options.language);
     let words = Words::new(&languages.iter().map(String::as_str).collect::<Vec<_>>());
     let pause_ms = options.pause.unwrap_or(PAUSE_MS);
-    let voices = Voices::start(options.speech(words.language()), options.braille(pause_ms))?;
+    let mut voices = Voices::start(options.speech(words.language()), options.braille(pause_ms))?;
+    if options.notify {
+        voices.notify().await?;
+    }
     let ears = Ears::new(options, &languages)?;
     let terminal = Terminal::new();
-    let by_line = options.line || options.json || !terminal.has_keys();
+    let by_line = options.line || options.dictation || options.json || !terminal.has_keys();
     let settings = Settings {
         manner: Manner { verbosity: options.verbosity, load: options.load, ..Manner::default() },
         by: options.output,
@@ -77,15 +85,19 @@ async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Res
         once: options.once,
         pause_ms: options.pause.unwrap_or(if terminal.is_terminal() { PAUSE_MS } else { 0 }),
         standing,
-        // A program hears everything at once.
-        hold_chatter: !options.json,
+        for_program: options.json,
+        scan_ms: options.scan.map(|seconds| u64::from(seconds) * 1000),
+        dictation: options.dictation,
     };
+    let sounds = sounds(options)?;
     let mut talk = Talk::new(words, settings);
+    if let Some(player) = sounds.player() {
+        talk.sounds_by(&player);
+    }
     if let Some(file) = &options.policy {
         talk.rules_in_force(&file.display().to_string());
     }
     terminal::restore_on_panic();
-    let sounds = sounds(options);
     let mut shell = Shell {
         talk,
         ears,
@@ -105,19 +117,21 @@ async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Res
     Ok(ended)
 }
 
-fn sounds(options: &ListenOptions) -> Sounds {
-    match (&options.sound_command, options.sound) {
+fn sounds(options: &ListenOptions) -> Result<Sounds, String> {
+    Ok(match (&options.sound_command, options.sound) {
         (Some(program), _) => Sounds::command(program.clone()),
+        _ if options.sounds => Sounds::tones()?,
+        (None, SoundKind::Tones) => Sounds::tones()?,
         // A bell in a file or a pipe is no sound.
         (None, SoundKind::Bell) if io::stdout().is_terminal() && !options.json => Sounds::bell(),
         _ => Sounds::Off,
-    }
+    })
 }
 
 /// Those that were named, else the one of the system, such as `ar_EG.UTF-8`; English at last.
-fn languages(options: &ListenOptions) -> Vec<String> {
-    if !options.language.is_empty() {
-        return options.language.clone();
+pub(crate) fn languages(named: &[String]) -> Vec<String> {
+    if !named.is_empty() {
+        return named.to_vec();
     }
     let variables = ["LC_ALL", "LC_MESSAGES", "LANG"];
     let set = variables.iter().filter_map(|name| std::env::var(name).ok());

@@ -32,6 +32,8 @@ Examples:
   aaep listen --once --json
   aaep listen --speak --speech-rate 40
   aaep listen --braille
+  aaep listen --sounds --notify
+  aaep listen --scan=4
 See docs/listening.md.")]
 pub(crate) struct ListenOptions {
     /// A hub. May be given several times.
@@ -62,8 +64,11 @@ pub(crate) struct ListenOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
     /// What is heard besides words.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, env = "AAEP_SOUND")]
     pub(crate) sound: SoundKind,
+    /// Tones that differ by what they mean: the same as --sound tones.
+    #[arg(long, conflicts_with_all = ["sound", "sound_command"])]
+    pub(crate) sounds: bool,
     /// Run this for each sound, with blocked, waiting, done or error behind it.
     #[arg(long, value_name = "COMMAND", conflicts_with = "sound")]
     pub(crate) sound_command: Option<PathBuf>,
@@ -89,6 +94,18 @@ pub(crate) struct ListenOptions {
     #[arg(long, value_name = "HOST", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "", env = "AAEP_BRAILLE")]
     pub(crate) braille: Option<String>,
+    /// Show each request as a notification of the desktop. It cannot be answered there.
+    #[arg(long)]
+    pub(crate) notify: bool,
+    /// One key for everything: what can be chosen is offered, so many seconds each.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "3", env = "AAEP_SCAN", conflicts_with_all = ["line", "json"])]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=60))]
+    pub(crate) scan: Option<u16>,
+    /// For text that comes from speech recognition: whole lines, and nothing counts as a yes but the
+    /// word alone, twice.
+    #[arg(long, conflicts_with_all = ["scan", "json"])]
+    pub(crate) dictation: bool,
     /// Write everything that is said into this file too, with the time.
     #[arg(long, value_name = "FILE")]
     pub(crate) transcript: Option<PathBuf>,
@@ -160,5 +177,8 @@ pub(crate) enum SoundKind {
     /// when a request's time runs out.
     #[default]
     Bell,
+    /// Tones that differ by meaning: a request rises, an end falls, an error is low, time that runs
+    /// out knocks.
+    Tones,
     Off,
 }

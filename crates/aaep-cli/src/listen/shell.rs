@@ -14,6 +14,7 @@ use super::talk::{Named, Output, Talk};
 use super::terminal::Terminal;
 use super::transcript::Transcript;
 use super::voices::{Note, Voices};
+use super::wrap::wrap;
 use crate::exit::Exit;
 use crate::signals::{Signal, Signals};
 
@@ -60,6 +61,7 @@ impl<W: Write> Shell<'_, W> {
                 note = self.voices.note() => match note {
                     Note::Speech(notice) => self.talk.voice(&notice),
                     Note::Braille(event) => self.talk.display(&event, self.ears.now()),
+                    Note::NotNotified(why) => self.talk.not_notified(&why),
                 },
                 happening = self.ears.next() => {
                     if let Some(exit) = self.happened(&happening)? {
@@ -159,11 +161,9 @@ impl<W: Write> Shell<'_, W> {
         while let Some(output) = self.talk.poll() {
             self.voices.take(&output);
             match output {
-                Output::Waits(number) => {
-                    let question = self.voices.has_display().then(|| self.talk.on_display(number));
-                    question.flatten().into_iter().for_each(|one| self.voices.ask(one));
-                }
-                Output::NoLongerWaits(_) | Output::Voice(_) => {}
+                Output::Waits(number) => self.voices.waits(&self.talk, number),
+                Output::NoLongerWaits(number) => self.voices.no_longer_waits(number),
+                Output::Voice(_) => {}
                 Output::Say(Utterance { line, .. }) => {
                     self.note(&line);
                     if self.json {
@@ -173,21 +173,24 @@ impl<W: Write> Shell<'_, W> {
                     if std::mem::take(&mut self.in_line) {
                         writeln!(self.out)?;
                     }
-                    writeln!(self.out, "{line}")?;
+                    let columns = self.terminal.columns();
+                    for line in line.lines().flat_map(|line| wrap(line, columns)) {
+                        writeln!(self.out, "{line}")?;
+                    }
                 }
                 Output::Sound(sound) => {
                     self.sounds.make(sound);
                     self.ring()?;
                 }
-                Output::Reply { request, answer } => {
+                Output::Reply { inbox_number, request, answer } => {
                     let line = self.json.then(|| json::sent(&request, &answer));
-                    match self.ears.answer(request.number, answer) {
+                    match self.ears.answer(inbox_number, answer) {
                         Ok(()) => sent.extend(line),
                         Err(why) => self.talk.refused(request.number, &why),
                     }
                 }
-                Output::MoreTime { request, seconds } => {
-                    if let Err(why) = self.ears.more_time(request.number, seconds) {
+                Output::MoreTime { inbox_number, request, seconds } => {
+                    if let Err(why) = self.ears.more_time(inbox_number, seconds) {
                         self.talk.refused(request.number, &why);
                     }
                 }

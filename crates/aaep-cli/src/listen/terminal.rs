@@ -33,6 +33,11 @@ impl Terminal {
         self.terminal
     }
 
+    /// How many columns what is printed has, if it is printed in a terminal.
+    pub(super) fn columns(&self) -> Option<usize> {
+        columns()
+    }
+
     /// Whether single keys can be had.
     pub(super) fn has_keys(&self) -> bool {
         cfg!(unix) && self.terminal
@@ -78,6 +83,12 @@ impl Terminal {
     }
 }
 
+#[cfg(unix)]
+fn columns() -> Option<usize> {
+    let size = termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Puts the terminal back as it was found.
 #[cfg(unix)]
 pub(super) fn restore() {
@@ -107,6 +118,11 @@ impl Terminal {
     pub(super) fn by_key(&mut self, _by_key: bool) {}
     pub(super) fn apply(&self) {}
     pub(super) fn discard(&self) {}
+}
+
+#[cfg(not(unix))]
+fn columns() -> Option<usize> {
+    None
 }
 
 #[cfg(not(unix))]

@@ -1,12 +1,14 @@
-//! The voices besides the terminal: speech and braille.
+//! The voices besides the terminal: speech, braille and the desktop.
 
 use std::time::Duration;
 
-use aaep_voice::braille::{Display, Event, Question, Settings as BrailleSettings};
+use aaep_voice::braille::{Display, Event, Settings as BrailleSettings};
 use aaep_voice::speech::{Command, Notice, Settings, Speaker};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::talk::{Output, Voice};
+#[cfg(target_os = "linux")]
+use super::notify::{Notification, Notifications};
+use super::talk::{Output, Talk, Voice};
 
 /// How long goodbye may take to be spoken.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -15,11 +17,16 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 pub(super) enum Note {
     Speech(Notice),
     Braille(Event),
+    /// Notifications cannot be shown any more.
+    NotNotified(String),
 }
 
 pub(super) struct Voices {
     speaker: Option<Speaker>,
     display: Option<Display>,
+    #[cfg(target_os = "linux")]
+    notifications: Option<Notifications>,
+    tell: UnboundedSender<Note>,
     notes: UnboundedReceiver<Note>,
     /// What was not handed on yet.
     commands: Vec<Command>,
@@ -32,15 +39,23 @@ impl Voices {
         braille: Option<BrailleSettings>,
     ) -> Result<Self, String> {
         let (say, notes) = unbounded_channel();
-        let tell = say.clone();
+        let (tell, shown) = (say.clone(), say.clone());
         let speaker = speech.map(|settings| {
             Speaker::start(settings, Box::new(move |notice| drop(say.send(Note::Speech(notice)))))
         });
         let display = braille.map(|settings| {
-            Display::start(settings, move |event| drop(tell.send(Note::Braille(event))))
+            Display::start(settings, move |event| drop(shown.send(Note::Braille(event))))
         });
         let (speaker, display) = (speaker.transpose()?, display.transpose()?);
-        Ok(Self { speaker, display, notes, commands: Vec::new() })
+        Ok(Self {
+            speaker,
+            display,
+            #[cfg(target_os = "linux")]
+            notifications: None,
+            tell,
+            notes,
+            commands: Vec::new(),
+        })
     }
 
     /// What a voice tells next; never, without one.
@@ -83,16 +98,41 @@ impl Voices {
         }
     }
 
-    pub(super) fn has_display(&self) -> bool {
-        self.display.is_some()
+    /// Shows requests on the desktop from now on.
+    #[cfg(target_os = "linux")]
+    pub(super) async fn notify(&mut self) -> Result<(), String> {
+        let tell = self.tell.clone();
+        let fault = move |why| drop(tell.send(Note::NotNotified(why)));
+        self.notifications = Some(Notifications::start(fault).await?);
+        Ok(())
     }
 
-    /// A question for the display.
-    pub(super) fn ask(&self, question: Question) {
-        if let Some(display) = &self.display {
+    #[cfg(not(target_os = "linux"))]
+    pub(super) async fn notify(&mut self) -> Result<(), String> {
+        Err("Notifications are shown on Linux only, so far. Leave out --notify.".into())
+    }
+
+    /// A request waits: whoever shows it for as long as it does.
+    pub(super) fn waits(&self, talk: &Talk, number: u32) {
+        if let (Some(display), Some(question)) = (&self.display, talk.on_display(number)) {
             display.ask(question);
         }
+        #[cfg(target_os = "linux")]
+        if let (Some(desktop), Some((title, body))) = (&self.notifications, talk.noted(number)) {
+            desktop.show(number, Notification { title, body });
+        }
     }
+
+    /// It no longer does.
+    #[cfg(target_os = "linux")]
+    pub(super) fn no_longer_waits(&self, number: u32) {
+        if let Some(desktop) = &self.notifications {
+            desktop.close(number);
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn no_longer_waits(&self, _number: u32) {}
 
     /// Ends, after the last words.
     pub(super) fn close(&mut self) {

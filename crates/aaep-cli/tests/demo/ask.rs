@@ -29,7 +29,7 @@ fn yes_is_0_no_is_1_and_silence_is_3() {
     run(async {
         let hub = demo(&[]);
         let (request, yes) = answered(&hub, &[], "accept").await;
-        assert_eq!((yes.code, yes.out.as_str()), (0, "Accepted by local.\n"), "{}", yes.err);
+        assert_eq!((yes.code, yes.out.as_str()), (0, "Accepted on this machine.\n"), "{}", yes.err);
         assert_eq!(request["action"], "Delete the build?");
         assert_eq!(
             (&request["risk_level"], &request["irreversible"]),
@@ -37,7 +37,7 @@ fn yes_is_0_no_is_1_and_silence_is_3() {
         );
         let options = ["--risk", "low", "--undone", "yes", "--consequence", "It is built again."];
         let (request, no) = answered(&hub, &options, "reject").await;
-        assert_eq!((no.code, no.out.as_str()), (1, "Rejected by local.\n"), "{}", no.err);
+        assert_eq!((no.code, no.out.as_str()), (1, "Rejected on this machine.\n"), "{}", no.err);
         assert_eq!(
             (&request["risk_level"], &request["irreversible"]),
             (&json!("low"), &json!(false))

@@ -133,7 +133,7 @@ fn the_socket_is_found_by_itself_and_serves_ask_and_say() {
         let request = ear.event("awaiting.confirmation").await;
         ear.decide(&request, "accept").await;
         let yes = ended(child).await;
-        assert_eq!((yes.code, yes.out.as_str()), (0, "Accepted by socket.\n"), "{}", yes.err);
+        assert_eq!((yes.code, yes.out.as_str()), (0, "Accepted on this machine.\n"), "{}", yes.err);
         let said = ended(local(&["demo", "--say", "help"]).spawn().unwrap()).await;
         assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     });

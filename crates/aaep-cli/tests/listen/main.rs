@@ -7,9 +7,12 @@
 mod docs;
 mod guests;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod notify;
 mod pipes;
 mod races;
 mod stage;
+mod status;
 mod terminal;
 mod tty;
 mod voices;

@@ -144,6 +144,49 @@ fn the_users_own_command_makes_the_sounds() {
     file_says(&heard, "1:error");
 }
 
+#[test]
+fn tones_that_differ_by_meaning_are_played_by_what_there_is_and_that_is_said() {
+    let hub = demo();
+    let heard = hub.home().join("tones.txt");
+    let player = hub.home().join("aplay");
+    let script = format!("#!/bin/sh\necho \"$(cat | cksum) $*\" >> {}\n", heard.display());
+    std::fs::write(&player, script).unwrap();
+    std::fs::set_permissions(&player, PermissionsExt::from_mode(0o700)).unwrap();
+    let mut variables = around(&hub);
+    variables.push(("PATH".into(), format!("{}:/usr/bin:/bin", hub.home().display())));
+    // A real one that comes first would play into nothing.
+    let mut listener = Piped::start(&["--sounds"], &variables);
+    listener.sees(&format!("Sounds are played by {}.", player.display()));
+    listener.sees("Connected to");
+    say(&hub, "book a room");
+    listener.sees("Type yes or no");
+    listener.types("yes");
+    listener.sees("Done.");
+    say(&hub, "fail");
+    listener.sees("Failed");
+    let until = std::time::Instant::now() + PATIENCE;
+    let played = loop {
+        let text = std::fs::read_to_string(&heard).unwrap_or_default();
+        if text.lines().count() >= 3 {
+            break text;
+        }
+        assert!(std::time::Instant::now() < until, "{text}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    let sums: std::collections::BTreeSet<_> =
+        played.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(sums.len(), 3, "{played}");
+    assert!(played.contains("-f S16_LE -r 22050"), "{played}");
+}
+
+#[test]
+fn without_a_player_it_is_said_what_to_install() {
+    let hub = demo();
+    let (code, out, err) = Piped::start(&["--sounds"], &around(&hub)).ended();
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("install paplay"), "{err}");
+}
+
 // covers: T19
 #[test]
 fn an_answer_that_is_kept_is_read_when_somebody_asks() {

@@ -165,9 +165,9 @@ fn more_time_is_asked_for_and_given() {
     tty.sees("Connected to");
     say(&hub, "book a room");
     tty.sees("Press y for yes");
-    tty.types("t").sees("Request 1 goes on as request 2.");
-    tty.sees("Press y for yes");
-    tty.types("y").sees("Request 2: accepted.");
+    let said = tty.types("t").sees("Request 1 now waits");
+    assert!(!said.contains("Allow this?"), "{said}");
+    tty.types("y").sees("Request 1: accepted.");
 }
 
 #[test]
@@ -186,4 +186,33 @@ fn arabic_and_chinese_are_spoken() {
         tty.sees(keys);
         tty.types(yes).sees(booked);
     }
+}
+
+#[test]
+fn lines_are_broken_between_words_in_a_narrow_terminal() {
+    let hub = demo();
+    let mut tty = Tty::start_in(40, &["--pause", "0"], &around(&hub));
+    tty.sees("Connected to demo.");
+    say(&hub, "transfer 20 euros to Ann");
+    tty.sees("for more time.");
+    let all = tty.all();
+    assert!(all.lines().all(|line| line.chars().count() <= 40), "{all}");
+    let whole = all.replace('\n', " ");
+    assert!(whole.contains("Press y for yes, n for no, d for details, t for more time."), "{all}");
+}
+
+// covers: T21
+#[test]
+fn one_key_answers_everything() {
+    let hub = demo();
+    let mut tty = Tty::start(&["--pause", "0", "--scan=1"], &around(&hub));
+    tty.sees("Press your key to hear what you can choose.");
+    say(&hub, "delete the record");
+    tty.sees("Press your key to hear what you can choose.");
+    tty.types(" ").sees("No.");
+    tty.sees("Yes.");
+    tty.types(" ").sees("Are you sure?");
+    tty.sees("Go back.");
+    tty.sees("Yes, I am sure.");
+    tty.types(" ").sees("Request 1: accepted.");
 }

@@ -9,8 +9,8 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use crate::Written;
 use crate::support::PATIENCE;
 
-/// Lines and columns.
-const SIZE: (u16, u16) = (24, 80);
+/// So wide that no line is broken.
+const COLUMNS: u16 = 2000;
 
 /// Everything that a terminal was asked to do besides showing text.
 #[derive(Default)]
@@ -75,8 +75,12 @@ pub struct Tty {
 impl Tty {
     /// Starts the command with nothing around it but these variables.
     pub fn start(arguments: &[&str], variables: &[(String, String)]) -> Self {
-        let (rows, cols) = SIZE;
-        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        Self::start_in(COLUMNS, arguments, variables)
+    }
+
+    /// The same in a terminal of so many columns.
+    pub fn start_in(cols: u16, arguments: &[&str], variables: &[(String, String)]) -> Self {
+        let size = PtySize { rows: 24, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_aaep"));
         command.arg("listen");

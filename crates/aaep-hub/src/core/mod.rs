@@ -363,6 +363,17 @@ impl Core {
         self.stuck.is_none() && self.broken.is_none()
     }
 
+    /// Requests that wait for a user and sessions that run for them; for everybody, without one.
+    pub(crate) fn held(&self, user: Option<&str>) -> (usize, usize) {
+        let engine = self.producer.engine();
+        match user {
+            Some(user) => {
+                (engine.request_shares().of_user(user), engine.session_shares().of_user(user))
+            }
+            None => (engine.pending_requests(), engine.open_sessions()),
+        }
+    }
+
     /// Open sessions, pending requests, and connections that hear.
     pub(crate) fn counts(&self) -> (usize, usize, usize) {
         let engine = self.producer.engine();

@@ -222,6 +222,7 @@ async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
         Route::Events => Box::pin(events::listen(hub, &call)).await,
         Route::Replies => messages::reply(hub, &call, bytes).await,
         Route::Messages => Box::pin(messages::say(hub, &call, bytes)).await,
+        Route::Status => Box::pin(operations::status(hub, &call)).await,
         Route::Metrics => Box::pin(operations::metrics(hub, &call)).await,
         Route::Manifest => Box::pin(operations::manifest(hub, &call)).await,
         _ => agent::answer(hub, &call, bytes).await,

@@ -49,6 +49,19 @@ pub(crate) async fn manifest(hub: &Hub, call: &Call) -> Result<Answer, Problem> 
     Ok(json(StatusCode::OK, hub.0.manifests.keep(user, text)))
 }
 
+// enforces: I29
+/// `GET status`: how many requests wait for a user and how many sessions run for them; for auditors and
+/// admins, for everybody. It holds no words: a prompt may show it.
+pub(crate) async fn status(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+    let principal = &call.known.principal;
+    let all = matches!(principal.role, Role::Auditor | Role::Admin);
+    let user = (!all).then(|| principal.user.clone());
+    let (waiting, sessions) = hub.look(move |core| core.held(user.as_deref())).await?;
+    let name = hub.config().hub.agent_name.as_str();
+    let status = serde_json::json!({ "name": name, "waiting": waiting, "sessions": sessions });
+    Ok(json(StatusCode::OK, status.to_string()))
+}
+
 /// `GET metrics`: for auditors, admins, and whoever comes from this machine.
 pub(crate) async fn metrics(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     let principal = &call.known.principal;

@@ -21,6 +21,7 @@ pub(crate) enum Route {
     Withdraw(u128),
     Invoke(u128),
     Inputs,
+    Status,
     Manifest,
     Health,
     Ready,
@@ -36,7 +37,7 @@ impl Route {
     pub(crate) fn face(&self) -> Option<Face> {
         use Route::*;
         match self {
-            Subscriptions | Events | Replies | WebSocket | Messages | Metrics => {
+            Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics => {
                 Some(Face::Listener)
             }
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
@@ -104,6 +105,7 @@ paths! {
     DELETE "agent/requests/{request_id}" => |ids| ids.request.map(Route::Withdraw);
     POST "agent/requests/{request_id}/invoke" => |ids| ids.request.map(Route::Invoke);
     GET "agent/inputs" => |_| Some(Route::Inputs);
+    GET "status" => |_| Some(Route::Status);
     POST "page/token" => |_| Some(Route::PageToken);
     GET "/.well-known/aaep-manifest.json" => |_| Some(Route::Manifest);
     GET "/healthz" => |_| Some(Route::Health);

@@ -130,6 +130,12 @@ fn about(method: &Method, path: &str) -> Option<About> {
             &[("200", "Nothing, or some.", "Inputs")],
             &["wait", "AAEP-Session-Secret"],
         ),
+        ("GET", "status") => about(
+            "How many requests wait for you, and how many sessions run for you.",
+            None,
+            &[("200", "So many.", "Status")],
+            &[],
+        ),
         ("GET", "/.well-known/aaep-manifest.json") => {
             about("What this hub is.", None, &[("200", "The manifest.", "Message")], &[])
         }

@@ -258,6 +258,15 @@ fn fixed() -> Value {
         },
         "PageCode": { "type": "object", "required": ["code"], "properties": { "code": text() } },
         "PageToken": { "type": "object", "required": ["token"], "properties": { "token": text() } },
+        "Status": {
+            "type": "object",
+            "required": ["name", "waiting", "sessions"],
+            "properties": {
+                "name": text(),
+                "waiting": { "type": "integer", "minimum": 0 },
+                "sessions": { "type": "integer", "minimum": 0 },
+            },
+        },
         "Inputs": {
             "type": "object",
             "required": ["inputs"],

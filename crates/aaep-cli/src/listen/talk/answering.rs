@@ -131,7 +131,7 @@ impl Talk {
     // enforces: T21, S10
     /// Whether an answer may be taken for a question: not if it was typed before anybody can have
     /// heard it.
-    fn too_soon(&mut self, number: u32) -> bool {
+    pub(super) fn too_soon(&mut self, number: u32) -> bool {
         let said_at = self.find(number).map_or(0, |open| open.said_at);
         let soon = self.now < said_at.saturating_add(self.settings.pause_ms);
         if soon {
@@ -155,14 +155,22 @@ impl Talk {
             self.send(&request, Answer::Reject);
         } else if self.needs_second_step(&request.asks) {
             self.mode = Mode::Certain(request.number);
-            let key = if is_grave(&request.asks) { "second_step.grave" } else { "second_step" };
-            self.say(key, &[]);
+            let key = match is_grave(&request.asks) {
+                _ if self.settings.dictation => "second_step.spoken",
+                true => "second_step.grave",
+                false => "second_step",
+            };
+            self.say(key, &[("number", count(request.number))]);
         } else {
             self.send(&request, Answer::Accept);
         }
     }
 
     pub(super) fn needs_second_step(&self, asks: &Asks) -> bool {
+        // What a microphone picks up is not always meant.
+        if self.settings.dictation {
+            return matches!(asks, Asks::Consent { .. });
+        }
         match self.settings.second_step {
             SecondStep::Always => matches!(asks, Asks::Consent { .. }),
             SecondStep::Risky => is_grave(asks),
@@ -173,11 +181,17 @@ impl Talk {
     /// The second step: the word itself, so that no single key is enough.
     pub(super) fn certain(&mut self, number: u32, text: &str) {
         let text = text.trim();
-        let letter = text.len() == 1;
         let request = self.find(number).map(|open| open.request.clone());
         self.mode = Mode::Free;
-        match (request, self.vocabulary.find(text)) {
-            (Some(request), Some(Command::Yes)) if !letter => self.send(&request, Answer::Accept),
+        // Whoever speaks says the number too: nobody says that by chance.
+        let (word, certain) = match self.vocabulary.read(text) {
+            Some((word, rest)) if self.settings.dictation => {
+                (Some(word), vocabulary::whole(rest) == Some(number))
+            }
+            _ => (self.vocabulary.find(text), text.len() > 1),
+        };
+        match (request, word) {
+            (Some(request), Some(Command::Yes)) if certain => self.send(&request, Answer::Accept),
             (Some(request), Some(Command::No)) => self.send(&request, Answer::Reject),
             (Some(request), _) => {
                 self.say("not_certain", &[("number", count(number))]);
@@ -260,6 +274,8 @@ impl Talk {
         {
             let number = request.number;
             match answer {
+                // Somebody talks, perhaps with somebody else.
+                Answer::Text(_) if self.settings.dictation => {}
                 // A number or a choice cannot be meant otherwise.
                 Answer::Text(typed) => {
                     let arguments =
@@ -271,7 +287,10 @@ impl Talk {
             }
             return;
         }
-        self.say(self.by_mode("unknown"), &[]);
+        // Chatter is not answered: the answer would be heard, and perhaps written down again.
+        if !self.settings.dictation {
+            self.say(self.by_mode("unknown"), &[]);
+        }
     }
 
     /// Whether the text that was asked back for is the answer.
@@ -311,16 +330,17 @@ impl Talk {
 
     // enforces: C28
     /// An answer leaves. The question stays until it is settled; the next one comes into focus.
-    fn send(&mut self, request: &Arc<Request>, answer: Answer) {
+    pub(super) fn send(&mut self, request: &Arc<Request>, answer: Answer) {
         let Some(open) = self.find_mut(request.number) else { return };
         open.sent = true;
+        let inbox_number = open.inbox_number;
         let key = match &answer {
             Answer::Accept | Answer::YesNo(true) => "sent.yes",
             Answer::Reject | Answer::YesNo(false) => "sent.no",
             Answer::Text(_) | Answer::Number(_) | Answer::Choice(_) => "sent.answer",
         };
         self.say(key, &[("number", count(request.number))]);
-        self.out.push_back(Output::Reply { request: request.clone(), answer });
+        self.out.push_back(Output::Reply { inbox_number, request: request.clone(), answer });
         self.closes(request.number);
         if self.focus == Some(request.number) {
             self.focus = None;

@@ -1,4 +1,4 @@
-//! Requests in the short forms of a braille display, and what its routing keys answer.
+//! Requests as they stand on a braille display and on a desktop, and what routing keys answer.
 
 use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::words::{look_alikes, safe};
@@ -82,6 +82,25 @@ impl Talk {
         let (open, close) = &self.quotes;
         let inner = safe(text.trim()).text.replace(open, "'").replace(close, "'");
         format!("{open}{inner}{close}")
+    }
+
+    /// A request that waits, as it is shown on a desktop: a title, and everything that it asks.
+    pub(crate) fn noted(&self, number: u32) -> Option<(String, String)> {
+        let request = self.request(number)?;
+        let arguments = [
+            ("number", Argument::Count(number.into())),
+            ("agent", Argument::Theirs(&request.agent.name)),
+        ];
+        let title = self.line(&self.words.phrase("terminal.notify.title", &arguments));
+        let mut lines: Vec<String> =
+            self.again(&request, self.settings.manner).iter().map(|it| self.line(it)).collect();
+        lines.push(self.plain("terminal.notify.how"));
+        Some((title, lines.join("\n")))
+    }
+
+    /// The desktop shows nothing any more.
+    pub(crate) fn not_notified(&mut self, why: &str) {
+        self.say("notify.lost", &[("why", Argument::Ours(why))]);
     }
 
     /// A display has something to tell.

@@ -30,6 +30,11 @@ impl Talk {
     /// A key was pressed, or a line was typed.
     pub(crate) fn typed(&mut self, text: &str, now: u64) {
         self.now = self.now.max(now);
+        if self.settings.scan_ms.is_some() {
+            return self.switch();
+        }
+        let cleaned = self.settings.dictation.then(|| spoken(text));
+        let text = cleaned.as_deref().unwrap_or(text);
         match std::mem::replace(&mut self.mode, Mode::Free) {
             Mode::Free => self.free(text),
             Mode::Answering(number) => self.typed_answer(number, text),
@@ -63,6 +68,10 @@ impl Talk {
             return self.number(number);
         }
         let Some((command, rest)) = self.vocabulary.read(text) else { return self.unknown(text) };
+        // A letter alone may be anything that was misheard.
+        if self.settings.dictation && text.len() == 1 {
+            return self.unknown(text);
+        }
         if !rest.is_empty() && command != Command::Answer {
             // `yes 3` is for question 3; `yes please` is nothing that we know.
             match vocabulary::whole(rest) {
@@ -119,7 +128,7 @@ impl Talk {
         }
     }
 
-    fn repeat(&mut self) {
+    pub(super) fn repeat(&mut self) {
         match self.focused() {
             Some(request) => self.say_question(&request),
             None if self.last.is_empty() => self.say("nothing_said", &[]),
@@ -155,7 +164,7 @@ impl Talk {
         }
     }
 
-    fn details(&mut self) {
+    pub(super) fn details(&mut self) {
         let Some(request) = self.focused() else {
             return self.say("nothing_waits", &[]);
         };
@@ -189,7 +198,7 @@ impl Talk {
         self.hint_keys(&request);
     }
 
-    fn doing(&mut self) {
+    pub(super) fn doing(&mut self) {
         let live = self.sessions.all();
         if live.is_empty() {
             self.say("nobody_works", &[]);
@@ -208,7 +217,7 @@ impl Talk {
     }
 
     /// The next question, round and round.
-    fn next(&mut self) {
+    pub(super) fn next(&mut self) {
         let waiting: Vec<u32> =
             self.open.iter().filter(|open| !open.sent).map(|open| open.request.number).collect();
         let here = self.focus.and_then(|focus| waiting.iter().position(|at| *at == focus));
@@ -229,15 +238,17 @@ impl Talk {
         }
     }
 
-    fn more_time(&mut self) {
-        let Some(request) = self.focused() else {
+    pub(super) fn more_time(&mut self) {
+        let open = self.focus.and_then(|number| self.find(number));
+        let Some(open) = open else {
             return self.say("nothing_waits", &[]);
         };
+        let (request, inbox_number) = (open.request.clone(), open.inbox_number);
         let seconds = request.timeout_seconds.saturating_mul(2);
         let seconds = seconds.clamp(MORE_SECONDS, MOST_SECONDS);
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         self.say("more_time", &[("number", count(request.number))]);
-        self.out.push_back(Output::MoreTime { request, seconds });
+        self.out.push_back(Output::MoreTime { inbox_number, request, seconds });
     }
 
     /// Which session, if that is not clear; then whether it is meant.
@@ -313,8 +324,18 @@ impl Talk {
         }
     }
 
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         self.say("goodbye", &[]);
         self.out.push_back(Output::Quit(Exit::Good));
+    }
+}
+
+/// What was said, without the signs that speech recognition sets behind words.
+fn spoken(text: &str) -> String {
+    let bare =
+        |text: &str| text.trim_matches(['.', ',', '!', '…', '。', '，', '！', '،', '।']).to_owned();
+    match text.trim().split_once(char::is_whitespace) {
+        Some((first, rest)) => format!("{} {}", bare(first), bare(rest.trim())),
+        None => bare(text.trim()),
     }
 }

@@ -8,8 +8,10 @@
 mod answering;
 mod braille;
 mod commands;
+mod going_on;
 mod reading;
 mod saying;
+mod scan;
 mod sessions;
 #[cfg(test)]
 pub(super) mod stories;
@@ -21,9 +23,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::words::{Argument, Manner, Said, Span, Words};
+use aaep_subscriber::words::{Argument, Manner, Said, Span, Words, safe};
 use aaep_subscriber::{Agent, Asks, Happening, Outcome, Request};
-use aaep_types::{EventKind, Heard};
+use aaep_types::{EventKind, Heard, Verbosity};
 use aaep_voice::announcer::Announcer;
 use aaep_voice::speech::Notice;
 use aaep_voice::utterance::{Class, Utterance};
@@ -33,8 +35,10 @@ pub(crate) use reading::By;
 
 use super::standing::Standing;
 use crate::exit::Exit;
+use going_on::Superseded;
 use reading::Reading;
 use saying::About;
+use scan::Scan;
 use sessions::{Live, Sessions};
 use vocabulary::Vocabulary;
 
@@ -56,8 +60,12 @@ pub(crate) struct Settings {
     /// What is typed sooner after a question than this does not answer it.
     pub(crate) pause_ms: u64,
     pub(crate) standing: Option<Standing>,
-    /// Whether chatter waits while a request does.
-    pub(crate) hold_chatter: bool,
+    /// A program listens: it hears everything at once, under the numbers that requests have.
+    pub(crate) for_program: bool,
+    /// Whoever listens has one key: what can be chosen is offered, so long each.
+    pub(crate) scan_ms: Option<u64>,
+    /// What is typed comes from speech recognition.
+    pub(crate) dictation: bool,
 }
 
 /// What comes out.
@@ -71,11 +79,14 @@ pub(crate) enum Output {
     /// For a voice that speaks.
     Voice(Voice),
     Sound(Sound),
+    /// For the request that the inbox knows by this number.
     Reply {
+        inbox_number: u32,
         request: Arc<Request>,
         answer: Answer,
     },
     MoreTime {
+        inbox_number: u32,
         request: Arc<Request>,
         seconds: u32,
     },
@@ -110,7 +121,10 @@ pub(crate) enum Sound {
 /// A question that waits.
 #[derive(Debug)]
 struct Open {
+    /// Under the number that the person knows.
     request: Arc<Request>,
+    /// The number that the inbox knows it by: another one after it got more time.
+    inbox_number: u32,
     /// An answer is on its way.
     sent: bool,
     /// That its time runs out was said.
@@ -152,9 +166,11 @@ pub(crate) struct Talk {
     /// The first agent that was heard.
     agent: Option<Arc<str>>,
     open: Vec<Open>,
+    superseded: Vec<Superseded>,
     /// The number of the question that an answer is for.
     focus: Option<u32>,
     mode: Mode,
+    scan: Option<Scan>,
     sessions: Sessions,
     reading: Reading,
     greeted: Greeted,
@@ -182,8 +198,10 @@ impl Talk {
             settings,
             agent: None,
             open: Vec::new(),
+            superseded: Vec::new(),
             focus: None,
             mode: Mode::Free,
+            scan: None,
             sessions: Sessions::default(),
             greeted: Greeted::default(),
             last: Vec::new(),
@@ -248,6 +266,11 @@ impl Talk {
         self.say("rule_file", &[("file", Argument::Ours(file))]);
     }
 
+    /// Sounds are made by this program.
+    pub(crate) fn sounds_by(&mut self, program: &str) {
+        self.say("sounds_by", &[("program", Argument::Ours(program))]);
+    }
+
     /// An agent could not be told to stop.
     pub(crate) fn not_stopped(&mut self, agent: &Agent) {
         self.say("stop.not_sent", &[("agent", Argument::Theirs(&agent.name))]);
@@ -283,7 +306,7 @@ impl Talk {
             }
             Happening::Asked(request) => self.asked(happening, request),
             Happening::Settled { request, outcome, announced } => {
-                self.settled(happening, request, *outcome, *announced);
+                self.settled(request, *outcome, *announced);
             }
             Happening::Text { .. } => self.text(happening),
             Happening::Lost { .. } => {
@@ -342,6 +365,9 @@ impl Talk {
             if kind == Some(EventKind::SessionCompleted) && !self.settings.quiet {
                 self.leave_out_repeated(&mut lines, heard.session_id());
             }
+            if kind == Some(EventKind::ToolInvoked) {
+                self.leave_out_allowed(&mut lines, agent, heard.session_id());
+            }
             self.note_session(agent, heard.session_id(), &lines, ends);
             self.sessions.speaks(heard.session_id(), about.language());
         }
@@ -373,6 +399,21 @@ impl Talk {
         }
     }
 
+    /// What was just allowed is not said as if it were asked again, only that it is done now.
+    fn leave_out_allowed(&mut self, lines: &mut Vec<Said>, agent: &Agent, session_id: &str) {
+        let Some(action) = self.sessions.take_allowed(session_id) else { return };
+        let mut spans = lines.iter().flat_map(|said| &said.spans);
+        let same = spans.any(|span| *span == Span::Theirs(action.clone()));
+        if same && self.settings.manner.verbosity != Verbosity::Detailed {
+            let mut said = self.words.phrase("terminal.under_way", &[]);
+            if self.settings.manner.name_agents {
+                let (name, line) = (Argument::Theirs(&agent.name), Argument::Phrase(&said));
+                said = self.words.phrase("named", &[("agent", name), ("line", line)]);
+            }
+            *lines = vec![said];
+        }
+    }
+
     /// Remembers what was said of a session last.
     fn note_session(&mut self, agent: &Agent, session_id: &str, lines: &[Said], ends: bool) {
         let spans = lines.last().map(|said| said.spans.as_slice()).unwrap_or_default();
@@ -383,11 +424,17 @@ impl Talk {
 
     // enforces: T21, T28, S10
     fn asked(&mut self, happening: &Happening, request: &Arc<Request>) {
-        if self.open.iter().any(|open| open.request.number == request.number) {
+        if self.open.iter().any(|open| open.inbox_number == request.number) || self.goes_on(request)
+        {
             return;
         }
-        let (said_at, sent) = (self.now, false);
-        self.open.push(Open { request: request.clone(), sent, warned: false, said_at });
+        self.open.push(Open {
+            request: request.clone(),
+            inbox_number: request.number,
+            sent: false,
+            warned: false,
+            said_at: self.now,
+        });
         let continued = request.continues.filter(|before| self.focus == Some(*before));
         let lines = self.lines_of(happening);
         if self.sessions.find(&request.session_id).is_none() {
@@ -413,18 +460,32 @@ impl Talk {
     }
 
     // enforces: C25, D30
-    fn settled(
-        &mut self,
-        happening: &Happening,
-        request: &Arc<Request>,
-        outcome: Outcome,
-        announced: bool,
-    ) {
+    fn settled(&mut self, request: &Arc<Request>, outcome: Outcome, announced: bool) {
+        let at = self.open.iter().position(|open| open.inbox_number == request.number);
+        let open = at.map(|at| self.open.remove(at));
+        if outcome == Outcome::Superseded
+            && let Some(open) = open
+        {
+            return self.is_superseded(open);
+        }
+        let request = open.map_or(request.clone(), |open| open.request);
+        if matches!(outcome, Outcome::Accepted | Outcome::AcceptedElsewhere) {
+            self.sessions.allow(&request.session_id, &safe(about(&request.asks)).text);
+        }
+        self.over(request, outcome, announced);
+        if announced && self.settings.once && outcome != Outcome::Superseded {
+            let wrong = matches!(outcome, Outcome::TimedOut | Outcome::Cancelled | Outcome::Gone);
+            self.end(if wrong { Exit::Wrong } else { Exit::Good });
+        }
+    }
+
+    /// A request waits no longer; the next one comes into focus.
+    fn over(&mut self, request: Arc<Request>, outcome: Outcome, announced: bool) {
         let number = request.number;
-        self.open.retain(|open| open.request.number != number);
         self.closes(number);
         if announced {
-            self.tell_of(happening, &About::request(Class::Outcome, request));
+            let about = About::request(Class::Outcome, &request);
+            self.tell_of(&Happening::Settled { request, outcome, announced }, &about);
         }
         let typing = match self.mode {
             Mode::Answering(of) | Mode::Certain(of) | Mode::Sending(of, _) => of == number,
@@ -434,7 +495,7 @@ impl Talk {
             self.mode = Mode::Free;
             self.say("no_longer_needed", &[]);
         }
-        // More time was asked for: the same question follows under another number.
+        // The same question follows under another number.
         if outcome == Outcome::Superseded && self.focus == Some(number) {
             return;
         }
@@ -442,10 +503,6 @@ impl Talk {
             self.focus = None;
         }
         self.focus_next();
-        if announced && self.settings.once && outcome != Outcome::Superseded {
-            let wrong = matches!(outcome, Outcome::TimedOut | Outcome::Cancelled | Outcome::Gone);
-            self.end(if wrong { Exit::Wrong } else { Exit::Good });
-        }
     }
 
     /// Ends, after what may still be said.
@@ -458,6 +515,8 @@ impl Talk {
     pub(crate) fn tick(&mut self, now: u64) {
         self.now = self.now.max(now);
         let now = self.now;
+        self.give_up_superseded(|old| old.is_late(now));
+        self.scan_on();
         let due = |open: &&mut Open| {
             let whole = open.request.timeout_seconds.saturating_mul(1000);
             let ahead = WARNING_MS.max(whole / 10).min(whole / 2);

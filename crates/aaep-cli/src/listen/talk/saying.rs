@@ -93,6 +93,9 @@ impl Talk {
 
     /// What can be pressed or typed for a question; always the last that is said of it.
     pub(super) fn say_keys(&mut self, request: &Request) {
+        if self.settings.scan_ms.is_some() {
+            return self.say_about("scan.press", &[], &About::request(Class::Request, request));
+        }
         for key in answering::keys(&request.asks) {
             let about = About::request(Class::Request, request);
             self.say_about(self.by_mode(key), &[], &about);
@@ -101,7 +104,11 @@ impl Talk {
 
     /// The same, the first times.
     pub(super) fn hint_keys(&mut self, request: &Request) {
-        for key in answering::keys(&request.asks) {
+        let keys = match self.settings.scan_ms {
+            Some(_) => vec!["scan.press"],
+            None => answering::keys(&request.asks),
+        };
+        for key in keys {
             let times = self.hints.entry(key).or_default();
             if *times < HINTS {
                 *times += 1;
@@ -159,7 +166,7 @@ impl Talk {
 
     /// A request waits for the user, and chatter waits with it.
     pub(super) fn opens(&mut self, number: u32) {
-        if self.settings.hold_chatter && !self.listens_only {
+        if !self.settings.for_program && !self.listens_only {
             self.announcer.asked(number);
         }
         self.out.push_back(Output::Waits(number));
@@ -168,6 +175,8 @@ impl Talk {
     /// A request no longer waits for the user.
     pub(super) fn closes(&mut self, number: u32) {
         self.announcer.settled(number);
+        // What was offered for it is not offered for another.
+        self.scan = self.scan.take().filter(|scan| scan.request() != Some(number));
         self.out.push_back(Output::NoLongerWaits(number));
     }
 
@@ -190,7 +199,16 @@ impl Talk {
 
     /// The key of a phrase that is another one where lines are typed.
     pub(super) fn by_mode(&self, key: &str) -> String {
-        if self.settings.lines { format!("{key}.line") } else { key.to_owned() }
+        match () {
+            () if self.settings.scan_ms.is_some() => match key {
+                "hint" | "nothing_waits_help" | "waits_here" => "scan.press".to_owned(),
+                "also_waits" => "scan.also_waits".to_owned(),
+                "time_runs_out" => "scan.time_runs_out".to_owned(),
+                _ => key.to_owned(),
+            },
+            () if self.settings.lines && !key.starts_with("scan.") => format!("{key}.line"),
+            () => key.to_owned(),
+        }
     }
 
     /// How long a request still waits.

@@ -22,6 +22,8 @@ pub(super) struct Live {
     pub(super) words: Option<String>,
     /// The language of the agent's words, if it said so.
     pub(super) language: Option<Arc<str>>,
+    /// What was allowed last, and not said to be done yet.
+    allowed: Option<String>,
 }
 
 /// Those that run, the one that was heard last at the end.
@@ -63,6 +65,7 @@ impl Sessions {
             latest: String::new(),
             words: None,
             language: None,
+            allowed: None,
         });
         if !lines.is_empty() {
             live.latest = lines.join(" ");
@@ -85,6 +88,19 @@ impl Sessions {
         }
     }
 
+    /// The user, or somebody else, allowed this in a session.
+    pub(super) fn allow(&mut self, session_id: &str, action: &str) {
+        let live = self.live.iter_mut().find(|live| &*live.session_id == session_id);
+        if let Some(live) = live.filter(|_| action.len() <= LATEST_BYTES) {
+            live.allowed = Some(action.to_owned());
+        }
+    }
+
+    /// What was allowed in a session last.
+    pub(super) fn take_allowed(&mut self, session_id: &str) -> Option<String> {
+        self.live.iter_mut().find(|live| &*live.session_id == session_id)?.allowed.take()
+    }
+
     /// All of them, the one that was heard last first.
     pub(super) fn all(&self) -> Vec<Live> {
         self.live.iter().rev().cloned().collect()
@@ -98,6 +114,7 @@ impl Sessions {
                 live.latest.capacity()
                     + live.agent.name.len()
                     + live.words.as_ref().map_or(0, String::len)
+                    + live.allowed.as_ref().map_or(0, String::len)
             })
             .sum()
     }

@@ -116,7 +116,9 @@ impl Story {
             once: false,
             pause_ms: 500,
             standing: None,
-            hold_chatter: true,
+            for_program: false,
+            scan_ms: None,
+            dictation: false,
         };
         change(&mut settings);
         let talk = Talk::new(Words::new(&[language]), settings);
@@ -218,11 +220,11 @@ impl Story {
                 Output::Sound(Sound::Done) => "[bell: done]".into(),
                 Output::Sound(Sound::Error) => "[bell: error]".into(),
                 Output::Sound(Sound::Waiting) => "[bell: waiting]".into(),
-                Output::Reply { request, answer } => {
-                    format!("[reply {}: {answer:?}]", request.number)
+                Output::Reply { inbox_number, answer, .. } => {
+                    format!("[reply {inbox_number}: {answer:?}]")
                 }
-                Output::MoreTime { request, seconds } => {
-                    format!("[more time for {}: {seconds}]", request.number)
+                Output::MoreTime { inbox_number, seconds, .. } => {
+                    format!("[more time for {inbox_number}: {seconds}]")
                 }
                 Output::Stop { session_id, .. } => format!("[stop {session_id}]"),
                 Output::Quit(Exit::Good) => "[ends]".into(),

@@ -2,6 +2,7 @@
 
 mod answers;
 mod chance;
+mod one_key;
 mod policy;
 mod reading;
 mod requests;

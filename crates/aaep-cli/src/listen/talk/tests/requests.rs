@@ -129,7 +129,7 @@ fn a_request_that_goes_while_an_answer_is_typed_takes_nothing_with_it() {
 
 // covers: D32, C25
 #[test]
-fn more_time_keeps_the_question_in_focus_without_asking_anew() {
+fn more_time_keeps_the_question_its_number_and_its_focus_and_says_only_the_time() {
     let mut story = Story::new();
     story.asked(mild(1, "Go")).asked(mild(2, "Stay")).heard();
     story.types("t").settled(mild(1, "Go"), Outcome::Superseded);
@@ -140,14 +140,11 @@ fn more_time_keeps_the_question_in_focus_without_asking_anew() {
         > t
         More time was asked for, for request 1.
         [more time for 1: 600]
-        Request 1 gets more time.
-        Request 1 goes on as request 3.
-        Allow this? “Go”. It can be undone.
-        What happens: “You can take it back.” Low risk.
-        Request 3 waits for you, for 10 minutes.
-        Press y for yes, n for no, d for details, t for more time.
+        Request 1 now waits 14 minutes 57 seconds.
     ");
     assert_eq!(story.types("y").replies(), reply(3, &Answer::Accept));
+    let settled = story.settled(mild(3, "Go"), Outcome::Accepted).heard();
+    assert!(settled.starts_with("Request 1: accepted."), "{settled}");
 }
 
 #[test]
@@ -216,14 +213,56 @@ fn a_question_that_takes_anothers_place_is_read_and_a_key_that_was_on_its_way_an
     );
     assert!(heard.contains("Not taken: request 2 had only just been said."), "{heard}");
     assert!(!heard.contains("[reply"), "{heard}");
-    // The same with more time is read again, too.
+    // The same with more time is the one that was read.
     let mut story = Story::new();
     story.asked(mild(1, "Save a note")).settled(mild(1, "Save a note"), Outcome::Superseded);
     let longer = Request { continues: Some(1), ..mild(2, "Save a note") };
     story.heard();
     story.happens(Happening::Asked(Arc::new(longer))).types_at_once("y");
     let heard = story.heard();
-    assert!(heard.contains("Allow this? “Save a note”") && !heard.contains("[reply"), "{heard}");
+    assert!(!heard.contains("Allow this?") && heard.contains("[reply 2: Accept]"), "{heard}");
+}
+
+// covers: D32, C25
+#[test]
+fn what_is_being_typed_stays_when_a_request_gets_more_time() {
+    let mut story = Story::new();
+    story.asked(consent(1, "Go")).types("y").heard();
+    story.settled(consent(1, "Go"), Outcome::Superseded);
+    let longer = Request { continues: Some(1), ..consent(2, "Go") };
+    story.happens(Happening::Asked(Arc::new(longer))).types("yes").is("
+        Request 1 now waits 4 minutes 58 seconds.
+        > yes
+        Request 1: yes, sent.
+        [reply 2: Accept]
+    ");
+}
+
+// covers: C25
+#[test]
+fn a_superseded_request_that_nothing_follows_is_over() {
+    let mut story = Story::new();
+    story.asked(mild(1, "Go")).types("d").heard();
+    story.settled(mild(1, "Go"), Outcome::Superseded).is("");
+    story.after(1).is("");
+    story.after(2).types("y").is("
+        Request 1 no longer waits. Nobody said why.
+        It was: “Go”.
+        > y
+        Nothing waits for you.
+    ");
+}
+
+#[test]
+fn what_was_allowed_is_not_said_as_if_it_were_asked_again() {
+    let mut story = Story::new();
+    story.asked(mild(1, "Save a note")).types("y").heard();
+    story.settled(mild(1, "Save a note"), Outcome::Accepted);
+    story.event("tool.invoked", "Save a note").event("tool.invoked", "Save a note").is("
+        Request 1: accepted.
+        It is being done now.
+        “Save a note”.
+    ");
 }
 
 // covers: I31, S10
