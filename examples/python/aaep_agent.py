@@ -33,10 +33,11 @@ class Refused(Exception):
 
 
 class NotApproved(Exception):
-    """There is no approval. `status` is rejected, timed_out, cancelled, ..."""
+    """There is no approval. `status` is rejected, timed_out, cancelled, ...; `reply` what the answer
+    says of itself, such as its decision_rationale."""
 
-    def __init__(self, status):
-        self.status = status
+    def __init__(self, status, reply=None):
+        self.status, self.reply = status, reply or {}
         super().__init__(f"not approved: {status}")
 
 
@@ -130,11 +131,14 @@ class Session:
         output = f"out_{uuid.uuid4().hex}"
         self.emit("output.streaming", chunk=text, position=0, complete=True, output_id=output)
 
-    def tool(self, name, summary):
-        """A tool that needs no consent: `with session.tool("search", "Looking.") as call: ...`"""
+    def tool(self, name, summary, arguments=None):
+        """A tool that needs no consent: `with session.tool("search", "Looking.") as call: ...`
+
+        Nobody hears `arguments`; they tell this call from one that waits for consent or was refused."""
         call = f"call_{uuid.uuid4().hex}"
-        self.emit("tool.invoked", tool=name, tool_call_id=call, summary_normal=summary)
-        return Call(self, name, call, None)
+        given = {} if arguments is None else {"arguments": arguments}
+        self.emit("tool.invoked", tool=name, tool_call_id=call, summary_normal=summary, **given)
+        return Call(self, name, call, arguments)
 
     def confirmed(self, tool, arguments, action, consequence, risk="high", seconds=300):
         """Asks, waits, and gives the call to run if somebody said yes; otherwise raises."""
@@ -146,7 +150,7 @@ class Session:
         }
         decision = self.decide(request)
         if decision["status"] != "accepted":
-            raise NotApproved(decision["status"])
+            raise NotApproved(decision["status"], decision.get("reply"))
         path = f"agent/requests/{decision['request_id']}/invoke"
         granted = self.agent.call("POST", path, {})
         return Call(self, tool, granted["tool_call_id"], granted["arguments"])

@@ -27,13 +27,15 @@ export class Refused extends Error {
   }
 }
 
-/** There is no approval: rejected, timed_out, cancelled, … */
+/** There is no approval: rejected, timed_out, cancelled, … `reply` is what the answer says of itself. */
 export class NotApproved extends Error {
   readonly status: string;
+  readonly reply: Members;
 
-  constructor(status: string) {
+  constructor(status: string, reply: Members = {}) {
     super(`not approved: ${status}`);
     this.status = status;
+    this.reply = reply;
   }
 }
 
@@ -147,10 +149,11 @@ export class Session {
     await this.emit("output.streaming", output);
   }
 
-  /** A tool that needs no consent. */
-  async tool<T>(name: string, summary: string, work: () => Promise<T>): Promise<T> {
+  /** A tool that needs no consent. Nobody hears `args`: they tell it from a call that was refused. */
+  async tool<T>(name: string, summary: string, work: () => Promise<T>, args?: Json): Promise<T> {
     const call = `call_${fresh()}`;
-    await this.emit("tool.invoked", { tool: name, tool_call_id: call, summary_normal: summary });
+    const given = args === undefined ? {} : { arguments: args };
+    await this.emit("tool.invoked", { tool: name, tool_call_id: call, summary_normal: summary, ...given });
     return this.run(name, call, work);
   }
 
@@ -170,7 +173,7 @@ export class Session {
     });
     const path = `agent/requests/${asked.request_id}`;
     while (asked.status === "pending") asked = await this.agent.call("GET", `${path}?wait=30`);
-    if (asked.status !== "accepted") throw new NotApproved(asked.status as string);
+    if (asked.status !== "accepted") throw new NotApproved(asked.status as string, asked.reply as Members);
     const granted = await this.agent.call("POST", `${path}/invoke`, {});
     // Run what came back: it is what was confirmed.
     return this.run(wanted.tool, granted.tool_call_id as string, () => work(granted.arguments));

@@ -95,7 +95,6 @@ impl Agent {
         self
     }
 
-    // enforces: T34
     /// A session to open: one for each thing that the user asked for (T34). The summary says what it
     /// is about.
     pub fn session(&self, summary: impl Into<Words>) -> Opening {

@@ -5,6 +5,8 @@ use std::fmt;
 use aaep_types::Rule;
 use aaep_types::json::Members;
 
+use crate::reply::ReplyDetails;
+
 /// Why something was not done.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -48,8 +50,7 @@ impl Refused {
         let members = Members::whole(&text, 8).ok().flatten().unwrap_or_default();
         let find = |name| members.text(name).map(|text| text.into_owned());
         let said = find("text").unwrap_or_else(|| {
-            let short: String = text.chars().take(200).collect();
-            format!("This does not look like a hub: {short}")
+            format!("This does not look like a hub: {}", aaep_types::cut(&text, 200))
         });
         Self { status, rule: find("rule"), section: find("section"), text: said }
     }
@@ -111,6 +112,8 @@ pub enum NotApproved {
     Rejected {
         /// Who.
         by: String,
+        /// What the reply says of itself.
+        reply: Box<ReplyDetails>,
     },
     /// Nobody answered in time, and silence means no.
     TimedOut,
@@ -132,7 +135,10 @@ pub enum NotApproved {
 impl fmt::Display for NotApproved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rejected { by } => write!(f, "Rejected {}.", decided_by(by)),
+            Self::Rejected { by, reply } => match &reply.rationale {
+                Some(why) => write!(f, "Rejected {}: {why}", decided_by(by)),
+                None => write!(f, "Rejected {}.", decided_by(by)),
+            },
             Self::TimedOut => f.write_str("Nobody answered in time, and silence means no."),
             Self::Expired => {
                 f.write_str("The approval was not used in time and is spent; ask again.")

@@ -6,17 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aaep_transport::client::SessionSecret;
-use aaep_types::{EventKind, SessionId};
+use aaep_types::SessionId;
 use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::agent::{Inner, LONGEST_WAIT};
-use crate::body::Body;
 use crate::error::Error;
 use crate::ticket::SessionTicket;
-use crate::words::Words;
 
 /// Things that were dropped and have not been dealt with yet, in one session; further ones are left
 /// to the hub, which brings what is open to its end with the session.
@@ -36,8 +34,6 @@ pub(crate) struct Said {
 #[derive(Clone, Debug)]
 enum Errand {
     Say(Said),
-    /// Says it as a change of state, or if the state has to stay (D30), as progress.
-    GiveUp(Said, Said),
     Withdraw(Arc<str>),
 }
 
@@ -179,10 +175,6 @@ impl Line {
         match errand {
             _ if self.is_over() => Ok(()),
             Errand::Say(said) => self.send(said, deadline).await.map(drop),
-            Errand::GiveUp(state, progress) => match self.send(state, deadline).await {
-                Err(Error::Refused(_)) => self.send(progress, deadline).await.map(drop),
-                other => other.map(drop),
-            },
             Errand::Withdraw(request) => {
                 let path = format!("agent/requests/{request}");
                 self.agent.delete(&path, self.secret.as_ref(), deadline).await.map(drop)
@@ -199,17 +191,8 @@ impl Line {
         self.do_later(Errand::Say(said));
     }
 
-    // enforces: T24
-    /// Says that something that was approved is no longer done.
-    pub(crate) fn give_up_later(self: &Arc<Self>, action: &str) {
-        let words: Words = format!("No longer done: {action}").into();
-        let state = Body::event(EventKind::StateChanged).text("to_state", "thinking").words(&words);
-        let far = Body::new().human("description", &words.normal).text_only();
-        let progress = Body::event(EventKind::ProgressUpdated).json("progress", &far).words(&words);
-        self.do_later(Errand::GiveUp(self.said(state.finish()), self.said(progress.finish())));
-    }
-
-    /// Withdraws a request that nobody waits for any longer, before anything else is said.
+    /// Withdraws a request that nobody waits for any longer, or gives up what was approved, before
+    /// anything else is said.
     pub(crate) fn withdraw_later(self: &Arc<Self>, request: Arc<str>) {
         self.do_later(Errand::Withdraw(request));
     }

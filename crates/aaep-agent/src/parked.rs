@@ -14,6 +14,7 @@ use crate::body::{raw_json, text_of, with_members};
 use crate::confirmation::{Confirmation, Kind, Wanted};
 use crate::error::{Error, NotApproved};
 use crate::line::{Line, not_too_soon};
+use crate::reply::ReplyDetails;
 use crate::session::Session;
 use crate::ticket::Ticket;
 
@@ -35,6 +36,7 @@ pub struct Parked<A> {
 pub struct Approval<A> {
     request: Arc<str>,
     by: String,
+    reply: ReplyDetails,
     action: PhantomData<fn(A) -> A>,
 }
 
@@ -42,6 +44,11 @@ impl<A> Approval<A> {
     /// Who said yes; `timeout` if silence did.
     pub fn by(&self) -> &str {
         &self.by
+    }
+
+    /// What the reply says of itself.
+    pub fn reply(&self) -> &ReplyDetails {
+        &self.reply
     }
 }
 
@@ -160,6 +167,7 @@ pub(crate) struct Look {
     pub(crate) by: String,
     /// The answer to a question, as JSON.
     pub(crate) response: Option<String>,
+    pub(crate) reply: ReplyDetails,
 }
 
 /// Looks at a request; waits for its outcome if asked to.
@@ -169,7 +177,8 @@ pub(crate) async fn look(line: &Line, request: &str, wait: u64) -> Result<Look, 
     let read = with_members(&answer, |members| {
         let by = members.text("decided_by").unwrap_or_default().into_owned();
         let response = members.find("response").map(raw_json);
-        Some(Look { status: members.text("status")?.into_owned(), by, response })
+        let reply = members.find("reply").map(ReplyDetails::read).unwrap_or_default();
+        Some(Look { status: members.text("status")?.into_owned(), by, response, reply })
     });
     read.ok_or_else(Error::odd_answer)
 }
@@ -193,7 +202,7 @@ impl Claim {
 
     // enforces: C1, I11
     /// Whether it may run, and who said so.
-    async fn decided(&self) -> Result<String, NotApproved> {
+    async fn decided(&self) -> Result<Look, NotApproved> {
         let look = outcome(&self.line, &self.request).await.map_err(|error| match error {
             // The hub has forgotten it, so nobody can approve it any more.
             Error::Refused(refused) if refused.status == 404 => NotApproved::Cancelled,
@@ -201,10 +210,10 @@ impl Claim {
         })?;
         self.line.no_longer_asks(&self.request);
         let refusal = match look.status.as_str() {
-            "accepted" => return Ok(look.by),
-            "invoked" if self.reruns => return Ok(look.by),
+            "accepted" => return Ok(look),
+            "invoked" if self.reruns => return Ok(look),
             "invoked" | "completed" | "unknown" => NotApproved::Begun,
-            "rejected" => NotApproved::Rejected { by: look.by },
+            "rejected" => NotApproved::Rejected { by: look.by, reply: Box::new(look.reply) },
             "timed_out" => NotApproved::TimedOut,
             "expired" => NotApproved::Expired,
             _ if look.by == "session" => NotApproved::SessionOver,
@@ -223,13 +232,16 @@ impl<A> Parked<A> {
     /// Waits for the decision, as long as the request waits. May be given up and called again; the
     /// approval is handed out once.
     pub async fn decision(&self) -> Result<Approval<A>, NotApproved> {
-        let by = self.claim.decided().await?;
+        let Look { by, reply, .. } = self.claim.decided().await?;
         let change = |from, to| {
             let phase = &self.claim.phase;
             phase.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
         };
         match change(phase::WAITS, phase::APPROVED) {
-            Ok(_) => Ok(Approval { request: self.claim.request.clone(), by, action: PhantomData }),
+            Ok(_) => {
+                let (request, action) = (self.claim.request.clone(), PhantomData);
+                Ok(Approval { request, by, reply, action })
+            }
             Err(_) => Err(NotApproved::AlreadyGiven),
         }
     }
@@ -263,7 +275,9 @@ impl Drop for Claim {
     fn drop(&mut self) {
         match *self.phase.get_mut() {
             phase::WAITS => self.line.withdraw_later(self.request.clone()),
-            phase::APPROVED => self.line.give_up_later(&self.wanted.action),
+            // enforces: T24
+            // The hub says that what was approved is no longer done.
+            phase::APPROVED => self.line.withdraw_later(self.request.clone()),
             _ => {}
         }
         self.line.let_go(&self.request);

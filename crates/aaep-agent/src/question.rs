@@ -11,6 +11,7 @@ use crate::body::Body;
 use crate::error::{Error, Unanswered};
 use crate::line::Line;
 use crate::parked::{ask, outcome};
+use crate::reply::ReplyDetails;
 use crate::session::Session;
 use crate::words::without_secrets;
 
@@ -205,9 +206,14 @@ impl<T> Asked<T> {
         &self.request
     }
 
-    // enforces: D17, C30
     /// Waits for the answer.
-    pub async fn answer(mut self) -> Result<T, Unanswered> {
+    pub async fn answer(self) -> Result<T, Unanswered> {
+        self.answer_in_detail().await.map(|(answer, _)| answer)
+    }
+
+    // enforces: D17, C30
+    /// The same, with what the reply says of itself: who answered, how sure the device is.
+    pub async fn answer_in_detail(mut self) -> Result<(T, ReplyDetails), Unanswered> {
         let look = outcome(&self.line, &self.request).await.map_err(|error| match error {
             Error::Refused(refused) if refused.status == 404 => Unanswered::Cancelled,
             other => Unanswered::from(other),
@@ -215,7 +221,8 @@ impl<T> Asked<T> {
         let question = self.question.take();
         match (question, &look.response) {
             (Some(question), Some(response)) => {
-                question.read(response).ok_or_else(|| Error::odd_answer().into())
+                let answer = question.read(response).ok_or_else(Error::odd_answer)?;
+                Ok((answer, look.reply))
             }
             _ if matches!(look.status.as_str(), "timed_out" | "unanswered") => {
                 Err(Unanswered::TimedOut)

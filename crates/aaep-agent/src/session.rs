@@ -148,7 +148,8 @@ impl Session {
         }
     }
 
-    /// Ends it well.
+    // enforces: T34
+    /// Ends it well. The session is used up: whatever the user asks for next has one of its own.
     pub async fn complete(self, summary: impl Into<Words>) -> Result<(), Error> {
         let mut body = Body::event(EventKind::SessionCompleted).words(&summary.into());
         if let Some(opened) = self.line.opened {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use aaep_types::{deception, secret};
+use aaep_types::{cut, deception, secret};
 
 /// How much of a text that came from outside is passed on, in characters.
 const FOREIGN_CHARS: usize = 1000;
@@ -58,7 +58,7 @@ pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
 /// hub would refuse (D34). What a tool says must never keep its end from being told.
 pub(crate) fn foreign(text: &str) -> String {
     // Before it is shortened: half a secret does not look like one.
-    let mut kept: String = without_secrets(text).chars().take(FOREIGN_CHARS).collect();
+    let mut kept = cut(&without_secrets(text), FOREIGN_CHARS).to_owned();
     if deception::first(&kept).is_some() {
         let found: Vec<usize> = deception::all(&kept).map(|found| found.offset).collect();
         kept = kept

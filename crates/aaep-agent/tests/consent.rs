@@ -70,7 +70,7 @@ in_both_worlds! {
         let session = agent.session("Moving money.").open().await.unwrap();
         let parked = session.park((), request()).await.unwrap();
         let refused = parked.decision().await.unwrap_err();
-        assert!(matches!(&refused, NotApproved::Rejected { by } if by == "local"), "{refused}");
+        assert!(matches!(&refused, NotApproved::Rejected { by, .. } if by == "local"), "{refused}");
         drop(parked);
         session.complete("Nothing was moved.").await.unwrap();
         assert!(!has(&person.judges(1).await, "tool.invoked"));
@@ -168,7 +168,8 @@ in_both_worlds! {
         let approval = parked.decision().await.unwrap();
         drop((parked, approval));
         person.hears("that it is given up", |event| {
-            event["summary_normal"] == "No longer done: Transfer $500."
+            event["summary_normal"]
+                == "The agent gave up what you approved, so this was not done: Transfer $500."
         }).await;
         session.complete("Nothing was moved.").await.unwrap();
         assert!(!has(&person.judges(1).await, "tool.invoked"));

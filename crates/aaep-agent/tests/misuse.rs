@@ -51,7 +51,7 @@ fn objections(file: &Path, library: &Path, scratch: &Path) -> Objections {
     found
 }
 
-// covers: T12, C1, C3, C15, T1, I1
+// covers: T12, C1, C3, C15, T1, T34, I1
 #[test]
 fn misuse_does_not_compile() {
     let library = support::built_library();

@@ -173,7 +173,7 @@ async fn ask_for<K: Kind>(
 fn refused(refusal: NotApproved) -> Outcome {
     let text = refusal.to_string();
     match refusal {
-        NotApproved::Rejected { by } => {
+        NotApproved::Rejected { by, .. } => {
             Outcome { by: Some(by), ..Outcome::heard(Exit::Wrong, "rejected", &text) }
         }
         NotApproved::TimedOut => Outcome::heard(Exit::Nobody, "timed_out", &text),

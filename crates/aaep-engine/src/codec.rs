@@ -9,6 +9,9 @@ const HEAD: usize = 8;
 /// A question, and one with the account of its action, which older journals do not have.
 const ASKED: u8 = 3;
 const ASKED_WITH_ACCOUNT: u8 = 13;
+/// A resolution, and one with what its reply says of itself.
+const RESOLVED: u8 = 4;
+const RESOLVED_WITH_REPLY: u8 = 14;
 /// What a record usually has beside its longer texts.
 const USUAL: usize = 192;
 
@@ -26,13 +29,16 @@ impl Record {
                 out.said(said);
             }
             Record::Asked(asked) => encode_asked(asked, &mut out),
-            Record::Resolved { request, outcome, runs, by, response, said } => {
-                out.u8(4);
+            Record::Resolved { request, outcome, runs, by, response, reply, said } => {
+                out.u8(if reply.is_empty() { RESOLVED } else { RESOLVED_WITH_REPLY });
                 out.u128(*request);
                 out.u8(*outcome as u8);
                 out.u8(u8::from(*runs));
                 out.text(by);
                 out.text(response);
+                if !reply.is_empty() {
+                    out.text(reply);
+                }
                 out.said(said);
             }
             Record::Invoked { request, call, said } => {
@@ -94,7 +100,9 @@ impl Record {
                 let texts = asked.arguments.len() + asked.event.len() + asked.account.len();
                 (Some(&asked.said), texts)
             }
-            Record::Resolved { response, said, .. } => (Some(said), response.len()),
+            Record::Resolved { response, reply, said, .. } => {
+                (Some(said), response.len() + reply.len())
+            }
             Record::Ended { said, .. }
             | Record::Invoked { said, .. }
             | Record::Expired { said, .. }
@@ -189,12 +197,13 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             account: if kind == ASKED { "".into() } else { input.text()? },
             said: input.said()?,
         }),
-        4 => Record::Resolved {
+        kind @ (RESOLVED | RESOLVED_WITH_REPLY) => Record::Resolved {
             request: input.u128()?,
             outcome: *Outcome::ALL.get(usize::from(input.u8()?)).ok_or(Corrupt::Unknown)?,
             runs: input.flag()?,
             by: input.text()?,
             response: input.text()?,
+            reply: if kind == RESOLVED { "".into() } else { input.text()? },
             said: input.said()?,
         },
         5 => Record::Invoked { request: input.u128()?, call: input.text()?, said: input.said()? },
@@ -366,6 +375,16 @@ mod tests {
                 runs: false,
                 by: text(""),
                 response: text("67"),
+                reply: text(""),
+                said: said(),
+            },
+            Record::Resolved {
+                request: 7,
+                outcome: Outcome::TimedOut,
+                runs: false,
+                by: text(""),
+                response: text("67"),
+                reply: text("{\"decided_by\":\"Ann\"}"),
                 said: said(),
             },
             Record::Invoked { request: 7, call: text("call_1"), said: said() },

@@ -78,6 +78,8 @@ pub(crate) enum Extension {
         event: u128,
         /// What became of it.
         outcome: Outcome,
+        /// It was withdrawn for a no with a clock that cannot be right (decision D42).
+        wrong_clock: bool,
     },
     /// It was approved, and the approval was not used in time (decision D41).
     Expired {
@@ -100,8 +102,11 @@ impl Extension {
 
     fn write(self, out: &mut Writer) {
         match self {
-            Extension::Outcome { event, outcome, .. } => {
+            Extension::Outcome { event, outcome, wrong_clock, .. } => {
                 write_outcome(event, outcome.as_str(), out);
+                if wrong_clock {
+                    out.json("\",\"reason\":\"wrong_clock");
+                }
             }
             Extension::Expired { event, .. } => write_outcome(event, "expired", out),
             Extension::Supersedes(event) => {

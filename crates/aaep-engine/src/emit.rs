@@ -328,6 +328,9 @@ impl<R: Rules> Engine<R> {
         } else {
             draft
         };
+        if R::keeps(Check::ExplainsUnused) {
+            self.give_up_approvals(id, now);
+        }
         // enforces: I5, I13
         if R::keeps(Check::EndsRequestsWithSession) {
             self.cancel_all(id, now);
@@ -367,6 +370,7 @@ impl<R: Rules> Engine<R> {
                 if R::keeps(Check::ForgetsArguments) {
                     request.forget_action();
                     request.answer = None;
+                    request.reply = None;
                 }
             }
             let ends = self.ends_of.entry(agent.user.clone()).or_default();

@@ -19,7 +19,7 @@ use crate::principal::Principal;
 use crate::rates::ReplyRates;
 use crate::record::{Outcome, Record, Said};
 use crate::refusal::{Blame, Refusal};
-use crate::request::{Request, Status, View};
+use crate::request::{Request, Status, Unused, View};
 use crate::requests::Requests;
 use crate::rules::{Check, Rules, Sound};
 use crate::session::Session;
@@ -238,6 +238,7 @@ impl<R: Rules> Engine<R> {
                 .unwrap_or(request.stamp),
             decided_by: request.by.clone(),
             response: request.answer.clone().filter(|_| answered),
+            reply: request.reply.clone(),
         })
     }
 
@@ -475,7 +476,7 @@ impl<R: Rules> Engine<R> {
         if status.is_approved() {
             // enforces: D41
             if over {
-                self.expire_approval(number, now);
+                self.expire_approval(number, Unused::TooLate, now);
             } else {
                 self.requests.set_timer(number);
             }

@@ -3,7 +3,8 @@
 use aaep_types::action::ReadableArguments;
 use aaep_types::json::Canonical;
 use aaep_types::{
-    Event, EventKind, Payload, ReplyToken, ResponseKind, Timestamp, ToolName, Urgency, rule,
+    Event, EventKind, Payload, ReplyToken, ResponseKind, RiskLevel, Timestamp, ToolName, Urgency,
+    cut, rule,
 };
 
 use std::sync::Arc;
@@ -20,9 +21,12 @@ use crate::places::Place;
 use crate::principal::Principal;
 use crate::record::{Asked, Outcome, Record};
 use crate::refusal::{Blame, Refusal};
-use crate::request::{Request, Status};
+use crate::request::{Request, Status, Unused};
 use crate::rules::{Check, Rules};
 use crate::session::state;
+
+/// The longest that is told of an action beside the question itself, in code points.
+const TOLD_CHARACTERS: usize = 4000;
 
 impl<R: Rules> Engine<R> {
     /// Asks, or returns the request that asks the same already.
@@ -77,7 +81,7 @@ impl<R: Rules> Engine<R> {
         let stamp = session.stamp(now);
         let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
-        // enforces: C5, C15, D7, D10, D17, D18
+        // enforces: C5, C15, D7, D18
         let home = self.sessions.place(key).unwrap_or_default();
         let request = read_asked(ask.kind, &draft.payload, &json, |payload| {
             request_of(payload, (key, home), &ask, digest, (event, token, stamp), now)
@@ -178,6 +182,12 @@ impl<R: Rules> Engine<R> {
         request.by = Some(by.clone());
         request.status = Status::Resolved { outcome, runs };
         let action = request.action();
+        let what = request.outcome_words(outcome, runs);
+        let reply = request.reply.clone().unwrap_or_default();
+        let wrong_clock = request.wrong_clock;
+        if runs {
+            request.risk();
+        }
         request.event = None;
         if !runs && R::keeps(Check::ForgetsArguments) {
             request.forget_action();
@@ -206,7 +216,8 @@ impl<R: Rules> Engine<R> {
         }
         let needs = self.coming();
         if R::keeps(Check::ShowsResolutions) {
-            self.show_resolution(id, (number, event), (outcome, runs), &action, more, needs, now);
+            let extension = Extension::Outcome { request: number, event, outcome, wrong_clock };
+            self.show_resolution(id, extension, runs, (&what, &action), more, needs, now);
         }
         let decided = Output::Decided {
             request: number,
@@ -218,35 +229,34 @@ impl<R: Rules> Engine<R> {
         self.lanes.push(id, needs, decided);
         let response = response.unwrap_or_default();
         let said = self.said(id);
-        self.append(&Record::Resolved { request: number, outcome, runs, by, response, said });
+        self.append(&Record::Resolved {
+            request: number,
+            outcome,
+            runs,
+            by,
+            response,
+            reply,
+            said,
+        });
     }
 
-    // enforces: T24, C2, C23, D16, I18
+    // enforces: C2, C23, D16, I18
     /// C23, D30: the state leaves `awaiting_input` with the outcome, and returns to it while more waits.
     #[allow(clippy::too_many_arguments)] // one event, said in full
     fn show_resolution(
         &mut self,
         id: Key,
-        (number, event): (u128, u128),
-        (outcome, runs): (Outcome, bool),
-        action: &str,
+        outcome: Extension,
+        runs: bool,
+        (what, action): (&str, &str),
         more: bool,
         needs: u64,
         now: Now,
     ) {
         let next = if runs { state::CALLING_TOOL } else { state::THINKING };
-        let what = match (outcome, runs) {
-            (Outcome::Accepted, _) => "Accepted",
-            (Outcome::Rejected, _) => "Rejected",
-            (Outcome::TimedOut, true) => "No answer in time; going on, as announced",
-            (Outcome::TimedOut, false) => "No answer in time; not done",
-            (Outcome::Cancelled, _) => "No longer needed",
-            (Outcome::Superseded, _) => "Asked again with more time",
-        };
-        let mut summary = [what, ": ", action].concat();
-        summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
+        let summary = told_of(what, action);
         let mut draft = Draft::state(state::AWAITING_INPUT.into(), next, &summary);
-        draft.extension = Some(Extension::Outcome { request: number, event, outcome });
+        draft.extension = Some(outcome);
         self.send_ours(id, draft, needs, now);
         if more {
             let back =
@@ -256,8 +266,8 @@ impl<R: Rules> Engine<R> {
     }
 
     // enforces: D41, I18
-    /// An approval that was not used in time is spent, and everybody is told.
-    pub(crate) fn expire_approval(&mut self, number: u128, now: Now) {
+    /// An approval that is not used is spent, and everybody is told.
+    pub(crate) fn expire_approval(&mut self, number: u128, why: Unused, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (id, event, action) = (request.session, request.event_number, request.action());
         request.status = Status::Expired;
@@ -265,14 +275,12 @@ impl<R: Rules> Engine<R> {
             request.forget_action();
         }
         let Some(session) = self.sessions.get(&id) else { return };
-        let what = "The approval was not used in time, so this was not done";
-        let mut summary = [what, ": ", &action].concat();
-        summary.truncate(summary.char_indices().nth(4000).map_or(summary.len(), |(at, _)| at));
+        let summary = told_of(why.words(), &action);
         // While something else goes on, the state stays what it is (T16, D30).
         let mut draft = if session.only_looks_busy() {
             Draft::state(state::CALLING_TOOL.into(), state::THINKING, &summary)
         } else {
-            let progress = members(&[("description", "An approval was not used in time.")]);
+            let progress = members(&[("description", "An approval was not used.")]);
             let payload =
                 format!("\"progress\":{{{progress}}},{}", members(&[("summary_normal", &summary)]));
             Draft::new(EventKind::ProgressUpdated, payload)
@@ -291,21 +299,17 @@ impl<R: Rules> Engine<R> {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (old, id, kind) = (request.event_number, request.session, request.kind);
         let action = request.action();
+        let what = request.outcome_words(Outcome::Superseded, false);
         let json = request.event.take().unwrap_or_else(|| "{}".into());
         let event = self.ids.event();
         let token = self.ids.token_bits(event);
         let Some(session) = self.sessions.get(&id) else { return };
         let stamp = session.stamp(now);
         let needs = self.coming();
-        self.show_resolution(
-            id,
-            (number, old),
-            (Outcome::Superseded, false),
-            &action,
-            true,
-            needs,
-            now,
-        );
+        let outcome = Outcome::Superseded;
+        let extension =
+            Extension::Outcome { request: number, event: old, outcome, wrong_clock: false };
+        self.show_resolution(id, extension, false, (&what, &action), true, needs, now);
         let mut payload = payload_of(&json, &["reply_token", "timeout_seconds"]);
         payload.push_str(&format!(
             "\"timeout_seconds\":{seconds},\"reply_token\":\"{}\"",
@@ -333,7 +337,13 @@ impl<R: Rules> Engine<R> {
         self.requests.set_timer(number);
     }
 
+    /// The agent no longer needs an answer, or gives up what was approved.
     pub(crate) fn withdraw(&mut self, number: u128, now: Now) -> Result<Answer, Refusal> {
+        if self.status(number).is_some_and(Status::is_approved) {
+            self.needs_journal()?;
+            self.expire_approval(number, Unused::GivenUp, now);
+            return Ok(Answer::Done);
+        }
         if self.status(number) != Some(Status::Pending) {
             return Err(Refusal::order(
                 rule::C24,
@@ -354,6 +364,17 @@ impl<R: Rules> Engine<R> {
             .unwrap_or_default();
         for number in pending {
             self.resolve(number, Outcome::Cancelled, false, "session", now);
+        }
+    }
+
+    // enforces: T24, I18
+    /// What was approved and never run is explained before its session ends.
+    pub(crate) fn give_up_approvals(&mut self, id: Key, now: Now) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        let approved = |number: &u128| self.status(*number).is_some_and(Status::is_approved);
+        let unused: Vec<u128> = session.asked.iter().copied().filter(approved).collect();
+        for number in unused {
+            self.expire_approval(number, Unused::SessionEnds, now);
         }
     }
 
@@ -394,6 +415,7 @@ impl<R: Rules> Engine<R> {
         }
         let (id, tool, irreversible) =
             (request.session, request.tool.clone(), request.irreversible);
+        let risk = request.risk.unwrap_or(RiskLevel::High);
         let run = arguments
             .filter(|_| !R::keeps(Check::ChecksDigest))
             .map_or_else(|| request.arguments.clone(), |given| given.as_str().into());
@@ -408,11 +430,11 @@ impl<R: Rules> Engine<R> {
             ("tool_call_id", call.as_str()),
             ("summary_normal", &action),
         ]);
-        payload.push_str(if irreversible {
-            ",\"irreversible\":true"
-        } else {
-            ",\"irreversible\":false"
-        });
+        // enforces: T11
+        payload.push_str(&format!(
+            ",\"risk_level\":\"{}\",\"irreversible\":{irreversible}",
+            risk.as_str()
+        ));
         let needs = self.coming();
         if let Some(request) = self.requests.get_mut(&number) {
             request.status = Status::Invoked;
@@ -463,13 +485,14 @@ impl<R: Rules> Engine<R> {
         Ok(())
     }
 
+    // enforces: C18
     /// §6.4.3: how much time is left, said at half and at a tenth.
     pub(crate) fn count_down(&mut self, number: u128, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let percent = request.counted_down;
         let left = request.deadline.0.saturating_sub(now.boot.0) / 1_000_000;
         let (id, action) = (request.session, request.action());
-        let summary = format!("{left} seconds left to answer: {action}");
+        let summary = told_of(&format!("{left} seconds left to answer"), &action);
         let progress = members(&[("description", &format!("{left} seconds left to answer."))]);
         let payload = format!(
             "\"progress\":{{\"percent\":{},{progress}}},{}",
@@ -478,6 +501,14 @@ impl<R: Rules> Engine<R> {
         );
         self.send_ours(id, Draft::new(EventKind::ProgressUpdated, payload), 0, now);
     }
+}
+
+// enforces: L6
+/// What is told of an action, cut to a length that every event can carry.
+fn told_of(what: &str, action: &str) -> String {
+    let mut text = [what, ": ", action].concat();
+    text.truncate(cut(&text, TOLD_CHARACTERS).len());
+    text
 }
 
 /// The canonical form of what is asked for, which its digest is taken over: the arguments of the
@@ -577,6 +608,9 @@ fn request_of(
         timeout_seconds,
         default_accept,
         irreversible,
+        risk: risk_of(payload),
+        reply: None,
+        wrong_clock: false,
         answer: default_answer(payload),
         event_number: number,
         counted_down: 100,
@@ -601,10 +635,17 @@ pub(crate) fn without_token(members: &str) -> &str {
 /// Whether silence means yes, and whether the action cannot be taken back.
 fn consent_of(payload: &Payload<'_>) -> (bool, bool) {
     let Payload::AwaitingConfirmation(confirmation) = payload else { return (false, false) };
-    // D10: what nobody calls reversible counts as irreversible.
+    // enforces: D10
+    // What nobody calls reversible counts as irreversible.
     let says_nothing = confirmation.irreversible.is_none() && confirmation.reversibility.is_none();
     let accept = confirmation.default_decision == aaep_types::Decision::Accept;
     (accept, confirmation.is_irreversible() || says_nothing)
+}
+
+/// How much can go wrong; what does not say it counts as high (decision D10).
+fn risk_of(payload: &Payload<'_>) -> Option<RiskLevel> {
+    let Payload::AwaitingConfirmation(confirmation) = payload else { return None };
+    Some(confirmation.risk_level.unwrap_or(RiskLevel::High))
 }
 
 /// D32: a payload whose wait is so many times as long, a day at most.
@@ -628,7 +669,8 @@ fn is_number(text: &str) -> bool {
     members.len() == 1 && matches!(members.find("n"), Some(aaep_types::json::Raw::Number(_)))
 }
 
-/// D17: what counts when a question is not answered, as JSON of the kind that was asked for.
+// enforces: D17
+/// What counts when a question is not answered, as JSON of the kind that was asked for.
 pub(crate) fn default_answer(payload: &Payload<'_>) -> Option<Arc<str>> {
     let Payload::AwaitingClarification(question) = payload else { return None };
     let default = question.default_response.as_ref()?.as_str();

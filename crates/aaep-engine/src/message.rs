@@ -1,8 +1,11 @@
 //! What subscribers send, read: owned and small, so that it can be read before the engine is reached.
 
+use aaep_types::json::Writer;
 use aaep_types::{
     Decision, EventKind, Message, ReplyToken, Response, SessionId, SubscriptionId, Timestamp, rule,
+    secret,
 };
+use std::sync::Arc;
 
 use crate::refusal::{Blame, Refusal};
 
@@ -23,6 +26,8 @@ pub(crate) struct Reply {
     pub(crate) subscription: SubscriptionId,
     pub(crate) stamp: Timestamp,
     pub(crate) content: Content,
+    /// What it says of itself, as a JSON object.
+    pub(crate) says: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -53,13 +58,28 @@ impl SubscriberMessage {
 
     /// Takes a message that was read, if it is one of a subscriber.
     pub fn of(message: Message<'_>) -> Result<Self, Refusal> {
+        let mut says = None;
         let (token, subscription, stamp, content) = match message {
             Message::ConfirmationReply(reply) => {
+                says = Says {
+                    decided_by: reply.decided_by.as_deref(),
+                    rationale: reply.decision_rationale.as_deref(),
+                    correlation_id: reply.correlation_id.as_deref(),
+                    confidence: None,
+                }
+                .to_json();
                 let modified = reply.modified_action.is_some();
                 let content = Content::Decision { decision: reply.decision, modified };
                 (reply.reply_token, reply.subscription_id, reply.timestamp.0, content)
             }
             Message::ClarificationReply(reply) => {
+                says = Says {
+                    decided_by: reply.decided_by.as_deref(),
+                    rationale: None,
+                    correlation_id: reply.correlation_id.as_deref(),
+                    confidence: reply.confidence.map(|confidence| confidence.get()),
+                }
+                .to_json();
                 let content = Content::Answer(owned(reply.response));
                 (reply.reply_token, reply.subscription_id, reply.timestamp.0, content)
             }
@@ -73,7 +93,47 @@ impl SubscriberMessage {
             }
             _ => return Err(Refusal::new(Blame::Malformed, rule::C9, "Send a reply here.")),
         };
-        Ok(Self(Kind::Reply(Reply { token, subscription, stamp, content })))
+        Ok(Self(Kind::Reply(Reply { token, subscription, stamp, content, says })))
+    }
+}
+
+/// The longest correlation id that is passed on, in bytes: half of one names nothing.
+const CORRELATION_BYTES: usize = 256;
+
+/// What a reply says of itself: it stands beside who sent it, never in its place.
+struct Says<'a> {
+    decided_by: Option<&'a str>,
+    rationale: Option<&'a str>,
+    correlation_id: Option<&'a str>,
+    confidence: Option<f64>,
+}
+
+impl Says<'_> {
+    // enforces: C9, C19, T14
+    /// As a JSON object without secrets; none if nothing is said.
+    fn to_json(&self) -> Option<Arc<str>> {
+        let correlation_id = self.correlation_id.filter(|id| id.len() <= CORRELATION_BYTES);
+        let mut out = Writer::new();
+        out.open('{');
+        for (name, text) in [
+            ("decided_by", self.decided_by),
+            ("decision_rationale", self.rationale),
+            ("correlation_id", correlation_id),
+        ] {
+            if let Some(text) = text {
+                out.name(name);
+                out.string(&secret::redact(text));
+                out.comma();
+            }
+        }
+        if let Some(confidence) = self.confidence {
+            out.name("confidence");
+            out.display(confidence);
+            out.comma();
+        }
+        out.close('}');
+        let text = out.finish();
+        (text != "{}").then(|| text.into())
     }
 }
 

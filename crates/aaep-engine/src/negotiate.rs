@@ -73,7 +73,7 @@ pub fn negotiate<'a>(
     peer: &Principal,
     offer: &Offer,
 ) -> Result<Agreement<'a>, Rejection> {
-    // enforces: H9, H11, H12, H14, H15, X2, V1, D24, D25
+    // enforces: V1, H15
     if !request.aaep_version.is_served() {
         let text = format!("This producer speaks version {AAEP_VERSION}; ask for that.");
         return Err(Rejection::new(RejectionCode::VersionUnsupported, text));
@@ -91,14 +91,18 @@ pub fn agree<'a>(
     if asked.to_json().len() > CAPABILITIES_BYTES {
         return Err(too_much());
     }
+    // enforces: H11, S11
     if asked.demands_signature() && offer.signed_manifest.is_none() {
         let text = "This producer has no signed manifest; accept an unsigned one, or go elsewhere.";
         return Err(Rejection::new(RejectionCode::ManifestSignatureRequired, text));
     }
+    // enforces: H14
     let mut honored = asked.clone();
     let mut notes = Vec::new();
     honored.languages = servable(asked, offer, &mut notes);
     honored.supported_extensions = known_extensions(asked, KNOWN_EXTENSIONS)?;
+    // Every level is served here, so the highest of both is the highest that was asked for.
+    // enforces: H9
     honored.supported_conformance_levels = asked
         .supported_conformance_levels
         .clone()
@@ -141,6 +145,7 @@ pub(crate) fn too_much() -> Rejection {
     Rejection::new(RejectionCode::CapabilitiesIncompatible, text)
 }
 
+// enforces: D25
 /// D25: the asked tags that can be served; with none, the primary language has to do.
 fn servable<'a>(
     asked: &Capabilities<'a>,
@@ -161,6 +166,7 @@ fn servable<'a>(
     Set::new(served).ok()
 }
 
+// enforces: H12, D24
 /// H12, D24: the extensions that we know; X2: no two with the same prefix.
 fn known_extensions<'a>(
     asked: &Capabilities<'a>,
@@ -173,6 +179,7 @@ fn known_extensions<'a>(
         let Some(known) = registry.iter().find(|known| known.uri == uri.as_str()) else {
             continue;
         };
+        // enforces: X2
         if prefixes.contains(&known.prefix) {
             let text =
                 format!("Two extensions use the prefix {}; ask for one of them.", known.prefix);
@@ -250,7 +257,7 @@ mod tests {
         Ok((agreement.honored.to_json(), agreement.notes))
     }
 
-    // covers: H13, H14, H15
+    // covers: H9, H13, H14, H15
     #[test]
     fn what_is_asked_within_reason_is_granted_and_nothing_more() {
         let asked = r#"{"max_events_per_second":5,"preferred_verbosity":"terse","languages":["yo"],"supports_confirmation_reply":true,"coalesce_boundaries":["sentence"],"event_filters":{"exclude":["aaep:agent.progress.*"]},"supported_conformance_levels":[1,2]}"#;
@@ -282,7 +289,7 @@ mod tests {
         assert!(ask("1.0.0", &unknown).is_err());
     }
 
-    // covers: H11
+    // covers: H11, S11
     #[test]
     fn who_wants_only_signed_manifests_is_refused_while_there_is_none() {
         let refused = ask("1.0.0", r#"{"accept_signed_manifests_only":true}"#).unwrap_err();

@@ -123,7 +123,7 @@ impl<R: Rules> Producer<R> {
         bytes: &[u8],
         now: Now,
     ) -> Result<Option<String>, Refusal> {
-        // enforces: H1, H15, H18, H19, D26
+        // enforces: H1, H15, D26
         match Message::parse(bytes)? {
             Message::Request(request) => {
                 if let Some(rejected) = self.rejects_more(peer) {
@@ -265,6 +265,7 @@ impl<R: Rules> Producer<R> {
         Ok(())
     }
 
+    // enforces: H18
     /// H18: only the named members change; a refusal ends the subscription; unknown ids are ignored.
     fn renegotiate(
         &mut self,
@@ -338,6 +339,7 @@ impl<R: Rules> Producer<R> {
         }
     }
 
+    // enforces: H19
     /// H19: one side ends a subscription; everything it held is freed.
     pub fn close(&mut self, id: SubscriptionId, peer: &Principal, now: Now) {
         if self.agreed.get(&id).is_some_and(|agreed| agreed.peer == *peer) {

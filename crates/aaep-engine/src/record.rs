@@ -73,6 +73,8 @@ pub enum Record {
         by: Arc<str>,
         /// The answer to a question, as JSON; empty for none.
         response: Arc<str>,
+        /// What the reply says of itself, as a JSON object; empty for nothing, and in older journals.
+        reply: Arc<str>,
         /// What was said of it.
         said: Said,
     },

@@ -18,7 +18,7 @@ use crate::limits::Limits;
 use crate::principal::{Principal, Role};
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record};
 use crate::reply::GRACE_SECONDS;
-use crate::request::{Request, Status};
+use crate::request::{Request, Status, Unused};
 use crate::rules::{Check, Rules, Sound};
 use crate::session::{Session, state};
 
@@ -142,9 +142,9 @@ impl<R: Rules> Engine<R> {
                 }
             }
             Record::Asked(asked) => self.replay_asked(record, asked, now),
-            Record::Resolved { request, outcome, runs, by, response, said } => {
+            Record::Resolved { request, outcome, runs, by, response, reply, said } => {
                 if R::keeps(Check::RecoversResolutions) {
-                    self.replay_resolved(request, (outcome, runs), by, response);
+                    self.replay_resolved(request, (outcome, runs), by, (response, reply));
                     self.replay_approval(request, said.stamp, now);
                 }
                 self.replay_said(self.key_of_request(request), record, Some(request), said);
@@ -268,6 +268,9 @@ impl<R: Rules> Engine<R> {
             timeout_seconds: asked.timeout_seconds,
             default_accept: asked.default_accept,
             irreversible: asked.irreversible,
+            risk: None,
+            reply: None,
+            wrong_clock: false,
             answer,
             event_number: asked.request,
             status: Status::Pending,
@@ -320,13 +323,17 @@ impl<R: Rules> Engine<R> {
         number: u128,
         (outcome, runs): (Outcome, bool),
         by: Arc<str>,
-        response: Arc<str>,
+        (response, reply): (Arc<str>, Arc<str>),
     ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let waited = request.status == Status::Pending;
         request.status = Status::Resolved { outcome, runs };
         request.by = Some(by);
+        request.reply = Some(reply).filter(|reply| !reply.is_empty());
         request.action();
+        if runs {
+            request.risk();
+        }
         request.event = None;
         request.answer = Some(response).filter(|response| !response.is_empty());
         if !runs {
@@ -463,7 +470,7 @@ impl<R: Rules> Engine<R> {
         approved.sort_unstable();
         for number in approved {
             if trust == ClockTrust::Doubtful && R::keeps(Check::DoubtWithdraws) {
-                self.expire_approval(number, now);
+                self.expire_approval(number, Unused::TooLate, now);
             } else if R::keeps(Check::ApprovalsExpire) {
                 self.requests.set_timer(number);
             }

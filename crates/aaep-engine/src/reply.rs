@@ -134,33 +134,39 @@ impl<R: Rules> Engine<R> {
 
     /// The checks of §6.3.4, in one place. Whatever fails, nobody outside learns which.
     fn admit(&mut self, peer: &Principal, reply: &Reply, now: Now) -> Result<u128, Ignored> {
-        // enforces: H6, C11, C12, C13, C8, C20, C26, S1, S2, S4, D1, D3, D9, D12, D29
         if !self.journal_works {
             return Err(Ignored::Unavailable);
         }
+        // enforces: C8, S4
         let listener = self
             .listeners
             .get(&reply.subscription)
             .filter(|l| l.peer == *peer || !R::keeps(Check::ChecksOwner));
         let listener = listener.ok_or(Ignored::NoSubscription)?;
+        // enforces: C11, C12, D12
         let request = token_number(&reply.token).and_then(|token| self.requests.by_token(token));
         let request = request.ok_or(Ignored::UnknownToken)?;
         let number = request.number;
+        // enforces: C13, S2
         if request.status != Status::Pending && R::keeps(Check::FirstReplyWins) {
             return Err(Ignored::NotPending);
         }
+        // enforces: C26, D9
         if now.boot >= request.deadline && R::keeps(Check::ChecksDeadline) {
             return Err(Ignored::Expired);
         }
         self.sessions.expect(request.home);
         let session = self.sessions.get(&request.session);
         let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
+        // enforces: S1, D3
         if !entitled && R::keeps(Check::ChecksEntitlement) {
             return Err(Ignored::NotEntitled);
         }
+        // enforces: D29
         if !reply.content.fits(request.kind) && R::keeps(Check::ChecksKind) {
             return Err(Ignored::WrongKind);
         }
+        // enforces: D1, H6
         if !listener.supports(request.kind) && R::keeps(Check::ChecksReplySupport) {
             return Err(Ignored::NoReplySupport);
         }
@@ -175,6 +181,7 @@ impl<R: Rules> Engine<R> {
     fn take(&mut self, number: u128, peer: &Principal, reply: &Reply, now: Now) -> u64 {
         let Some(request) = self.requests.get_mut(&number) else { return 0 };
         let plausible = stamp_is_plausible(request, reply.stamp);
+        request.reply = reply.says.clone();
         let (outcome, runs) = match &reply.content {
             Content::MoreTime { seconds } => {
                 // enforces: D32, C17
@@ -187,7 +194,12 @@ impl<R: Rules> Engine<R> {
                 (if runs { Outcome::Accepted } else { Outcome::Rejected }, runs)
             }
             // D9: a no with a wrong stamp is no reply, but the question is withdrawn.
-            Content::Decision { .. } if !plausible => (Outcome::Cancelled, false),
+            Content::Decision { .. } if !plausible => {
+                // enforces: D42
+                request.wrong_clock = true;
+                request.reply = Some(with_wrong_clock(request.reply.as_deref()));
+                (Outcome::Cancelled, false)
+            }
             Content::Decision { .. } => (Outcome::Rejected, false),
             Content::Answer(answer) => {
                 request.answer = Some(answer_json(answer));
@@ -357,6 +369,7 @@ impl<R: Rules> Engine<R> {
     }
 }
 
+// enforces: C20, D9
 /// The last checks: an accept with a stamp that cannot be right does not count (decision D9), nor an
 /// answer of a kind that was not asked for (§6.5.5).
 fn judge_answer(request: &Request, reply: &Reply, now: Now) -> Result<(), Ignored> {
@@ -383,6 +396,13 @@ fn judge_answer(request: &Request, reply: &Reply, now: Now) -> Result<(), Ignore
             }
         }
     }
+}
+
+/// D42: what a reply says of itself, and that its clock cannot be right.
+fn with_wrong_clock(says: Option<&str>) -> Arc<str> {
+    let members = says.and_then(|says| says.strip_prefix('{')).unwrap_or("}");
+    let comma = if members == "}" { "" } else { "," };
+    ["{\"wrong_clock\":true", comma, members].concat().into()
 }
 
 fn stamp_is_plausible(request: &Request, stamp: Timestamp) -> bool {

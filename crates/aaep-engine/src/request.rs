@@ -1,13 +1,17 @@
 //! One request: what was asked, what it is bound to, what became of it.
 
 use aaep_types::json::Members;
-use aaep_types::{EventKind, SessionId, Timestamp};
+use aaep_types::{EventKind, RiskLevel, SessionId, Timestamp, cut};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::clock::Boot;
 use crate::ids::{Digest, Key};
 use crate::places::Place;
 use crate::record::Outcome;
+
+/// How much of an answer is told with the outcome, in code points.
+const SPOKEN_CHARACTERS: usize = 200;
 
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +76,30 @@ pub struct View {
     pub decided_by: Option<Arc<str>>,
     /// The answer to a question, as JSON.
     pub response: Option<Arc<str>>,
+    /// What the reply says of itself, as a JSON object: nobody has checked it.
+    pub reply: Option<Arc<str>>,
+}
+
+/// Why an approval was not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unused {
+    /// Its time is over (D41).
+    TooLate,
+    /// Its agent gave it up.
+    GivenUp,
+    /// Its session ends.
+    SessionEnds,
+}
+
+impl Unused {
+    /// What people are told.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Unused::TooLate => "The approval was not used in time, so this was not done",
+            Unused::GivenUp => "The agent gave up what you approved, so this was not done",
+            Unused::SessionEnds => "The session ends before this was done, though you approved it",
+        }
+    }
 }
 
 /// A request; it is bound to its session, its kind, the digest of its action and its deadline.
@@ -103,9 +131,15 @@ pub(crate) struct Request {
     /// The number of the event that asks now; another one after more time was given.
     pub(crate) event_number: u128,
     pub(crate) irreversible: bool,
+    /// How much can go wrong; after a restart it is read from the event when it is needed.
+    pub(crate) risk: Option<RiskLevel>,
     pub(crate) status: Status,
     /// Who or what decided.
     pub(crate) by: Option<Arc<str>>,
+    /// What the reply says of itself, as a JSON object.
+    pub(crate) reply: Option<Arc<str>>,
+    /// It was rejected by somebody whose clock cannot be right (D42).
+    pub(crate) wrong_clock: bool,
     /// Somebody who could answer was there at some time since it was asked, and left (decision D2).
     pub(crate) heard: bool,
     /// What it counts for in its agent's share while it waits.
@@ -132,6 +166,44 @@ impl Request {
         self.action.get_or_insert_with(read).clone()
     }
 
+    // enforces: T11, D10
+    /// How much can go wrong; what does not say it counts as high.
+    pub(crate) fn risk(&mut self) -> RiskLevel {
+        let read = || {
+            let members =
+                self.event.as_deref().and_then(|json| Members::whole(json, 64).ok()?)?;
+            RiskLevel::parse(&members.text("risk_level")?).ok()
+        };
+        *self.risk.get_or_insert_with(|| read().unwrap_or(RiskLevel::High))
+    }
+
+    // enforces: C23, D17, D42
+    /// What became of it, in words.
+    pub(crate) fn outcome_words(&self, outcome: Outcome, runs: bool) -> Cow<'static, str> {
+        let question = self.kind == EventKind::AwaitingClarification;
+        let words = match (outcome, runs) {
+            (Outcome::Accepted, _) if question => "Answered",
+            (Outcome::Accepted, _) => "Accepted",
+            (Outcome::Rejected, _) => "Rejected",
+            (Outcome::TimedOut, true) => "No answer in time; going on, as announced",
+            (Outcome::TimedOut, false) if question => match &self.answer {
+                Some(answer) => {
+                    let answer = spoken(answer);
+                    let answer = cut(&answer, SPOKEN_CHARACTERS);
+                    return format!("No answer in time; going on with “{answer}”").into();
+                }
+                None => "No answer in time; the agent decides how to go on",
+            },
+            (Outcome::TimedOut, false) => "No answer in time; not done",
+            (Outcome::Cancelled, _) if self.wrong_clock => {
+                "Rejected by a device whose clock is wrong; not done, and it may be asked again"
+            }
+            (Outcome::Cancelled, _) => "No longer needed",
+            (Outcome::Superseded, _) => "Asked again with more time",
+        };
+        words.into()
+    }
+
     /// Whether something may still become of it: it waits, may be invoked, or runs.
     pub(crate) fn is_live(&self) -> bool {
         self.status.has_deadline() || self.status == Status::Invoked
@@ -146,7 +218,7 @@ impl Request {
 
     /// The bytes of its texts.
     pub(crate) fn text_bytes(&self) -> usize {
-        let texts = [&self.action, &self.answer, &self.by, &self.event];
+        let texts = [&self.action, &self.answer, &self.by, &self.reply, &self.event];
         let texts = texts.into_iter().flatten().map(|text| text.len());
         self.tool.len() + self.arguments.len() + texts.sum::<usize>()
     }
@@ -172,5 +244,15 @@ impl Request {
     /// When the wait ends by the clock on the wall, in microseconds.
     pub(crate) fn wall_deadline(&self) -> i64 {
         self.stamp.as_micros().saturating_add(self.timeout_seconds as i64 * 1_000_000)
+    }
+}
+
+/// An answer as people say it: texts without their quotes.
+fn spoken(json: &str) -> Cow<'_, str> {
+    let object = ["{\"a\":", json, "}"].concat();
+    let members = Members::whole(&object, 8).ok().flatten().unwrap_or_default();
+    match members.text("a") {
+        Some(text) => text.into_owned().into(),
+        None => json.into(),
     }
 }

@@ -32,6 +32,8 @@ pub enum Check {
     NothingAfterTheEnd,
     /// I18: every resolution is shown.
     ShowsResolutions,
+    /// I18: what was approved and never run is explained before its session ends.
+    ExplainsUnused,
     /// I18: what may not have been heard before a restart is said again.
     SaysAgain,
     /// I3: what was pending before a restart is pending after it.

@@ -891,3 +891,183 @@ fn what_waits_or_was_refused_is_not_announced_as_running() {
     refused(&mut world, None);
     world.announce(session, "transfer_funds", Some(PAY)).unwrap();
 }
+
+/// What the last event of this kind says.
+fn last(world: &World, kind: EventKind) -> serde_json::Value {
+    let event = world.events.iter().rev().find(|event| event.kind == Some(kind)).unwrap();
+    serde_json::from_str(&event.json).unwrap()
+}
+
+// covers: T11, D10
+#[test]
+fn the_confirmed_call_is_as_risky_as_its_request_also_after_a_restart() {
+    for (said, risk, irreversible) in [
+        (r#","risk_level":"medium","reversibility":"irreversible""#, "medium", true),
+        (r#","risk_level":"low","irreversible":false"#, "low", false),
+        ("", "high", true),
+    ] {
+        for restarts in [false, true] {
+            let mut world = World::new();
+            let session = world.open();
+            let more = format!(r#","timeout_seconds":300,"default_decision":"reject"{said}"#);
+            let asked = world.try_ask(session, PAY, &more).unwrap();
+            let Answer::Waiting { request, .. } = asked else { panic!() };
+            if restarts {
+                world.restart(ClockTrust::Trusted);
+            }
+            world.reply(request, "accept");
+            if restarts {
+                world.restart(ClockTrust::Trusted);
+            }
+            world.invoke(request, None).unwrap();
+            let invoked = last(&world, EventKind::ToolInvoked);
+            assert_eq!(
+                (&invoked["risk_level"], &invoked["irreversible"]),
+                (&risk.into(), &irreversible.into())
+            );
+            if !restarts {
+                world.check();
+            }
+        }
+    }
+}
+
+// covers: C23, D17, T24
+#[test]
+fn a_question_that_goes_on_with_its_default_says_so() {
+    let mut world = World::new();
+    let session = world.open();
+    world.question(session, r#","default_response":"three""#);
+    world.pass(121);
+    let told = last(&world, EventKind::StateChanged);
+    assert_eq!(told["summary_normal"], "No answer in time; going on with “three”: How many?");
+    world.question(session, r#","default_response":"3","accepted_response_kinds":["numeric"]"#);
+    world.pass(121);
+    let told = last(&world, EventKind::StateChanged);
+    assert_eq!(told["summary_normal"], "No answer in time; going on with “3”: How many?");
+    world.question(session, r#","context":"There is no default.""#);
+    world.pass(121);
+    let told = last(&world, EventKind::StateChanged);
+    assert_eq!(
+        told["summary_normal"],
+        "No answer in time; the agent decides how to go on: How many?"
+    );
+    world.check();
+}
+
+// covers: D9, D42, C9
+#[test]
+fn a_no_with_a_wrong_clock_is_told_as_such_and_what_a_reply_says_reaches_the_agent() {
+    let mut world = World::new();
+    let session = world.open();
+    let (ann, phone) = (world.ann.clone(), world.phone);
+    let request = world.ask(session, PAY);
+    let token = world.token(request);
+    let says = r#""decided_by":"Ann","decision_rationale":"Too much. password=hunter2hunter2","correlation_id":"trace-1""#;
+    let reply = |stamp: &str| {
+        format!(
+            r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"reject","subscription_id":"{phone}","timestamp":"{stamp}",{says}}}"#
+        )
+    };
+    world.message(&ann, &reply("1999-01-01T00:00:00Z"));
+    assert_eq!(world.decided(request), Some((Outcome::Cancelled, false)));
+    let told = last(&world, EventKind::StateChanged);
+    let words = told["summary_normal"].as_str().unwrap();
+    assert!(words.starts_with("Rejected by a device whose clock is wrong; not done"), "{words}");
+    assert_eq!(told["extensions"]["outcome"]["reason"], "wrong_clock");
+    world.check();
+    for _ in 0..2 {
+        let view = world.engine.request(&world.agent, request).unwrap();
+        assert_eq!(view.decided_by.as_deref(), Some(&*ann.name), "whoever the reply says");
+        let said: serde_json::Value = serde_json::from_str(view.reply.as_deref().unwrap()).unwrap();
+        assert_eq!((&said["decided_by"], &said["wrong_clock"]), (&"Ann".into(), &true.into()));
+        assert_eq!(said["correlation_id"], "trace-1");
+        let why = said["decision_rationale"].as_str().unwrap();
+        assert!(why.starts_with("Too much.") && !why.contains("hunter2"), "{why}");
+        world.restart(ClockTrust::Trusted);
+    }
+}
+
+// covers: C19
+#[test]
+fn how_sure_a_device_is_of_an_answer_reaches_the_agent() {
+    let mut world = World::new();
+    let session = world.open();
+    let (ann, phone, stamp) = (world.ann.clone(), world.phone, world.now.wall);
+    let request = world.question(session, "");
+    let token = world.token(request);
+    let long = "x".repeat(300);
+    world.message(&ann, &format!(
+        r#"{{"type":"clarification.reply","reply_token":"{token}","response":"two","subscription_id":"{phone}","timestamp":"{stamp}","confidence":0.75,"correlation_id":"{long}"}}"#
+    ));
+    let view = world.engine.request(&world.agent, request).unwrap();
+    assert_eq!(view.reply.as_deref(), Some(r#"{"confidence":0.75}"#), "half an id names nothing");
+    assert_eq!(view.response.as_deref(), Some("\"two\""));
+}
+
+// covers: T24, I18, D41
+#[test]
+fn what_was_approved_and_never_run_is_explained_before_the_end_whoever_the_agent_is() {
+    for ends in [true, false] {
+        let mut world = World::new();
+        let session = world.open();
+        let request = world.ask(session, PAY);
+        world.reply(request, "accept");
+        let words = if ends {
+            let done = r#"{"summary_normal":"Done."}"#;
+            world.emit(session, EventKind::SessionCompleted, done).unwrap();
+            "The session ends before this was done, though you approved it"
+        } else {
+            let agent = world.agent.clone();
+            world.handle(Input::Withdraw { agent: &agent, request }).unwrap();
+            "The agent gave up what you approved, so this was not done"
+        };
+        let told = last(&world, EventKind::StateChanged);
+        assert!(told["summary_normal"].as_str().unwrap().starts_with(words), "{told}");
+        assert_eq!(told["extensions"]["outcome"]["outcome"], "expired");
+        assert_eq!(world.engine.status(request), Some(Status::Expired));
+        assert!(world.invoke(request, None).is_err());
+        world.check();
+    }
+}
+
+// covers: C18, L6
+#[test]
+fn a_countdown_is_heard_whatever_the_length_of_the_action_and_leaves_no_hole() {
+    let mut world = World::new();
+    let session = world.open();
+    let agent = world.agent.clone();
+    // Each of these is one character of five code points.
+    let action = "👩‍👩‍👦".repeat(16_384 / 5);
+    let payload = format!(
+        r#"{{"action":"{action}","consequence":"It is long.","summary_normal":"Long?","timeout_seconds":100,"default_decision":"reject","irreversible":true}}"#
+    );
+    world
+        .handle(Input::Ask(Ask {
+            agent: &agent,
+            session,
+            kind: EventKind::AwaitingConfirmation,
+            tool: "long",
+            arguments: "{}",
+            payload: &payload,
+            canonical: None,
+            readable: None,
+            described_by: aaep_types::DescribedBy::Agent,
+        }))
+        .unwrap();
+    world.pass(51);
+    let told = last(&world, EventKind::ProgressUpdated);
+    let words = told["summary_normal"].as_str().unwrap();
+    let (left, cut) = words.split_once(": ").unwrap();
+    assert!(left.ends_with("seconds left to answer"), "{left}");
+    assert!(cut.ends_with("👩‍👩‍👦"), "cut between characters as people see them");
+    world.pass(50);
+    let told = last(&world, EventKind::StateChanged);
+    assert!(told["summary_normal"].as_str().unwrap().ends_with("👩‍👩‍👦"));
+    world.check();
+    let numbers: Vec<u64> = world.events.iter().map(|event| event.number).collect();
+    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
+    for event in &world.events {
+        aaep_types::Event::parse(event.json.as_bytes()).unwrap();
+    }
+}

@@ -152,11 +152,14 @@ impl Both {
     fn withdraw(&mut self, action: usize) {
         let Some(request) = self.requests[action] else { return };
         let agent = self.world.agent.clone();
-        let waiting = matches!(self.fates[action], Some(Fate::Waiting { .. }));
-        assert_eq!(self.world.handle(Input::Withdraw { agent: &agent, request }).is_ok(), waiting);
-        if waiting {
-            self.fates[action] = Some(Fate::Refused);
-        }
+        let after = match self.fates[action] {
+            Some(Fate::Waiting { .. }) => Some(Fate::Refused),
+            Some(Fate::Approved { .. }) => Some(Fate::Expired),
+            _ => None,
+        };
+        let done = self.world.handle(Input::Withdraw { agent: &agent, request }).is_ok();
+        assert_eq!(done, after.is_some());
+        self.fates[action] = after.or(self.fates[action]);
     }
 
     fn agree(&self) {

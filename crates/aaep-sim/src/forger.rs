@@ -92,6 +92,7 @@ impl<R: Rules> World<'_, R> {
             runs: true,
             by: "mallory".into(),
             response: "".into(),
+            reply: "".into(),
             said: Said::default(),
         };
         let at = self.random.below(records.len());

@@ -98,6 +98,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("I16", "lets those answer who gave it up", &[Check::ChecksReplySupport]),
     mutant("I17", "takes a yes to something else for a yes", &[Check::ModifiedIsNo]),
     mutant("I18", "does not show what became of a request", &[Check::ShowsResolutions]),
+    mutant("I18", "ends a session over an approval without a word", &[Check::ExplainsUnused]),
     mutant("I18", "does not say again what a crash swallowed", &[Check::SaysAgain]),
     mutant("I18", "lets a filter hide what became of a request", &[Check::OutcomesPassFilters]),
     mutant("I19", "lets stamps go back", &[Check::StampsNeverDecrease]),

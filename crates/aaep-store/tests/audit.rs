@@ -99,7 +99,8 @@ fn a_record_that_was_rewritten_with_a_right_checksum_is_found() {
         panic!("a resolution")
     };
     let outcome = aaep_engine::Outcome::Accepted;
-    let forged = Record::Resolved { request, outcome, runs: true, by, response, said };
+    let forged =
+        Record::Resolved { request, outcome, runs: true, by, response, reply: "".into(), said };
     let update = "UPDATE records SET bytes = ?2, outcome = 'accepted', runs = 1 WHERE number = ?1";
     file.execute(update, params![number, forged.encode(number as u64)]).unwrap();
     let bad = tampered.verify().unwrap_err();
@@ -244,6 +245,8 @@ fn everything_is_exported_as_json_lines_with_whose_it_was() {
     assert!(asked["digest"].as_str().unwrap().starts_with("sha256:"));
     let resolved = find("resolved");
     assert_eq!(resolved["decided_by"], "ann's phone");
+    // What the reply says of itself stands beside it, never in its place.
+    assert_eq!(resolved["reply"]["decided_by"], "Ann");
     assert_eq!(resolved["agent"], "bank-agent");
     assert_eq!(resolved["request"], asked["request"]);
     assert!(resolved["announced"][0]["type"].as_str().unwrap().starts_with("aaep:"));

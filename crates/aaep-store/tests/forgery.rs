@@ -152,6 +152,7 @@ fn forged() -> Record {
         runs: true,
         by: "ann's phone".into(),
         response: "".into(),
+        reply: "".into(),
         said: Said::default(),
     }
 }

@@ -68,6 +68,7 @@
 
 pub mod action;
 mod context;
+mod cut;
 pub mod deception;
 mod envelope;
 pub mod event;
@@ -96,6 +97,7 @@ mod vocabulary;
 mod wire;
 
 pub use context::{CORE_CONTEXT, Context, KNOWN_EXTENSIONS, KnownExtension, is_reserved_prefix};
+pub use cut::cut;
 pub use envelope::{Envelope, Extensions, LocalizationHints, Producer};
 pub use event::{Event, EventKind, Payload};
 pub use heard::{Heard, Unheard};

@@ -195,7 +195,7 @@ async fn weather(session: Session) -> Ended {
             return session.complete(format!("Without a place there is no weather. {why}")).await;
         }
     };
-    let place: String = place.chars().take(60).collect();
+    let place = aaep_types::cut(&place, 60);
     look(&session, "weather.now", "Asking for the weather.", "The weather is known.").await?;
     session.complete(format!("In {place} the sun shines. This was only a demonstration.")).await
 }

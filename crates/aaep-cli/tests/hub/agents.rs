@@ -275,6 +275,51 @@ fn what_waits_or_was_refused_cannot_be_announced_as_running() {
     });
 }
 
+// covers: C9, T11, T24
+#[test]
+fn what_the_person_said_arrives_and_what_was_approved_is_explained() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        let request = agent.ask(&session).await;
+        let question = ear.event("awaiting.confirmation").await;
+        ear.decide_saying(
+            &question,
+            "accept",
+            json!({ "decided_by": "Ann, at the window",
+            "decision_rationale": "It is old.", "correlation_id": "trace-7" }),
+        )
+        .await;
+        assert_eq!(agent.outcome(&request).await, "accepted");
+        let view = agent.look(&request, 0).await;
+        assert_eq!(view["decided_by"], person.name("reader"), "the principal, not what it says");
+        assert_eq!(
+            view["reply"],
+            json!({ "decided_by": "Ann, at the window",
+            "decision_rationale": "It is old.", "correlation_id": "trace-7" })
+        );
+        let given = agent.invoke(&request, "{}").await;
+        assert_eq!(given.status.as_u16(), 200, "{given:?}");
+        let invoked = ear.event("tool.invoked").await;
+        assert_eq!(
+            (&invoked["risk_level"], &invoked["irreversible"]),
+            (&"high".into(), &true.into())
+        );
+        // Another one is approved, and never run.
+        let other = agent.ask_for(&session, &deletion("b.txt")).await;
+        let question = ear.event("awaiting.confirmation").await;
+        ear.decide(&question, "accept").await;
+        assert_eq!(agent.outcome(&other).await, "accepted");
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        let told =
+            ear.heard.iter().any(|text| text.contains("though you approved it: Delete b.txt"));
+        assert!(told, "{:?}", ear.heard);
+        assert_eq!(agent.outcome(&other).await, "expired");
+    });
+}
+
 // covers: C1, C14, D11, D17, I9, I11
 #[test]
 fn a_request_shows_every_status_to_its_agent() {

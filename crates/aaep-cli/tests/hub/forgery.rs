@@ -68,6 +68,7 @@ fn append_accept(house: &House, request: &Value, link: impl Fn(&[u8; 32], i64, &
         runs: true,
         by: "reader".into(),
         response: "".into(),
+        reply: "".into(),
         said: Said::default(),
     };
     let bytes = record.encode(number as u64 + 1);

@@ -212,7 +212,7 @@ impl Access {
         })
     }
 
-    // enforces: S1, S4, S5, W5, C8
+    // enforces: S1, S4, C8
     /// Who sent a request; asked for every request anew.
     ///
     /// `bearer` is the token as it came, if any came.

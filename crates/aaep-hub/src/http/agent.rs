@@ -111,7 +111,7 @@ async fn once(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     })
 }
 
-// enforces: S4, S8
+// enforces: S4
 /// A secret for an agent that begins with neither a token nor a secret of its own. It is told once: what
 /// is remembered for an idempotency key would be told again to whoever repeats the key, so both do not
 /// go together.
@@ -279,6 +279,10 @@ fn view_json(request: u128, view: &View) -> String {
     if let Some(response) = &view.response {
         out.json(",\"response\":");
         out.json(response);
+    }
+    if let Some(reply) = &view.reply {
+        out.json(",\"reply\":");
+        out.json(reply);
     }
     out.close('}');
     out.finish()

@@ -7,7 +7,7 @@
 use aaep_engine::{Blame, Refusal};
 use aaep_policy::{Policy, Ruling, Verdict};
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{Decision, DescribedBy, Reversibility, RiskLevel, rule};
+use aaep_types::{Decision, DescribedBy, Reversibility, RiskLevel, cut, rule};
 
 /// The members of a request that weigh: they are never weaker than the policy says.
 const WEIGHED: [&str; 5] =
@@ -96,9 +96,11 @@ fn agent_says(ruling: &Ruling, said: &Members<'_>) -> Option<String> {
         }
     }
     let text = all.join(" ");
-    match text.char_indices().nth(MAX_AGENT_SAYS) {
-        Some((at, _)) => Some(format!("{}…", &text[..at])),
-        None => Some(text).filter(|text| !text.is_empty()),
+    // enforces: L6
+    match cut(&text, MAX_AGENT_SAYS) {
+        "" => None,
+        all if all.len() == text.len() => Some(text),
+        beginning => Some(format!("{beginning}…")),
     }
 }
 

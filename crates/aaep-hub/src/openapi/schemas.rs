@@ -247,7 +247,17 @@ fn fixed() -> Value {
                 "request_id": text(), "event_id": text(), "session_id": text(), "digest": text(),
                 "deadline": { "type": "string", "format": "date-time" },
                 "status": { "enum": statuses },
-                "decided_by": text(), "response": {},
+                "decided_by": { "type": "string", "description": "Who or what decided, as the hub knows it." },
+                "response": {},
+                "reply": {
+                    "type": "object",
+                    "description": "What the reply says of itself; nobody has checked it, and secrets are taken out.",
+                    "properties": {
+                        "decided_by": text(), "decision_rationale": text(), "correlation_id": text(),
+                        "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
+                        "wrong_clock": { "type": "boolean", "description": "It was a no whose clock cannot be right: the request is cancelled." },
+                    },
+                },
             },
         },
         "Invocation": { "type": "object", "properties": { "arguments": {} }, "additionalProperties": false },

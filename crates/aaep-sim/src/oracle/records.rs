@@ -65,6 +65,8 @@ impl Oracle {
         self.demand(silent || asked_for, "I5", || "a session ended for no reason".into());
         let open = self.requests.values().any(|r| r.session == id && r.waits());
         self.demand(!open, "I13", || "a session ended with a request still open".into());
+        let unexplained = self.requests.values().any(|r| r.session == id && r.is_approved());
+        self.demand(!unexplained, "I18", || "a session ended over an approval, unexplained".into());
     }
 
     /// I12: one pending token for one action.
@@ -164,10 +166,19 @@ impl Oracle {
         };
         let approved = request.is_approved();
         let over = self.now >= request.approved_at + self.approval_millis;
+        let session = request.session;
         request.expired = Some(record);
         request.expiry_shown = false;
         self.demand(approved, "D41", || "what was not approved expired".into());
-        self.demand(over || doubt, "D41", || "an approval was cut short".into());
+        let given_up = match self.cause {
+            Some(Cause::Withdraw(withdrawn)) => withdrawn == number,
+            Some(Cause::End(ended)) => ended == session,
+            _ => false,
+        };
+        let silent = self.sessions.get(&session).is_some_and(|s| self.now >= s.touched + s.lease);
+        self.demand(over || doubt || given_up || silent, "D41", || {
+            "an approval was cut short".into()
+        });
     }
 
     fn blame_for_second(&self) -> &'static str {

@@ -211,13 +211,18 @@ fn details(line: &mut Line, record: &Record) {
             line.flag("irreversible", asked.irreversible);
             line.said(&asked.said);
         }
-        Record::Resolved { request, outcome, runs, by, response, said } => {
+        Record::Resolved { request, outcome, runs, by, response, reply, said } => {
             line.text("request", &request_id(*request));
             line.text("outcome", outcome.as_str());
             line.flag("runs", *runs);
             line.text("decided_by", by);
             if !response.is_empty() {
                 line.text("response", response);
+            }
+            if !reply.is_empty() {
+                line.0.name("reply");
+                object(&mut line.0, reply);
+                line.0.comma();
             }
             line.said(said);
         }

@@ -111,7 +111,7 @@ impl World {
     pub fn reply(&mut self, token: &ReplyToken, decision: &str) {
         let (peer, phone) = (self.ann.clone(), self.phone);
         let reply = format!(
-            r#"{{"type":"confirmation.reply","reply_token":"{}","decision":"{decision}","subscription_id":"{phone}","timestamp":"{}"}}"#,
+            r#"{{"type":"confirmation.reply","reply_token":"{}","decision":"{decision}","subscription_id":"{phone}","timestamp":"{}","decided_by":"Ann"}}"#,
             token.as_str(),
             self.now.wall,
         );

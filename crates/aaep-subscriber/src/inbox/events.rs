@@ -33,8 +33,9 @@ impl Inbox {
         Limits { max_bytes: self.bounds.message_bytes, ..Limits::default() }
     }
 
-    // enforces: D13, E6, E26, E27, H25, V2
+    // enforces: E6, E26, H25, V2
     fn event(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
+        // enforces: D13
         let critical = heard.urgency() == Urgency::Critical;
         let Some(link) = self.link_mut(connection) else { return };
         if let Some(session) = link.sessions.get_mut(heard.session_id()) {

@@ -281,7 +281,7 @@ impl Inbox {
         place
     }
 
-    // enforces: E27, S12
+    // enforces: E27
     fn note(&mut self, connection: Connection, rule: &'static str, text: String, now: u64) {
         let Some(link) = self.link_mut(connection) else { return };
         // A log that is flooded tells nothing.

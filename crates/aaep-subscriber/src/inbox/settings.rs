@@ -194,13 +194,7 @@ fn list<'t>(out: &mut Writer, name: &str, items: impl Iterator<Item = &'t str>) 
     out.comma();
 }
 
-/// At most so many characters.
-pub(super) fn cut(text: &str, chars: usize) -> &str {
-    if text.len() <= chars {
-        return text;
-    }
-    text.char_indices().nth(chars).map_or(text, |(at, _)| &text[..at])
-}
+pub(super) use aaep_types::cut;
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,5 @@
 //! How much of an agent's text is said. A request is never shortened (S10).
 
-use icu_segmenter::GraphemeClusterSegmenter;
-
 /// The longest text of an event that is said in full, in code points: as long as the protocol
 /// lets a summary be. What is left out is counted aloud.
 pub const MAX_TEXT: usize = 16_384;
@@ -13,13 +11,8 @@ pub const MAX_NAME: usize = 256;
 /// points are left out.
 pub(crate) fn cut(text: &str, max: usize) -> (&str, usize) {
     // enforces: L6
-    let Some((limit, _)) = text.char_indices().nth(max) else { return (text, 0) };
-    // A cluster that goes on past the limit is left out whole; one as long as everything is cut.
-    let near = text.ceil_char_boundary(limit.saturating_add(1));
-    let segmenter = GraphemeClusterSegmenter::new();
-    let end = segmenter.segment_str(&text[..near]).take_while(|&end| end <= limit).last();
-    let end = end.filter(|&end| end > 0).unwrap_or(limit);
-    (&text[..end], text[end..].chars().count())
+    let said = aaep_types::cut(text, max);
+    (said, text[said.len()..].chars().count())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
+use crate::cut;
 use crate::json::{Raw, Step, walk};
 use crate::{deception, secret};
 
@@ -171,9 +172,9 @@ impl Lines {
         let redacted = secret::redact(&self.text);
         self.redacted |= redacted != self.text;
         let mut text = redacted.into_owned();
-        if let Some((at, _)) = text.char_indices().nth(MAX_CHARACTERS) {
-            let room = text[..at].char_indices().next_back().map_or(0, |(last, _)| last);
-            text.truncate(room);
+        if text.char_indices().nth(MAX_CHARACTERS).is_some() {
+            // enforces: L6
+            text.truncate(cut(&text, MAX_CHARACTERS - 1).len());
             text.push_str(LEFT_OUT);
             self.shortened = true;
         }

@@ -9,7 +9,7 @@ use aaep_subscriber::Agent;
 pub(super) const SESSIONS: usize = 64;
 
 /// What is remembered of each, in bytes.
-const LATEST_BYTES: usize = 2048;
+const LATEST_CHARACTERS: usize = 2048;
 
 /// A session that runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,10 +68,8 @@ impl Sessions {
             allowed: None,
         });
         if !lines.is_empty() {
-            live.latest = lines.join(" ");
-            live.latest.truncate(live.latest.floor_char_boundary(LATEST_BYTES));
-            live.latest.shrink_to_fit();
-            let short = |words: &str| words[..words.floor_char_boundary(LATEST_BYTES)].to_owned();
+            let short = |words: &str| aaep_types::cut(words, LATEST_CHARACTERS).to_owned();
+            live.latest = short(&lines.join(" "));
             live.words = words.map(short);
         }
         if self.live.len() >= SESSIONS {
@@ -91,7 +89,7 @@ impl Sessions {
     /// The user, or somebody else, allowed this in a session.
     pub(super) fn allow(&mut self, session_id: &str, action: &str) {
         let live = self.live.iter_mut().find(|live| &*live.session_id == session_id);
-        if let Some(live) = live.filter(|_| action.len() <= LATEST_BYTES) {
+        if let Some(live) = live.filter(|_| action.len() <= LATEST_CHARACTERS) {
             live.allowed = Some(action.to_owned());
         }
     }

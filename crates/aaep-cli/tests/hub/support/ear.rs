@@ -185,6 +185,14 @@ impl Ear {
         self.send(&reply).await;
     }
 
+    /// The same, with what else the reply says.
+    pub async fn decide_saying(&mut self, request: &Value, decision: &str, more: Value) {
+        let reply = super::decision(text(request, "reply_token"), &self.subscription, decision);
+        let mut reply: Value = serde_json::from_str(&reply).unwrap();
+        reply.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.send(&reply.to_string()).await;
+    }
+
     /// Answers a question.
     pub async fn answer(&mut self, request: &Value, response: Value) {
         let reply = super::answer(text(request, "reply_token"), &self.subscription, response);
