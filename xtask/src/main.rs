@@ -9,6 +9,7 @@ mod fuzz;
 mod guests;
 mod page;
 mod requirements;
+mod rules;
 mod schema_diff;
 mod sim;
 mod test;
@@ -47,6 +48,13 @@ const COMMANDS: &[Command] = &[
         about: "Write docs/requirements.md from docs/rules.tsv, the code, the tests and the vectors; \
                 with --check, write nothing and fail on any difference or gap.",
         run: requirements::run,
+    },
+    Command {
+        name: "rules",
+        usage: "rules --mutate N [--seed S] [--rule ID]...",
+        about: "Disable, in a copy, what enforces N rules picked by the seed S (1 by default), one after \
+                the other; a test that covers the rule must fail each time.",
+        run: rules::run,
     },
     Command {
         name: "sim",

@@ -11,22 +11,31 @@ use super::{ids, source};
 const CODE: &[&str] = &["crates", "web"];
 const VECTORS: &str = "vectors";
 
+/// A line of a file, from 1.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) path: String,
+    pub(crate) line: usize,
+}
+
 /// Sorted throughout, so that the table comes out the same everywhere.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
-    enforced: BTreeMap<String, BTreeSet<String>>,
-    /// Test names and vector files, each with the file it was found in.
-    covered: BTreeMap<String, BTreeMap<String, String>>,
+    enforced: BTreeMap<String, BTreeSet<Place>>,
+    /// Test names and vector files, each with the place where it was found.
+    covered: BTreeMap<String, BTreeMap<String, Place>>,
     problems: Vec<String>,
 }
 
 impl Evidence {
-    pub(super) fn enforced(&mut self, id: &str, path: &str) {
-        self.enforced.entry(id.to_owned()).or_default().insert(path.to_owned());
+    pub(super) fn enforced(&mut self, id: &str, path: &str, line: usize) {
+        let place = Place { path: path.to_owned(), line };
+        self.enforced.entry(id.to_owned()).or_default().insert(place);
     }
 
-    pub(super) fn covered(&mut self, id: &str, by: &str, path: &str) {
-        self.covered.entry(id.to_owned()).or_default().insert(by.to_owned(), path.to_owned());
+    pub(super) fn covered(&mut self, id: &str, by: &str, path: &str, line: usize) {
+        let place = Place { path: path.to_owned(), line };
+        self.covered.entry(id.to_owned()).or_default().insert(by.to_owned(), place);
     }
 
     pub(super) fn problem(&mut self, text: String) {
@@ -39,7 +48,20 @@ impl Evidence {
 
     /// The files that enforce the rule.
     pub(super) fn enforcers(&self, id: &str) -> Vec<&str> {
-        self.enforced.get(id).into_iter().flatten().map(String::as_str).collect()
+        let mut paths: Vec<&str> = self.places(id).map(|place| place.path.as_str()).collect();
+        paths.dedup();
+        paths
+    }
+
+    /// The places that enforce the rule.
+    pub(super) fn places(&self, id: &str) -> impl Iterator<Item = &Place> {
+        self.enforced.get(id).into_iter().flatten()
+    }
+
+    /// The tests and vectors that cover the rule, and where they are.
+    pub(super) fn tests(&self, id: &str) -> impl Iterator<Item = (&str, &Place)> {
+        let tests = self.covered.get(id).into_iter().flatten();
+        tests.map(|(name, place)| (name.as_str(), place))
     }
 
     /// The tests and vectors that cover the rule.
@@ -51,7 +73,7 @@ impl Evidence {
     pub(super) fn named(&self) -> impl Iterator<Item = (&str, &str)> {
         let enforced = self.enforced.iter().map(|(id, paths)| (id, paths.first()));
         let covered = self.covered.iter().map(|(id, by)| (id, by.values().next()));
-        enforced.chain(covered).filter_map(|(id, path)| Some((id.as_str(), path?.as_str())))
+        enforced.chain(covered).filter_map(|(id, place)| Some((id.as_str(), &*place?.path)))
     }
 }
 
@@ -70,7 +92,7 @@ pub(super) fn gather(root: &Path) -> Result<Evidence> {
     }
     for path in files_under(root, VECTORS)? {
         if let Some(id) = vector_rule(&path) {
-            evidence.covered(id, &path, &path);
+            evidence.covered(id, &path, &path, 1);
         }
     }
     Ok(evidence)

@@ -98,17 +98,17 @@ mod tests {
     #[test]
     fn enforcement_in_another_folder_does_not_count_for_the_part() {
         let mut evidence = Evidence::default();
-        evidence.covered("E7", "vectors/invalid/E7.x.json", "vectors/invalid/E7.x.json");
-        evidence.enforced("E7", "crates/other/src/lib.rs");
+        evidence.covered("E7", "vectors/invalid/E7.x.json", "vectors/invalid/E7.x.json", 1);
+        evidence.enforced("E7", "crates/other/src/lib.rs", 1);
         assert!(missing(&rules(), &evidence).iter().any(|gap| gap.starts_with("E7")));
-        evidence.enforced("E7", "crates/t/src/id.rs");
+        evidence.enforced("E7", "crates/t/src/id.rs", 1);
         assert!(!missing(&rules(), &evidence).iter().any(|gap| gap.starts_with("E7")));
     }
 
     #[test]
     fn an_unknown_id_is_reported_with_the_file_that_names_it() {
         let mut evidence = Evidence::default();
-        evidence.covered("E99", "some_test", "crates/t/tests/a.rs");
+        evidence.covered("E99", "some_test", "crates/t/tests/a.rs", 1);
         let problems = misnamed(&rules(), &evidence);
         assert_eq!(problems.len(), 1);
         assert!(problems[0].starts_with("crates/t/tests/a.rs: names E99"));

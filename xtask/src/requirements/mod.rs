@@ -18,6 +18,34 @@ use self::evidence::Evidence;
 use self::rules::Rules;
 use crate::workspace::root;
 
+pub(crate) use self::evidence::Place;
+
+/// The rules, and where the repository enforces and covers them.
+pub(crate) struct Table(Rules, Evidence);
+
+impl Table {
+    pub(crate) fn read() -> Result<Self> {
+        let (rules, evidence) = load(&root())?;
+        Ok(Self(rules, evidence))
+    }
+
+    /// Every rule that is enforced and covered, in the order of the table.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        let ids = self.0.all().map(|rule| rule.id.as_str());
+        ids.filter(|id| !self.enforced(id).is_empty() && !self.covered(id).is_empty())
+    }
+
+    /// The places that enforce a rule.
+    pub(crate) fn enforced(&self, id: &str) -> Vec<Place> {
+        self.1.places(id).cloned().collect()
+    }
+
+    /// The tests that cover it, by their names.
+    pub(crate) fn covered(&self, id: &str) -> Vec<(String, Place)> {
+        self.1.tests(id).map(|(name, place)| (name.to_owned(), place.clone())).collect()
+    }
+}
+
 const RULES: &str = "docs/rules.tsv";
 const TABLE: &str = "docs/requirements.md";
 

@@ -14,40 +14,54 @@ pub(super) fn scan(path: &str, text: &str, evidence: &mut Evidence) {
     for (index, line) in lines.iter().enumerate() {
         let in_test = tests.enter(line);
         if let Some(list) = annotation(line, "// covers:") {
-            cover(path, list, test_below(&lines[index + 1..]), in_test, evidence);
+            let test = test_below(&lines[index + 1..]);
+            let test = test.map(|(name, below)| (name, index + 2 + below));
+            cover(path, list, test, in_test, evidence);
         }
         if let Some(list) = annotation(line, "// enforces:") {
-            enforce(path, list, in_test, evidence);
+            enforce((path, index + 1), list, in_test, evidence);
         }
         if !in_test && !defines_the_rules(path) {
             let code = without_comment(line);
             for id in named_as_constants(code).into_iter().chain(member_rule(code)) {
-                evidence.enforced(&id, path);
+                evidence.enforced(&id, path, index + 1);
             }
         }
     }
 }
 
-fn cover(path: &str, list: &str, test: Option<&str>, in_test: bool, evidence: &mut Evidence) {
-    let Some(test) = test.filter(|_| in_test) else {
+/// How many rules one place enforces at most; more of them say nothing about the place.
+const FEW: usize = 5;
+
+fn cover(
+    path: &str,
+    list: &str,
+    test: Option<(&str, usize)>,
+    in_test: bool,
+    evidence: &mut Evidence,
+) {
+    let Some((test, line)) = test.filter(|_| in_test) else {
         evidence.problem(format!(
             "{path}: `// covers:{list}` does not stand directly above the #[test] of a test"
         ));
         return;
     };
     match parse_list(list) {
-        Ok(ids) => ids.iter().for_each(|id| evidence.covered(id, test, path)),
+        Ok(ids) => ids.iter().for_each(|id| evidence.covered(id, test, path, line)),
         Err(error) => evidence.problem(format!("{path}: `// covers:{list}`: {error}")),
     }
 }
 
-fn enforce(path: &str, list: &str, in_test: bool, evidence: &mut Evidence) {
+fn enforce((path, line): (&str, usize), list: &str, in_test: bool, evidence: &mut Evidence) {
     if in_test {
         evidence.problem(format!("{path}: `// enforces:{list}` in a test; tests say `covers`"));
         return;
     }
     match parse_list(list) {
-        Ok(ids) => ids.iter().for_each(|id| evidence.enforced(id, path)),
+        Ok(ids) if ids.len() > FEW => evidence.problem(format!(
+            "{path}: `// enforces:{list}` names more than {FEW} rules; mark the place of each"
+        )),
+        Ok(ids) => ids.iter().for_each(|id| evidence.enforced(id, path, line)),
         Err(error) => evidence.problem(format!("{path}: `// enforces:{list}`: {error}")),
     }
 }
@@ -75,19 +89,20 @@ fn without_comment(line: &str) -> &str {
     start.map_or(line, |(at, _)| &line[..at])
 }
 
-/// The name of the test whose attributes and comments begin on the first of these lines.
-fn test_below<'a>(lines: &[&'a str]) -> Option<&'a str> {
+/// The name of the test whose attributes and comments begin on the first of these lines, and on which
+/// of them it stands.
+fn test_below<'a>(lines: &[&'a str]) -> Option<(&'a str, usize)> {
     let mut is_test = false;
-    for line in lines.iter().map(|line| line.trim()) {
+    for (at, line) in lines.iter().map(|line| line.trim()).enumerate() {
         if line.starts_with("#[") {
             is_test |= line.contains("test]") || line.contains("test(");
         } else if !line.starts_with("//") {
             if let Some(name) = line.strip_prefix("test(") {
-                return named_in_script(name);
+                return named_in_script(name).map(|name| (name, at));
             }
             let name = line.split_once("fn ")?.1;
             let end = name.find(|c: char| !c.is_alphanumeric() && c != '_')?;
-            return is_test.then_some(&name[..end]);
+            return is_test.then_some((&name[..end], at));
         }
     }
     None
@@ -206,6 +221,24 @@ mod tests {
         let evidence = scanned(LIB, "// enforces: D21, E19\nlet kept = rest;\n");
         assert_eq!(evidence.enforcers("D21"), [LIB]);
         assert_eq!(evidence.enforcers("E19"), [LIB]);
+    }
+
+    #[test]
+    fn a_place_that_claims_too_many_rules_is_a_problem() {
+        let evidence = scanned(LIB, "// enforces: E1, E2, E3, E4, E5, E6\nlet kept = rest;\n");
+        assert_eq!(evidence.problems().len(), 1);
+        assert!(evidence.enforcers("E1").is_empty());
+    }
+
+    #[test]
+    fn every_place_has_its_line() {
+        let text = "// enforces: D21\nlet kept = rule::E7;\n";
+        let evidence = scanned(LIB, text);
+        assert_eq!(evidence.places("D21").next().unwrap().line, 1);
+        assert_eq!(evidence.places("E7").next().unwrap().line, 2);
+        let text = "// covers: T1\n#[test]\nfn one_start() {}\n";
+        let evidence = scanned("crates/t/tests/order.rs", text);
+        assert_eq!(evidence.tests("T1").next().unwrap().1.line, 3);
     }
 
     #[test]

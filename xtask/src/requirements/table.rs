@@ -1,6 +1,6 @@
-//! Renders `docs/requirements.md`. No line numbers: they rot with every edit.
+//! Renders `docs/requirements.md`, with a link to the line of every place and every test.
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Place};
 use super::rules::{Rule, Rules};
 
 const INTRODUCTION: &str = "\
@@ -50,14 +50,32 @@ fn row(rule: &Rule, evidence: &Evidence) -> String {
         rule.parts.join(", "),
         // A bare pipe would end the cell.
         rule.text.replace('|', "\\|"),
-        list(&evidence.enforcers(&rule.id)),
-        list(&evidence.coverers(&rule.id)),
+        enforced(rule, evidence),
+        covered(rule, evidence),
     )
 }
 
-fn list(names: &[&str]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    quoted.join(", ")
+/// Of each file the first place, under the file's name.
+fn enforced(rule: &Rule, evidence: &Evidence) -> String {
+    let mut links: Vec<String> = Vec::new();
+    let mut known = "";
+    for place in evidence.places(&rule.id) {
+        if place.path != known {
+            links.push(link(&place.path, place));
+        }
+        known = &place.path;
+    }
+    links.join(", ")
+}
+
+fn covered(rule: &Rule, evidence: &Evidence) -> String {
+    let links: Vec<String> =
+        evidence.tests(&rule.id).map(|(name, place)| link(name, place)).collect();
+    links.join(", ")
+}
+
+fn link(name: &str, place: &Place) -> String {
+    format!("[`{name}`](../{}#L{})", place.path, place.line)
 }
 
 #[cfg(test)]
@@ -68,12 +86,15 @@ mod tests {
     fn a_row_shows_the_rule_its_enforcement_and_its_coverage() {
         let rules = Rules::parse("## 3 Envelope\nE7\t3.2.3\tM\tP\ttypes\tOne | two.\n").unwrap();
         let mut evidence = Evidence::default();
-        evidence.enforced("E7", "crates/t/src/id.rs");
-        evidence.covered("E7", "ids_are_short", "crates/t/src/id.rs");
-        evidence.covered("E7", "vectors/invalid/E7.x.json", "vectors/invalid/E7.x.json");
+        evidence.enforced("E7", "crates/t/src/id.rs", 12);
+        evidence.enforced("E7", "crates/t/src/id.rs", 40);
+        evidence.covered("E7", "ids_are_short", "crates/t/src/id.rs", 50);
+        evidence.covered("E7", "vectors/invalid/E7.x.json", "vectors/invalid/E7.x.json", 1);
         let text = render(&rules, &evidence);
-        let row = "| E7 | 3.2.3 | must | P | types | One \\| two. | `crates/t/src/id.rs` | \
-                   `ids_are_short`, `vectors/invalid/E7.x.json` |";
+        let row = "| E7 | 3.2.3 | must | P | types | One \\| two. | \
+                   [`crates/t/src/id.rs`](../crates/t/src/id.rs#L12) | \
+                   [`ids_are_short`](../crates/t/src/id.rs#L50), \
+                   [`vectors/invalid/E7.x.json`](../vectors/invalid/E7.x.json#L1) |";
         assert!(text.contains(row), "{text}");
         assert!(text.contains("## 3 Envelope\n"));
         assert!(text.contains("Of 1 rules, decisions and invariants, 1 are enforced"));
