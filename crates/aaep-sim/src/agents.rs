@@ -346,6 +346,9 @@ impl<R: Rules> World<'_, R> {
         let input = Input::Emit { agent: agent_is, session, type_name, payload, arguments };
         let answer = self.handle_and(input, cause, |world, answer| {
             world.oracle.touched(session, agent, answer);
+            if answer.is_ok() {
+                world.oracle.took(session, kind);
+            }
         });
         matches!(answer, Some(Ok(_)))
     }

@@ -10,20 +10,24 @@ pub(crate) const BOB_PHONE: usize = 2;
 pub(crate) const AUDITOR: usize = 3;
 pub(crate) const BANK: usize = 4;
 pub(crate) const COOK: usize = 5;
+/// Hears everything and does nothing, so whatever becomes of its subscription is its own affair.
+pub(crate) const SLEEPER: usize = 6;
+/// Those who do something: anybody but the sleeper.
+pub(crate) const ACTORS: usize = 6;
 /// Those who listen; the bank's agent does in the hope of answering its own questions.
 pub(crate) const LISTENERS: [usize; 5] = [ANN_PHONE, ANN_LAPTOP, BOB_PHONE, AUDITOR, BANK];
 
 /// Everybody in the world.
 pub(crate) struct Cast {
-    pub(crate) everybody: [Principal; 6],
+    pub(crate) everybody: [Principal; 7],
     /// What the hub offers.
     pub(crate) offer: Offer,
 }
 
 impl Cast {
     /// What they are called.
-    pub(crate) const NAMES: [&'static str; 6] =
-        ["ann's phone", "ann's laptop", "bob's phone", "audit", "bank", "cook"];
+    pub(crate) const NAMES: [&'static str; 7] =
+        ["ann's phone", "ann's laptop", "bob's phone", "audit", "bank", "cook", "sleeper"];
 
     pub(crate) fn new() -> Self {
         let roles = [
@@ -33,6 +37,7 @@ impl Cast {
             (Role::Auditor, "ann"),
             (Role::Agent, "ann"),
             (Role::Agent, "bob"),
+            (Role::Auditor, "ann"),
         ];
         Self {
             everybody: std::array::from_fn(|index| {
@@ -61,7 +66,7 @@ pub(crate) fn may_answer(principal: usize, user: usize) -> bool {
 
 /// The oracle's own reading of S6: auditors hear everything, others what is their user's.
 pub(crate) fn may_hear(principal: usize, user: usize) -> bool {
-    principal == AUDITOR || user_of(principal) == user
+    matches!(principal, AUDITOR | SLEEPER) || user_of(principal) == user
 }
 
 /// Agents are sent no reply tokens (S6).
@@ -71,7 +76,7 @@ pub(crate) fn is_agent(principal: usize) -> bool {
 
 /// Agents and auditors never answer, whatever they claim.
 pub(crate) fn never_answers(principal: usize) -> bool {
-    matches!(principal, AUDITOR | BANK | COOK)
+    matches!(principal, AUDITOR | BANK | COOK | SLEEPER)
 }
 
 /// Something that an agent may ask.

@@ -3,7 +3,7 @@
 
 use aaep_engine::Rules;
 
-use crate::cast::LISTENERS;
+use crate::cast::{ACTORS, LISTENERS};
 use crate::client::Reads;
 use crate::oracle::{Cause, Line};
 use crate::random::Random;
@@ -103,7 +103,7 @@ impl<R: Rules> World<'_, R> {
 
     /// A stolen subscription id looks like an unknown one.
     fn attacker_attaches(&mut self) {
-        let (id, thief) = (self.any_id(), self.random.below(6));
+        let (id, thief) = (self.any_id(), self.random.below(ACTORS));
         let owner = self.oracle.listener(id).map(|listener| listener.principal);
         if owner == Some(thief) {
             return;
@@ -116,7 +116,7 @@ impl<R: Rules> World<'_, R> {
     }
 
     fn attacker_shakes_hands(&mut self, message: &str) {
-        let (id, thief) = (self.any_id(), self.random.below(6));
+        let (id, thief) = (self.any_id(), self.random.below(ACTORS));
         if self.oracle.listener(id).is_some_and(|listener| listener.principal == thief) {
             return;
         }

@@ -3,7 +3,7 @@
 use aaep_engine::{Input, Rules, SubscriberMessage};
 use aaep_types::{SubscriptionId, Timestamp};
 
-use crate::cast::{LISTENERS, may_answer};
+use crate::cast::{ACTORS, LISTENERS, may_answer};
 use crate::oracle::{Cause, Line, Reply, Said, Verdict};
 use crate::world::World;
 
@@ -76,7 +76,7 @@ impl<R: Rules> World<'_, R> {
         match self.random.below(9) {
             0 => reply.token = self.random.bits(),
             1 => reply.subscription = self.any_id(),
-            2 => reply.peer = self.random.below(6),
+            2 => reply.peer = self.random.below(ACTORS),
             3 => reply.said = if prompt.confirmation { Said::Answer } else { Said::Accept },
             4 => {
                 let off_by = (self.random.below(2_000_000) as i64 - 1_000_000) * 1000;

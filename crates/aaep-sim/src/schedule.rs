@@ -165,10 +165,7 @@ pub fn run<R: Rules>(seed: u64, trace: bool) -> Report {
 pub(crate) fn run_with<R: Rules>(cast: &Cast, seed: u64, trace: bool) -> Report {
     let mut random = Random::new(seed);
     let kind = random.below(32);
-    // Open: 32 of 300,000 twins differ since the world has more attackers (docs/simulator.md), so only
-    // the mutant that this is for is hunted with them.
-    let sound = R::keeps(aaep_engine::Check::SlowOnesWaitAlone);
-    if kind == 0 && !sound {
+    if kind == 0 {
         return twins::run::<R>(cast, &random, trace);
     }
     let mut world = World::<R>::new(cast, random, kind < 8, trace);

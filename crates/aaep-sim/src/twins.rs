@@ -8,7 +8,7 @@ use std::sync::Arc;
 use aaep_engine::{Deliver, Outcomes, Rules};
 use aaep_types::SubscriptionId;
 
-use crate::cast::{AUDITOR, Cast};
+use crate::cast::{Cast, SLEEPER};
 use crate::client::{Client, Reads};
 use crate::oracle::Violation;
 use crate::random::Random;
@@ -37,7 +37,7 @@ impl<R: Rules> World<'_, R> {
     fn sleeper_comes(&mut self, reads: Reads) {
         let client = self.clients.len();
         let wants = Wants::anything(&mut self.random);
-        self.clients.push(Client { wants, reads, ..Client::new(AUDITOR) });
+        self.clients.push(Client { wants, reads, ..Client::new(SLEEPER) });
         self.sleeper = Some(Sleeper { client, heard: Vec::new() });
         self.connect(client, true, false);
     }

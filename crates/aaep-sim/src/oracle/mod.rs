@@ -13,11 +13,11 @@ mod replies;
 mod restart;
 mod urgent;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use aaep_engine::{Limits, Outcome};
-use aaep_types::{SessionId, ToolCallId};
+use aaep_types::{EventKind, SessionId, ToolCallId};
 
 pub(crate) use events::{number, text};
 pub(crate) use facts::{Asking, Call, Request, Session};
@@ -85,6 +85,8 @@ pub(crate) struct Oracle {
     settled_per_session: usize,
     /// Handoffs and errors of late: when, by whom, in which session, and whether it was a handoff.
     urgent: Vec<(u64, usize, SessionId, bool)>,
+    /// When the engine took those that have not come out yet.
+    taken: BTreeMap<(SessionId, EventKind), VecDeque<u64>>,
     /// The message that was handed over last is beyond the rate.
     beyond: bool,
     /// The engine is told the time in this step.

@@ -22,6 +22,7 @@ impl Oracle {
         self.forget_messages();
         // A restart begins with a fresh budget.
         self.urgent.clear();
+        self.taken.clear();
         let now = self.now;
         for listener in &mut self.listeners {
             match listener.line {

@@ -1,7 +1,9 @@
 //! I20: what waits for nobody has a budget at its source.
 
+use std::collections::VecDeque;
+
 use aaep_engine::Emitted;
-use aaep_types::EventKind;
+use aaep_types::{EventKind, SessionId};
 
 use super::Oracle;
 
@@ -10,19 +12,26 @@ const WINDOW_MILLIS: u64 = 60_000;
 const AGENT_SHARE: usize = 10;
 
 impl Oracle {
+    /// The engine took an event from its agent. That is when it counts: how long the disk then holds
+    /// it back says nothing about the agent.
+    pub(crate) fn took(&mut self, session: SessionId, kind: EventKind) {
+        if matches!(kind, EventKind::HandoffRequested | EventKind::SessionErrored) {
+            self.taken.entry((session, kind)).or_default().push_back(self.now);
+        }
+    }
+
     pub(super) fn budgeted(&mut self, event: &Emitted) {
         let urgent =
             matches!(event.kind, Some(EventKind::HandoffRequested | EventKind::SessionErrored));
         let Some(agent) = self.sessions.get(&event.session).map(|session| session.agent) else {
             return;
         };
-        if !urgent {
-            return;
-        }
-        let (now, most) = (self.now, self.critical_per_window as usize);
-        self.urgent.retain(|(at, _, _, _)| at + WINDOW_MILLIS > now);
-        let handoff = event.kind == Some(EventKind::HandoffRequested);
-        self.urgent.push((now, agent, event.session, handoff));
+        let Some(kind) = event.kind.filter(|_| urgent) else { return };
+        let taken = self.taken.get_mut(&(event.session, kind));
+        let at = taken.and_then(VecDeque::pop_front).unwrap_or(self.now);
+        let most = self.critical_per_window as usize;
+        self.urgent.retain(|(before, _, _, _)| before + WINDOW_MILLIS > at);
+        self.urgent.push((at, agent, event.session, kind == EventKind::HandoffRequested));
         let own = |(_, _, session, handoff): &&(u64, usize, _, bool)| {
             *session == event.session && *handoff
         };
