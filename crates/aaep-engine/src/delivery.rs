@@ -312,6 +312,9 @@ impl<R: Rules> Delivery<R> {
         if !R::keeps(Check::KeepsToRates) {
             terms.rate = None;
         }
+        if !R::keeps(Check::WaitsNoLonger) {
+            terms.rate = terms.rate.map(|rate| rate.div_ceil(2));
+        }
         let Limits { held_events: max_events, held_bytes: max_bytes, .. } = self.limits;
         let held = HeldLimits { max_events, max_bytes };
         let known = Subscription {

@@ -243,6 +243,7 @@ impl<R: Rules> Delivery<R> {
         visible
             .flat_map(|live| {
                 let first = [Some(&live.started), live.state.as_ref()];
+                let first = first.map(|told| told.filter(|_| R::keeps(Check::TellsWhatGoesOn)));
                 let open = live.open.values().map(|(_, event)| event);
                 let open = open.filter(|_| R::keeps(Check::AsksWhoComes));
                 first.into_iter().flatten().chain(open).cloned()

@@ -94,12 +94,16 @@ pub enum Check {
     SendsAgain,
     /// I20: nobody is sent more than they agreed on.
     KeepsToRates,
+    /// I20: nothing waits longer than the rate asks for.
+    WaitsNoLonger,
     /// I20: what is critical does not wait for its turn.
     CriticalNeverWaits,
     /// I20: handoffs and errors have a budget, because they wait for nobody.
     BudgetsCriticals,
     /// I29: each principal and each user has a share of its own.
     KeepsShares,
+    /// I32: who is told how things stand hears of every session that goes on.
+    TellsWhatGoesOn,
     /// I21: who takes nothing holds up nobody else.
     SlowOnesWaitAlone,
     /// I22: only so much is remembered of a session.

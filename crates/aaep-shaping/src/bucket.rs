@@ -9,7 +9,8 @@ const TOKEN: i64 = 1_000_000;
 /// A smoothly refilled bucket that holds one second's budget.
 ///
 /// [`Bucket::take`] never takes what is not there. [`Bucket::borrow`] does: what must not wait goes
-/// at once and is paid back before anything else passes (decision D14).
+/// at once and is paid back before anything else passes (decision D14). Never more than a second's
+/// budget is owed, so nothing waits long for what others borrowed (decision D38).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     rate: u32,
@@ -46,7 +47,8 @@ impl Bucket {
     /// Takes a token whether or not there is one.
     pub fn borrow(&mut self, now: Mono) {
         self.refill(now);
-        self.level = self.level.saturating_sub(TOKEN);
+        // enforces: D38
+        self.level = self.level.saturating_sub(TOKEN).max(-self.capacity());
     }
 
     /// Whether there is a token.
@@ -102,16 +104,20 @@ mod tests {
         assert!(!bucket.take(at(100_000_000)));
     }
 
-    // covers: D14
+    // covers: D14, D38
     #[test]
     fn what_was_borrowed_is_paid_back_before_anything_else_passes() {
-        let mut bucket = Bucket::new(1, at(0));
+        let mut bucket = Bucket::new(2, at(0));
         for _ in 0..3 {
             bucket.borrow(at(0));
         }
-        assert_eq!(bucket.next_at(), at(3_000_000));
-        assert!(!bucket.take(at(2_999_999)));
-        assert!(bucket.take(at(3_000_000)));
+        assert_eq!(bucket.next_at(), at(1_000_000));
+        for _ in 0..300 {
+            bucket.borrow(at(0));
+        }
+        assert_eq!(bucket.next_at(), at(1_500_000), "no more than a second's budget is owed");
+        assert!(!bucket.take(at(1_499_999)));
+        assert!(bucket.take(at(1_500_000)));
     }
 
     proptest! {

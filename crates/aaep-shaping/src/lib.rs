@@ -68,6 +68,7 @@
 
 mod bounds;
 mod bucket;
+mod calls;
 mod cuts;
 mod filter;
 mod pace;

@@ -1,7 +1,8 @@
 //! An event made ready once, to be offered to any number of subscriptions.
 
 use aaep_types::{
-    CoalesceBoundary, Event, EventId, EventKind, Invalid, OutputId, Payload, SessionId, Urgency,
+    CoalesceBoundary, Event, EventId, EventKind, Invalid, OutputId, Payload, SessionId, ToolCallId,
+    ToolStatus, Urgency,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -31,11 +32,33 @@ pub(crate) struct Sort {
     language: Option<Box<str>>,
 }
 
+/// One end of a tool call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub id: Option<ToolCallId>,
+    pub tool: Box<str>,
+    pub end: CallEnd,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallEnd {
+    /// It begins. One that says anything about its risk, as those do that were asked about, is always
+    /// told by itself (T11, T24).
+    Invoked {
+        told_alone: bool,
+    },
+    Completed {
+        failed: bool,
+    },
+}
+
 /// What becomes of an event that has to wait.
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// Never merged: starts, ends, tools, requests, extensions.
+    /// Never merged: starts, ends, requests, extensions.
     Whole,
+    /// Merged with other calls once both of its ends are there.
+    Tool(Call),
     /// Merged with other state changes.
     State { from: Box<str> },
     /// Replaced by later progress.
@@ -242,6 +265,13 @@ impl Prepared {
         &self.role
     }
 
+    pub(crate) fn call(&self) -> Option<&Call> {
+        match &self.role {
+            Role::Tool(call) => Some(call),
+            _ => None,
+        }
+    }
+
     pub(crate) fn part(&self) -> Option<&Part> {
         match &self.role {
             Role::Text(part) => Some(part),
@@ -279,6 +309,16 @@ fn role(event: &Event<'_>) -> Role {
         Payload::StateChanged(state) => Role::State { from: state.from_state.as_str().into() },
         Payload::ProgressUpdated(update) => {
             Role::Progress { percent: update.progress.percent.as_ref().map(|p| p.get()) }
+        }
+        Payload::ToolInvoked(invoked) => {
+            let told_alone = invoked.irreversible.is_some() || invoked.risk_level.is_some();
+            let (id, tool) = (invoked.tool_call_id, invoked.tool.as_str().into());
+            Role::Tool(Call { id, tool, end: CallEnd::Invoked { told_alone } })
+        }
+        Payload::ToolCompleted(completed) => {
+            let failed = completed.status != ToolStatus::Success;
+            let (id, tool) = (completed.tool_call_id, completed.tool.as_str().into());
+            Role::Tool(Call { id, tool, end: CallEnd::Completed { failed } })
         }
         // Text that comes in several languages at once cannot be joined.
         Payload::OutputStreaming(output) if !event.has_variants() => {

@@ -4,6 +4,7 @@ use aaep_types::SessionId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::calls::{self, Calls};
 use crate::prepared::Prepared;
 use crate::shaper::Delivery;
 use crate::text::Span;
@@ -18,6 +19,8 @@ pub(crate) enum Item {
     Again(Delivery),
     /// The latest of some state changes, and the state that the first of them left.
     State { from: Option<Box<str>>, last: Arc<Prepared> },
+    /// One end of a tool call; its completion may stand for other calls.
+    Tool { event: Arc<Prepared>, calls: Option<Box<Calls>> },
     /// The latest progress.
     Progress(Arc<Prepared>),
     /// Text that has reached a boundary.
@@ -25,17 +28,17 @@ pub(crate) enum Item {
 }
 
 #[derive(Debug)]
-struct Entry {
-    session: SessionId,
-    item: Item,
+pub(crate) struct Entry {
+    pub session: SessionId,
+    pub item: Item,
     /// When it may go at the earliest.
-    due: Mono,
+    pub due: Mono,
 }
 
 impl Entry {
     fn weight(&self) -> usize {
         match &self.item {
-            Item::Whole(event) | Item::Progress(event) => event.weight(),
+            Item::Whole(event) | Item::Progress(event) | Item::Tool { event, .. } => event.weight(),
             Item::Again(delivery) => delivery.event.weight(),
             Item::State { last, .. } => last.weight(),
             Item::Text(span) => span.weight(),
@@ -64,7 +67,7 @@ pub(crate) enum Which {
 }
 
 impl Which {
-    fn is(self, session: SessionId) -> bool {
+    pub fn is(self, session: SessionId) -> bool {
         match self {
             Self::One(one) => one == session,
             Self::Each => true,
@@ -151,13 +154,14 @@ impl Queue {
         self.entries.iter().map(|entry| entry.session)
     }
 
-    /// Merges what waits for a session, or for each: the latest progress, the latest state, and text
-    /// that follows text. Starts, ends and tools stay, and nothing is moved across them but that later
-    /// progress replaces earlier.
+    /// Merges what waits for a session, or for each: one of the tool calls that have both ends here,
+    /// the latest progress, the latest state, and text that follows text. Starts, ends and open calls
+    /// stay, and nothing is moved across them but that later progress replaces earlier.
     pub fn coalesce(&mut self, which: Which) {
-        // enforces: H17, T10
+        // enforces: H17, T10, D38
         let mut slots: Vec<Option<Entry>> =
             std::mem::take(&mut self.entries).into_iter().map(Some).collect();
+        calls::merge(&mut slots, which);
         merge_states_and_progress(&mut slots, which);
         join_texts(&mut slots, which);
         self.entries = slots.into_iter().flatten().collect();
@@ -181,7 +185,7 @@ fn merge_states_and_progress(slots: &mut [Option<Entry>], which: Which) {
         let Some(entry) = slots[index].take_if(|entry| which.is(entry.session)) else { continue };
         let met = sessions.entry(entry.session).or_default();
         let newer: Option<usize> = match entry.item {
-            Item::Whole(_) | Item::Again(_) => {
+            Item::Whole(_) | Item::Again(_) | Item::Tool { .. } => {
                 met.state = None;
                 None
             }
@@ -231,7 +235,7 @@ fn join_texts(slots: &mut [Option<Entry>], which: Which) {
                 }
             }
             Item::Progress(_) => {}
-            Item::Whole(_) | Item::Again(_) | Item::State { .. } => {
+            Item::Whole(_) | Item::Again(_) | Item::State { .. } | Item::Tool { .. } => {
                 sessions.remove(&session);
             }
         }

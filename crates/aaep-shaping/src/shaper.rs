@@ -252,6 +252,7 @@ impl Shaper {
                 let due = if step { now } else { now.after(PROGRESS_WAIT) };
                 (Item::Progress(Arc::clone(event)), due)
             }
+            Role::Tool(_) => (Item::Tool { event: Arc::clone(event), calls: None }, now),
             Role::Whole | Role::Text(_) => (item, now),
         };
         self.enqueue(session, item, due, now);
@@ -312,6 +313,11 @@ impl Shaper {
         let (event, bytes) = match item {
             Item::Whole(event) => (Arc::clone(&event), event.bytes(shape)),
             Item::Again(delivery) => return Some(delivery),
+            Item::Tool { event, calls } => {
+                let cast = calls.map_or(Cast::Plain, |calls| Cast::Calls { before: calls.say() });
+                let bytes = event.cast(shape, cast, String::new);
+                (event, bytes)
+            }
             Item::Progress(event) => {
                 self.shown.note(&event, self.terms.load);
                 let bytes = event.bytes(shape);

@@ -85,6 +85,8 @@ pub(crate) enum Cast {
     Raised,
     /// A state change that leaves another state.
     State { from: Box<str> },
+    /// A call that stands for others; this comes before its summaries.
+    Calls { before: Box<str> },
     /// Text from here to there; the event is its last part.
     Text { from: u64, to: u64, ends_at: CoalesceBoundary },
 }
@@ -165,6 +167,14 @@ impl Prepared {
         let chunk = if matches!(cast, Cast::Text { .. }) { text() } else { String::new() };
         match cast {
             Cast::Plain => edit.finish(),
+            Cast::Calls { before } => {
+                let told = edit.before_summaries(before).finish();
+                // A summary that has no room left for it is told as it is.
+                if Event::parse(told.as_bytes()).is_err() {
+                    return Arc::clone(self.json());
+                }
+                told
+            }
             Cast::Raised => edit.urgency(Urgency::Critical).finish(),
             Cast::State { from } => edit.from_state(from).finish(),
             Cast::Text { from, ends_at, .. } => {

@@ -49,10 +49,45 @@ fn a_critical_event_flushes_its_own_session_merged_and_borrows() {
     listener.offer(chunk(1, 7, " help", 6, false));
     let heard = listener.say(handoff(1, 8));
     assert_eq!(heard, ["3 idle>writing_output", "5", "7 0:I need help none", "8"]);
-    // Three were borrowed, and session 2 waits until they are paid back.
-    assert_eq!(listener.shaper.next_deadline(), Some(at(4000)));
-    listener.now = at(4000);
+    // Three were borrowed; session 2 waits until a second's worth of them is paid back (D38).
+    assert_eq!(listener.shaper.next_deadline(), Some(at(2000)));
+    listener.now = at(2000);
     assert_eq!(listener.heard(), ["1"]);
+}
+
+// covers: D38, I20, H17, T15
+#[test]
+fn of_three_hundred_calls_that_wait_one_is_told_before_a_question_and_says_how_many() {
+    let mut listener = Listener::new(at_rate(1));
+    listener.say(tool(2, 1));
+    for call in 0..300 {
+        listener.offer(call_of(1, 2 * call + 1, "read", None));
+        listener.offer(call_of(1, 2 * call + 2, "read", Some("success")));
+    }
+    let heard = listener.say(handoff(1, 601));
+    assert_eq!(heard, ["599", "600 300 × read. Seen.", "601"]);
+    // The end is not late for what went before the question.
+    listener.offer(completed(1, 602));
+    assert_eq!(listener.shaper.next_deadline(), Some(at(2000)));
+}
+
+// covers: D38, T11, T15, T24
+#[test]
+fn a_failure_an_open_call_and_one_that_was_asked_about_are_told_themselves() {
+    let mut listener = Listener::new(at_rate(1));
+    assert_eq!(listener.say(call_of(1, 1, "open", None)), ["1"]);
+    listener.offer(call_of(1, 2, "read", None));
+    listener.offer(call_of(1, 3, "read", Some("error")));
+    listener.offer(call_of(1, 4, "open", Some("success")));
+    let asked = call_of(1, 5, "pay", None).replace(r#""tool""#, r#""irreversible":false,"tool""#);
+    listener.offer(asked);
+    listener.offer(call_of(1, 6, "pay", Some("success")));
+    listener.offer(call_of(1, 7, "look", None));
+    listener.offer(call_of(1, 8, "look", Some("success")));
+    listener.offer(call_of(1, 9, "still", None));
+    let heard: Vec<_> = listener.wait().iter().map(short).collect();
+    let expected = ["2", "3 2 × read, look. Seen.", "4 Seen.", "5", "6 Seen.", "9"];
+    assert_eq!(heard, expected);
 }
 
 // covers: D14

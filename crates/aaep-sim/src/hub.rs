@@ -93,7 +93,8 @@ impl<R: Rules> World<'_, R> {
                 });
                 if resumed.is_some() {
                     let exact = !afresh && resumed == Some(Resumed::All);
-                    world.attached(client, anew(resumed), exact);
+                    let snapshot = resumed == Some(Resumed::Snapshot);
+                    world.attached(client, anew(resumed), exact, snapshot);
                 }
             },
         );
@@ -104,7 +105,7 @@ impl<R: Rules> World<'_, R> {
         }
     }
 
-    fn attached(&mut self, client: usize, anew: bool, exact: bool) {
+    fn attached(&mut self, client: usize, anew: bool, exact: bool, snapshot: bool) {
         self.clients[client].outbox.clear();
         self.clients[client].full_since = None;
         if anew {
@@ -118,7 +119,7 @@ impl<R: Rules> World<'_, R> {
         // Who goes on where they left off need not be asked again what they were asked before.
         let nothing = BTreeSet::new();
         let knows = if exact { &self.clients[client].asked } else { &nothing };
-        self.oracle.came(index, knows);
+        self.oracle.came(index, knows, snapshot);
         self.oracle.note_repliers();
     }
 

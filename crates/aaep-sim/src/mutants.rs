@@ -105,6 +105,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("I19", "uses numbers again after a restart", &[Check::SkipsNumbers]),
     mutant("I19", "does not send again what a connection swallowed", &[Check::SendsAgain]),
     mutant("I20", "sends more than was agreed on", &[Check::KeepsToRates]),
+    mutant("I20", "lets people wait longer than the rate asks for", &[Check::WaitsNoLonger]),
     mutant("I20", "lets critical events wait for their turn", &[Check::CriticalNeverWaits]),
     mutant("I21", "waits for the slowest", &[Check::SlowOnesWaitAlone]),
     mutant("I22", "never forgets what was said", &[Check::Forgets]),
@@ -121,5 +122,6 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("S6", "tells everybody everything", &[Check::HearsOwnOnly]),
     mutant("S6", "tells agents the tokens of their requests", &[Check::TokensAreForPeople]),
     mutant("I27", "never ends a wait", &[Check::WaitsEnd]),
+    mutant("I32", "does not tell who comes back what goes on", &[Check::TellsWhatGoesOn]),
     mutant("I33", "believes records that were written without the key", &[Check::ChecksKey]),
 ];

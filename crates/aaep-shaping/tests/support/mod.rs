@@ -45,6 +45,21 @@ pub fn tool(session: u32, number: u64) -> String {
     event(session, number, "tool.invoked", &members)
 }
 
+/// A tool call begins, or ends with this status.
+pub fn call_of(session: u32, number: u64, tool: &str, ends: Option<&str>) -> String {
+    match ends {
+        None => {
+            let members = format!(r#"{EN},"tool":"{tool}","summary_normal":"Looking.""#);
+            event(session, number, "tool.invoked", &members)
+        }
+        Some(status) => {
+            let members =
+                format!(r#"{EN},"tool":"{tool}","status":"{status}","summary_normal":"Seen.""#);
+            event(session, number, "tool.completed", &members)
+        }
+    }
+}
+
 pub fn completed(session: u32, number: u64) -> String {
     event(session, number, "session.completed", &format!(r#"{EN},"summary_normal":"Done.""#))
 }
@@ -131,6 +146,9 @@ pub fn short(delivery: &Delivery) -> String {
         }
         Payload::StateChanged(state) => {
             format!("{number} {}>{}", state.from_state.as_str(), state.to_state.as_str())
+        }
+        Payload::ToolCompleted(completed) => {
+            format!("{number} {}", completed.summary_normal.as_ref().unwrap().as_str())
         }
         _ => number.to_string(),
     }

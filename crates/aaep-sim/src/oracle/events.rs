@@ -65,6 +65,7 @@ impl Oracle {
         session.last_number = Some(event.number);
         session.last_stamp = stamp;
         session.began.get_or_insert(place);
+        session.started = session.started.or(starts.then_some(event.event));
         self.demand(first_or_later, "I5", || "a session starts once, before all else".into());
         self.demand(!over, "I5", || "something followed the end of a session".into());
         self.demand(in_order, "I19", || format!("number {} was used before", event.number));

@@ -18,6 +18,8 @@ pub(crate) struct Session {
     pub(crate) touched: u64,
     /// The output with which it began.
     pub(crate) began: Option<usize>,
+    /// The event with which it began.
+    pub(crate) started: Option<u128>,
     pub(crate) told_end: bool,
     pub(crate) last_number: Option<u64>,
     pub(crate) last_stamp: i64,

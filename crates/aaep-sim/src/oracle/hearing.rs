@@ -1,7 +1,7 @@
 //! What each subscription has to hear, and when (I4, I19, I20): every event makes its listeners a
 //! promise, and every delivery has to keep one.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use aaep_engine::{Emitted, Limits, Load};
 use aaep_shaping::Prepared;
@@ -39,9 +39,19 @@ impl Budget {
     fn take(&mut self, now: u64) -> bool {
         self.refill(now);
         let there = self.level >= TOKEN;
-        self.level -= TOKEN;
+        // D38: no more than a second's budget is ever owed.
+        self.level = (self.level - TOKEN).max(-self.rate * TOKEN);
         there
     }
+}
+
+/// An event that may wait for its turn.
+#[derive(Debug)]
+struct Owed {
+    session: SessionId,
+    event: u128,
+    /// One end of a tool call, which another call may stand for.
+    tool: bool,
 }
 
 /// What one subscription was promised.
@@ -50,7 +60,11 @@ pub(crate) struct Hearing {
     /// Due before anything else happens: critical events, outcomes, what waits when somebody comes.
     at_once: Vec<u128>,
     /// May wait for its turn, but not for ever, in this order.
-    in_time: VecDeque<(SessionId, u128)>,
+    in_time: VecDeque<Owed>,
+    /// Ends of tool calls that others went ahead of: a call that is told has to stand for them (D38).
+    passed_over: BTreeMap<SessionId, u64>,
+    /// Sessions that began while it listened.
+    began_here: BTreeSet<SessionId>,
     /// Sessions of which it was sent a request.
     asked: BTreeSet<SessionId>,
     /// Requests that it was sent though they are settled; that has to be said in the same breath.
@@ -60,6 +74,8 @@ pub(crate) struct Hearing {
     borrowed: Vec<SessionId>,
     /// What waited while its connection took nothing comes out now.
     after_pause: bool,
+    /// It was paused once, so its budget is only known to be no larger than this.
+    was_paused: bool,
     /// The terms before, while what was held under them goes out (§5.7).
     before: Option<Wants>,
 }
@@ -97,16 +113,71 @@ impl Hearing {
 
     /// After a pause nobody can tell when what comes out now was paid for.
     pub(crate) fn go_on(&mut self) {
-        self.after_pause = true;
+        (self.after_pause, self.was_paused) = (true, true);
+    }
+
+    /// Something is told; whether it was its turn, and whether it was owed at all. Tool calls may be
+    /// passed over, if another one stands for them.
+    fn told(&mut self, session: SessionId, event: u128) -> (bool, bool) {
+        let Some(place) = self.in_time.iter().position(|owed| owed.event == event) else {
+            return (true, false);
+        };
+        let tool = self.in_time.remove(place).is_some_and(|owed| owed.tool);
+        let before = |owed: &Owed| owed.session == session;
+        let passed: Vec<usize> = (0..place).filter(|at| before(&self.in_time[*at])).collect();
+        let may_pass = tool && passed.iter().all(|at| self.in_time[*at].tool);
+        if may_pass && !passed.is_empty() {
+            *self.passed_over.entry(session).or_default() += passed.len() as u64;
+            passed.iter().rev().for_each(|at| drop(self.in_time.remove(*at)));
+        }
+        (may_pass || passed.is_empty(), true)
+    }
+
+    /// D38: a call is told that stands for so many others; whether there were so many.
+    fn stands_for(&mut self, session: SessionId, others: u64) -> bool {
+        let mut ends = 2 * others;
+        if let Some(passed) = self.passed_over.get_mut(&session) {
+            let taken = ends.min(*passed);
+            (ends, *passed) = (ends - taken, *passed - taken);
+        }
+        // The last that failed is told, so some of the others may have come after it.
+        while ends > 0 {
+            let of = |owed: &Owed| owed.session == session && owed.tool;
+            let Some(at) = self.in_time.iter().position(of) else { break };
+            self.in_time.remove(at);
+            ends -= 1;
+        }
+        // Of sessions that began before, some calls may have been said while nobody listened.
+        ends == 0 || !self.began_here.contains(&session)
+    }
+
+    /// Whether a call was passed over and nothing that was told stands for it.
+    fn hides_calls(&self, session: SessionId) -> bool {
+        self.passed_over.get(&session).is_some_and(|passed| *passed > 0)
+    }
+
+    /// I20: whether something waits though it may go.
+    fn waits_in_vain(&mut self, now: u64) -> bool {
+        let Some(budget) = &mut self.budget else { return false };
+        budget.refill(now);
+        budget.level >= TOKEN && !self.in_time.is_empty() && !self.was_paused
     }
 
     /// Nobody listens any more.
     pub(crate) fn forget(&mut self) {
         self.at_once.clear();
         self.in_time.clear();
+        self.passed_over.clear();
+        self.began_here.clear();
         self.settled.clear();
         self.borrowed.clear();
     }
+}
+
+/// How many calls an event says that it stands for, itself included.
+fn calls_told(bytes: &str) -> Option<u64> {
+    let said = text(bytes, "\"summary_normal\":\"")?;
+    said.split_once(" × ")?.0.parse().ok()
 }
 
 impl Oracle {
@@ -119,11 +190,8 @@ impl Oracle {
             event.urgency == Urgency::Critical || event.kind.is_some_and(EventKind::is_critical);
         let ends = event.kind.is_some_and(EventKind::is_terminal);
         let outcome = event.resolves_event.is_some();
-        let whole = ends
-            || matches!(
-                event.kind,
-                Some(EventKind::SessionStarted | EventKind::ToolInvoked | EventKind::ToolCompleted)
-            );
+        let tool = matches!(event.kind, Some(EventKind::ToolInvoked | EventKind::ToolCompleted));
+        let whole = ends || tool || event.kind == Some(EventKind::SessionStarted);
         if !(critical || outcome || whole) {
             return;
         }
@@ -132,13 +200,20 @@ impl Oracle {
                 continue;
             }
             let hearing = &mut listener.hearing;
+            if event.kind == Some(EventKind::SessionStarted) {
+                hearing.began_here.insert(event.session);
+            }
             let admitted = listener.wants.admits(event.kind);
             let was_asked = hearing.asked.contains(&event.session);
             // D31: no filter hides the outcome from whoever was asked.
             if critical || outcome && admitted || (outcome || ends) && !admitted && was_asked {
                 hearing.at_once.push(event.event);
             } else if admitted && whole {
-                hearing.in_time.push_back((event.session, event.event));
+                hearing.in_time.push_back(Owed {
+                    session: event.session,
+                    event: event.event,
+                    tool,
+                });
             }
         }
     }
@@ -158,12 +233,11 @@ impl Oracle {
         let raised = !admitted && !critical && bytes.contains("\"urgency\":\"critical\"");
         let hearing = &mut listener.hearing;
         hearing.at_once.retain(|owed| *owed != number);
-        let place = hearing.in_time.iter().position(|(_, owed)| *owed == number);
-        let first = hearing.in_time.iter().position(|(of, _)| *of == session);
-        if let Some(place) = place {
-            hearing.in_time.remove(place);
-        }
-        let in_order = place.is_none() || place == first;
+        let (in_order, owed) = hearing.told(session, number);
+        let others = calls_told(bytes).filter(|_| owed && kind == Some(EventKind::ToolCompleted));
+        let counted = others.is_none_or(|calls| hearing.stands_for(session, calls - 1));
+        let ends = kind.is_some_and(EventKind::is_terminal);
+        let hidden = ends && hearing.hides_calls(session);
         let urgent = critical || raised || event.is_resolution();
         if !critical && !raised && hearing.budget.as_mut().is_some_and(|b| !b.take(boot)) {
             hearing.borrowed.push(session);
@@ -181,6 +255,8 @@ impl Oracle {
             format!("a filter let {kind:?} through")
         });
         self.demand(in_order, "I19", || "something overtook what came before it".into());
+        self.demand(counted, "D38", || "more calls were told than there were".into());
+        self.demand(!hidden, "D38", || "calls were left out and nothing stands for them".into());
         match kind {
             Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
                 self.asked_of(index, session, number);
@@ -209,8 +285,9 @@ impl Oracle {
     }
 
     /// Somebody came: whatever waits for an answer is asked of them (D28), with its id and token,
-    /// unless they know it already.
-    pub(crate) fn came(&mut self, index: usize, knows: &BTreeSet<EventId>) {
+    /// unless they know it already. If they are told how things stand, they hear of every session that
+    /// goes on: whatever is not spoken of is over for them (I32).
+    pub(crate) fn came(&mut self, index: usize, knows: &BTreeSet<EventId>, snapshot: bool) {
         let Some(listener) = self.listeners.get_mut(index) else { return };
         let principal = listener.principal;
         listener.hearing.forget();
@@ -220,12 +297,24 @@ impl Oracle {
         let waiting = waiting.map(|request| request.now().event);
         let unknown = waiting.filter(|event| !knows.contains(&EventId::from_bits(*event)));
         listener.hearing.at_once.extend(unknown);
+        let starts = snapshot && listener.wants.admits(Some(EventKind::SessionStarted));
+        // After a restart another event may stand for a start.
+        let live = self
+            .sessions
+            .iter()
+            .filter(|(_, session)| starts && !session.told_end && !session.recovered);
+        let live = live.filter(|(_, session)| may_hear(principal, session.user));
+        let owed = live.filter_map(|(id, session)| {
+            Some(Owed { session: *id, event: session.started?, tool: false })
+        });
+        listener.hearing.in_time.extend(owed);
     }
 
     /// Everything that could come out has come out.
     pub(crate) fn drained(&mut self, boot: u64) {
         // After a restart nothing is said before the record of the restart is durable.
         let silent = self.told_durable < self.restart_record;
+        let told_the_time = self.told_the_time;
         let mut broken = None;
         for listener in self.listeners.iter_mut().filter(|listener| listener.hears()) {
             let hearing = &mut listener.hearing;
@@ -238,6 +327,9 @@ impl Oracle {
                 broken = Some(("I20", "more was sent than was agreed on".into()));
             }
             hearing.borrowed.clear();
+            if told_the_time && !listener.wants.low_load && hearing.waits_in_vain(boot) {
+                broken = broken.or(Some(("I20", "something waits though it may go".into())));
+            }
         }
         if let Some((invariant, text)) = broken {
             self.violated(invariant, text);
@@ -249,7 +341,7 @@ impl Oracle {
         let late = self.listeners.iter().any(|listener| {
             listener.hears()
                 && !listener.wants.may_hold()
-                && listener.hearing.in_time.iter().any(|(_, owed)| *owed == event)
+                && listener.hearing.in_time.iter().any(|owed| owed.event == event)
         });
         self.demand(!late, "I1", || "an action ran before people heard of it".into());
     }

@@ -21,6 +21,7 @@ impl Oracle {
             lease,
             touched: self.now,
             began: None,
+            started: None,
             told_end: false,
             last_number: None,
             last_stamp: i64::MIN,

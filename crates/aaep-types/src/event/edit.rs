@@ -69,6 +69,7 @@ impl<'a> Event<'a> {
             detail: true,
             output: None,
             from_state: None,
+            before_summaries: None,
         }
     }
 }
@@ -121,6 +122,7 @@ pub struct Edit<'e, 'a> {
     detail: bool,
     output: Option<Piece<'e>>,
     from_state: Option<&'e str>,
+    before_summaries: Option<&'e str>,
 }
 
 impl<'e, 'a> Edit<'e, 'a> {
@@ -174,6 +176,14 @@ impl<'e, 'a> Edit<'e, 'a> {
         self
     }
 
+    /// With this before each of its summaries, in whatever language; if there is none, it is one.
+    pub fn before_summaries(mut self, text: &'e str) -> Self {
+        let hints = self.envelope.localization_hints.get_or_insert_with(no_hints);
+        hints.text_direction = Some(TextDirection::Auto);
+        self.before_summaries = Some(text);
+        self
+    }
+
     /// The changed event, in the recommended order (§3.6).
     pub fn finish(self) -> String {
         let mut out = Writer::new();
@@ -190,6 +200,13 @@ impl<'e, 'a> Edit<'e, 'a> {
         }
         if self.output.is_some() && members.find("coalesce_hint").is_none() {
             self.write_piece("coalesce_hint", &mut out);
+        }
+        if let Some(text) =
+            self.before_summaries.filter(|_| members.find("summary_normal").is_none())
+        {
+            out.name("summary_normal");
+            out.string(text.trim_end());
+            out.comma();
         }
         if self.event.extensions.iter().next().is_some() {
             out.name("extensions");
@@ -217,9 +234,12 @@ impl<'e, 'a> Edit<'e, 'a> {
             return;
         }
         out.name(name);
-        match self.from_state.filter(|_| name == "from_state") {
-            Some(state) => out.string(state),
-            None => out.raw(self.translated(name, (members, known)).unwrap_or(value)),
+        let value = self.translated(name, (members, known)).unwrap_or(value);
+        let before = self.before_summaries.filter(|_| base.starts_with("summary_"));
+        match (self.from_state.filter(|_| name == "from_state"), before) {
+            (Some(state), _) => out.string(state),
+            (None, Some(before)) => out.json(&joined(before, value)),
+            (None, None) => out.raw(value),
         }
         out.comma();
     }
@@ -270,6 +290,17 @@ impl<'e, 'a> Edit<'e, 'a> {
     }
 }
 
+/// A JSON string with some text before what it says.
+fn joined(before: &str, value: Raw<'_>) -> String {
+    let mut text = String::new();
+    let said = if let Raw::String(said) = value { said.raw } else { "" };
+    crate::json::write_string(&mut text, before);
+    text.pop();
+    text.push_str(said);
+    text.push('"');
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,6 +333,21 @@ mod tests {
     fn an_edit_that_changes_nothing_says_the_same() {
         let event = Event::parse(STATE.as_bytes()).unwrap();
         assert_eq!(event.edit().finish(), STATE);
+    }
+
+    #[test]
+    fn every_summary_can_have_something_before_it() {
+        let event = Event::parse(STATE.as_bytes()).unwrap();
+        let text = event.edit().before_summaries("3 × \"a\". ").finish();
+        assert!(Event::parse(text.as_bytes()).is_ok(), "{text}");
+        for said in ["Thinking.", "Thinking hard.", "Mo ń ronú.", "Mo ń ronú gan-an."] {
+            assert!(text.contains(&format!(r#":"3 × \"a\". {said}""#)), "{text}");
+        }
+        let silent = STATE.replace(r#""summary_normal":"Thinking.","#, "");
+        let silent = silent.replace(r#","summary_normal_yo":"Mo ń ronú.""#, "");
+        let event = Event::parse(silent.as_bytes()).unwrap();
+        let text = event.edit().before_summaries("3 × a. ").finish();
+        assert!(text.contains(r#""summary_normal":"3 × a.""#), "{text}");
     }
 
     #[test]
