@@ -103,7 +103,8 @@ export class AaepSubscriber extends HTMLElement {
     const connection = new Connection({ base: this.base, token, capabilities: asked, ears: {
       events: (all) => this.hear(...all),
       connected: (hub, again, may_reply) => {
-        if (connection.fresh) this.inbox.begins(connection.now(), connection.terms, hub);
+        if (connection.fresh) this.inbox.begins(connection.terms, hub);
+        if (!connection.resumed) this.inbox.doubt(connection.now());
         this.view?.tell({ kind: "connected", hub, again, may_reply });
         this.emit("aaep-state", { connected: true, mayReply: may_reply });
       },

@@ -88,6 +88,7 @@ export class Connection {
     this.terms = {};
     /** Whether the subscription is new to whoever hears. */
     this.fresh = false;
+    this.resumed = false;
     this.hub = "";
     /** The server's clock minus ours, in milliseconds (D9). */
     this.skew = 0;
@@ -220,6 +221,9 @@ export class Connection {
         throw new Error(String(answer.status));
       }
       heard();
+      // Whether all that was missed follows; a server that does not say so may have forgotten it.
+      const resumed = answer.headers.get("aaep-resumed");
+      this.resumed = resumed === null ? !this.fresh : resumed === "all";
       this.ears.connected(this.hub, this.was, this.mayReply);
       this.was = true;
       this.fresh = false;

@@ -7,6 +7,8 @@ import { cut } from "./speech.js";
 const MAX_IDS = 16_384;
 /** Sessions that are remembered. */
 const MAX_SESSIONS = 256;
+/** Sessions whose end is remembered, so that nothing that comes late brings one back. */
+const MAX_ENDED = 256;
 /** Characters that are kept of what a session does. */
 const MAX_KEPT = 512;
 /** Requests that can wait at once. */
@@ -97,6 +99,8 @@ export class Inbox {
     this.memory = new Memory();
     /** @type {Map<string, Session>} */
     this.sessions = new Map();
+    /** @type {Set<string>} */
+    this.ended = new Set();
     /** @type {Map<string, AgentRequest>} */
     this.open = new Map();
     /** @type {Map<string, string>} */
@@ -227,8 +231,17 @@ export class Inbox {
       this.settleSession(id, out);
       this.finish(id, out);
       this.sessions.delete(id);
+      this.ended.add(id);
+      if (this.ended.size > MAX_ENDED) {
+        for (const oldest of this.ended) {
+          this.ended.delete(oldest);
+          break;
+        }
+      }
       return false;
     }
+    // enforces: I32
+    if (this.ended.has(id)) return false;
     let session = this.sessions.get(id);
     if (!session) {
       session = new Session(id, agent);
@@ -323,12 +336,19 @@ export class Inbox {
   }
 
   /**
-   * There is a new subscription: what is still open comes again soon, or is over (D28).
-   * @param {number} now @param {any} terms what the hub agreed to @param {string} hub its name
+   * There is a new subscription.
+   * @param {any} terms what the hub agreed to @param {string} hub its name
    */
-  begins(now, terms, hub) {
+  begins(terms, hub) {
     this.hub = { id: hub, name: hub };
     this.outcomes = terms?.supported_extensions?.includes("urn:aaep-rs:outcome:v1") === true;
+  }
+
+  /**
+   * It is told how things stand: what is still open comes again soon, or is over (D28, I32).
+   * @param {number} now
+   */
+  doubt(now) {
     this.unsure = new Set([...this.sessions.keys(), ...this.open.keys()]);
     this.unsureUntil = now + REDELIVERY_MS;
   }

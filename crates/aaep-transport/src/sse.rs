@@ -17,6 +17,14 @@ pub const KEEP_ALIVE: &str = ": keep-alive\n\n";
 /// The content type of a stream of events.
 pub const CONTENT_TYPE: &str = "text/event-stream";
 
+/// The header in which a server says how a stream goes on (W7): [`RESUMED_ALL`] or
+/// [`RESUMED_SNAPSHOT`].
+pub const RESUMED: &str = "aaep-resumed";
+/// Everything that was missed follows.
+pub const RESUMED_ALL: &str = "all";
+/// How things stand follows; what is not spoken of is over (D28).
+pub const RESUMED_SNAPSHOT: &str = "snapshot";
+
 /// Bytes in the name or the id of an event, at most. AAEP's own are far shorter.
 pub const MAX_FIELD: usize = 4096;
 

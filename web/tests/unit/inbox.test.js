@@ -132,17 +132,41 @@ test("a request ends with its session, with its time, or when nobody knows it an
   inbox.hear(asks(), NOW);
   assert.equal(inbox.hear(event("session.completed", { summary_normal: "Over." }), NOW)[0].outcome, "cancelled");
   inbox.hear(asks(), NOW);
-  inbox.begins(NOW, { supported_extensions: ["urn:aaep-rs:outcome:v1"] }, "hub");
-  inbox.unsure.clear();
+  inbox.begins({ supported_extensions: ["urn:aaep-rs:outcome:v1"] }, "hub");
   assert.deepEqual(inbox.tick(NOW + 60_000), []);
   assert.equal(inbox.tick(NOW + 65_001)[0].outcome, "timed_out");
   const asked = asks();
   inbox.hear(asked, NOW);
-  inbox.begins(NOW, {}, "hub");
+  inbox.begins({}, "hub");
+  inbox.doubt(NOW);
   inbox.hear(asked, NOW);
   assert.deepEqual(inbox.tick(NOW + 10_001), [], "it came again");
-  inbox.begins(NOW, {}, "hub");
+  inbox.doubt(NOW);
   assert.equal(inbox.tick(NOW + 10_001)[0].outcome, "gone");
+});
+
+// covers: I32
+test("nothing that comes late brings a session back that ended", () => {
+  const inbox = new Inbox();
+  inbox.hear(event("session.started", { summary_normal: "Tidying." }), NOW);
+  inbox.hear(event("session.errored", { error_category: "unknown", summary_normal: "Failed." }), NOW);
+  const late = event("tool.completed", { tool: "x", status: "timeout", summary_normal: "No end." });
+  assert.equal(inbox.hear(late, NOW).length, 1, "it is told all the same");
+  assert.deepEqual(inbox.running(), []);
+});
+
+// covers: I32
+test("a session that a snapshot does not speak of is over, and one that it speaks of is not", () => {
+  const inbox = new Inbox();
+  const start = event("session.started", { summary_normal: "Tidying." });
+  inbox.hear(start, NOW);
+  inbox.doubt(NOW);
+  inbox.hear(start, NOW);
+  inbox.tick(NOW + 10_001);
+  assert.equal(inbox.running().length, 1);
+  inbox.doubt(NOW);
+  inbox.tick(NOW + 10_001);
+  assert.deepEqual(inbox.running(), []);
 });
 
 // covers: T19

@@ -49,7 +49,8 @@ function happen(inbox, state, step) {
     }
   }
   if (step.attached) {
-    inbox.begins(now, state.terms, "hub");
+    inbox.begins(state.terms, "hub");
+    inbox.doubt(now);
     told.push({ kind: "connected", hub: "hub", again: state.was === true,
       may_reply: state.terms.supports_confirmation_reply === true });
     state.was = true;

@@ -37,7 +37,7 @@ pub(crate) use grants::Grant;
 pub(crate) use keys::{Kept, KeyUse};
 pub(crate) use place::{Occupied, Place};
 pub(crate) use recover::{Known as Recalled, Recovered, recover};
-pub(crate) use streams::Taken;
+pub(crate) use streams::{Heard, Taken};
 
 use agents::Agents;
 use frames::Frames;

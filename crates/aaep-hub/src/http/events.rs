@@ -1,13 +1,15 @@
 //! Subscriptions over HTTP: the handshake, and the stream that follows (§5, B.1).
 
+use aaep_engine::Resumed;
 use aaep_transport::server::Long;
+use aaep_transport::sse::{RESUMED, RESUMED_ALL, RESUMED_SNAPSHOT};
 use aaep_types::{Message, RejectionCode, SubscriptionId};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::{Answer, Body, Call, Problem, json, query};
-use crate::core::Framing;
+use crate::core::{Framing, Heard};
 use crate::hub::{Hub, Stopped};
 
 /// `POST subscriptions`.
@@ -58,7 +60,7 @@ pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     let known = call.known.clone();
     let Some(id) = query(&call.parts, "subscription_id") else {
         let heard = hub.look(move |core| core.listen(&known, Framing::Unnamed)).await??;
-        return Ok(stream(Body::events(heard.hearing)));
+        return Ok(stream(heard));
     };
     let last = call.parts.headers.get("last-event-id").and_then(|last| last.to_str().ok());
     let last = last.map(str::to_owned);
@@ -77,15 +79,22 @@ pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
         });
     };
     tracing::debug!(resumed = ?heard.resumed, "a stream was opened");
-    Ok(stream(Body::events(heard.hearing)))
+    Ok(stream(heard))
 }
 
-fn stream(body: Body) -> Answer {
-    let mut response = Response::new(body);
+fn stream(heard: Heard) -> Answer {
+    let resumed = match heard.resumed {
+        Resumed::All => RESUMED_ALL,
+        Resumed::Snapshot => RESUMED_SNAPSHOT,
+    };
+    let mut response = Response::new(Body::events(heard.hearing));
     response.extensions_mut().insert(Long);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // enforces: I32
+    // Whoever is told how things stand knows that what is not spoken of is over.
+    headers.insert(RESUMED, HeaderValue::from_static(resumed));
     // Proxies that gather answers before they pass them on would hold the stream back.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response

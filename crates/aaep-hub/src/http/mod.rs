@@ -313,7 +313,7 @@ fn allow_page(mut answer: Answer, page: Option<HeaderValue>) -> Answer {
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
         headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
         // D9: clients correct their stamps by the server's clock.
-        let readable = HeaderValue::from_static("date, location, retry-after");
+        let readable = HeaderValue::from_static("date, location, retry-after, aaep-resumed");
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, readable);
     }
     answer

@@ -83,13 +83,14 @@ impl Http {
     }
 
     async fn listen(&self, backoff: &mut Backoff, last_event: &mut Option<String>) -> Broken {
-        let anew = last_event.is_none();
         let mut stream = match self.attach(last_event.as_deref()).await {
             Ok(stream) => stream,
             Err(broken) => return broken,
         };
         backoff.reset();
         let connection = self.connection;
+        // enforces: I32
+        let anew = !stream.resumed().unwrap_or(last_event.is_some());
         if self.bare.load(Ordering::Relaxed) {
             self.shared.handle(Input::AttachedBare { connection });
         } else if anew {

@@ -129,7 +129,7 @@ impl Inbox {
         }
     }
 
-    /// The session of an event, made if there is none.
+    /// The session of an event, made if there is none and it is not over.
     fn session(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
         self.last_touch += 1;
         let (touch, chars) = (self.last_touch, self.bounds.kept_chars);
@@ -137,6 +137,10 @@ impl Inbox {
         let Some(link) = self.link_mut(connection) else { return };
         if let Some(session) = link.sessions.get_mut(heard.session_id()) {
             session.touched = touch;
+            return;
+        }
+        // enforces: I32
+        if link.ended.knows(heard.session_id(), "") {
             return;
         }
         let producer = heard.object("producer");
@@ -282,6 +286,7 @@ impl Inbox {
         self.plain(connection, heard, agent, Rank::Milestone, now);
         if let Some(link) = self.link_mut(connection) {
             link.sessions.remove(heard.session_id());
+            link.ended.is_new(heard.session_id(), "");
         }
     }
 

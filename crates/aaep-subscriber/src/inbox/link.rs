@@ -45,6 +45,8 @@ pub(super) struct Link {
     pub(super) clock: Clock,
     pub(super) heard: Memory,
     pub(super) sessions: BTreeMap<Arc<str>, Session>,
+    /// Sessions whose end was heard: nothing that comes late brings one back.
+    pub(super) ended: Memory,
     pub(super) lane: Lane,
     /// Bytes of text that wait for a boundary.
     pub(super) text_bytes: usize,
@@ -127,6 +129,7 @@ impl Link {
             clock: Clock::default(),
             heard: Memory::new(bounds.event_ids),
             sessions: BTreeMap::new(),
+            ended: Memory::new(bounds.sessions),
             lane: Lane::new(bounds, now),
             text_bytes: 0,
             allowed: None,

@@ -37,6 +37,11 @@ impl Memory {
         Self { capacity: capacity.max(1), known: BTreeSet::new(), order: VecDeque::new() }
     }
 
+    /// Whether an event is known.
+    pub(super) fn knows(&self, session: &str, event: &str) -> bool {
+        self.known.contains(&Digest::of(session, event))
+    }
+
     // enforces: H24
     /// Remembers an event; false if it was known.
     pub(super) fn is_new(&mut self, session: &str, event: &str) -> bool {

@@ -10,7 +10,7 @@ use hyper::client::conn::http1::SendRequest;
 use tokio::time::{Instant, timeout_at};
 
 use super::{ClientError, Options};
-use crate::sse::{Decoder, Frame};
+use crate::sse::{Decoder, Frame, RESUMED, RESUMED_ALL};
 
 /// A stream of events. Drop it to close the connection.
 pub struct EventStream {
@@ -19,6 +19,7 @@ pub struct EventStream {
     silence: Duration,
     heard: Instant,
     ended: bool,
+    resumed: Option<bool>,
     /// Held so that the connection is not taken for finished.
     _connection: SendRequest<Full<Bytes>>,
 }
@@ -29,7 +30,9 @@ impl EventStream {
         connection: SendRequest<Full<Bytes>>,
         options: &Options,
     ) -> Self {
+        let resumed = response.headers().get(RESUMED).map(|how| how == RESUMED_ALL);
         Self {
+            resumed,
             body: response.into_body(),
             decoder: Decoder::new(options.max_message),
             silence: options.silence,
@@ -37,6 +40,11 @@ impl EventStream {
             ended: false,
             _connection: connection,
         }
+    }
+
+    /// Whether everything that was missed follows, if the server says so; otherwise how things stand.
+    pub fn resumed(&self) -> Option<bool> {
+        self.resumed
     }
 
     /// The next event; `None` once the server has ended the stream.

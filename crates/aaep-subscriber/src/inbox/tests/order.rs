@@ -202,3 +202,15 @@ fn a_session_that_ended_while_the_hub_was_away_is_not_said_to_go_on() {
     let doing = world.inbox.doing();
     assert_eq!((doing.len(), &*doing[0].session_id), (1, "sess_2"));
 }
+
+// covers: I32
+#[test]
+fn nothing_that_comes_late_brings_a_session_back_that_ended() {
+    let mut world = World::new();
+    world.event("session.started", 0, r#","summary_normal":"Tidying.""#);
+    world.event("tool.invoked", 1, TOOL);
+    world.event("session.errored", 3, r#","error_category":"unknown","summary_normal":"Failed.""#);
+    let late = r#","tool":"x","status":"timeout","summary_normal":"It has not ended.""#;
+    world.event("tool.completed", 2, late);
+    assert!(world.inbox.doing().is_empty(), "{:?}", world.inbox.doing());
+}
