@@ -21,7 +21,6 @@ mod page;
 mod patience;
 mod peers;
 mod policy;
-mod rates;
 mod replies;
 mod returning;
 mod secrets;
