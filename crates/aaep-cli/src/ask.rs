@@ -25,6 +25,9 @@ const HUB_COMES_BACK: Duration = Duration::from_secs(60);
 /// How long goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(3);
 
+/// What is said of a yes, once: of the end nothing else.
+const TOLD_YES: &str = "The script was told yes, and goes on by itself.";
+
 /// What came of it: how the command ends, the word for programs, and a sentence.
 struct Outcome {
     exit: Exit,
@@ -156,13 +159,13 @@ async fn ask_for<K: Kind>(
     let by = approval.by().to_owned();
     // The script acts by itself from here on; that it may is said before it knows.
     let spent = match session.invoke(parked, approval).await {
-        Ok(((), call)) => call.succeed("The script was told yes, and goes on by itself.").await,
+        Ok(((), call)) => call.succeed(TOLD_YES).await,
         Err(error) => Err(error),
     };
     if let Err(error) = spent {
         return not_asked(error);
     }
-    let _ = session.complete("The script was told yes.").await;
+    let _ = session.complete(TOLD_YES).await;
     Outcome {
         by: Some(by.clone()),
         ..Outcome::heard(Exit::Good, "accepted", &format!("Accepted {}.", decided_by(&by)))

@@ -23,6 +23,17 @@ async fn answered(hub: &Hub, options: &[&str], decision: &str) -> (Value, Ended)
     (request, ended)
 }
 
+#[test]
+fn a_script_with_a_name_asks_under_it() {
+    run(async {
+        let hub = demo(&[]);
+        let (request, _) = answered(&hub, &[], "reject").await;
+        assert_eq!(request["producer"]["agent_name"], "A shell script");
+        let (request, _) = answered(&hub, &["--name", "deployer"], "reject").await;
+        assert_eq!(request["producer"]["agent_name"], "deployer");
+    });
+}
+
 // covers: C1, C12, T27
 #[test]
 fn yes_is_0_no_is_1_and_silence_is_3() {
