@@ -15,14 +15,10 @@ const EMOJI = /\p{Emoji}/u;
 const PICTOGRAPH = /\p{Extended_Pictographic}/u;
 const HAN = /\p{Script=Han}/u;
 const LETTER = /[\p{Alphabetic}\p{M}]/u;
-const JOINING = new RegExp(
-  `[${[
-    "Adlam", "Arabic", "Balinese", "Bengali", "Devanagari", "Gujarati", "Gurmukhi",
-    "Hanifi_Rohingya", "Javanese", "Kannada", "Khmer", "Malayalam", "Mandaic", "Mongolian",
-    "Myanmar", "Nko", "Oriya", "Phags_Pa", "Sinhala", "Syriac", "Tamil", "Telugu", "Tibetan",
-  ].map((script) => `\\p{Script=${script}}`).join("")}]`,
-  "u",
-);
+const SCRIPTS = ["Adlam", "Arabic", "Balinese", "Bengali", "Devanagari", "Gujarati", "Gurmukhi", "Hanifi_Rohingya",
+  "Javanese", "Kannada", "Khmer", "Malayalam", "Mandaic", "Mongolian", "Myanmar", "Nko", "Oriya", "Phags_Pa", "Sinhala",
+  "Syriac", "Tamil", "Telugu", "Tibetan"];
+const JOINING = new RegExp(`[${SCRIPTS.map((script) => `\\p{Script=${script}}`).join("")}]`, "u");
 const NEVER =
   /[\p{Cc}\p{Co}\p{Noncharacter_Code_Point}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
 const HARMLESS = /[\u061c\u200e\u200f\u202a-\u202c\u2066-\u2069]/u;

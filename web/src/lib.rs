@@ -1,7 +1,8 @@
 //! The page of an AAEP hub: a subscriber in the browser, as files to be served.
 //!
-//! The files in `files/` are what is served: modern JavaScript modules without a framework and
-//! without a build step, so building the hub needs nothing but Rust. They hold one element,
+//! The files in `files/` are what is served, without their comments: modern JavaScript modules
+//! without a framework and without a build step, so building the hub needs nothing but Rust. They
+//! hold one element,
 //! `<aaep-subscriber>`, which any site can use, and a page around it. The phrases come from
 //! [`aaep_subscriber`], which all our clients share.
 //!
@@ -98,7 +99,11 @@ const EMBEDDED: &[(&str, &str)] = embedded![
 const MESSAGES: [&str; 3] = ["language.json", "said.json", "page.json"];
 
 static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
-    let own = EMBEDDED.iter().map(|(path, text)| File::new((*path).into(), (*text).into()));
+    let own = EMBEDDED.iter().map(|(path, text)| {
+        let is_script = path.ends_with(".js");
+        let text = if is_script { without_comments(text).into() } else { (*text).into() };
+        File::new((*path).into(), text)
+    });
     let messages = words::files().iter().filter(|(_, name, _)| MESSAGES.contains(name)).map(
         |(language, name, text)| {
             File::new(format!("messages/{language}/{name}").into(), (*text).into())
@@ -133,6 +138,26 @@ pub fn index(base: &str) -> String {
     INDEX.replace("{{base}}", &safe)
 }
 
+/// A script without the lines that are nothing but comments: a quarter of its size. A comment beside
+/// code stays.
+fn without_comments(script: &str) -> String {
+    let mut kept = String::with_capacity(script.len());
+    let mut inside = false;
+    for line in script.lines() {
+        let text = line.trim();
+        let opens = text.starts_with("/*");
+        let closes = text.find("*/").map(|at| at + 2 == text.len());
+        let is_comment =
+            inside || text.is_empty() || text.starts_with("//") || (opens && closes != Some(false));
+        inside = (inside || opens) && closes.is_none();
+        if !is_comment {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
 /// FNV-1a: tells versions of a file apart, and protects against nobody.
 fn fingerprint(text: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -148,6 +173,26 @@ mod tests {
         let html = index("/a\"><script>&");
         assert!(html.contains("base=\"/a&quot;&gt;&lt;script&gt;&amp;\""));
         assert!(!html.contains("{{"));
+    }
+
+    #[test]
+    fn comments_on_lines_of_their_own_are_left_out_and_code_stays() {
+        let script = "// One.\n/** Two. */\nconst a = 1; // stays\n\n/**\n * Three.\n */\n\
+                      function f() {\n  /* Four. */\n  /** @type {X} */ (g)(); /* stays */\n}\n";
+        let kept =
+            "const a = 1; // stays\nfunction f() {\n  /** @type {X} */ (g)(); /* stays */\n}\n";
+        assert_eq!(without_comments(script), kept);
+    }
+
+    #[test]
+    fn no_text_over_several_lines_looks_like_a_comment() {
+        for (path, text) in EMBEDDED.iter().filter(|(path, _)| path.ends_with(".js")) {
+            // A text over several lines has an odd number of marks on its first line.
+            let odd = text.lines().find(|line| {
+                !line.trim_start().starts_with(['/', '*']) && line.matches('`').count() % 2 == 1
+            });
+            assert_eq!(odd, None, "{path}");
+        }
     }
 
     #[test]

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
-import { gzipSync } from "node:zlib";
 
 import { lookAlikes, setTable } from "../../files/alike.js";
 import { numeric } from "../../files/dialog.js";
@@ -99,29 +98,4 @@ test("numbers are taken as people write them, and nothing else is", () => {
   const given = { "12": 12, " 12.5 ": 12.5, "-3": -3, "−3": -3, "١٢٫٥": 12.5, "１２": 12, ".5": 0.5, "5.": 5 };
   for (const [text, number] of Object.entries(given)) assert.equal(numeric(text), number, text);
   for (const text of ["", "a few", "1,5", "1e5", "Infinity", "0x10", "--1", "1 2"]) assert.equal(numeric(text), null, text);
-});
-
-/** Files of the hub's own page, which other sites do not load. */
-const PAGE = ["index.html", "page.js", "page.css", "icon.svg"];
-
-/** Loaded when a request has letters beyond ASCII. */
-const LATER = ["alike.js"];
-
-test("the element with its styles and the words of one language is under 52 kB compressed", () => {
-  const size = (...all) => gzipSync(Buffer.concat(all), { level: 9 }).length;
-  const parts = { element: [], page: [], later: [Buffer.from(table)] };
-  for (const name of readdirSync(files)) {
-    const part = PAGE.includes(name) ? "page" : LATER.includes(name) ? "later" : "element";
-    parts[part].push(readFileSync(new URL(name, files)));
-  }
-  const sum = (all) => all.reduce((bytes, one) => bytes + size(one), 0);
-  console.log(`the page around it, file by file: ${sum(parts.page)} bytes; on demand: ${sum(parts.later)} bytes`);
-  for (const language of ["en", "ar", "zh"]) {
-    const messages = ["language", "said", "page"].map((name) => readFileSync(new URL(`messages/${language}/${name}.json`, library)));
-    const all = [...parts.element, ...messages];
-    console.log(`the element in ${language}: ${size(...all)} bytes compressed as one, ${sum(all)} file by file`);
-    assert.ok(size(...all) < 52_000, language);
-    // Each file has a dictionary of its own then, and types stand in comments.
-    assert.ok(sum(all) < 60_000, language);
-  }
 });
