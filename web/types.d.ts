@@ -159,7 +159,9 @@ interface Content {
   heading: Line;
   /** Of the agent's words. */
   language: string;
-  text: Node[];
+  text: HTMLElement[];
+  /** How long it waits, where it does. */
+  waits: HTMLElement | null;
   answers: Node[];
   escape: () => void;
 }

@@ -3,7 +3,7 @@
 
 import { Announcer } from "./announcer.js";
 import { Dialog, answers, details, needsSecond, paragraph, question, waitsFor } from "./dialog.js";
-import { Keys, button, focused, h, shown } from "./dom.js";
+import { Keys, button, h, shown } from "./dom.js";
 import { keyOf } from "./inbox.js";
 import { Log } from "./log.js";
 import { plain } from "./words.js";
@@ -109,7 +109,8 @@ export class Asking {
     if (before !== null) this.later.delete(before);
     const shows = this.current !== null && this.current.number === before;
     if (shows) this.current = null;
-    if (!this.dialog.isOpen || shows) return this.open(request);
+    if (shows) return this.open(request);
+    if (!this.dialog.isOpen) return this.openNext();
     if (this.dialog.isEnding) return;
     // It is read when its turn comes.
     const came = this.words.text("page.another.came");
@@ -155,7 +156,7 @@ export class Asking {
     const { heading, text, waits } = question(request, words, this.manner, seconds);
     const changed = request.changed ? words.text("page.request.changed") : "";
     this.show({ lead: [lead, changed].filter((part) => part !== "").join(" "), heading, language: request.language,
-      text, answers: this.ways(request), escape: () => this.putOff() });
+      text, waits, answers: this.ways(request), escape: () => this.putOff() });
     this.waits = waits;
     this.showOthers();
   }
@@ -186,6 +187,7 @@ export class Asking {
       ways.push(...answers(request, words, (response) => this.respond(response),
         (field, message, key) => this.again(field, message, key)));
     }
+    this.others = h("div", {});
     // After the answers: Tab leads to Reject first.
     if (request.account) ways.push(details(request.account, words));
     const more = [button(words.text("page.later"), () => this.putOff()),
@@ -242,6 +244,12 @@ export class Asking {
   /** The next request that was not put off. */
   next() {
     return this.inbox.waiting().find((request) => !this.later.has(request.number));
+  }
+
+  /** Asks what waits, unless the person is in the middle of a word: nothing that is typed gets lost. */
+  openNext() {
+    const next = this.dialog.isOpen || this.keys.isWriting ? undefined : this.next();
+    if (next) this.open(next);
   }
 
   hide() {
@@ -304,7 +312,7 @@ export class Asking {
     };
     const back = () => (this.current ? this.open(this.current) : this.close());
     this.show({ lead: words.text("page.second.heading"), heading: words.phrase("page.second", { action: { theirs: request.action } }),
-      language: request.language, text, escape: back, answers: [
+      language: request.language, text, waits: null, escape: back, answers: [
         h("div", { class: "buttons" }, button(words.text("page.back"), back, { class: "answer no" }),
           button(words.text("page.sure"), sure, { class: "answer yes" })), this.timer] });
     this.isSecond = true;
@@ -321,15 +329,10 @@ export class Asking {
     message.textContent = this.words.text(key);
     message.hidden = false;
     field.setAttribute("aria-invalid", "true");
-    const describe = () => field.setAttribute("aria-describedby", message.id);
-    // A field that gets the focus is read with its description; one that has it, is not.
-    if (focused() === field) {
-      this.say(key, {}, true);
-      field.addEventListener("blur", describe, { once: true });
-    } else {
-      describe();
-      field.focus();
-    }
+    field.focus();
+    this.say(key, {}, true);
+    // Only for those who come back: a description that is new to the focus would be read again.
+    field.addEventListener("blur", () => field.setAttribute("aria-describedby", message.id), { once: true });
   }
 
   /** @param {AgentRequest} request @param {Promise<Sent>} sending */
@@ -352,8 +355,8 @@ export class Asking {
   /** Buttons that do nothing for now keep the focus, so that nothing is read again. @param {boolean} busy */
   busy(busy) {
     this.sending = busy;
-    this.dialog.answers.classList.toggle("busy", busy);
-    for (const one of this.dialog.answers.querySelectorAll("button.answer")) {
+    this.dialog.box.answers.classList.toggle("busy", busy);
+    for (const one of this.dialog.box.answers.querySelectorAll("button.answer")) {
       one.setAttribute("aria-disabled", String(busy));
     }
   }
@@ -396,7 +399,7 @@ export class Asking {
     };
     this.current = null;
     this.show({ lead: "", heading: words.phrase("page.stop.ask", { agent: { theirs: known?.agent.name ?? "" } }), language: "",
-      text, escape: back, answers: [h("div", { class: "buttons" },
+      text, waits: null, escape: back, answers: [h("div", { class: "buttons" },
         button(words.text("page.stop.no"), back, { class: "answer" }),
         button(words.text("page.stop.yes"), () => this.doStop(session), { class: "answer stop" }))] });
     this.stopping = session;

@@ -1,9 +1,10 @@
 // Dialogs that ask: a request of an agent, or whether to stop one. The focus goes to the dialog
 // itself, never to a button, and no key press that was under way before can answer.
 
-import { button, focused, h, shown, stops } from "./dom.js";
+import { allowFocus, button, focused, h, reading, shown, stops } from "./dom.js";
 import { choiceLabel } from "./inbox.js";
 import { Speech } from "./speech.js";
+import { plain } from "./words.js";
 
 /** For how long after a text appeared nobody can have read it, and nothing answers it. */
 const UNREAD_MS = 600;
@@ -11,20 +12,46 @@ const UNREAD_MS = 600;
 /** Between showing a dialog and its focus: screen readers do not know it yet, and say nothing. */
 const FOCUS_MS = 150;
 
+/** @type {Content} */
+const EMPTY = { lead: "", heading: [], language: "", text: [], waits: null, answers: [], escape: () => {} };
+
+/** Boxes so far: each part of each has an id of its own. */
+let boxes = 0;
+
+/**
+ * One for each text, named by all that is asked: that is what screen readers say of it. The name stays
+ * as it is, because a screen reader reads all of it again when it changes.
+ */
+class Box {
+  /** @param {Content} content */
+  constructor({ lead, heading, language, text, waits, answers }) {
+    boxes += 1;
+    this.lead = h("p", { class: "lead", hidden: lead === "" }, lead);
+    this.heading = h("h2", {}, ...shown(heading, language));
+    this.body = h("div", { class: "text", hidden: text.length === 0 && !waits }, ...text);
+    // How long it waits is shown as of now, and is part of the name as of then.
+    const then = h("span", { hidden: true }, waits?.textContent ?? "");
+    if (waits) this.body.append(waits);
+    // Only to be seen: it is said by a live region.
+    this.outcome = h("p", { class: "outcome", "aria-hidden": "true", hidden: true });
+    this.answers = h("div", { class: "answers" }, ...answers);
+    const named = [this.lead, this.heading, ...text, then].filter((part) => part.textContent !== "");
+    for (const [at, part] of named.entries()) part.id = `dialog-${boxes}-${at}`;
+    this.root = h("div", { role: "dialog", "aria-modal": "true", tabindex: "-1", class: "dialog",
+      "aria-labelledby": named.map((part) => part.id).join(" ") }, this.lead, this.heading, this.body, then, this.outcome,
+      this.answers);
+  }
+}
+
 /** A dialog in the page, modal for the keyboard; whoever opens it makes the rest inert. */
 export class Dialog {
   /** @param {Keys} keys @param {() => void} focuses called when it has the focus */
   constructor(keys, focuses) {
     this.keys = keys;
     this.focuses = focuses;
-    this.lead = h("p", { id: "dialog-lead", class: "lead" });
-    this.heading = h("h2", { id: "dialog-heading" });
-    this.body = h("div", { id: "dialog-text", class: "text" });
-    this.answers = h("div", { class: "answers" });
-    // Only to be seen: it is said by a live region.
-    this.outcome = h("p", { class: "outcome", "aria-hidden": "true", hidden: true });
-    this.box = this.make();
-    this.root = h("div", { class: "backdrop", hidden: true }, this.box);
+    this.box = new Box(EMPTY);
+    this.root = h("div", { class: "backdrop", hidden: true });
+    this.isOpen = false;
     /** @type {Set<string>} */
     this.stale = new Set();
     this.since = Infinity;
@@ -42,47 +69,35 @@ export class Dialog {
     this.released = (/** @type {KeyboardEvent} */ event) => this.up(event);
   }
 
-  /** Named by all that is asked: that is what every screen reader says of it. */
-  make() {
-    return h("div", { role: "dialog", "aria-modal": "true", tabindex: "-1", class: "dialog",
-      "aria-labelledby": "dialog-lead dialog-heading dialog-text" }, this.lead, this.heading, this.body, this.outcome,
-      this.answers);
-  }
-
-  get isOpen() {
-    return !this.root.hidden;
-  }
-
   /** All that it says, as it is heard. */
   get text() {
-    return [this.lead, this.heading, this.body].map((part) => part.textContent.trim()).join(" ").trim();
+    const { lead, heading, body } = this.box;
+    return [lead, heading, body].map((part) => part.textContent.trim()).join(" ").trim();
   }
 
   /**
    * Shows a text and ways to answer it.
    * @param {Content} content
    */
-  show({ lead, heading, language, text, answers, escape }) {
+  show(content) {
     if (!this.isOpen) {
-      this.before = focused();
+      const active = focused();
+      this.before = active === document.body ? reading(this.root) : active;
+      if (this.before) allowFocus(this.before);
       // A screen reader's own cursor can leave the focus on the page's body.
       addEventListener("keydown", this.pressed, true);
       addEventListener("keyup", this.released, true);
     }
-    this.lead.textContent = lead;
-    this.lead.hidden = lead === "";
-    this.heading.replaceChildren(...shown(heading, language));
-    this.body.replaceChildren(...text);
-    this.body.hidden = text.length === 0;
-    this.answers.replaceChildren(...answers);
-    this.answers.classList.remove("busy");
-    this.outcome.hidden = true;
+    const last = this.box;
+    this.box = new Box(content);
     this.after = null;
-    this.escape = escape;
-    // A dialog of its own for each: of one that has the focus already nothing would be read.
-    this.box = this.make();
-    this.root.replaceChildren(this.box);
+    this.escape = content.escape;
+    // The last one keeps the focus until this one has it: without it, the page would be read.
+    last.root.classList.add("unseen");
+    this.root.prepend(this.box.root);
+    this.root.classList.remove("unseen");
     this.root.hidden = false;
+    this.isOpen = true;
     this.since = Infinity;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.begin(), FOCUS_MS);
@@ -92,7 +107,8 @@ export class Dialog {
   begin() {
     this.stale = new Set(this.keys.held);
     this.since = performance.now();
-    this.box.focus({ preventScroll: true });
+    this.box.root.focus({ preventScroll: true });
+    while (this.root.lastElementChild !== this.box.root) this.root.lastElementChild?.remove();
     this.root.scrollTop = 0;
     this.focuses();
   }
@@ -102,8 +118,8 @@ export class Dialog {
    * @param {string} outcome @param {number} ms @param {() => void} after
    */
   ends(outcome, ms, after) {
-    this.outcome.textContent = outcome;
-    this.outcome.hidden = false;
+    this.box.outcome.textContent = outcome;
+    this.box.outcome.hidden = false;
     this.after = after;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.goOn(), ms);
@@ -132,18 +148,23 @@ export class Dialog {
     removeEventListener("keydown", this.pressed, true);
     removeEventListener("keyup", this.released, true);
     const active = focused();
-    const inside = this.box.contains(active) || active === null || active === document.body;
-    this.root.hidden = true;
-    this.answers.replaceChildren();
-    const back = this.before?.isConnected && this.before !== document.body ? this.before : this.home;
+    const inside = this.root.contains(active) || active === null || active === document.body;
+    const back = this.before?.isConnected ? this.before : this.home;
     if (inside) back?.focus({ preventScroll: back === this.home });
+    this.isOpen = false;
+    // It goes after the focus: a screen reader whose place is taken away looks for another by itself.
+    this.root.classList.add("unseen");
+    this.timer = setTimeout(() => {
+      this.root.hidden = true;
+      this.root.replaceChildren();
+    }, FOCUS_MS);
     this.before = null;
   }
 
   /** Whether a key press is meant for the dialog. @param {KeyboardEvent} event */
   concerns(event) {
     const [target] = event.composedPath();
-    return target === document.body || target === document.documentElement || event.composedPath().includes(this.box);
+    return target === document.body || target === document.documentElement || event.composedPath().includes(this.root);
   }
 
   /** @param {KeyboardEvent} event */
@@ -174,11 +195,11 @@ export class Dialog {
 
   /** Tab stays inside. @param {KeyboardEvent} event */
   tab(event) {
-    const all = stops(this.box);
+    const all = stops(this.box.root);
     const active = focused();
     const at = all.findIndex((stop) => stop === active);
     const [first, last] = [all[0], all.at(-1)];
-    const outside = !this.box.contains(active);
+    const outside = !this.box.root.contains(active);
     const next = event.shiftKey ? (outside || at <= 0 ? last : null) : outside || active === last ? first : null;
     if (!next) return;
     event.preventDefault();
@@ -215,7 +236,7 @@ export function question(request, words, manner, seconds) {
     paragraph(line, request.language, LOOKS.find(([test]) => test.test(key))?.[1](key)));
   if (request.account && saysAccount(request)) text.push(...account(request.account, words));
   const waits = paragraph(waitsFor(request, words, seconds), "", "hint");
-  return { heading, text: [...text, waits], waits };
+  return { heading, text, waits };
 }
 
 /** @param {AgentRequest} request @param {Words} words @param {number} seconds */
@@ -276,7 +297,8 @@ export function numeric(text) {
 }
 
 /**
- * Ways to answer a question of each kind; `send` gets what is sent back.
+ * Ways to answer a question of each kind; `send` gets what is sent back. Labels are only to be seen:
+ * Orca would read them with the dialog, and again with their fields.
  * @param {AgentRequest} request @param {Words} words
  * @param {(response: string | number | boolean) => void} send
  * @param {(field: HTMLElement, message: HTMLElement, key: string) => void} again asks again, gently
@@ -299,10 +321,11 @@ export function answers(request, words, send, again) {
     if (kind === "multiple_choice") {
       const choices = request.choices.map((choice, at) => {
         const line = words.phrase("ask.choice", { number: at + 1, label: { theirs: choiceLabel(choice) } });
-        return h("label", { class: "choice" }, h("input", { type: "radio", name: "choice", value: at,
-          }), h("span", {}, ...shown(line, request.language)));
+        return h("label", { class: "choice" }, h("input", { type: "radio", name: "choice", value: at, lang: request.language,
+          "aria-label": plain(line) }), h("span", { "aria-hidden": "true" }, ...shown(line, request.language)));
       });
-      form.append(h("fieldset", {}, h("legend", {}, words.text("page.choose")), ...choices), message, submit);
+      form.append(h("fieldset", { "aria-label": words.text("page.choose") },
+        h("legend", { "aria-hidden": "true" }, words.text("page.choose")), ...choices), message, submit);
       form.addEventListener("submit", (event) => {
         event.preventDefault();
         const chosen = form.querySelector("input:checked");
@@ -313,9 +336,10 @@ export function answers(request, words, send, again) {
       });
       return form;
     }
-    const field = h("input", { id: `field-${kind}`, type: "text", autocomplete: "off", maxlength: 4096,
+    const label = words.text(`page.label.${kind}`);
+    const field = h("input", { id: `field-${kind}`, type: "text", autocomplete: "off", maxlength: 4096, "aria-label": label,
       ...(kind === "numeric" ? { inputmode: "decimal" } : { dir: "auto" }) });
-    form.append(h("label", { for: `field-${kind}` }, words.text(`page.label.${kind}`)), field, message, submit);
+    form.append(h("label", { for: `field-${kind}`, "aria-hidden": "true" }, label), field, message, submit);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const response = kind === "numeric" ? numeric(field.value) : field.value.trim();

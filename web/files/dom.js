@@ -56,6 +56,32 @@ export function focused() {
 }
 
 /**
+ * Where a screen reader's own cursor is, if nothing has the focus: the selection follows it.
+ * @param {Node} inside whose shadow root is looked into
+ * @returns {HTMLElement | null}
+ */
+export function reading(inside) {
+  const selection = getSelection();
+  const root = inside.getRootNode();
+  const shadowRoots = root instanceof ShadowRoot ? [root] : [];
+  const at = selection?.getComposedRanges?.({ shadowRoots })[0]?.startContainer ?? selection?.anchorNode;
+  const around = at instanceof Element ? at : at?.parentElement;
+  const found = around?.closest("p, li, h1, h2, h3, label, summary, button, input, select");
+  return found instanceof HTMLElement ? found : null;
+}
+
+/**
+ * Lets an element take the focus once, even if it takes none by itself. Well before it does: a screen
+ * reader ignores the focus of what it does not know as focusable yet.
+ * @param {HTMLElement} element
+ */
+export function allowFocus(element) {
+  if (element.tabIndex >= 0 || element.hasAttribute("tabindex")) return;
+  element.tabIndex = -1;
+  element.addEventListener("blur", () => element.removeAttribute("tabindex"), { once: true });
+}
+
+/**
  * What can be reached with Tab inside an element.
  * @param {HTMLElement} inside
  * @returns {HTMLElement[]}
@@ -67,15 +93,35 @@ export function stops(inside) {
   );
 }
 
-/** Keys that are held down, wherever they went down. */
+/** How long after a letter a person is still writing. */
+const WRITES_MS = 1000;
+
+/** Whether a key press writes something. @param {KeyboardEvent} event */
+function writes(event) {
+  const [target] = event.composedPath();
+  const { key, isComposing, altKey, ctrlKey, metaKey } = event;
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea")) &&
+    (isComposing || (!altKey && !ctrlKey && !metaKey && (key.length === 1 || key === "Backspace" || key === "Delete")));
+}
+
+/** Keys that are held down, wherever they went down, and whether somebody writes. */
 export class Keys {
   constructor() {
     /** @type {Set<string>} */
     this.held = new Set();
-    this.down = (/** @type {KeyboardEvent} */ event) => void this.held.add(event.code);
+    this.wrote = -Infinity;
+    this.down = (/** @type {KeyboardEvent} */ event) => {
+      this.held.add(event.code);
+      if (writes(event)) this.wrote = performance.now();
+      else if (event.key !== "Shift") this.wrote = -Infinity;
+    };
     this.up = (/** @type {KeyboardEvent} */ event) => void this.held.delete(event.code);
     // Nobody tells about keys that go up elsewhere.
     this.away = () => this.held.clear();
+  }
+
+  get isWriting() {
+    return performance.now() - this.wrote < WRITES_MS;
   }
 
   start() {

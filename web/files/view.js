@@ -125,6 +125,8 @@ export class View extends Asking {
     const { session_id, summary_normal, to_state, type, localization_hints } = happening.event;
     // That an agent waits is told by its request.
     if (to_state === "awaiting_input" && !critical) return this.refreshSoon();
+    // An agent that is at work has got what was sent.
+    this.announcer.drop("sent");
     const said = this.news(happening);
     const doing = this.doing(happening);
     // In the log each session has a heading with its agent's name.
@@ -137,7 +139,9 @@ export class View extends Asking {
     if (ENDS.test(name)) this.ended(session_id);
     // Of where it stands only the latest is said; one announcement for one event.
     const passing = `passing ${session_id}`;
-    const topic = !critical && (doing || PASSING.test(name)) ? passing : "";
+    const writing = `writing ${session_id}`;
+    this.announcer.drop(writing);
+    const topic = critical || !(doing || PASSING.test(name)) ? "" : to_state === "writing_output" ? writing : passing;
     if (ENDS.test(name) || name.endsWith("tool.completed")) this.announcer.drop(passing);
     this.announcer.say((doing ?? this.words.say(said, this.manner)).map(plain).join(" "), critical, { topic });
     this.refreshSoon();
@@ -198,6 +202,7 @@ export class View extends Asking {
       this.unread.set(output_id, count);
       return;
     }
+    this.announcer.drop(`writing ${session_id}`);
     if (this.settings.reading === "end" && count > 0) this.say("page.written", { count });
   }
 
@@ -217,6 +222,7 @@ export class View extends Asking {
     for (const happening of this.inbox.tick(this.hands.now())) this.tell(happening);
     for (const request of this.inbox.waiting()) this.tellTime(request);
     this.closeOrphan();
+    this.openNext();
     this.showTime();
   }
 

@@ -98,14 +98,15 @@ export class Tab {
 
   /** The dialog, once it is there and can have been read. */
   async dialog(part = "") {
-    const dialog = this.page.getByRole("dialog").filter({ hasText: part });
+    // The last one keeps the focus for a moment, unseen.
+    const dialog = this.page.locator(".dialog:not(.unseen)").filter({ hasText: part });
     await dialog.waitFor();
     await this.page.waitForTimeout(900);
     return dialog;
   }
 
   async noDialog() {
-    await this.page.getByRole("dialog").waitFor({ state: "hidden" });
+    await this.page.locator(".dialog:not(.unseen)").waitFor({ state: "hidden" });
   }
 
   /** What has the focus: its role and its accessible name, as assistive technology is told. */

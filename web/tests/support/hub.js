@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const BINARY = process.env.AAEP_BIN ?? "aaep";
+export const BINARY = process.env.AAEP_BIN ?? "aaep";
 
 /** A port that is free now. */
 export function freePort() {
@@ -40,10 +40,10 @@ export class Hub {
   /** Starts it, and waits until it says that it is ready. */
   async begin() {
     const home = this.directory;
-    const env = { HOME: home, XDG_DATA_HOME: join(home, "data"), XDG_STATE_HOME: join(home, "state"),
+    this.env = { HOME: home, XDG_DATA_HOME: join(home, "data"), XDG_STATE_HOME: join(home, "state"),
       XDG_RUNTIME_DIR: home, PATH: process.env.PATH };
     this.child = spawn(BINARY, [this.command, "--listen", `127.0.0.1:${this.port}`, ...this.options],
-      { env, stdio: ["ignore", "pipe", "pipe"] });
+      { env: this.env, stdio: ["ignore", "pipe", "pipe"] });
     started.add(this.child);
     this.text = "";
     this.errors = "";
@@ -150,6 +150,12 @@ export class Agent {
   /** Waits for what becomes of a request. */
   outcome(request) {
     return this.hub.get(`agent/requests/${request}?wait=30`, this.secret);
+  }
+
+  /** Begins what was accepted; gives back the call. */
+  async invoke(request) {
+    const { tool_call_id } = await this.hub.post(`agent/requests/${request}/invoke`, {}, undefined, this.secret);
+    return tool_call_id;
   }
 
   async withdraw(request) {
