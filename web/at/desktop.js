@@ -9,6 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { Display } from "./display.js";
+
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 const SPEECHD = (module) => `LogLevel 1
@@ -46,11 +48,15 @@ const CHROMIUM = ["--no-sandbox", "--disable-gpu", "--force-renderer-accessibili
   "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-sync",
   "--disable-features=Translate,MediaRouter", "--password-store=basic", "--lang=en-US", "--window-size=1200,950"];
 
+/** The first number of Orca's version: it changes what is said. */
+export const orcaVersion = () => /\d+/.exec(spawnSync("orca", ["--version"], { encoding: "utf8" }).stdout)?.[0] ?? "unknown";
+
 export class Desktop {
-  static async start() {
+  /** A desktop, perhaps with a braille display. */
+  static async start({ braille = false } = {}) {
     const desktop = new Desktop();
     try {
-      await desktop.begin();
+      await desktop.begin(braille);
     } catch (error) {
       await desktop.stop();
       throw error;
@@ -62,6 +68,8 @@ export class Desktop {
     this.folder = mkdtempSync(join(tmpdir(), "aaep-at-"));
     this.log = join(this.folder, "heard.jsonl");
     this.children = [];
+    /** @type {Display | null} */
+    this.display = null;
     process.on("exit", () => {
       this.kill("SIGKILL");
       if (!process.env.AAEP_AT_KEEP) rmSync(this.folder, { recursive: true, force: true });
@@ -91,7 +99,7 @@ export class Desktop {
     return child;
   }
 
-  async begin() {
+  async begin(braille) {
     writeFileSync(this.log, "");
     const { line } = await this.run("xvfb", "Xvfb", ["-displayfd", "3", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"],
       { extra: "pipe" });
@@ -111,6 +119,7 @@ export class Desktop {
     const orca = join(this.env.XDG_DATA_HOME, "orca");
     mkdirSync(orca, { recursive: true });
     writeFileSync(join(orca, "orca-customizations.py"), ORCA);
+    if (braille) this.display = await Display.start(this);
     await this.orca();
     await this.quiet(1500);
   }
@@ -118,7 +127,7 @@ export class Desktop {
   /** Starts Orca; on a busy machine it may come before what it needs, and is started again. */
   async orca() {
     for (let tries = 1; ; tries += 1) {
-      const orca = await this.run("orca", "orca", ["--disable=braille"]);
+      const orca = await this.run("orca", "orca", [this.display ? "--enable=braille" : "--disable=braille"]);
       try {
         return await this.until(() => this.heard().some(({ text }) => /screen reader on/i.test(text)), 30_000, "Orca");
       } catch (error) {
@@ -202,6 +211,7 @@ export class Desktop {
   }
 
   async stop() {
+    this.display?.unplug();
     for (const child of this.children.reverse()) await this.end(child).catch(() => {});
     if (!process.env.AAEP_AT_KEEP) rmSync(this.folder, { recursive: true, force: true });
   }

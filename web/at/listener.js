@@ -1,6 +1,8 @@
 // Presses real keys and notes what is heard after each.
 
-import { Agent } from "../tests/support/hub.js";
+import { spawn } from "node:child_process";
+
+import { Agent, BINARY } from "../tests/support/hub.js";
 
 /** How long it must be silent before a step is over. */
 const SILENCE_MS = 1500;
@@ -11,41 +13,52 @@ export class Listener {
     this.hub = hub;
     /** @type {{what: string, heard: string[]}[]} */
     this.steps = [];
+    /** @type {Agent[]} */
+    this.agents = [];
+    this.scripts = [];
   }
 
   /** Loads the page anew: the focus is nowhere, and requests begin with 1. */
   async home() {
-    await this.desktop.key("F5");
-    await this.desktop.quiet(3000);
-    await this.desktop.key("ctrl+Home");
-    await this.desktop.quiet(SILENCE_MS);
+    await this.presses("F5", 3000);
+    await this.presses("ctrl+Home", SILENCE_MS);
   }
 
   /** To the field for talking to the agent: there Orca is in focus mode. */
   async field() {
     for (let tries = 0; tries < 8; tries += 1) {
-      const since = Date.now();
-      await this.desktop.key("Tab");
-      await this.desktop.quiet(1200);
-      if (this.desktop.heard(since).some(({ text }) => text.includes("Say something"))) break;
+      const heard = await this.presses("Tab", 800);
+      if (heard.some(({ text }) => text.includes("Say something"))) return this.desktop.quiet(SILENCE_MS);
     }
-    await this.desktop.quiet(SILENCE_MS);
+    throw new Error("Tab never came to the field");
   }
 
-  /** Does something, and notes what is heard until it is silent; `for` waits for these words first. */
-  async step(what, act, { until = "", silence = SILENCE_MS } = {}) {
+  /** Presses a key, waits until something is said and then silent, and gives it back. */
+  async presses(key, silence) {
+    const since = Date.now();
+    await this.desktop.key(key);
+    await this.desktop.until(() => this.desktop.heard(since).length > 0, 10_000, key).catch(() => {});
+    await this.desktop.quiet(silence);
+    return this.desktop.heard(since);
+  }
+
+  /** Does something, and notes what is heard until it is silent; `until` waits for these words first. */
+  async step(what, act, { until = "", within = 30_000 } = {}) {
     const since = Date.now();
     const result = await act?.();
     if (until !== "") {
       const there = () => this.desktop.heard(since).some(({ kind, text }) => kind !== "begin" && text.includes(until));
-      await this.desktop.until(there, 30_000, `"${until}" after "${what}"`).catch((error) => this.note(String(error)));
+      await this.desktop.until(there, within, `"${until}" after "${what}"`).catch(() => this.note(`not heard: ${until}`));
     }
-    await this.desktop.quiet(silence);
-    const heard = this.desktop.heard(since).filter(({ kind }) => kind !== "begin")
-      .map(({ kind, text, heard, at }) => (process.env.AAEP_AT_TIMES ? `${((at - since) / 1000).toFixed(1)} ` : "") +
-        (kind === "cut" ? `${text} (cut after: ${heard})` : text));
+    await this.desktop.quiet(SILENCE_MS);
+    const all = this.desktop.heard(since).filter(({ kind }) => kind !== "begin");
+    const heard = all.map(({ kind, text, heard }) => (kind === "cut" ? `${text} (cut after: ${heard})` : text));
+    if (this.desktop.display) heard.push(`braille: [${this.desktop.display.shows}]`);
     this.steps.push({ what, heard });
-    if (process.env.AAEP_AT_SHOW) console.log(`> ${what}\n${heard.map((line) => `    ${line}`).join("\n")}`);
+    if (process.env.AAEP_AT_SHOW) {
+      const lines = heard.map((line, index) => `    ${all[index] ? ((all[index].at - since) / 1000).toFixed(1) : "   "} ${line}`);
+      console.log([`> ${what}`, ...lines].join("\n"));
+    }
     return result;
   }
 
@@ -57,22 +70,44 @@ export class Listener {
     this.steps.push({ what: `(${text})`, heard: [] });
   }
 
-  agent(about, name) {
-    return Agent.begin(this.hub, about, name);
+  async agent(about, name) {
+    const agent = await Agent.begin(this.hub, about, name);
+    this.agents.push(agent);
+    return agent;
+  }
+
+  /** A shell script asks; it waits for the answer by itself. */
+  script(question, ...options) {
+    const hub = ["--hub", this.hub.base];
+    const child = spawn(BINARY, ["ask", question, ...options, ...hub], { env: this.hub.env, stdio: "ignore" });
+    this.scripts.push(child);
+  }
+
+  /** Ends what a scenario left open, so that the next one begins with nothing. */
+  async leave() {
+    for (const child of this.scripts) child.kill();
+    for (const agent of this.agents) await agent.end().catch(() => {});
   }
 
   /** All of it, for people and for comparing. */
   transcript(about) {
     const lines = [about, ""];
     for (const { what, heard } of this.steps) {
-      lines.push(`> ${what}`, ...heard.map((text) => `  ${normal(text)}`));
-      if (heard.length === 0) lines.push("  (nothing)");
+      const said = heard.filter((text) => !OWN.test(text)).map((text) => `  ${normal(text)}`);
+      lines.push(`> ${what}`, ...(said.length === 0 ? ["  (nothing)"] : said));
     }
     return `${lines.join("\n")}\n`;
   }
 }
 
-/** Without what differs from run to run. */
-function normal(text) {
-  return text.replace(/\b\d+ minutes \d+ seconds\b/g, "some minutes").replace(/\b\d+:\d\d\b/g, "0:00").replace(/\b\d\d:\d\d( [AP]M)?\b/g, "12:00");
-}
+/** Orca's own words on its mode and on what it leaves: whether it says them depends on its timing. */
+const OWN = /^(Browse mode|leaving [a-z ]+\.)$/;
+
+/** What differs from run to run, and what stands for it. @type {[RegExp, string][]} */
+const VARIES = [
+  [/\b\d+ minutes \d+ seconds\b/g, "some minutes"],
+  [/\b\d\d:\d\d( [AP]M)?\b/g, "12:00"],
+];
+
+/** A line without what differs from run to run. @param {string} text */
+export const normal = (text) => VARIES.reduce((all, [what, stands]) => all.replace(what, stands), text);

@@ -1,60 +1,87 @@
 // What is heard of the page with Orca, compared with the transcripts in `web/heard`.
 //
-//   node at/run.js [chromium|firefox]... [--write]
+//   node at/run.js [chromium|firefox]... [--quick] [--only NAME,NAME] [--repeat N] [--write]
 //
 // A transcript that differs is a failure; with --write it is replaced.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 
 import { Hub } from "../tests/support/hub.js";
-import { Desktop } from "./desktop.js";
+import { Desktop, orcaVersion } from "./desktop.js";
 import { Listener } from "./listener.js";
-import { SCENARIOS } from "./scenarios.js";
+import { QUICK, SCENARIOS } from "./scenarios.js";
+import { Transcripts } from "./transcripts.js";
 
-const args = process.argv.slice(2);
-const write = args.includes("--write");
-const only = process.env.AAEP_AT_ONLY?.split(",");
-const browsers = args.filter((arg) => !arg.startsWith("--"));
-if (browsers.length === 0) browsers.push("chromium", "firefox");
+/** How this ends for a version of Orca that was never listened to. */
+const NOTHING_KEPT = 3;
 
-const folder = new URL("../heard/", import.meta.url);
-mkdirSync(folder, { recursive: true });
+const BROWSERS = ["chromium", "firefox"];
 
-let failed = 0;
-
-/** Compares a transcript with the one that is kept. */
-function compare(name, text) {
-  const file = new URL(`${name}.txt`, folder);
-  const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
-  if (write) writeFileSync(file, text);
-  if (kept === text) {
-    console.log(`${name}: as before.`);
-  } else if (write) {
-    console.log(`${name}: written.`);
-  } else if (kept === "") {
-    console.log(`${name}: no transcript is kept.\n${text}`);
-  } else {
-    failed += 1;
-    console.log(`${name}: heard otherwise.\n--- kept\n${kept}\n--- heard\n${text}`);
+/** The command line. */
+function read(args) {
+  const asked = { browsers: [], names: Object.keys(SCENARIOS), repeat: 1, write: false };
+  const words = [...args];
+  while (words.length > 0) {
+    const word = words.shift();
+    if (BROWSERS.includes(word)) asked.browsers.push(word);
+    else if (word === "--quick") asked.names = QUICK;
+    else if (word === "--write") asked.write = true;
+    else if (word === "--only") asked.names = (words.shift() ?? "").split(",");
+    else if (word === "--repeat") asked.repeat = Number(words.shift());
+    else throw new Error(`unknown argument ${word}`);
   }
+  const unknown = asked.names.filter((name) => !Object.hasOwn(SCENARIOS, name));
+  if (unknown.length > 0) throw new Error(`no scenario ${unknown.join(", ")}; there are ${Object.keys(SCENARIOS).join(", ")}`);
+  if (!(asked.repeat >= 1)) throw new Error("--repeat needs a number");
+  if (asked.browsers.length === 0) asked.browsers = BROWSERS;
+  return asked;
 }
 
-for (const kind of browsers) {
+/** Plays a scenario on a page that was just loaded, and gives back what was heard. */
+async function heard(desktop, hub, { about, play }) {
+  const listener = new Listener(desktop, hub);
+  try {
+    await listener.home();
+    await play(listener);
+  } catch (error) {
+    listener.note(`it broke off: ${error.message}`);
+  } finally {
+    await listener.leave();
+  }
+  return listener.transcript(about);
+}
+
+/** Plays scenarios in a browser, on a desktop of their own. */
+async function play(kind, names, braille) {
   const hub = await Hub.start("demo", { options: ["--ephemeral"] });
   let desktop;
   try {
-    desktop = await Desktop.start();
-    await desktop.browser(kind, process.env.AAEP_AT_PAGE ?? hub.origin);
-    for (const [name, { about, play }] of Object.entries(SCENARIOS)) {
-      if (only && !only.includes(name)) continue;
-      const listener = new Listener(desktop, hub);
-      await listener.home();
-      await play(listener);
-      compare(`${kind}-${name}`, listener.transcript(about));
+    desktop = await Desktop.start({ braille });
+    await desktop.browser(kind, hub.origin);
+    for (const name of names) {
+      const all = [];
+      for (let time = 0; time < asked.repeat; time += 1) all.push(await heard(desktop, hub, SCENARIOS[name]));
+      transcripts.judge(`${kind}-${name}`, all);
     }
   } finally {
     await desktop?.stop();
     await hub.stop();
   }
 }
-process.exit(failed > 0 ? 1 : 0);
+
+const asked = read(process.argv.slice(2));
+const folder = new URL(`../heard/orca-${orcaVersion()}/`, import.meta.url);
+if (!asked.write && !existsSync(folder)) {
+  console.log(`Nothing is kept to compare Orca ${orcaVersion()} with; --write keeps it.`);
+  process.exit(NOTHING_KEPT);
+}
+mkdirSync(folder, { recursive: true });
+const transcripts = new Transcripts(folder, asked.write);
+
+for (const kind of asked.browsers) {
+  for (const braille of [false, true]) {
+    const names = asked.names.filter((name) => (SCENARIOS[name].braille ?? false) === braille);
+    if (names.length > 0) await play(kind, names, braille);
+  }
+}
+process.exit(transcripts.failed > 0 ? 1 : 0);

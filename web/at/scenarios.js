@@ -1,7 +1,9 @@
 // What is tried with a screen reader, each with a sentence for people.
 
+import { sleep } from "./desktop.js";
+
 /** Nothing grave: one step answers it. */
-const MILD = { risk_level: "low", irreversible: false, reversibility: "reversible", consequence: "It is gone." };
+export const MILD = { risk_level: "low", irreversible: false, reversibility: "reversible", consequence: "It is gone." };
 
 export const SCENARIOS = {
   "typing": {
@@ -16,9 +18,27 @@ export const SCENARIOS = {
       await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
     },
   },
-  "browsing": {
-    about: "A request comes while the person reads the page with the arrow keys. They read it with the arrows, too, and reject it with a shortcut.",
+  "writing": {
+    about: "A request comes in the middle of a word. It waits until the person pauses; what they wrote stays, and they go on writing.",
     async play(at) {
+      await at.field();
+      const agent = await at.agent("Cleaning up.");
+      await at.step("an agent starts", null, { until: "Cleaning up" });
+      await at.step("write balance, and a request comes after bal", async () => {
+        at.desktop.type("bal");
+        await agent.confirm("Delete file number 102.", MILD);
+        at.desktop.type("ance");
+      }, { until: "file number 102" });
+      await at.step("press Ctrl+Shift+7, reject", () => at.desktop.key("ctrl+shift+7"), { until: "rejected" });
+      await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
+      await at.desktop.key("ctrl+a", "BackSpace");
+    },
+  },
+  "browsing": {
+    about: "A request comes while the person reads the page in browse mode. They read it with the arrows, reject it with a shortcut, and go on where they were.",
+    async play(at) {
+      await at.press("h");
+      await at.press("h");
       const agent = await at.agent("Cleaning up.");
       await at.step("an agent starts", null, { until: "Cleaning up" });
       await at.step("a request comes", () => agent.confirm("Delete file number 101.", MILD), { until: "file number 101" });
@@ -32,16 +52,20 @@ export const SCENARIOS = {
     about: "Something of high risk that cannot be undone takes two steps. Then it is done.",
     async play(at) {
       await at.field();
-      await at.step('say "transfer 20 euros to Ann"', async () => {
-        at.desktop.type("transfer 20 euros to Ann");
-        await at.desktop.key("Return");
-      }, { until: "Transfer 20 euros" });
+      const agent = await at.agent("Preparing a transfer.");
+      await at.step("an agent starts", null, { until: "Preparing" });
+      const request = await at.step("a request comes", () => agent.confirm("Transfer 20 euros to Ann.", { tool: "bank.transfer",
+        arguments: { amount: 20, recipient: "Ann" }, consequence: "The money leaves your account." }), { until: "Transfer 20 euros" });
       await at.press("Tab");
       await at.press("Tab");
       await at.step("press Enter", () => at.desktop.key("Return"), { until: "about to accept" });
       await at.press("Tab");
       await at.press("Tab");
-      await at.step("press Enter", () => at.desktop.key("Return"), { until: "Done" });
+      await at.step("press Enter", () => at.desktop.key("Return"), { until: "Focus mode" });
+      const call = await at.step("the agent does it", () => agent.invoke(request), { until: "now" });
+      await at.step("it is done", () => agent.emit("tool.completed", { tool: "bank.transfer", tool_call_id: call, status: "success",
+        summary_normal: "20 euros were sent to Ann." }), { until: "were sent" });
+      await at.step("the agent is done", () => agent.end("20 euros were sent to Ann."), { until: "Done" });
     },
   },
   "two": {
@@ -81,7 +105,7 @@ export const SCENARIOS = {
         const request = await agent.confirm("Send the letter.", MILD);
         await at.desktop.until(() => at.desktop.heard().at(-1)?.text.includes("Send the letter"), 20_000, "the request");
         await agent.withdraw(request);
-      }, { until: "was cancelled" });
+      }, { until: "Focus mode" });
       await at.step("the agent is done", () => agent.end("That is all."), { until: "Done" });
     },
   },
@@ -92,7 +116,7 @@ export const SCENARIOS = {
       const agent = await at.agent("Waiting.");
       await at.step("an agent starts", null, { until: "Waiting" });
       await at.step("a request comes", () => agent.confirm("Be quick.", { ...MILD, timeout_seconds: 30 }),
-        { until: "timed out" });
+        { until: "Focus mode", within: 60_000 });
       await at.step("the agent is done", () => agent.end("That is all."), { until: "Done" });
     },
   },
@@ -110,6 +134,95 @@ export const SCENARIOS = {
       await at.desktop.quiet(1500);
       await at.step("write Lagos, and press Enter", () => at.desktop.key("Return"), { until: "answered" });
       await at.step("the agent is done", () => agent.end("To Lagos, then."), { until: "Done" });
+    },
+  },
+  "choices": {
+    about: "A question with choices; first nothing is chosen, then the second.",
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Booking.");
+      await at.step("an agent starts", null, { until: "Booking" });
+      const choices = [{ value: "bus", label: "By bus" }, { value: "train", label: "By train" }];
+      await at.step("a question comes", () => agent.clarify("How do you go?", ["multiple_choice"], { choices }), { until: "How do you go" });
+      await at.press("Tab");
+      await at.press("Tab");
+      await at.step("press Enter", () => at.desktop.key("Return"), { until: "Choose one" });
+      await at.press("Down");
+      await at.press("space");
+      await at.press("Tab");
+      await at.step("press Enter", () => at.desktop.key("Return"), { until: "answered" });
+      await at.step("the agent is done", () => agent.end("By train, then."), { until: "Done" });
+    },
+  },
+  "later": {
+    about: "In browse mode the arrows stay inside the request. Escape puts it off from anywhere, a shortcut opens it again.",
+    async play(at) {
+      await at.press("h");
+      await at.press("h");
+      const agent = await at.agent("Cleaning up.");
+      await at.step("an agent starts", null, { until: "Cleaning up" });
+      await at.step("a request comes", () => agent.confirm("Delete file number 103.", MILD), { until: "file number 103" });
+      await at.press("Down");
+      await at.press("Up");
+      await at.press("Up");
+      await at.step("press Escape", () => at.desktop.key("Escape"), { until: "Put off" });
+      await at.press("Down");
+      await at.step("press Ctrl+Shift+1, the next request", () => at.desktop.key("ctrl+shift+1"), { until: "file number 103" });
+      await at.step("press Ctrl+Shift+7, reject", () => at.desktop.key("ctrl+shift+7"), { until: "rejected" });
+      await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
+    },
+  },
+  "stop": {
+    about: "Somebody wants to stop an agent, which ends by itself meanwhile.",
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Cleaning up.");
+      await at.step("an agent starts", null, { until: "Cleaning up" });
+      await at.step("press Ctrl+Shift+6, stop", () => at.desktop.key("ctrl+shift+6"), { until: "Stop Tester" });
+      await at.press("Tab");
+      await at.press("Tab");
+      await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Nothing was deleted" });
+    },
+  },
+  "script": {
+    about: "A shell script asks, under its own name: aaep ask --name deployer.",
+    async play(at) {
+      await at.field();
+      await at.step("a script asks", () => at.script("Publish the new version?", "--name", "deployer", "--risk", "medium",
+        "--undone", "with-effort", "--consequence", "Everybody sees it."), { until: "Publish the new version" });
+      await at.step("press Ctrl+Shift+9, accept", () => at.desktop.key("ctrl+shift+9"), { until: "accepted" });
+    },
+  },
+  "streamed": {
+    about: "An agent writes a text, word by word. It is not read while it comes; that it is written, and that it is there, is said once.",
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Writing a poem.");
+      await at.step("an agent starts", null, { until: "poem" });
+      await at.step("it writes", async () => {
+        let position = 0;
+        for (const chunk of "Roses are red. Violets are blue. Nobody hears half a word.".split(/(?<= )/)) {
+          await agent.emit("output.streaming", { chunk, position, complete: chunk === "word.", output_id: "out_1" });
+          position += chunk.length;
+          await sleep(250);
+        }
+      }, { until: "written" });
+      await at.step("the agent is done", () => agent.end("A poem."), { until: "Done" });
+    },
+  },
+  "braille": {
+    about: "A request on a braille display of 40 cells, through Orca. It stays there until it is answered, and can be panned.",
+    braille: true,
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Cleaning up.");
+      await at.step("an agent starts", null, { until: "Cleaning up" });
+      await at.step("a request comes", () => agent.confirm("Delete file number 104.", MILD), { until: "file number 104" });
+      for (let piece = 0; piece < 2; piece += 1) await at.step("pan to the right", () => at.desktop.display.press("FWINRT"));
+      await at.step("the agent reports", () => agent.emit("progress.updated", { progress: { step: 1, total_steps: 2 }, summary_normal: "Step 1 of 2." }));
+      await at.press("Tab");
+      await at.step("press Enter", () => at.desktop.key("Return"), { until: "rejected" });
+      await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
     },
   },
   "chatter": {
@@ -130,3 +243,6 @@ export const SCENARIOS = {
     },
   },
 };
+
+/** What `cargo xtask test` plays: the rest is for the command of its own. */
+export const QUICK = ["typing", "two"];

@@ -230,11 +230,16 @@ export class Asking {
     this.refresh();
     const next = this.next();
     if (next) return this.open(next, outcome);
-    if (outcome === "" || !read) return this.hide();
-    this.busy(true);
-    this.announcer.say(outcome, true);
-    this.announcer.flush();
-    this.dialog.ends(outcome, this.announcer.length(outcome) + SPOKEN_MS, () => {
+    // Before the focus goes there: a screen reader remembers for a while what was inert.
+    this.main.inert = false;
+    this.hands.dialog(false);
+    const spoken = read ? outcome : "";
+    if (spoken !== "") {
+      this.busy(true);
+      this.announcer.say(spoken, true);
+      this.announcer.flush();
+    }
+    this.dialog.ends(spoken, spoken === "" ? 0 : this.announcer.length(spoken) + SPOKEN_MS, () => {
       const later = this.next();
       if (later) this.open(later);
       else this.hide();
@@ -253,9 +258,6 @@ export class Asking {
   }
 
   hide() {
-    this.main.inert = false;
-    // First, so that the focus can go back there.
-    this.hands.dialog(false);
     this.dialog.hide();
     this.announcer.busyUntil = performance.now() + SPOKEN_MS;
     this.announcer.hold(false);
@@ -264,7 +266,7 @@ export class Asking {
   putOff() {
     if (this.current) this.later.add(this.current.number);
     this.close();
-    if (!this.dialog.isOpen) this.say("page.put_off", {}, true);
+    if (this.dialog.isEnding) this.say("page.put_off", {}, true);
   }
 
   /** Reads the request again, or what was said last. */

@@ -95,7 +95,6 @@ export class Dialog {
     // The last one keeps the focus until this one has it: without it, the page would be read.
     last.root.classList.add("unseen");
     this.root.prepend(this.box.root);
-    this.root.classList.remove("unseen");
     this.root.hidden = false;
     this.isOpen = true;
     this.since = Infinity;
@@ -114,15 +113,15 @@ export class Dialog {
   }
 
   /**
-   * Shows what became of it for a while, then goes on; a key press does not wait.
+   * Shows what became of it, if anything, for a while, then goes on; a key press does not wait.
    * @param {string} outcome @param {number} ms @param {() => void} after
    */
   ends(outcome, ms, after) {
     this.box.outcome.textContent = outcome;
-    this.box.outcome.hidden = false;
+    this.box.outcome.hidden = outcome === "";
     this.after = after;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.goOn(), ms);
+    this.timer = setTimeout(() => this.goOn(), Math.max(ms, FOCUS_MS));
   }
 
   get isEnding() {
@@ -149,15 +148,11 @@ export class Dialog {
     removeEventListener("keyup", this.released, true);
     const active = focused();
     const inside = this.root.contains(active) || active === null || active === document.body;
+    this.isOpen = false;
+    this.root.hidden = true;
+    this.root.replaceChildren();
     const back = this.before?.isConnected ? this.before : this.home;
     if (inside) back?.focus({ preventScroll: back === this.home });
-    this.isOpen = false;
-    // It goes after the focus: a screen reader whose place is taken away looks for another by itself.
-    this.root.classList.add("unseen");
-    this.timer = setTimeout(() => {
-      this.root.hidden = true;
-      this.root.replaceChildren();
-    }, FOCUS_MS);
     this.before = null;
   }
 

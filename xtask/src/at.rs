@@ -1,52 +1,92 @@
 //! `cargo xtask at`: the page with a real screen reader, on a desktop without screen and
-//! loudspeaker. What is heard is compared with the transcripts in `web/heard`, and `docs/heard.md`
-//! is made from them.
+//! loudspeaker. What is heard is compared with the transcripts in `web/heard`, from which
+//! `docs/heard.md` is made.
 
-use std::fmt::Write as _;
+mod document;
+
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::page;
-use crate::workspace::{answers, root, run as run_program};
+use crate::workspace::{answers, run as run_program};
 
-/// What is needed beside Chromium and Node.js, as Debian names it.
-const PACKAGES: &[&str] = &[
-    "orca",
-    "at-spi2-core",
-    "xvfb",
-    "dbus",
-    "speech-dispatcher",
-    "openbox",
-    "xdotool",
-    "firefox-esr",
-    "libglib2.0-bin",
+/// What is needed beside Chromium and Node.js: each program, and Debian's package that has it.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("orca", "orca"),
+    ("/usr/libexec/at-spi-bus-launcher", "at-spi2-core"),
+    ("Xvfb", "xvfb"),
+    ("dbus-daemon", "dbus"),
+    ("speech-dispatcher", "speech-dispatcher"),
+    ("openbox", "openbox"),
+    ("xdotool", "xdotool"),
+    ("firefox-esr", "firefox-esr"),
+    ("gsettings", "libglib2.0-bin"),
+    ("pgrep", "procps"),
+    ("brltty", "brltty"),
 ];
 
-/// The programs that those packages bring.
-const PROGRAMS: &[&str] =
-    &["orca", "Xvfb", "dbus-daemon", "speech-dispatcher", "openbox", "xdotool", "firefox-esr"];
-
-const BROWSERS: &[&str] = &["chromium", "firefox"];
-
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    for arg in args {
-        if arg != "--write" && !BROWSERS.contains(&arg.as_str()) {
-            bail!("unknown argument {arg:?}; known are {} and --write", BROWSERS.join(", "));
-        }
+    match args {
+        [only] if only == "--check" => return document::check(),
+        [only] if only == "--document" => return document::write(),
+        _ => {}
     }
-    if let Some(why) = page::missing() {
+    if let Err(why) = prepare() {
         bail!("nothing can be heard: {why}");
     }
-    if !PROGRAMS.iter().all(|program| is_installed(program)) {
-        if !page::can_install() {
-            bail!("nothing can be heard: install {}", PACKAGES.join(", "));
-        }
-        page::install(PACKAGES)?;
+    let ready = page::prepare()?;
+    let measures = args.iter().any(|arg| arg == "--measure");
+    let script = if measures { "at/measure.js" } else { "at/run.js" };
+    let args = args.iter().filter(|arg| *arg != "--measure");
+    run_program(ready.node().arg(script).args(args))?;
+    if measures { Ok(()) } else { document::write() }
+}
+
+/// Some scenarios in both browsers; the reason, where none can be played.
+pub(crate) fn test() -> Result<Option<String>> {
+    document::check()?;
+    if let Err(why) = prepare() {
+        return Ok(Some(why));
     }
     let ready = page::prepare()?;
-    run_program(ready.node().arg("at/run.js").args(args))?;
-    document()
+    let status = ready.node().args(["at/run.js", "--quick"]).status()?;
+    match status.code() {
+        Some(0) => Ok(None),
+        Some(UNKNOWN_ORCA) => Ok(Some("no transcripts are kept for this version of Orca".into())),
+        _ => bail!("something else was heard than what is kept in web/heard; see above"),
+    }
+}
+
+/// How `at/run.js` ends where nothing is kept to compare with.
+const UNKNOWN_ORCA: i32 = 3;
+
+/// Installs what is missing; the reason, where that cannot be done.
+fn prepare() -> Result<(), String> {
+    if cfg!(not(target_os = "linux")) {
+        return Err("Orca runs on Linux".into());
+    }
+    if let Some(why) = page::missing() {
+        return Err(why);
+    }
+    let lacking: Vec<_> = PROGRAMS
+        .iter()
+        .filter(|(program, _)| !is_installed(program))
+        .map(|(_, package)| *package)
+        .collect();
+    if !lacking.is_empty() {
+        let names = lacking.join(", ");
+        if !page::can_install() {
+            return Err(format!(
+                "not installed, and only root can install it with apt-get: {names}"
+            ));
+        }
+        page::install(&lacking).map_err(|error| format!("{names}: {error:#}"))?;
+    }
+    if is_running("orca") {
+        return Err("Orca is running already, and starts only once for each user".into());
+    }
+    Ok(())
 }
 
 fn is_installed(program: &str) -> bool {
@@ -54,37 +94,9 @@ fn is_installed(program: &str) -> bool {
     found.is_ok_and(|output| output.status.success()) || answers(program)
 }
 
-/// Writes `docs/heard.md`: the transcripts, for people.
-fn document() -> Result<()> {
-    let folder = root().join("web").join("heard");
-    let mut files: Vec<_> = std::fs::read_dir(&folder)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
-        .collect();
-    files.sort();
-    let mut out = String::from(HEAD);
-    for file in files {
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(&file)
-            .with_context(|| format!("could not read {}", file.display()))?;
-        let (about, heard) = text.split_once("\n\n").unwrap_or(("", &text));
-        let (browser, scenario) = name.split_once('-').unwrap_or(("", &name));
-        let (browser, scenario) = (capital(browser), scenario.replace('-', " "));
-        write!(out, "\n## {browser}: {scenario}\n\n{about}\n\n```text\n{heard}```\n")?;
-    }
-    let path = root().join("docs").join("heard.md");
-    std::fs::write(&path, out).with_context(|| format!("could not write {}", path.display()))
+/// Whether this user has such a process.
+fn is_running(program: &str) -> bool {
+    let found =
+        Command::new("sh").args(["-c", "pgrep -u \"$(id -u)\" -x \"$0\"", program]).output();
+    found.is_ok_and(|output| output.status.success())
 }
-
-fn capital(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-const HEAD: &str = "# What is heard
-
-Made by `cargo xtask at` from the transcripts in `web/heard`: the page with Orca, a real screen \
-reader, on Debian. A line with `>` is what happens or what the person does; the lines below it are \
-what they hear, in order. \"Browse mode\" and \"Focus mode\" are Orca's own. NVDA, JAWS and \
-VoiceOver were not run.
-";

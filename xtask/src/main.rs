@@ -71,9 +71,12 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "at",
-        usage: "at [chromium] [firefox] [--write]",
+        usage: "at [chromium] [firefox] [--quick] [--only NAME,...] [--repeat N] [--write] [--measure] \
+                [--document] [--check]",
         about: "Listen to the page with Orca on a desktop without a screen, compare with the transcripts \
-                in web/heard (or write them), and make docs/heard.md.",
+                in web/heard (--write keeps new ones, of N runs the one heard most), and make \
+                docs/heard.md; --measure says how soon requests are heard; --document and --check only \
+                make or check the document.",
         run: at::run,
     },
     Command {

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{answers, cargo, run as run_program};
-use crate::{fuzz, guests, page, requirements, sim, voices};
+use crate::{at, fuzz, guests, page, requirements, sim, voices};
 
 /// The crates that must also compile where there is no operating system beneath them.
 const CORE: &[&str] =
@@ -51,6 +51,11 @@ const STEPS: &[Step] = &[
         name: "page",
         about: "the page, by keyboard, in Chromium against the real command",
         run: page_is_tried,
+    },
+    Step {
+        name: "at",
+        about: "what Orca says of the page in Chromium and Firefox, as kept in web/heard",
+        run: page_is_heard,
     },
     Step {
         name: "voices",
@@ -209,6 +214,10 @@ fn page_is_tried() -> Result<Outcome> {
         Some(why) => Ok(Outcome::Skipped(why)),
         None => page::test().map(|()| Outcome::Passed),
     }
+}
+
+fn page_is_heard() -> Result<Outcome> {
+    Ok(at::test()?.map_or(Outcome::Passed, Outcome::Skipped))
 }
 
 fn voices_are_heard() -> Result<Outcome> {

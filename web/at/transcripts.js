@@ -1,0 +1,68 @@
+// The transcripts that are kept: a sentence about the scenario, in how many runs it was heard like
+// this, and what was heard.
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+
+/** How often a transcript was heard the same, as its second line says. */
+const AGREED = /^Heard like this in (\d+) of (\d+) runs\.\n/m;
+
+export class Transcripts {
+  /** @param {URL} folder @param {boolean} write whether to keep what is heard */
+  constructor(folder, write) {
+    this.folder = folder;
+    this.write = write;
+    this.failed = 0;
+  }
+
+  /** Compares what was heard in one or more runs with what is kept, or keeps it. */
+  judge(name, all) {
+    const file = new URL(`${name}.txt`, this.folder);
+    if (this.write) return this.keep(file, name, all);
+    if (!existsSync(file)) {
+      this.failed += 1;
+      return console.log(`${name}: no transcript is kept; --write keeps one.\n${all[0]}`);
+    }
+    const kept = readFileSync(file, "utf8").replace(AGREED, "");
+    const others = all.filter((one) => one !== kept);
+    console.log(`${name}: ${all.length - others.length} of ${all.length} as kept.`);
+    if (others.length === 0) return;
+    this.failed += 1;
+    console.log(differences(kept, others[0]));
+  }
+
+  /** Keeps what was heard most often. */
+  keep(file, name, all) {
+    const times = (text) => all.filter((one) => one === text).length;
+    const best = all.reduce((one, other) => (times(other) > times(one) ? other : one));
+    const count = times(best);
+    writeFileSync(file, best.replace("\n", `\nHeard like this in ${count} of ${all.length} runs.\n`));
+    console.log(`${name}: kept, heard in ${count} of ${all.length} runs.`);
+    for (const other of new Set(all)) if (other !== best) console.log(differences(best, other));
+  }
+}
+
+/** Both, line by line: what is only kept with `-`, what is only heard with `+`. */
+export function differences(kept, heard) {
+  const [before, after] = [kept.split("\n"), heard.split("\n")];
+  const common = Array.from({ length: before.length + 1 }, () => new Array(after.length + 1).fill(0));
+  for (let i = before.length - 1; i >= 0; i -= 1) {
+    for (let j = after.length - 1; j >= 0; j -= 1) {
+      common[i][j] = before[i] === after[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+    }
+  }
+  const lines = [];
+  for (let i = 0, j = 0; i < before.length || j < after.length;) {
+    if (i < before.length && j < after.length && before[i] === after[j]) {
+      lines.push(`  ${before[i]}`);
+      i += 1;
+      j += 1;
+    } else if (i < before.length && (j === after.length || common[i + 1][j] >= common[i][j + 1])) {
+      lines.push(`- ${before[i]}`);
+      i += 1;
+    } else {
+      lines.push(`+ ${after[j]}`);
+      j += 1;
+    }
+  }
+  return lines.join("\n");
+}

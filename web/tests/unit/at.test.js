@@ -1,0 +1,55 @@
+// The rig for screen readers: what counts as heard otherwise.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import { Listener, normal } from "../../at/listener.js";
+import { Transcripts, differences } from "../../at/transcripts.js";
+
+const ABOUT = "Two come.\n\n> two come\n";
+
+/** With nothing printed. */
+function quietly(work) {
+  const { log } = console;
+  console.log = () => {};
+  try {
+    return work();
+  } finally {
+    console.log = log;
+  }
+}
+
+test("only times are taken for the same, and Orca's words on its mode and what it leaves are left out", () => {
+  assert.equal(normal("waits for you, for 4 minutes 50 seconds."), "waits for you, for some minutes.");
+  assert.equal(normal("for 5 minutes. Step 3 of 5."), "for 5 minutes. Step 3 of 5.");
+  const listener = new Listener(null, null);
+  listener.steps = [{ what: "a request comes", heard: ["leaving region.", "Allow this?", "Browse mode"] }, { what: "press Tab", heard: [] }];
+  assert.equal(listener.transcript("About."), "About.\n\n> a request comes\n  Allow this?\n> press Tab\n  (nothing)\n");
+});
+
+test("what is heard most often is kept with its count, and anything else fails", () => {
+  const folder = pathToFileURL(`${mkdtempSync(join(tmpdir(), "aaep-heard-"))}/`);
+  try {
+    quietly(() => new Transcripts(folder, true).judge("x-two", [`${ABOUT}  One.\n`, `${ABOUT}  Two.\n`, `${ABOUT}  Two.\n`]));
+    assert.equal(readFileSync(new URL("x-two.txt", folder), "utf8"),
+      "Two come.\nHeard like this in 2 of 3 runs.\n\n> two come\n  Two.\n");
+    const judge = (name, ...all) => quietly(() => {
+      const transcripts = new Transcripts(folder, false);
+      transcripts.judge(name, all);
+      return transcripts.failed;
+    });
+    assert.equal(judge("x-two", `${ABOUT}  Two.\n`), 0);
+    assert.equal(judge("x-two", `${ABOUT}  Two.\n`, `${ABOUT}  One.\n`), 1);
+    assert.equal(judge("x-three", `${ABOUT}  Two.\n`), 1, "what is not kept is no success");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("differences are shown line by line", () => {
+  assert.equal(differences("a\nb\nc", "a\nx\nc"), "  a\n- b\n+ x\n  c");
+});
