@@ -265,8 +265,7 @@ export class Asking {
 
   putOff() {
     if (this.current) this.later.add(this.current.number);
-    this.close();
-    if (this.dialog.isEnding) this.say("page.put_off", {}, true);
+    this.close(this.next() ? "" : this.words.text("page.put_off"));
   }
 
   /** Reads the request again, or what was said last. */
