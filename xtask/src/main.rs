@@ -3,6 +3,7 @@
 //! A new subcommand is one file with a `run` function and one row in [`COMMANDS`].
 #![allow(clippy::disallowed_methods)] // a tool for developers: it reads files and runs programs
 
+mod agents;
 mod at;
 mod bench;
 mod fuzz;
@@ -90,6 +91,13 @@ const COMMANDS: &[Command] = &[
         usage: "voices",
         about: "Install Speech Dispatcher, espeak-ng and BRLTTY, and try the voices with them.",
         run: voices::run,
+    },
+    Command {
+        name: "agents",
+        usage: "agents",
+        about: "Install Claude Code, Codex and Gemini CLI with npm, and try the bridges with them and a \
+                scripted model.",
+        run: agents::run,
     },
     Command {
         name: "bench",

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{answers, cargo, run as run_program};
-use crate::{at, fuzz, guests, page, requirements, sim, voices};
+use crate::{agents, at, fuzz, guests, page, requirements, sim, voices};
 
 /// The crates that must also compile where there is no operating system beneath them.
 const CORE: &[&str] =
@@ -61,6 +61,11 @@ const STEPS: &[Step] = &[
         name: "voices",
         about: "what is heard and felt, with the real Speech Dispatcher, espeak-ng and BRLTTY",
         run: voices_are_heard,
+    },
+    Step {
+        name: "agents",
+        about: "the bridges, with the real Claude Code, Codex and Gemini CLI and a scripted model",
+        run: agents_are_held,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
 ];
@@ -224,6 +229,13 @@ fn voices_are_heard() -> Result<Outcome> {
     match voices::missing() {
         Some(why) => Ok(Outcome::Skipped(why)),
         None => voices::test().map(|()| Outcome::Passed),
+    }
+}
+
+fn agents_are_held() -> Result<Outcome> {
+    match agents::missing() {
+        Some(why) => Ok(Outcome::Skipped(why)),
+        None => agents::test().map(|()| Outcome::Passed),
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::body::Body;
 use crate::error::{Error, ToolError};
 use crate::line::Line;
+use crate::resume::OpenCall;
 use crate::words::{Words, foreign};
 
 /// How long a tool may run, unless its author says otherwise.
@@ -148,6 +149,13 @@ impl Call {
             tracing::warn!(tool = self.tool, %error, "the end of a tool was not told");
         }
         result
+    }
+
+    /// Leaves it open for a later process of the same session, which takes it up
+    /// ([`Session::take_up`](crate::Session::take_up)) and says how it ended.
+    pub fn leave(mut self) -> OpenCall {
+        self.open = false;
+        OpenCall { tool: self.tool.clone(), id: self.id.clone() }
     }
 
     async fn finish(&mut self, status: ToolStatus, words: &Words) -> Result<(), Error> {

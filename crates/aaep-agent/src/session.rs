@@ -170,6 +170,14 @@ impl Session {
         self.end(errored(category, &what.into())).await
     }
 
+    /// Leaves it open for a later process, which takes it up by this ticket
+    /// ([`Agent::resume`](crate::Agent::resume)). Nothing is said; the session ends with its lease if
+    /// nobody does.
+    pub fn leave(mut self) -> SessionTicket {
+        self.last_words = LastWords::Nothing;
+        self.line.ticket()
+    }
+
     // enforces: T1
     async fn end(mut self, body: Body) -> Result<(), Error> {
         let said = self.line.said(body.finish());

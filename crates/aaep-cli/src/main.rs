@@ -1,6 +1,7 @@
 //! The command `aaep`: judges messages and streams of AAEP, the Agent Accessibility Event Protocol,
 //! prints its JSON Schemas, explains the policy, runs the hub and a demonstration, asks for consent
-//! in scripts, hears and answers from a terminal, and looks at what the hub kept.
+//! in scripts and before tools of coding agents, hears and answers from a terminal, and looks at what
+//! the hub kept.
 //!
 //! All output is plain lines, made to be heard one by one: no colour, frame or spinner.
 //!
@@ -15,6 +16,7 @@
 //! $ aaep ask "Delete the build?" && rm -r build
 //! $ aaep listen
 //! $ aaep status
+//! $ aaep hook < call.json
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
@@ -24,6 +26,7 @@ mod audit;
 mod check;
 mod demo;
 mod exit;
+mod hook;
 mod hub;
 mod input;
 mod judge;
@@ -77,5 +80,6 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Ask(options) => ask::run(&options, out),
         Command::Listen(options) => listen::run(&options, out),
         Command::Status(options) => status::run(&options, out),
+        Command::Hook(options) => hook::run(&options, out),
     }
 }

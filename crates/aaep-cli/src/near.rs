@@ -42,6 +42,82 @@ pub(crate) fn hub(named: Option<&str>) -> Result<Found, String> {
     Ok(Found { url, certificate: certificate(&config) })
 }
 
+/// How long a hub may take to start.
+#[cfg(unix)]
+const STARTS: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// The hub that was named or runs; if none is named and none runs, one is started, on the socket of this
+/// user alone.
+#[cfg(unix)]
+pub(crate) fn running(named: Option<&str>) -> Result<Found, String> {
+    use std::thread::sleep;
+    use std::time::{Duration, Instant};
+    let variable = std::env::var_os(HUB_VARIABLE).is_some_and(|url| !url.is_empty());
+    if named.is_some() || variable {
+        return hub(named);
+    }
+    let config = configuration()?;
+    let found = |url| Found { url, certificate: None };
+    if let Some(url) = own_socket(&config) {
+        return Ok(found(url));
+    }
+    if !config.unix_socket.enabled || config.base != Config::default().base {
+        return hub(None);
+    }
+    let mut child = start()?;
+    let begun = Instant::now();
+    loop {
+        if let Some(url) = own_socket(&config) {
+            return Ok(found(url));
+        }
+        // Another call may have started one at the same time; then this one gives way.
+        let ended = child.try_wait().ok().flatten().is_some();
+        if begun.elapsed() > STARTS || (ended && begun.elapsed() > Duration::from_secs(2)) {
+            return Err("No hub runs, and none could be started. Start one with `aaep hub`, which says why.".into());
+        }
+        sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn running(named: Option<&str>) -> Result<Found, String> {
+    hub(named)
+}
+
+/// Starts a hub that outlives this process. It gets nothing of the environment but where things are:
+/// agents hand their keys to their hooks.
+#[cfg(unix)]
+fn start() -> Result<std::process::Child, String> {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let needed = |name: &str| {
+        matches!(
+            name,
+            "HOME"
+                | "PATH"
+                | "USER"
+                | "LOGNAME"
+                | "LANG"
+                | "TMPDIR"
+                | "XDG_RUNTIME_DIR"
+                | "XDG_STATE_HOME"
+                | "XDG_DATA_HOME"
+                | "XDG_CONFIG_HOME"
+        ) || (name.starts_with("AAEP_") && !name.starts_with("AAEP_TOKEN"))
+    };
+    let kept = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(needed));
+    let mut command = Command::new(program);
+    command.arg("hub").env_clear().envs(kept);
+    if std::env::var_os("AAEP_LISTEN").is_none() {
+        command.env("AAEP_LISTEN", "");
+    }
+    // A group of its own: what ends the agent does not end the hub.
+    command.process_group(0).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(|error| format!("No hub runs, and none could be started: {error}."))
+}
+
 /// The socket of a demo that runs, else of a hub, as an address.
 #[cfg(unix)]
 pub(crate) fn demo_socket() -> Option<String> {
@@ -68,14 +144,25 @@ pub(crate) fn client(url: &str, options: Options) -> Result<HttpClient, ClientEr
 /// The socket of a hub that runs, as an address. Over it, the kernel says whose the hub is.
 #[cfg(unix)]
 fn socket(config: &Config) -> Option<String> {
-    use aaep_transport::{near, unix::path_for};
+    let demo = aaep_transport::unix::path_for(crate::demo::NAME);
+    own_socket(config).or_else(|| alive(config, demo))
+}
+
+/// The same without the demo, in which anybody on this machine can say yes.
+#[cfg(unix)]
+fn own_socket(config: &Config) -> Option<String> {
+    use aaep_transport::unix::path_for;
+    let own = config.unix_socket.path.clone();
+    alive(config, own.unwrap_or_else(|| path_for(config.hub.agent_id.as_str())))
+}
+
+#[cfg(unix)]
+fn alive(config: &Config, path: std::path::PathBuf) -> Option<String> {
     // Clients look for the usual paths there.
     if config.base != Config::default().base {
         return None;
     }
-    let own = config.unix_socket.path.clone();
-    let own = own.unwrap_or_else(|| path_for(config.hub.agent_id.as_str()));
-    let path = near::first_alive([own, path_for(crate::demo::NAME)])?;
+    let path = aaep_transport::near::first_alive([path])?;
     path.to_str().map(|path| format!("unix:{path}"))
 }
 

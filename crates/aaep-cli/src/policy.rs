@@ -1,8 +1,9 @@
 //! `aaep policy`: says what is asked before a tool runs, and judges policy files.
 
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use aaep_bridge::{Judgment, Scene, shell};
 use aaep_policy::{MAX_ARGUMENT_BYTES, MAX_FILE_BYTES, Matched, Policy, Problem, Ruling};
 use aaep_types::json::Members;
 use serde_json::json;
@@ -20,6 +21,9 @@ pub(crate) fn run(command: &PolicyCommand, out: &mut impl Write) -> io::Result<E
 }
 
 fn explain(options: &ExplainOptions, out: &mut impl Write) -> io::Result<Exit> {
+    if options.is_command() {
+        return explain_command(options, out);
+    }
     let policy = match options.policy.as_deref().map(read_policy).transpose() {
         Ok(policy) => policy,
         Err(Unread::Unable(why)) => return Ok(unable(&why)),
@@ -45,6 +49,41 @@ fn explain(options: &ExplainOptions, out: &mut impl Write) -> io::Result<Exit> {
         writeln!(out, "No policy file was given; name one with --policy.")?;
     }
     Ok(Exit::Good)
+}
+
+fn explain_command(options: &ExplainOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let directory = options.project.clone().map_or_else(std::env::current_dir, Ok);
+    let directory = match directory.and_then(|directory| directory.canonicalize()) {
+        Ok(directory) if directory.is_dir() => directory,
+        Ok(other) => return Ok(unable(&format!("{} is no directory.", other.display()))),
+        Err(error) => {
+            return Ok(unable(&format!("cannot find the project: {error}. Name its directory.")));
+        }
+    };
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let judgment = shell::judge(&options.tool, &directory, &Scene::new(&directory, home));
+    if options.json {
+        print_judgment(&options.tool, &judgment, out)?;
+        return Ok(Exit::Good);
+    }
+    for line in judgment.explain() {
+        writeln!(out, "{}", Plain(&line))?;
+    }
+    Ok(Exit::Good)
+}
+
+fn print_judgment(command: &str, judgment: &Judgment, out: &mut impl Write) -> io::Result<()> {
+    let said = json!({
+        "command": command,
+        "verdict": if judgment.is_asked() { "ask" } else { "announce" },
+        "risk_level": judgment.risk().as_str(),
+        "reversibility": judgment.reversibility().as_str(),
+        "action": judgment.action(),
+        "consequence": judgment.consequence(),
+        "steps": judgment.acts().iter().map(|act| &act.text).collect::<Vec<_>>(),
+        "explanation": judgment.explain(),
+    });
+    writeln!(out, "{}", Visible(&said.to_string()))
 }
 
 fn print_json(tool: &str, ruling: &Ruling, out: &mut impl Write) -> io::Result<()> {

@@ -145,3 +145,37 @@ fn what_cannot_be_read_ends_with_two() {
     assert!(large.out.contains("more than 262144 bytes"), "{}", large.out);
     assert_eq!(run(&["policy", "explain"]).code, 2);
 }
+
+#[test]
+fn a_command_is_explained_without_being_run() {
+    let project = folder("explained");
+    std::fs::create_dir_all(project.join("build")).unwrap();
+    for name in ["a", "b", "c"] {
+        std::fs::write(project.join("build").join(name), "x").unwrap();
+    }
+    let place = project.to_str().unwrap();
+    let ended = run(&["policy", "explain", "rm -rf build", "--project", place]);
+    assert_eq!(
+        ended.out,
+        "You are asked first.\n\
+         The question: Delete 3 files in build. Cannot be undone.\n\
+         Why: It takes something away.\n\
+         Without an answer it is not done.\n"
+    );
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    assert!(project.join("build/a").exists());
+    let told = run(&["policy", "explain", "--shell", "ls", "--project", place]);
+    assert_eq!(
+        told.out,
+        "It runs without a question, and you are told.\n\
+         What is said: Run “ls”.\n\
+         Why: It only looks at something.\n"
+    );
+    let broken = run(&["policy", "explain", "ls \"", "--project", place, "--json"]);
+    let said = &broken.json()[0];
+    assert_eq!((&said["verdict"], &said["risk_level"]), (&json!("ask"), &json!("high")));
+    assert_eq!(said["action"], "Run “ls \"”: it cannot be parsed.");
+    let nowhere = run(&["policy", "explain", "ls -l", "--project", "/nowhere/at/all"]);
+    assert_eq!(nowhere.code, 2);
+    assert!(nowhere.err.contains("Name its directory"), "{}", nowhere.err);
+}

@@ -1,0 +1,316 @@
+//! What happens when a program calls its hook: the person is told, or asked, and the program gets its
+//! answer.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use aaep_agent::{
+    Agent, Confirmation, Error, Kind, NotApproved, Producer, Progress, Session, ToolStatus,
+};
+use aaep_types::Reversibility;
+use tokio::time::{Instant, timeout_at};
+
+use crate::act::{Judgment, shown};
+use crate::host::{Answer, Call, Event, Host, Incoming};
+use crate::memory::{Memory, Page, digest};
+use crate::place::Scene;
+use crate::tools;
+
+/// How long a session lives without a sign of the program. A tool may run for that long.
+const LEASE_SECONDS: u32 = 3600;
+
+/// How long a hub that went away while somebody was asked is waited for.
+const HUB_COMES_BACK: Duration = Duration::from_secs(20);
+
+/// The largest arguments that people are asked about, in bytes: the hub takes no more.
+const MAX_ASKED_BYTES: usize = 512 * 1024;
+
+/// The largest arguments that are sent along where nobody is asked, in bytes.
+const MAX_TOLD_BYTES: usize = 64 * 1024;
+
+/// The longest last word of an agent that is passed on, in characters.
+const LAST_WORDS: usize = 32 * 1024;
+
+/// What a hook works with.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    /// What one call leaves for the next.
+    pub memory: Memory,
+    /// The person's home directory.
+    pub home: Option<PathBuf>,
+    /// When the answer has to be there.
+    pub deadline: Instant,
+}
+
+/// The producer of a program's sessions.
+pub fn producer(host: Host) -> Producer {
+    Producer::new(host.id()).name(host.name())
+}
+
+impl Desk {
+    /// Deals with one call. Whatever goes wrong before a tool is a "no".
+    pub async fn handle(&self, incoming: &Incoming, agent: &Agent) -> Answer {
+        match &incoming.event {
+            Event::Before(call) => match self.before(incoming, call, agent).await {
+                Ok(answer) => answer,
+                Err(why) => Answer::Deny(why.to_string()),
+            },
+            _ => {
+                // What cannot be told is no reason to hold the program up.
+                let _ = self.told(incoming, agent).await;
+                Answer::Pass
+            }
+        }
+    }
+
+    async fn before(
+        &self,
+        incoming: &Incoming,
+        call: &Call,
+        agent: &Agent,
+    ) -> Result<Answer, Trouble> {
+        let scene = Scene::new(&incoming.directory, self.home.clone());
+        let judgment = tools::judge(&call.tool, &call.arguments, &incoming.directory, &scene);
+        let session = self.session(incoming, agent, None).await?;
+        let step = Step { desk: self, incoming, call, judgment, session: &session, agent };
+        let answer = match step.judgment.is_asked() || call.wants_permission {
+            true => step.ask().await,
+            false => match step.tell().await {
+                // A policy of the hub wants it asked.
+                Err(Trouble::Hub(Error::Refused(refused))) if refused.status == 409 => {
+                    step.ask().await
+                }
+                other => other,
+            },
+        };
+        session.leave();
+        answer
+    }
+
+    /// Everything that is only told.
+    async fn told(&self, incoming: &Incoming, agent: &Agent) -> Result<(), Trouble> {
+        let name = incoming.host.name();
+        match &incoming.event {
+            Event::Prompt(prompt) => {
+                let about = format!("{name}: {}", shown(prompt));
+                self.session(incoming, agent, Some(about)).await?.leave();
+            }
+            Event::After { call, well } => {
+                let Some(open) = self.page(incoming)?.take_call(&name_of(call)) else {
+                    return Ok(());
+                };
+                let session = self.session(incoming, agent, None).await?;
+                let (status, end) = match well {
+                    true => (ToolStatus::Success, "is done"),
+                    false => (ToolStatus::Error, "failed"),
+                };
+                let words = format!("{} {end}.", shown(&call.tool));
+                let said = session.take_up(open).complete(status, words).await;
+                session.leave();
+                said?;
+            }
+            Event::Note(text) if !text.is_empty() => {
+                let session = self.session(incoming, agent, None).await?;
+                let said = session.progress(Progress::described(shown(text))).await;
+                session.leave();
+                said?;
+            }
+            Event::Stopped(text) => {
+                let session = self.session(incoming, agent, None).await?;
+                let text: String = text.chars().take(LAST_WORDS).collect();
+                if !text.trim().is_empty() {
+                    let mut output = session.output()?;
+                    output.write(&text).await?;
+                    output.finish().await?;
+                }
+                self.page(incoming)?.forget_ticket();
+                session.complete(format!("{name} is done.")).await?;
+            }
+            Event::Ended => {
+                let page = self.page(incoming)?;
+                let Some(ticket) = page.ticket() else { return Ok(()) };
+                page.forget_ticket();
+                agent.resume(ticket).await?.session.complete(format!("{name} has ended.")).await?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The session of what the person asked for last, or a new one. A new wish begins a new session.
+    async fn session(
+        &self,
+        incoming: &Incoming,
+        agent: &Agent,
+        wish: Option<String>,
+    ) -> Result<Session, Trouble> {
+        let page = self.page(incoming)?;
+        if let Some(ticket) = page.ticket() {
+            match (agent.resume(ticket).await, &wish) {
+                (Ok(resumed), None) => return Ok(resumed.session),
+                (Ok(resumed), Some(_)) => {
+                    let words = format!("{} begins something else.", incoming.host.name());
+                    resumed.session.complete(words).await?;
+                }
+                // It ended, or another hub had it.
+                (Err(Error::SessionOver | Error::Refused(_)), _) => {}
+                (Err(error), _) => return Err(error.into()),
+            }
+        }
+        self.memory.tidy(SystemTime::now());
+        let about = wish.unwrap_or_else(|| {
+            let place =
+                incoming.directory.file_name().map(|name| name.to_string_lossy().into_owned());
+            format!(
+                "{} works in {}.",
+                incoming.host.name(),
+                shown(&place.unwrap_or_else(|| "/".into()))
+            )
+        });
+        let session = agent.session(about).lease_seconds(LEASE_SECONDS).open().await?;
+        page.keep_ticket(&session.ticket())?;
+        Ok(session)
+    }
+
+    fn page(&self, incoming: &Incoming) -> Result<Page, Trouble> {
+        Ok(self.memory.page(incoming.host.id(), &incoming.session)?)
+    }
+}
+
+/// One tool that is about to run.
+struct Step<'a> {
+    desk: &'a Desk,
+    incoming: &'a Incoming,
+    call: &'a Call,
+    judgment: Judgment,
+    session: &'a Session,
+    agent: &'a Agent,
+}
+
+impl Step<'_> {
+    /// Says that it runs.
+    async fn tell(&self) -> Result<Answer, Trouble> {
+        let words = self.judgment.action();
+        let mut tool = self.session.tool(&self.call.tool).summary(words).risk(self.judgment.risk());
+        let arguments = self.call.arguments.to_string();
+        if arguments.len() <= MAX_TOLD_BYTES {
+            tool = tool.arguments_json(arguments);
+        }
+        let running = tool.begin().await?;
+        self.runs(running).await?;
+        Ok(Answer::Pass)
+    }
+
+    /// Whoever says later that it has ended finds it again.
+    async fn runs(&self, running: aaep_agent::Call) -> Result<(), Trouble> {
+        if !self.incoming.host.tells_ends() {
+            let words = format!("{} goes on by itself.", self.incoming.host.name());
+            return Ok(running.succeed(words).await?);
+        }
+        let page = self.desk.page(self.incoming)?;
+        Ok(page.keep_call(&name_of(self.call), &running.leave())?)
+    }
+
+    /// Asks, and waits for the answer.
+    async fn ask(&self) -> Result<Answer, Trouble> {
+        let (tool, action) = (self.call.tool.as_str(), self.judgment.action());
+        let consequence = self.judgment.consequence();
+        match self.judgment.reversibility() {
+            Reversibility::Irreversible => {
+                self.ask_for(Confirmation::irreversible(tool, action, consequence)).await
+            }
+            _ => self.ask_for(Confirmation::with_effort(tool, action, consequence)).await,
+        }
+    }
+
+    async fn ask_for<K: Kind>(&self, request: Confirmation<K>) -> Result<Answer, Trouble> {
+        let arguments = self.call.arguments.to_string();
+        if arguments.len() > MAX_ASKED_BYTES {
+            return Err(Trouble::TooLarge(arguments.len()));
+        }
+        let deadline = self.desk.deadline;
+        let left = deadline.saturating_duration_since(Instant::now()).as_secs();
+        let seconds = u32::try_from(left).unwrap_or(u32::MAX).clamp(1, 86_400);
+        let request = request.risk(self.judgment.risk()).arguments_json(arguments);
+        let parked = self.session.park((), request.timeout_seconds(seconds)).await?;
+        // The hub may be restarting; all clones share this.
+        drop(self.agent.clone().patience(HUB_COMES_BACK));
+        let decided = timeout_at(deadline, parked.decision()).await;
+        let approval = match decided.map_err(|_| Trouble::TooLate)? {
+            Ok(approval) => approval,
+            Err(NotApproved::Unavailable(error)) => return Err(error.into()),
+            Err(refusal) => return Ok(Answer::Deny(refused(&refusal))),
+        };
+        let by = shown(approval.by());
+        let ((), running) = self.session.invoke(parked, approval).await?;
+        self.runs(running).await?;
+        Ok(Answer::Allow(format!("Approved by {by}.")))
+    }
+}
+
+/// By which the end of a call is matched with its beginning.
+fn name_of(call: &Call) -> String {
+    match &call.id {
+        Some(id) => id.clone(),
+        None => digest(&[&call.tool, &call.arguments.to_string()]),
+    }
+}
+
+fn refused(refusal: &NotApproved) -> String {
+    match refusal {
+        NotApproved::Rejected { .. } => {
+            "The person said no. Do not try it in another way; ask what they want instead.".into()
+        }
+        NotApproved::TimedOut => "Nobody answered in time, so it is not done.".into(),
+        NotApproved::SessionOver => "The person stopped this.".into(),
+        other => format!("It is not done: {other}"),
+    }
+}
+
+/// Why a call could not be told or asked.
+#[derive(Debug)]
+enum Trouble {
+    Hub(Error),
+    Memory(io::Error),
+    TooLarge(usize),
+    TooLate,
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Hub(Error::Unavailable(why)) => {
+                write!(
+                    f,
+                    "Nobody could be asked, so it is not done: {}. Start a hub with `aaep hub`.",
+                    shown(why)
+                )
+            }
+            Self::Hub(error) => {
+                write!(f, "Nobody could be asked, so it is not done: {}", shown(&error.to_string()))
+            }
+            Self::Memory(error) => write!(
+                f,
+                "It is not done: the state directory of aaep cannot be used ({error}). Make room, or check its rights."
+            ),
+            Self::TooLarge(bytes) => write!(
+                f,
+                "It is not done: its arguments have {bytes} bytes, too many to be asked about. Make smaller steps."
+            ),
+            Self::TooLate => f.write_str("Nobody answered in time, so it is not done."),
+        }
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Hub(error)
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Memory(error)
+    }
+}

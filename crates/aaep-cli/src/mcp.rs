@@ -1,0 +1,132 @@
+//! `aaep mcp`: stands before a server of the Model Context Protocol, and asks before its tools run.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use aaep_agent::{Agent, Producer, Remote};
+use aaep_bridge::mcp::Proxy;
+use aaep_policy::Policy;
+use clap::Args;
+use tokio::io::BufReader;
+use tokio::process::{Child, Command};
+
+use crate::exit::{Exit, say};
+use crate::near;
+use crate::policy;
+
+/// How long a hub that does not answer is waited for.
+const HUB_ANSWERS: Duration = Duration::from_secs(20);
+
+/// How long a server may take to end when its client is gone.
+const SERVER_ENDS: Duration = Duration::from_secs(5);
+
+/// Stand before an MCP server: ask before its tools run.
+///
+/// Write it before the server's own command in your agent's settings. Calls of tools wait for your
+/// answer; everything else passes unchanged.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+What a server says of its tools is not believed: without a policy every call is asked.
+In a policy file the tools are named SERVER/TOOL, such as files/read_text_file.
+It ends as the server ends, or with 2 if that cannot be started.
+
+Examples:
+  aaep mcp --name files -- npx -y @modelcontextprotocol/server-filesystem .
+  aaep mcp --name files --policy policy.toml -- mcp-server-filesystem .")]
+pub(crate) struct McpOptions {
+    /// The server's name, as you know it. Without it: its command.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Tell, or leave alone, what this policy file says.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Seconds to wait for an answer. Agents give up at some time: Codex after 300.
+    #[arg(long, value_name = "SECONDS", default_value_t = 280, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// The hub. Then none is started.
+    #[arg(long, value_name = "URL")]
+    hub: Option<String>,
+    /// The server's command.
+    #[arg(value_name = "COMMAND", required = true, last = true)]
+    command: Vec<String>,
+}
+
+pub(crate) fn run(options: &McpOptions, _out: &mut impl Write) -> io::Result<Exit> {
+    let policy = match options.policy.as_deref().map(policy::read) {
+        None => Policy::default(),
+        Some(Ok(policy)) => policy,
+        Some(Err(why)) => {
+            say(&why);
+            return Ok(Exit::Unable);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(serve(options, policy));
+    // The reader of standard input may still wait; nobody needs it.
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+async fn serve(options: &McpOptions, policy: Policy) -> Exit {
+    let Some((program, arguments)) = options.command.split_first() else { return Exit::Unable };
+    let mut server = Command::new(program);
+    server.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    let mut child = match server.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            say(&format!("cannot start {program}: {error}. Check the command behind --."));
+            return Exit::Unable;
+        }
+    };
+    let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+        return Exit::Unable;
+    };
+    let usual = program.rsplit('/').next().unwrap_or(program);
+    let name = options.name.clone().unwrap_or_else(|| usual.to_owned());
+    let hub = options.hub.clone();
+    let proxy = Proxy {
+        policy,
+        timeout: Duration::from_secs(options.timeout),
+        connect: Box::new({
+            let name = name.clone();
+            move || agent(&name, hub.as_deref())
+        }),
+        name,
+    };
+    let input = BufReader::new(tokio::io::stdin());
+    let done = proxy.run(input, tokio::io::stdout(), BufReader::new(from), to).await;
+    if let Err(error) = &done
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        say(&error.to_string());
+    }
+    ended(child).await
+}
+
+/// The server's end is ours.
+async fn ended(mut child: Child) -> Exit {
+    match tokio::time::timeout(SERVER_ENDS, child.wait()).await {
+        Ok(Ok(status)) if status.success() => Exit::Good,
+        Ok(Ok(_)) => Exit::Wrong,
+        _ => {
+            let _ = child.kill().await;
+            Exit::Wrong
+        }
+    }
+}
+
+fn agent(name: &str, named: Option<&str>) -> Result<Agent, String> {
+    let found = near::running(named)?;
+    let mut remote = Remote::at(found.url);
+    if let Some(certificate) = found.certificate {
+        remote = remote.trust_pem(certificate);
+    }
+    if let Some(token) = near::token(None)? {
+        remote = remote.token(token);
+    }
+    let producer = Producer::new("mcp").name(format!("MCP server {name}"));
+    let agent = Agent::connect(remote, producer).map_err(|error| error.to_string())?;
+    Ok(agent.patience(HUB_ANSWERS))
+}

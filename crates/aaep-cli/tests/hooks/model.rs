@@ -1,0 +1,162 @@
+//! A model that says what a script says: enough of three protocols for real programs to work with it,
+//! without a network.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Tools to call: all of one step at once, one step after the other. Then the model is done.
+pub type Script = Vec<Vec<(&'static str, Value)>>;
+
+pub struct Model {
+    pub url: String,
+    told: Arc<Mutex<String>>,
+}
+
+impl Model {
+    /// Starts one on a free port; it ends with the runtime.
+    pub async fn start(script: Script) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let told = Arc::new(Mutex::new(String::new()));
+        let (script, heard) = (Arc::new(script), told.clone());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (script, heard) = (script.clone(), heard.clone());
+                tokio::spawn(async move { serve(stream, &script, &heard).await });
+            }
+        });
+        Self { url, told }
+    }
+
+    /// Everything that it was told in its last request.
+    pub fn told(&self) -> String {
+        self.told.lock().unwrap().clone()
+    }
+}
+
+async fn serve(mut stream: TcpStream, script: &Script, told: &Mutex<String>) -> Option<()> {
+    let mut bytes = Vec::new();
+    let end = loop {
+        if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    let length = length.map_or(0, |length| length.trim().parse().unwrap());
+    while bytes.len() < end + length {
+        if stream.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let body: Value = serde_json::from_slice(&bytes[end..]).unwrap_or_default();
+    let path = head.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    let (kind, answer) = answer(&path, &body, script, told);
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", answer.len());
+    stream.write_all(head.as_bytes()).await.ok()?;
+    stream.write_all(answer.as_bytes()).await.ok()
+}
+
+fn answer(path: &str, body: &Value, script: &Script, told: &Mutex<String>) -> (&'static str, String) {
+    let stream = "text/event-stream";
+    let step = |done: usize| script.get(done);
+    let hears = || *told.lock().unwrap() = body.to_string();
+    if path.starts_with("/v1/messages") && !path.contains("count_tokens") {
+        // Calls for a title and the like offer no tools.
+        let plain = body["tools"].as_array().is_none_or(|tools| tools.len() < 2);
+        let done = turns(&body["messages"], "tool_use");
+        let step = if plain { None } else { hears(); step(done) };
+        return (stream, anthropic(step, done));
+    }
+    if path.starts_with("/v1/responses") {
+        hears();
+        let outputs = body["input"].as_array().into_iter().flatten();
+        let outputs = outputs.filter(|item| item["type"].as_str().is_some_and(|kind| kind.ends_with("_output"))).count();
+        return (stream, openai(step(outputs), outputs));
+    }
+    if path.contains("generatecontent") {
+        let contents = body["contents"].as_array().into_iter().flatten();
+        let parts = contents.flat_map(|content| content["parts"].as_array().into_iter().flatten());
+        let done = parts.filter(|part| part.get("functionResponse").is_some()).count();
+        let step = if body.get("tools").is_some() { hears(); step(done) } else { None };
+        let said = gemini(step);
+        return match path.contains("stream") {
+            true => (stream, format!("data: {said}\r\n\r\n")),
+            false => ("application/json", said.to_string()),
+        };
+    }
+    ("application/json", "{}".into())
+}
+
+/// Messages in which the model used tools.
+fn turns(messages: &Value, kind: &str) -> usize {
+    let uses = |message: &&Value| {
+        message["content"].as_array().is_some_and(|parts| parts.iter().any(|part| part["type"] == kind))
+    };
+    messages.as_array().into_iter().flatten().filter(uses).count()
+}
+
+fn anthropic(step: Option<&Vec<(&str, Value)>>, done: usize) -> String {
+    let mut out = String::new();
+    let mut say = |event: Value| {
+        out += &format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    };
+    say(json!({ "type": "message_start", "message": { "id": format!("msg_{done}"), "type": "message",
+        "role": "assistant", "model": "scripted", "content": [], "stop_reason": null, "stop_sequence": null,
+        "usage": { "input_tokens": 1, "output_tokens": 1 } } }));
+    let blocks: Vec<_> = match step {
+        Some(calls) => calls.iter().enumerate().map(|(index, (tool, input))| {
+            let block = json!({ "type": "tool_use", "id": format!("toolu_{done}_{index}"), "name": tool, "input": {} });
+            (block, json!({ "type": "input_json_delta", "partial_json": input.to_string() }))
+        }).collect(),
+        None => vec![(json!({ "type": "text", "text": "" }), json!({ "type": "text_delta", "text": "done" }))],
+    };
+    for (index, (block, delta)) in blocks.into_iter().enumerate() {
+        say(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+        say(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+        say(json!({ "type": "content_block_stop", "index": index }));
+    }
+    let reason = if step.is_some() { "tool_use" } else { "end_turn" };
+    say(json!({ "type": "message_delta", "delta": { "stop_reason": reason, "stop_sequence": null },
+        "usage": { "output_tokens": 1 } }));
+    say(json!({ "type": "message_stop" }));
+    out
+}
+
+fn openai(step: Option<&Vec<(&str, Value)>>, done: usize) -> String {
+    let mut out = String::new();
+    let mut say = |event: Value| {
+        out += &format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    };
+    let id = format!("resp_{done}");
+    say(json!({ "type": "response.created", "response": { "id": id } }));
+    match step {
+        Some(calls) => {
+            for (index, (tool, input)) in calls.iter().enumerate() {
+                say(json!({ "type": "response.output_item.done", "output_index": index, "item": {
+                    "type": "function_call", "id": format!("fc_{done}_{index}"), "call_id": format!("call_{done}_{index}"),
+                    "name": tool, "arguments": input.to_string() } }));
+            }
+        }
+        None => say(json!({ "type": "response.output_item.done", "output_index": 0, "item": { "type": "message",
+            "id": "msg_1", "role": "assistant", "content": [{ "type": "output_text", "text": "done" }] } })),
+    }
+    say(json!({ "type": "response.completed", "response": { "id": id, "usage": { "input_tokens": 1,
+        "input_tokens_details": null, "output_tokens": 1, "output_tokens_details": null, "total_tokens": 2 } } }));
+    out
+}
+
+fn gemini(step: Option<&Vec<(&str, Value)>>) -> Value {
+    let parts: Vec<_> = match step {
+        Some(calls) => calls.iter().map(|(tool, input)| json!({ "functionCall": { "name": tool, "args": input } })).collect(),
+        None => vec![json!({ "text": "done" })],
+    };
+    json!({ "candidates": [{ "content": { "role": "model", "parts": parts }, "finishReason": "STOP", "index": 0 }],
+        "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2 } })
+}
