@@ -8,8 +8,12 @@ use anyhow::{Context, Result, bail};
 use crate::workspace::{answers, cargo, root, run as run_program};
 
 /// The programs, at the versions that were measured.
-const PACKAGES: &[&str] =
-    &["@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.166.0", "@google/gemini-cli@0.61.0"];
+const PACKAGES: &[&str] = &[
+    "@anthropic-ai/claude-code@2.1.325",
+    "@openai/codex@0.166.0",
+    "@google/gemini-cli@0.61.0",
+    "@modelcontextprotocol/server-everything@2026.8.31",
+];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if !args.is_empty() {

@@ -27,7 +27,7 @@ const HUB_COMES_BACK: Duration = Duration::from_secs(20);
 const MAX_ASKED_BYTES: usize = 512 * 1024;
 
 /// The largest arguments that are sent along where nobody is asked, in bytes.
-const MAX_TOLD_BYTES: usize = 64 * 1024;
+const MAX_TOLD_BYTES: usize = 512 * 1024;
 
 /// The longest last word of an agent that is passed on, in characters.
 const LAST_WORDS: usize = 32 * 1024;

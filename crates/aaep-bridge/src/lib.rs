@@ -11,6 +11,7 @@
 //! | [`act`] | what a call would do, and how it is told |
 //! | [`host`] | the programs: how they speak to a hook, and how they want to be answered |
 //! | [`hook`] | what happens when one calls |
+//! | [`mcp`] | a proxy before a server of the Model Context Protocol |
 //!
 //! # What it holds
 //!
@@ -41,6 +42,7 @@
 pub mod act;
 pub mod hook;
 pub mod host;
+pub mod mcp;
 mod memory;
 mod place;
 pub mod shell;

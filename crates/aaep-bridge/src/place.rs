@@ -139,9 +139,7 @@ impl Scene {
             [".example", ".sample", ".template", ".pub"].iter().any(|end| name.ends_with(end));
         let named = name == ".env"
             || name.starts_with(".env.")
-            || name.starts_with("id_rsa")
-            || name.starts_with("id_ed25519")
-            || name.starts_with("id_ecdsa")
+            || name.starts_with("id_")
             || matches!(
                 name.as_str(),
                 "credentials" | "credentials.json" | ".netrc" | ".npmrc" | ".htpasswd"

@@ -1,4 +1,6 @@
 //! What is told and what is asked, command by command.
+#![cfg(unix)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used)] // tests make files
 
 use std::fs;
 use std::path::Path;
@@ -49,6 +51,8 @@ fn looking_and_changing_the_project_is_told_and_not_asked() {
         "echo hi > notes.txt",
         "sed -n '1,20p' notes.txt",
         "sed -i 's/a/b/g' notes.txt",
+        "sed -n '/fn main/,/^$/p' src/main.rs",
+        "sort -r notes.txt | uniq -c",
         "cargo test --workspace 2>&1 | tail -5",
         "git add -A && git commit -m 'Fix it'",
         "curl -s https://example.org/page",
@@ -111,6 +115,15 @@ fn what_matters_is_asked_as_what_it_is() {
         ("cat /proc/self/environ", Kind::Credentials),
         ("ps eww", Kind::Credentials),
         ("grep -r KEY ~", Kind::Credentials),
+        ("cat /proc/*/environ", Kind::Credentials),
+        ("cat *.pem", Kind::Credentials),
+        ("cat id_*", Kind::Credentials),
+        ("echo $ANTHROPIC_API_KEY", Kind::Credentials),
+        ("jq -n env", Kind::Credentials),
+        ("cp -r ~ .", Kind::Credentials),
+        ("cat < /dev/tcp/example.org/80", Kind::Network),
+        ("ln -s /etc d && touch d/x", Kind::Outside),
+        ("unset x[$(rm notes.txt)]", Kind::Deletes),
         ("aaep hub", Kind::Guard),
         ("echo '{}' > .claude/settings.json", Kind::Guard),
         ("cat ~/.codex/hooks.json", Kind::Guard),
@@ -169,6 +182,14 @@ fn what_cannot_be_told_beforehand_is_asked() {
         "echo x > .git/hooks/pre-commit",
         "ls | sh",
         "timeout 5 rm x",
+        "cp -rt /etc notes.txt",
+        "mv --target-directory=/etc notes.txt",
+        "sort -uo /etc/motd notes.txt",
+        "sed -ne 1p -ne 'w /tmp/x' notes.txt",
+        "sed -n '/a/w /tmp/x' notes.txt",
+        "truncate -s 0 notes.txt",
+        "export X=1",
+        "hostname x",
         "echo \"${x:-`rm notes.txt`}\"",
         "echo ${x/`rm notes.txt`/b}",
         "echo ${x#$(rm notes.txt)}",

@@ -42,6 +42,7 @@ pub(crate) enum Command {
     Status(StatusOptions),
     Audit(AuditOptions),
     Hook(crate::hook::HookOptions),
+    Mcp(crate::mcp::McpOptions),
 }
 
 /// Start a hub with an agent to talk to, for trying out.

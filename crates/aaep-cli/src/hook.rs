@@ -9,7 +9,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aaep_agent::{Agent, Remote};
 use aaep_bridge::Memory;
 use aaep_bridge::hook::{Desk, producer};
 use aaep_bridge::host::{Answer, Host, Incoming, MAX_INPUT_BYTES, Reply, own_time};
@@ -24,6 +23,10 @@ const ARRIVES: Duration = Duration::from_secs(10);
 
 /// How long a hub that does not answer is waited for.
 const HUB_ANSWERS: Duration = Duration::from_secs(3);
+
+/// How often it is looked whether the agent is still there.
+#[cfg(unix)]
+const LOOKS: Duration = Duration::from_millis(500);
 
 /// How long a question may take to be withdrawn.
 const GOODBYE: Duration = Duration::from_secs(1);
@@ -127,7 +130,7 @@ fn work(incoming: &Incoming, hub: Option<&str>, deadline: Instant) -> Answer {
         Err(error) => return Answer::Deny(format!("It is not done: {error}.")),
     };
     runtime.block_on(async {
-        let agent = match agent(incoming.host, hub) {
+        let agent = match near::connect(hub, producer(incoming.host), HUB_ANSWERS) {
             Ok(agent) => agent,
             Err(why) => {
                 return Answer::Deny(format!("Nobody could be asked, so it is not done: {why}"));
@@ -142,23 +145,35 @@ fn work(incoming: &Incoming, hub: Option<&str>, deadline: Instant) -> Answer {
         let answered = deadline.checked_sub(2 * GOODBYE).unwrap_or(deadline);
         let deadline = tokio::time::Instant::from_std(answered);
         let desk = Desk { memory, home, deadline };
-        let answer = desk.handle(incoming, &agent).await;
+        let answer = tokio::select! {
+            answer = desk.handle(incoming, &agent) => answer,
+            // What was asked is withdrawn.
+            () = gone() => Answer::Deny("The program that called is gone.".into()),
+        };
         let _ = tokio::time::timeout(GOODBYE, agent.close()).await;
         answer
     })
 }
 
-fn agent(host: Host, named: Option<&str>) -> Result<Agent, String> {
-    let found = near::running(named)?;
-    let mut remote = Remote::at(found.url);
-    if let Some(certificate) = found.certificate {
-        remote = remote.trust_pem(certificate);
+/// Waits until nobody can read the answer any more: the agent was stopped in mid-question.
+#[cfg(unix)]
+async fn gone() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let closed = PollFlags::ERR | PollFlags::HUP;
+    loop {
+        tokio::time::sleep(LOOKS).await;
+        let stdout = rustix::stdio::stdout();
+        let mut looked = [PollFd::new(&stdout, PollFlags::empty())];
+        if poll(&mut looked, Some(&now)).is_ok() && looked[0].revents().intersects(closed) {
+            return;
+        }
     }
-    if let Some(token) = near::token(None)? {
-        remote = remote.token(token);
-    }
-    let agent = Agent::connect(remote, producer(host)).map_err(|error| error.to_string())?;
-    Ok(agent.patience(HUB_ANSWERS))
+}
+
+#[cfg(not(unix))]
+async fn gone() {
+    std::future::pending().await
 }
 
 /// Where tickets are kept: `$XDG_STATE_HOME/aaep/bridge`, or below `~/.local/state`.

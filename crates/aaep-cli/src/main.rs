@@ -17,6 +17,7 @@
 //! $ aaep listen
 //! $ aaep status
 //! $ aaep hook < call.json
+//! $ aaep mcp --name files -- mcp-server-filesystem .
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
@@ -32,6 +33,7 @@ mod input;
 mod judge;
 mod lines;
 mod listen;
+mod mcp;
 mod near;
 mod policy;
 mod reader;
@@ -81,5 +83,6 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Listen(options) => listen::run(&options, out),
         Command::Status(options) => status::run(&options, out),
         Command::Hook(options) => hook::run(&options, out),
+        Command::Mcp(options) => mcp::run(&options, out),
     }
 }

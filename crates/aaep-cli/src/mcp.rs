@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use aaep_agent::{Agent, Producer, Remote};
+use aaep_agent::Producer;
 use aaep_bridge::mcp::Proxy;
 use aaep_policy::Policy;
 use clap::Args;
@@ -89,9 +89,12 @@ async fn serve(options: &McpOptions, policy: Policy) -> Exit {
     let proxy = Proxy {
         policy,
         timeout: Duration::from_secs(options.timeout),
-        connect: Box::new({
+        connect: std::sync::Arc::new({
             let name = name.clone();
-            move || agent(&name, hub.as_deref())
+            move || {
+                let producer = Producer::new("mcp").name(format!("MCP server {name}"));
+                near::connect(hub.as_deref(), producer, HUB_ANSWERS)
+            }
         }),
         name,
     };
@@ -115,18 +118,4 @@ async fn ended(mut child: Child) -> Exit {
             Exit::Wrong
         }
     }
-}
-
-fn agent(name: &str, named: Option<&str>) -> Result<Agent, String> {
-    let found = near::running(named)?;
-    let mut remote = Remote::at(found.url);
-    if let Some(certificate) = found.certificate {
-        remote = remote.trust_pem(certificate);
-    }
-    if let Some(token) = near::token(None)? {
-        remote = remote.token(token);
-    }
-    let producer = Producer::new("mcp").name(format!("MCP server {name}"));
-    let agent = Agent::connect(remote, producer).map_err(|error| error.to_string())?;
-    Ok(agent.patience(HUB_ANSWERS))
 }

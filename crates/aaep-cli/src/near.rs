@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
+use aaep_agent::{Agent, Producer, Remote};
 use aaep_hub::config::{Config, Flags, Surroundings, load};
 use aaep_transport::client::{ClientError, HttpClient, Options};
 
@@ -44,14 +46,14 @@ pub(crate) fn hub(named: Option<&str>) -> Result<Found, String> {
 
 /// How long a hub may take to start.
 #[cfg(unix)]
-const STARTS: std::time::Duration = std::time::Duration::from_secs(10);
+const STARTS: Duration = Duration::from_secs(10);
 
 /// The hub that was named or runs; if none is named and none runs, one is started, on the socket of this
 /// user alone.
 #[cfg(unix)]
 pub(crate) fn running(named: Option<&str>) -> Result<Found, String> {
     use std::thread::sleep;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
     let variable = std::env::var_os(HUB_VARIABLE).is_some_and(|url| !url.is_empty());
     if named.is_some() || variable {
         return hub(named);
@@ -77,6 +79,24 @@ pub(crate) fn running(named: Option<&str>) -> Result<Found, String> {
         }
         sleep(Duration::from_millis(2));
     }
+}
+
+/// An agent of the hub that [`running`] finds or starts.
+pub(crate) fn connect(
+    named: Option<&str>,
+    producer: Producer,
+    patience: Duration,
+) -> Result<Agent, String> {
+    let found = running(named)?;
+    let mut remote = Remote::at(found.url);
+    if let Some(certificate) = found.certificate {
+        remote = remote.trust_pem(certificate);
+    }
+    if let Some(token) = token(None)? {
+        remote = remote.token(token);
+    }
+    let agent = Agent::connect(remote, producer).map_err(|error| error.to_string())?;
+    Ok(agent.patience(patience))
 }
 
 #[cfg(not(unix))]

@@ -159,6 +159,17 @@ enum Unread {
     Wrong(Source, Vec<Problem>),
 }
 
+/// A policy file, for another command; what is wrong with it in one line.
+pub(crate) fn read(path: &Path) -> Result<Policy, String> {
+    read_policy(path).map_err(|unread| match unread {
+        Unread::Unable(why) => why,
+        Unread::Wrong(source, problems) => {
+            let first = problems.first().map(Problem::to_string).unwrap_or_default();
+            format!("{source}, {} Judge it with `aaep policy check`.", Plain(&first))
+        }
+    })
+}
+
 fn read_policy(path: &Path) -> Result<Policy, Unread> {
     let source = Source::of(path);
     let text = read_text(&source, MAX_FILE_BYTES).map_err(Unread::Unable)?;

@@ -20,8 +20,12 @@ const MAX_ASKED_BYTES: usize = 512 * 1024;
 
 impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
     /// Decides one call, and passes it on or answers it.
-    pub(super) async fn decide<S>(self: Arc<Self>, call: ToolCall, line: Vec<u8>, server: &Server<S>)
-    where
+    pub(super) async fn decide<S>(
+        self: Arc<Self>,
+        call: ToolCall,
+        line: Vec<u8>,
+        server: &Server<S>,
+    ) where
         S: AsyncWrite + Unpin + Send + 'static,
     {
         let decided = tokio::select! {
@@ -117,26 +121,34 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
         let reads = lock(&self.readers).get(&call.tool).copied().unwrap_or(false);
         let action = format!("Use {} of {}.", shown(&call.tool), shown(&self.proxy.name));
         let (consequence, risk) = match reads {
-            true => ("The server says that it only looks. Nobody has checked that.", RiskLevel::Medium),
+            true => {
+                ("The server says that it only looks. Nobody has checked that.", RiskLevel::Medium)
+            }
             false => ("Nobody has said that this can be undone.", RiskLevel::High),
         };
         let request = Confirmation::irreversible(tool, action, consequence).risk(risk);
         self.settle(session, request.arguments_json(arguments)).await
     }
 
-    async fn settle<K: Kind>(&self, session: &Session, request: Confirmation<K>) -> Result<Call, String> {
+    async fn settle<K: Kind>(
+        &self,
+        session: &Session,
+        request: Confirmation<K>,
+    ) -> Result<Call, String> {
         let seconds = u32::try_from(self.proxy.timeout.as_secs()).unwrap_or(u32::MAX);
         let request = request.timeout_seconds(seconds.clamp(1, 86_400));
         let parked = session.park((), request).await.map_err(|error| unasked(&error))?;
         let approval = parked.decision().await.map_err(|refusal| match refusal {
             NotApproved::Rejected { .. } => {
-                "The person said no. Do not try it in another way; ask what they want instead.".to_owned()
+                "The person said no. Do not try it in another way; ask what they want instead."
+                    .to_owned()
             }
             NotApproved::TimedOut => "Nobody answered in time, so it is not done.".to_owned(),
             NotApproved::Unavailable(error) => unasked(&error),
             other => format!("It is not done: {other}"),
         })?;
-        let ((), running) = session.invoke(parked, approval).await.map_err(|error| unasked(&error))?;
+        let ((), running) =
+            session.invoke(parked, approval).await.map_err(|error| unasked(&error))?;
         Ok(running)
     }
 
@@ -148,7 +160,14 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
         }
         let agent = match hub.take() {
             Some((agent, _)) => agent,
-            None => (self.proxy.connect)().map_err(|why| format!("Nobody could be asked, so it is not done: {why}"))?,
+            None => {
+                // It may have to wait until a hub has started.
+                let connect = self.proxy.connect.clone();
+                let connected = tokio::task::spawn_blocking(move || connect()).await;
+                let connected = connected.unwrap_or_else(|error| Err(error.to_string()));
+                connected
+                    .map_err(|why| format!("Nobody could be asked, so it is not done: {why}"))?
+            }
         };
         let about = format!("An agent uses the server {}.", shown(&self.proxy.name));
         let session = agent.session(about).open().await.map_err(|error| unasked(&error))?;

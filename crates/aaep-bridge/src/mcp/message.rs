@@ -1,7 +1,11 @@
 //! Messages of the Model Context Protocol, as far as a proxy has to understand them: one JSON-RPC
 //! message on each line.
 
+use aaep_types::json::Members;
 use serde_json::{Value, json};
+
+/// How deep a message may be: what the JSON library reads, too.
+const DEPTH: usize = 127;
 
 /// What a line from the client is.
 #[derive(Debug)]
@@ -32,15 +36,20 @@ pub(super) fn key(id: &Value) -> String {
 
 impl FromClient {
     pub(super) fn read(line: &str) -> Self {
-        let depth = aaep_types::Limits::default().max_depth;
-        // Two members of one name are read differently by different servers.
-        let sound = aaep_types::json::Members::whole(line, depth).is_ok();
-        let Some(value) = serde_json::from_str::<Value>(line).ok().filter(|_| sound) else {
-            return Self::Refused("this is no JSON that can be read in one way only", vec![Value::Null]);
+        let Ok(value) = serde_json::from_str::<Value>(line) else {
+            return Self::Refused("this is no JSON", vec![Value::Null]);
         };
         if let Some(batch) = value.as_array() {
             let ids = batch.iter().filter_map(|message| message.get("id").cloned()).collect();
-            return Self::Refused("several messages at once cannot be looked into; send them one by one", ids);
+            return Self::Refused(
+                "several messages at once cannot be looked into; send them one by one",
+                ids,
+            );
+        }
+        // Two members of one name are read differently by different servers.
+        let members = Members::whole(line, DEPTH).ok().flatten();
+        if members.is_none_or(|members| members.ambiguity().is_some()) {
+            return Self::Refused("this can be read in more than one way", vec![Value::Null]);
         }
         let params = value.get("params");
         match (value.get("method").and_then(Value::as_str), value.get("id")) {
@@ -50,7 +59,8 @@ impl FromClient {
             },
             // Nobody could be told what became of it.
             (Some("tools/call"), None) => Self::Refused("a call of a tool needs an id", Vec::new()),
-            (Some("notifications/cancelled"), _) => match params.and_then(|it| it.get("requestId")) {
+            (Some("notifications/cancelled"), _) => match params.and_then(|it| it.get("requestId"))
+            {
                 Some(id) => Self::Cancelled(key(id)),
                 None => Self::Other,
             },
@@ -81,9 +91,12 @@ pub(super) struct FromServer {
 impl FromServer {
     pub(super) fn read(line: &str) -> Self {
         let Ok(value) = serde_json::from_str::<Value>(line) else { return Self::default() };
-        let (Some(id), None) = (value.get("id"), value.get("method")) else { return Self::default() };
+        let (Some(id), None) = (value.get("id"), value.get("method")) else {
+            return Self::default();
+        };
         let result = value.get("result");
-        let well = result.is_some_and(|result| result.get("isError").and_then(Value::as_bool) != Some(true));
+        let well = result
+            .is_some_and(|result| result.get("isError").and_then(Value::as_bool) != Some(true));
         let tools = result.and_then(|result| result.get("tools")).and_then(Value::as_array);
         let tools = tools.into_iter().flatten().filter_map(|tool| {
             let reads = tool.pointer("/annotations/readOnlyHint").and_then(Value::as_bool);
@@ -118,7 +131,10 @@ mod tests {
     fn a_call_is_seen_and_what_can_be_read_in_two_ways_is_refused() {
         let call = r#"{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},"_meta":{"progressToken":"p"}}}"#;
         let FromClient::Call(call) = FromClient::read(call) else { panic!() };
-        assert_eq!((call.tool.as_str(), key(&call.id).as_str(), call.progress), ("echo", "0", Some(json!("p"))));
+        assert_eq!(
+            (call.tool.as_str(), key(&call.id).as_str(), call.progress),
+            ("echo", "0", Some(json!("p")))
+        );
         for line in [
             "garbage",
             "{\"jsonrpc\":\"2.0\",",
@@ -130,7 +146,11 @@ mod tests {
         ] {
             assert!(matches!(FromClient::read(line), FromClient::Refused(..)), "{line}");
         }
-        for line in [r#"{"id":1,"method":"tools/list"}"#, r#"{"method":"notifications/initialized"}"#, r#"{"id":2,"result":{}}"#] {
+        for line in [
+            r#"{"id":1,"method":"tools/list"}"#,
+            r#"{"method":"notifications/initialized"}"#,
+            r#"{"id":2,"result":{}}"#,
+        ] {
             assert!(matches!(FromClient::read(line), FromClient::Other), "{line}");
         }
     }

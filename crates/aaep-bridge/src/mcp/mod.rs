@@ -24,7 +24,7 @@ pub const MAX_LINE_BYTES: usize = 16 << 20;
 const HELD: usize = 32;
 
 /// How the hub is reached when the first call needs it.
-pub type Connect = Box<dyn Fn() -> Result<Agent, String> + Send + Sync>;
+pub type Connect = Arc<dyn Fn() -> Result<Agent, String> + Send + Sync>;
 
 /// What a proxy knows before anything is said.
 pub struct Proxy {
@@ -77,7 +77,7 @@ impl Proxy {
             let mut calls = JoinSet::new();
             while let Some(line) = line(&mut from_client).await? {
                 while calls.try_join_next().is_some() {}
-                state.from_client(line, &server, &mut calls).await?;
+                state.client_said(line, &server, &mut calls).await?;
             }
             // Nobody is left to hear what becomes of them.
             calls.shutdown().await;
@@ -86,7 +86,7 @@ impl Proxy {
         };
         let inward = async {
             while let Some(line) = line(&mut from_server).await? {
-                state.from_server(&line).await;
+                state.server_said(&line).await;
                 write(&mut *state.client.lock().await, &line).await?;
             }
             io::Result::Ok(())
@@ -108,7 +108,7 @@ impl Proxy {
 type Server<S> = Arc<tokio::sync::Mutex<Option<S>>>;
 
 impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
-    async fn from_client<S: AsyncWrite + Unpin + Send + 'static>(
+    async fn client_said<S: AsyncWrite + Unpin + Send + 'static>(
         self: &Arc<Self>,
         line: Vec<u8>,
         server: &Server<S>,
@@ -126,14 +126,17 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
                 }
                 Ok(())
             }
-            FromClient::Cancelled(id) => match lock(&self.held).remove(&id) {
-                // The server has not heard of it.
-                Some(waiting) => {
-                    waiting.abort();
-                    Ok(())
+            FromClient::Cancelled(id) => {
+                let waiting = lock(&self.held).remove(&id);
+                match waiting {
+                    // The server has not heard of it.
+                    Some(waiting) => {
+                        waiting.abort();
+                        Ok(())
+                    }
+                    None => forward(server, &line).await,
                 }
-                None => forward(server, &line).await,
-            },
+            }
             FromClient::Call(call) => {
                 let id = key(&call.id);
                 let (full, known) = {
@@ -150,13 +153,16 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
                 let (state, server) = (self.clone(), server.clone());
                 // The task takes itself out when it is decided, so it has to be in before.
                 let mut held = lock(&self.held);
-                held.insert(id, calls.spawn(async move { state.decide(call, line, &server).await }));
+                held.insert(
+                    id,
+                    calls.spawn(async move { state.decide(call, line, &server).await }),
+                );
                 Ok(())
             }
         }
     }
 
-    async fn from_server(&self, line: &[u8]) {
+    async fn server_said(&self, line: &[u8]) {
         let said = FromServer::read(&String::from_utf8_lossy(line));
         if !said.tools.is_empty() {
             let mut readers = lock(&self.readers);

@@ -1,140 +1,13 @@
 //! What the usual commands do. Whatever is not named here is asked.
 
+use super::tables::{
+    INSTALLERS, PROJECT, PUBLISHERS, READERS, SAYERS, SEARCHERS, SHELLS, is_interpreter, listed,
+    sharp, stays,
+};
 use super::word::Value;
 use super::{Judge, git, network};
 use crate::act::{Kind, shown};
 use crate::place::{Zone, count_files};
-
-/// Commands that only look, whatever their options; their operands are what they look at.
-const READERS: &[&str] = &[
-    "cat",
-    "head",
-    "tail",
-    "wc",
-    "ls",
-    "stat",
-    "du",
-    "df",
-    "file",
-    "md5sum",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "cksum",
-    "b2sum",
-    "cmp",
-    "comm",
-    "diff",
-    "nl",
-    "tac",
-    "rev",
-    "od",
-    "strings",
-    "readlink",
-    "realpath",
-    "cut",
-    "paste",
-    "join",
-    "fold",
-    "column",
-    "expand",
-    "hexdump",
-    "zcat",
-];
-
-/// The same, where the first operand is a text to look for.
-const SEARCHERS: &[&str] = &["grep", "egrep", "fgrep", "rg", "jq"];
-
-/// Commands that say something, and touch nothing that they name.
-const SAYERS: &[&str] = &[
-    "echo", "printf", "pwd", "true", "false", "test", "[", "date", "whoami", "id", "uname",
-    "which", "type", "basename", "dirname", "seq", "sleep", "expr", "hostname", "nproc", "uptime",
-    "tty", "locale", "arch", "groups", "tr", "wait", "read", "shift", "break", "continue",
-    "return", "exit", ":", "ps", "free", "jobs", "man", "let",
-];
-
-/// Options with which a command of the lists above writes, or runs something else.
-const SHARP: &[(&str, &[&str])] = &[
-    ("rg", &["--pre", "--hostname-bin"]),
-    ("date", &["-s", "--set"]),
-    ("hostname", &["-F", "--file", "-b"]),
-    ("file", &["-C", "--compile"]),
-    ("diff", &["--output"]),
-    ("printf", &["-v"]),
-    ("man", &["-P", "--pager", "-H", "--html"]),
-];
-
-/// Programs that run what the project says: its build, its tests.
-const PROJECT: &[(&str, &[&str])] = &[
-    (
-        "cargo",
-        &["build", "check", "test", "clippy", "fmt", "doc", "bench", "tree", "metadata", "nextest"],
-    ),
-    ("npm", &["test", "run", "run-script", "ls", "list", "view", "outdated"]),
-    ("pnpm", &["test", "run", "ls", "list"]),
-    ("yarn", &["test", "run", "list"]),
-    ("go", &["build", "test", "vet", "fmt", "list", "version", "env"]),
-    ("make", &[""]),
-    ("pytest", &[""]),
-    ("ruff", &[""]),
-    ("mypy", &[""]),
-    ("tsc", &[""]),
-    ("eslint", &[""]),
-    ("rustfmt", &[""]),
-];
-
-/// Programs that bring in others, and the words with which they do.
-const INSTALLERS: &[(&str, &[&str])] = &[
-    ("npm", &["install", "i", "add", "ci", "update", "exec", "link", "uninstall", "rebuild"]),
-    ("pnpm", &["install", "i", "add", "update", "dlx", "exec"]),
-    ("yarn", &["install", "add", "upgrade", "dlx"]),
-    ("bun", &["install", "add", "x", "update"]),
-    ("npx", &[""]),
-    ("bunx", &[""]),
-    ("uvx", &[""]),
-    ("pip", &["install", "download"]),
-    ("pip3", &["install", "download"]),
-    ("pipx", &["install", "run"]),
-    ("uv", &["add", "sync", "pip", "tool"]),
-    ("poetry", &["add", "install", "update"]),
-    ("cargo", &["install", "add", "update"]),
-    ("gem", &["install", "update"]),
-    ("bundle", &["install", "update"]),
-    ("go", &["install", "get"]),
-    ("composer", &["install", "require", "update"]),
-    ("apt", &["install", "upgrade", "full-upgrade"]),
-    ("apt-get", &["install", "upgrade", "dist-upgrade"]),
-    ("dnf", &["install", "upgrade"]),
-    ("yum", &["install", "update"]),
-    ("apk", &["add", "upgrade"]),
-    ("brew", &["install", "upgrade", "tap"]),
-    ("snap", &["install"]),
-    ("flatpak", &["install"]),
-    ("rustup", &["install", "update", "component", "toolchain", "target"]),
-];
-
-/// Commands that send work elsewhere.
-const PUBLISHERS: &[(&str, &[&str])] = &[
-    ("npm", &["publish", "unpublish", "deprecate"]),
-    ("pnpm", &["publish"]),
-    ("yarn", &["publish"]),
-    ("cargo", &["publish", "yank"]),
-    ("gem", &["push"]),
-    ("twine", &["upload"]),
-    ("docker", &["push"]),
-    ("gh", &["pr", "release", "issue", "repo", "gist", "workflow"]),
-];
-
-const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash"];
-
-/// Programs that run a program which they are given.
-pub(super) fn is_interpreter(name: &str) -> bool {
-    SHELLS.contains(&name)
-        || matches!(
-            name,
-            "python" | "python3" | "node" | "perl" | "ruby" | "php" | "deno" | "fish" | "lua"
-        )
-}
 
 impl Judge<'_> {
     /// A command with its words; `text` is how it was written.
@@ -185,7 +58,7 @@ impl Judge<'_> {
             | "ftp" => {
                 self.act(Kind::Network, format!("Talk to another machine: “{}”.", shown(text)));
             }
-            "touch" | "mkdir" | "cp" | "mv" | "tee" | "ln" | "chmod" | "truncate" | "install" => {
+            "touch" | "mkdir" | "cp" | "mv" | "tee" | "ln" | "chmod" => {
                 self.changes(name, rest, text);
             }
             "sed" => self.edits_stream(rest, text),
@@ -196,6 +69,12 @@ impl Judge<'_> {
                     Kind::Credentials,
                     "Read the environment of programs, which may hold keys.",
                 );
+            }
+            "jq" if rest.iter().any(|word| word.written().to_lowercase().contains("env")) => {
+                self.act(Kind::Credentials, "Read environment variables, which may hold keys.");
+            }
+            _ if SAYERS.contains(&name) && rest.iter().any(names_key) => {
+                self.act(Kind::Credentials, format!("Say what may be a key: “{}”.", shown(text)));
             }
             // Some of these look into their words for commands.
             _ if name != "echo"
@@ -338,10 +217,7 @@ impl Judge<'_> {
         self.act(Kind::Reads, format!("Search with “{}”.", shown(text)));
         let files: Vec<_> = operands(rest).skip(1).cloned().collect();
         for word in files {
-            let whole = self.worst(&word).is_some_and(|(_, path)| {
-                self.scene.home().is_some_and(|home| home.starts_with(path))
-            });
-            if whole {
+            if self.is_whole_home(&word) {
                 self.act(Kind::Credentials, "Search all your files, keys and passwords too.");
             }
             self.reads(&word);
@@ -358,7 +234,7 @@ impl Judge<'_> {
         let verb = match name {
             "touch" => "Make or touch",
             "mkdir" => "Make the directory",
-            "cp" | "install" => "Copy",
+            "cp" => "Copy",
             "mv" => "Move",
             "ln" => "Link",
             "chmod" => "Change the rights of",
@@ -374,17 +250,16 @@ impl Judge<'_> {
             };
         }
         // `-t DIRECTORY`, `--reference=FILE`: written where options lead.
-        if rest.iter().any(|word| {
-            word.literal().is_some_and(|it| {
-                it.starts_with("-t") || it.starts_with("--t") || it.starts_with("--ref")
-            })
-        }) {
+        if rest.iter().any(|word| short(word, &['t']) || long(word, &["--t", "--ref"])) {
             return self.unclear("it has options that name other places", text);
         }
         let last = named.len() - 1;
         for (index, word) in named.iter().enumerate() {
             match (name, index == last) {
-                ("cp" | "install", false) => self.reads(word),
+                ("cp", false) if self.is_whole_home(word) => {
+                    self.act(Kind::Credentials, "Copy all your files, keys and passwords too.");
+                }
+                ("cp", false) => self.reads(word),
                 _ => self.writes(verb, word),
             }
         }
@@ -392,10 +267,7 @@ impl Judge<'_> {
 
     /// `sed` looks, changes files with `-i`, and can write and run things in its script.
     fn edits_stream(&mut self, rest: &[Value], text: &str) {
-        let is = |word: &Value, options: &[&str]| {
-            word.literal().is_some_and(|it| options.iter().any(|option| it.starts_with(option)))
-        };
-        if rest.iter().any(|word| is(word, &["-f", "--file", "-e", "--expression", "-s", "--"])) {
+        if rest.iter().any(|word| short(word, &['e', 'f', 's']) || long(word, &["--"])) {
             return self.unclear("its script is not followed", text);
         }
         let Some(script) = operands(rest).next().and_then(Value::literal) else {
@@ -416,14 +288,10 @@ impl Judge<'_> {
 
     /// Commands that only look, but for an output that they can be given.
     fn may_write(&mut self, name: &str, rest: &[Value], text: &str) {
-        let sharp = rest.iter().any(|word| {
-            word.literal().is_some_and(|it| {
-                it.starts_with("-o")
-                    || it.starts_with("--o")
-                    || it.starts_with("--compress")
-                    || it.starts_with("-r")
-            }) && !(name == "sort" && word.literal() == Some("-r"))
-        });
+        let reverses = if name == "xxd" { 'r' } else { 'o' };
+        let sharp = rest
+            .iter()
+            .any(|word| short(word, &['o', reverses]) || long(word, &["--o", "--compress"]));
         let two = operands(rest).count() > 1 && matches!(name, "uniq" | "xxd");
         if sharp || two {
             return self.unclear("it can write to a file", text);
@@ -473,22 +341,56 @@ impl Judge<'_> {
     }
 }
 
+/// A word with short options, one of them one of these.
+fn short(word: &Value, options: &[char]) -> bool {
+    word.literal()
+        .is_some_and(|it| it.starts_with('-') && !it.starts_with("--") && it.contains(options))
+}
+
+/// A long option that begins so.
+fn long(word: &Value, options: &[&str]) -> bool {
+    word.literal().is_some_and(|it| options.iter().any(|option| it.starts_with(option)))
+}
+
+/// A variable with a name that keys have.
+fn names_key(word: &Value) -> bool {
+    let text = word.written().to_uppercase();
+    let secret = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"];
+    matches!(word, Value::Dynamic(_)) && secret.iter().any(|name| text.contains(name))
+}
+
 /// Substitutions and lines to print or leave out: nothing that writes or runs.
 fn is_simple_script(script: &str) -> bool {
-    let line = |c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | 'p' | 'd' | 'q');
-    if !script.is_empty() && script.chars().all(line) {
+    if script.contains(['\n', ';', '{', '}', '\\']) {
+        return false;
+    }
+    let rest = after_addresses(script);
+    if matches!(rest, "p" | "d" | "q" | "=") {
         return true;
     }
-    let Some(rest) = script.strip_prefix('s') else { return false };
-    let Some(delimiter) =
-        rest.chars().next().filter(|c| !c.is_alphanumeric() && *c != '\\' && *c != '\n')
-    else {
-        return false;
-    };
-    let parts: Vec<_> = rest.split(delimiter).collect();
-    // An escaped delimiter would make more parts than these; then it is asked.
-    matches!(parts.as_slice(), ["", _, _, flags] if flags.chars().all(|c| c.is_ascii_digit() || matches!(c, 'g' | 'I' | 'i' | 'p')))
-        && !script.contains(['\n', ';'])
+    let Some(rest) = rest.strip_prefix('s') else { return false };
+    let mark = rest.chars().next().filter(|c| c.is_ascii_punctuation());
+    let Some(mark) = mark else { return false };
+    let parts: Vec<_> = rest.split(mark).collect();
+    let harmless = |flags: &str| flags.chars().all(|c| c.is_ascii_digit() || "gIip".contains(c));
+    matches!(parts.as_slice(), ["", _, _, flags] if harmless(flags))
+}
+
+/// What follows the lines for which a script is meant: `1,5p`, `$d`, `/a/,/b/p`.
+fn after_addresses(script: &str) -> &str {
+    let mut rest = script.trim();
+    loop {
+        let next =
+            rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' '));
+        let next = match next.strip_prefix('/').and_then(|text| text.split_once('/')) {
+            Some((_, after)) => after,
+            None => next,
+        };
+        if next.len() == rest.len() {
+            return rest;
+        }
+        rest = next;
+    }
 }
 
 /// Words that are no options. After `--` all are.
@@ -504,64 +406,28 @@ pub(super) fn operands(words: &[Value]) -> impl Iterator<Item = &Value> {
     })
 }
 
-/// Whether a program of this list is called with one of its words; an empty one stands for any.
-fn listed(list: &[(&str, &[&str])], name: &str, rest: &[Value]) -> bool {
-    let mut verbs = operands(rest).filter_map(Value::literal).filter(|word| !word.starts_with('+'));
-    // Behind an option the first word may be its value: then any of the words may be meant.
-    let hidden = rest.first().and_then(Value::literal).is_some_and(|word| word.starts_with('-'));
-    let Some((_, words)) = list.iter().find(|(program, _)| *program == name) else { return false };
-    words.contains(&"")
-        || verbs
-            .by_ref()
-            .take(if hidden { usize::MAX } else { 1 })
-            .any(|verb| words.contains(&verb))
-}
-
-/// Whether a build or a test stays with what the project says.
-fn stays(rest: &[Value]) -> bool {
-    let leads = [
-        "-C",
-        "-f",
-        "--file",
-        "--config",
-        "--manifest-path",
-        "-exec",
-        "-toolexec",
-        "--prefix",
-        "--eval",
-        "-D",
-        "-p",
-    ];
-    rest.iter().all(|word| {
-        word.literal().is_some_and(|it| {
-            !it.contains('=')
-                && !it.contains("..")
-                && !it.starts_with('/')
-                && !leads.iter().any(|option| it == *option)
-        })
-    })
-}
-
-fn sharp(name: &str, rest: &[Value]) -> bool {
-    let options =
-        SHARP.iter().find(|(program, _)| *program == name).map_or(&[][..], |(_, options)| options);
-    rest.iter()
-        .filter_map(Value::literal)
-        .any(|text| options.iter().any(|option| text.starts_with(option)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_script_of_sed_is_simple_only_if_it_cannot_write_or_run() {
-        for good in ["1,5p", "$d", "s/a/b/g", "s|a|b|", "10q"] {
+        for good in ["1,5p", "$d", "s/a/b/g", "s|a|b|", "10q", "/fn a/,/^$/p", "/x/p", "2s/a/b/"] {
             assert!(is_simple_script(good), "{good}");
         }
-        for bad in
-            ["", "w x", "s/a/b/w x", "s/a/b/e", "e rm x", "s/a/b/;w x", "1e", "s/a\\/b/c/w x"]
-        {
+        for bad in [
+            "",
+            "w x",
+            "s/a/b/w x",
+            "s/a/b/e",
+            "e rm x",
+            "s/a/b/;w x",
+            "1e",
+            "s/a\\/b/c/w x",
+            "/a/w x",
+            "/a/e",
+            "1,2w x",
+        ] {
             assert!(!is_simple_script(bad), "{bad}");
         }
     }

@@ -4,6 +4,7 @@
 mod commands;
 mod git;
 mod network;
+mod tables;
 mod word;
 
 use std::path::{Path, PathBuf};
@@ -90,7 +91,8 @@ impl<'a> Judge<'a> {
             return self.unclear("it is nested too deeply", reader.text(node));
         }
         match node.kind() {
-            "comment" | "unset_command" => {}
+            "comment" => {}
+            "unset_command" => self.inside(node, reader, depth + 1),
             "program"
             | "list"
             | "compound_statement"
@@ -270,6 +272,10 @@ impl<'a> Judge<'a> {
         {
             return;
         }
+        if value.written().starts_with("/dev/tcp") || value.written().starts_with("/dev/udp") {
+            let text = format!("Talk to another machine through {}.", shown(value.written()));
+            return self.act(Kind::Network, text);
+        }
         match operator {
             "<" | "<&" => self.reads(&value),
             ">" | ">>" | "&>" | "&>>" | ">&" | ">|" => self.writes("Write", &value),
@@ -291,27 +297,36 @@ impl<'a> Judge<'a> {
 
     /// The worst place that a word may name, and that path.
     fn worst(&self, value: &Value) -> Option<(Zone, PathBuf)> {
-        let text = match value {
-            Value::Literal(text) => text.as_str(),
-            // Up to the pattern; it must not begin a name that is hidden.
+        let (text, example) = match value {
+            Value::Literal(text) => (text.as_str(), text.clone()),
+            // Where it begins, and one name that it stands for. It must not begin a hidden name.
             Value::Pattern(text) => {
-                let fixed = text.find(['*', '?', '[']).map_or(text.len(), |at| at);
-                let (start, rest) = text.split_at(fixed);
-                let start = start.rsplit_once('/').map_or("", |(start, _)| start);
+                let fixed = text.find(['*', '?', '[']).unwrap_or(text.len());
+                let start = text[..fixed].rsplit_once('/').map_or("", |(start, _)| start);
                 let hidden = text[start.len()..].split('/').any(|part| part.starts_with('.'));
-                if hidden || rest.contains("..") {
+                if hidden || text.contains('[') {
                     return None;
                 }
-                match (start, text.starts_with('/')) {
+                let start = match (start, text.starts_with('/')) {
                     ("", true) => "/",
                     ("", false) => ".",
                     (start, _) => start,
-                }
+                };
+                (start, text.replace(['*', '?'], "x"))
             }
             Value::Dynamic(_) => return None,
         };
-        let paths = self.paths(text)?;
-        paths.into_iter().map(|path| (self.scene.zone(&path), path)).max()
+        let (paths, examples) = (self.paths(text)?, self.paths(&example)?);
+        // The path is the one that is named; what it stands for only counts if it is worse.
+        let named = paths.into_iter().map(|path| (self.scene.zone(&path), path)).max()?;
+        let stands = examples.into_iter().map(|path| (self.scene.zone(&path), path)).max()?;
+        Some(if stands.0 > named.0 { stands } else { named })
+    }
+
+    /// Whether a word names a directory with everything of the person in it.
+    fn is_whole_home(&self, word: &Value) -> bool {
+        let within = |path: PathBuf| self.scene.home().is_some_and(|home| home.starts_with(path));
+        self.worst(word).is_some_and(|(_, path)| within(path))
     }
 
     /// Something is looked at.
@@ -357,11 +372,9 @@ impl<'a> Judge<'a> {
             let parts = [text.as_str(), text.split_once('=').map_or("", |(_, path)| path)];
             for part in parts.into_iter().filter(|part| !part.is_empty()) {
                 let part = part.trim_start_matches('@');
-                match self.worst(&Value::Literal(part.to_owned())) {
-                    Some((Zone::Keys | Zone::Guard, _)) => {
-                        self.reads(&Value::Literal(part.to_owned()))
-                    }
-                    _ => {}
+                let part = Value::Literal(part.to_owned());
+                if let Some((Zone::Keys | Zone::Guard, _)) = self.worst(&part) {
+                    self.reads(&part);
                 }
             }
         }
@@ -468,7 +481,7 @@ fn interpreter(node: Node<'_>, reader: &Reader<'_>) -> Option<String> {
     let name = name.rsplit('/').next().unwrap_or(name);
     let rest: Vec<_> = words.collect();
     let reads_input = |word: &&Value| word.literal() == Some("-s");
-    let reads_program = commands::is_interpreter(name)
+    let reads_program = tables::is_interpreter(name)
         && (rest.iter().any(reads_input)
             || rest.iter().all(|word| {
                 word.literal().is_some_and(|it| {

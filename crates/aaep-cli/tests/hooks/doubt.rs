@@ -76,6 +76,22 @@ fn a_hub_that_dies_in_mid_question_means_no() {
 }
 
 #[test]
+fn an_agent_that_dies_in_mid_question_takes_the_question_along() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let mut ear = Ear::unix(&hub).await;
+        let mut child = call(hub.home(), bash(hub.home(), "rm -rf build"), &[]);
+        ear.event("awaiting.confirmation").await;
+        drop(child.stdout.take());
+        let settled = ear.event("state.changed").await;
+        assert!(settled.to_string().contains("cancelled"), "{settled}");
+        ear.event("session.cancelled").await;
+        assert_ne!(ended(child).await.code, 0);
+        ear.is_lawful();
+    });
+}
+
+#[test]
 fn our_time_is_over_before_the_programs() {
     run(async {
         let hub = Hub::start(Setup::default());
@@ -123,17 +139,17 @@ fn a_tool_with_a_name_that_hides_something_is_never_let_through_unasked() {
                 claude(hub.home(), name, json!({})).to_string(),
                 &["--host-timeout", "6"],
             );
+            let mut waiting = tokio::spawn(ended(child));
             let no = tokio::select! {
                 asked = ear.event("awaiting.confirmation") => {
                     let action = asked["action"].as_str().unwrap();
                     assert!(!action.contains(['\u{1b}', '\u{202e}', '\n', '\u{0}']), "{action}");
                     ear.decide(&asked, "reject").await;
-                    None
+                    waiting.await
                 }
-                () = tokio::time::sleep(Duration::from_secs(3)) => None::<()>,
+                no = &mut waiting => no,
             };
-            drop(no);
-            ended(child).await.is_no();
+            no.unwrap().is_no();
         }
     });
 }

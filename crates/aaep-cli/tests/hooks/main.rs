@@ -5,6 +5,7 @@
 
 mod answers;
 mod doubt;
+mod mcp;
 mod model;
 mod real;
 mod sessions;

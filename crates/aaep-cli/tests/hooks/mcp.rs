@@ -31,7 +31,11 @@ impl Client {
     fn start(home: &Path, options: &[&str]) -> Self {
         let seen = home.join("seen.jsonl");
         let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
-        command.args(["mcp", "--name", "files"]).args(options).args(["--", "python3", "-c", SERVER]).arg(&seen);
+        command
+            .args(["mcp", "--name", "files"])
+            .args(options)
+            .args(["--", "python3", "-c", SERVER])
+            .arg(&seen);
         command.env_clear().env("HOME", home).env("XDG_RUNTIME_DIR", home.join("run"));
         command.env("PATH", std::env::var_os("PATH").unwrap());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -45,7 +49,9 @@ impl Client {
     }
 
     fn call(&mut self, id: Value, tool: &str) -> String {
-        let line = format!(r#"{{"jsonrpc":"2.0", "id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"path": "a.txt"}}}}}}"#);
+        let line = format!(
+            r#"{{"jsonrpc":"2.0", "id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"path": "a.txt"}}}}}}"#
+        );
         self.say(&line);
         line
     }
@@ -87,7 +93,10 @@ fn calls_of_tools_wait_and_everything_else_passes_byte_for_byte() {
 
         let yes = client.call(json!("a"), "wipe");
         let asked = ear.event("awaiting.confirmation").await;
-        assert_eq!((&asked["action"], &asked["risk_level"]), (&json!("Use wipe of files."), &json!("high")));
+        assert_eq!(
+            (&asked["action"], &asked["risk_level"]),
+            (&json!("Use wipe of files."), &json!("high"))
+        );
         client.ping();
         assert!(!client.seen().contains("tools/call"), "{}", client.seen());
         ear.decide(&asked, "accept").await;
@@ -103,7 +112,10 @@ fn calls_of_tools_wait_and_everything_else_passes_byte_for_byte() {
         assert_eq!(asked["risk_level"], "medium");
         ear.decide(&asked, "reject").await;
         let answer = client.hear();
-        assert_eq!((&answer["id"], answer.pointer("/result/isError")), (&json!(7), Some(&json!(true))));
+        assert_eq!(
+            (&answer["id"], answer.pointer("/result/isError")),
+            (&json!(7), Some(&json!(true)))
+        );
         assert!(answer.to_string().contains("The person said no."), "{answer}");
         client.ping();
         assert!(!client.seen().contains("look"), "{}", client.seen());
@@ -121,7 +133,9 @@ fn a_call_that_the_client_gives_up_is_withdrawn_and_never_reaches_the_server() {
         let mut client = Client::start(hub.home(), &[]);
         client.call(json!(1), "wipe");
         ear.event("awaiting.confirmation").await;
-        client.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+        client.say(
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+        );
         let settled = ear.event("state.changed").await;
         assert!(settled.to_string().contains("cancelled"), "{settled}");
         client.ping();
@@ -143,13 +157,23 @@ fn what_can_be_read_in_two_ways_is_not_passed_on() {
         for (line, id) in [
             ("garbage", Value::Null),
             (r#"{"jsonrpc":"2.0","#, Value::Null),
-            (r#"[{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"wipe"}}]"#, json!(5)),
-            (r#"{"id":6,"method":"ping","method":"tools/call","params":{"name":"wipe"}}"#, Value::Null),
+            (
+                r#"[{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"wipe"}}]"#,
+                json!(5),
+            ),
+            (
+                r#"{"id":6,"method":"ping","method":"tools/call","params":{"name":"wipe"}}"#,
+                Value::Null,
+            ),
             (r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{}}"#, json!(8)),
         ] {
             client.say(line);
             let answer = client.hear();
-            assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (&id, Some(-32600)), "{line}");
+            assert_eq!(
+                (&answer["id"], answer["error"]["code"].as_i64()),
+                (&id, Some(-32600)),
+                "{line}"
+            );
         }
         client.ping();
         assert_eq!(client.seen().lines().count(), 1, "{}", client.seen());
@@ -183,7 +207,10 @@ fn a_policy_says_what_is_only_told() {
         client.call(json!(1), "look");
         assert_eq!(client.hear()["id"], 1);
         let told = ear.event("tool.invoked").await;
-        assert!(told["summary_normal"].as_str().unwrap().starts_with("Look at \"a.txt\""), "{told}");
+        assert!(
+            told["summary_normal"].as_str().unwrap().starts_with("Look at \"a.txt\""),
+            "{told}"
+        );
         client.call(json!(2), "wipe");
         let asked = ear.event("awaiting.confirmation").await;
         ear.decide(&asked, "reject").await;
@@ -201,7 +228,10 @@ fn a_client_that_waits_hears_that_it_does() {
         client.say(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wipe","_meta":{"progressToken":"p1"}}}"#);
         let asked = ear.event("awaiting.confirmation").await;
         let progress = client.hear();
-        assert_eq!((&progress["method"], &progress["params"]["progressToken"]), (&json!("notifications/progress"), &json!("p1")));
+        assert_eq!(
+            (&progress["method"], &progress["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!("p1"))
+        );
         ear.decide(&asked, "accept").await;
         while client.hear()["id"] != 1 {}
         assert_eq!(client.end(), 0);
@@ -220,7 +250,12 @@ fn whoever_goes_away_takes_the_other_along_and_the_question_too() {
         assert!(client.from.next().is_none(), "the server is gone");
         assert_eq!(client.end(), 1);
         ear.event("session.completed").await;
-        assert!(!hub.home().join("seen.jsonl").exists() || !std::fs::read_to_string(hub.home().join("seen.jsonl")).unwrap().contains("wipe"));
+        assert!(
+            !hub.home().join("seen.jsonl").exists()
+                || !std::fs::read_to_string(hub.home().join("seen.jsonl"))
+                    .unwrap()
+                    .contains("wipe")
+        );
 
         let mut client = Client::start(hub.home(), &[]);
         client.call(json!(1), "wipe");

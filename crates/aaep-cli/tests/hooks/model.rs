@@ -58,12 +58,20 @@ async fn serve(mut stream: TcpStream, script: &Script, told: &Mutex<String>) -> 
     let body: Value = serde_json::from_slice(&bytes[end..]).unwrap_or_default();
     let path = head.split_whitespace().nth(1).unwrap_or_default().to_owned();
     let (kind, answer) = answer(&path, &body, script, told);
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", answer.len());
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        answer.len()
+    );
     stream.write_all(head.as_bytes()).await.ok()?;
     stream.write_all(answer.as_bytes()).await.ok()
 }
 
-fn answer(path: &str, body: &Value, script: &Script, told: &Mutex<String>) -> (&'static str, String) {
+fn answer(
+    path: &str,
+    body: &Value,
+    script: &Script,
+    told: &Mutex<String>,
+) -> (&'static str, String) {
     let stream = "text/event-stream";
     let step = |done: usize| script.get(done);
     let hears = || *told.lock().unwrap() = body.to_string();
@@ -71,20 +79,32 @@ fn answer(path: &str, body: &Value, script: &Script, told: &Mutex<String>) -> (&
         // Calls for a title and the like offer no tools.
         let plain = body["tools"].as_array().is_none_or(|tools| tools.len() < 2);
         let done = turns(&body["messages"], "tool_use");
-        let step = if plain { None } else { hears(); step(done) };
+        let step = if plain {
+            None
+        } else {
+            hears();
+            step(done)
+        };
         return (stream, anthropic(step, done));
     }
     if path.starts_with("/v1/responses") {
         hears();
         let outputs = body["input"].as_array().into_iter().flatten();
-        let outputs = outputs.filter(|item| item["type"].as_str().is_some_and(|kind| kind.ends_with("_output"))).count();
+        let outputs = outputs
+            .filter(|item| item["type"].as_str().is_some_and(|kind| kind.ends_with("_output")))
+            .count();
         return (stream, openai(step(outputs), outputs));
     }
     if path.contains("generatecontent") {
         let contents = body["contents"].as_array().into_iter().flatten();
         let parts = contents.flat_map(|content| content["parts"].as_array().into_iter().flatten());
         let done = parts.filter(|part| part.get("functionResponse").is_some()).count();
-        let step = if body.get("tools").is_some() { hears(); step(done) } else { None };
+        let step = if body.get("tools").is_some() {
+            hears();
+            step(done)
+        } else {
+            None
+        };
         let said = gemini(step);
         return match path.contains("stream") {
             true => (stream, format!("data: {said}\r\n\r\n")),
@@ -97,7 +117,9 @@ fn answer(path: &str, body: &Value, script: &Script, told: &Mutex<String>) -> (&
 /// Messages in which the model used tools.
 fn turns(messages: &Value, kind: &str) -> usize {
     let uses = |message: &&Value| {
-        message["content"].as_array().is_some_and(|parts| parts.iter().any(|part| part["type"] == kind))
+        message["content"]
+            .as_array()
+            .is_some_and(|parts| parts.iter().any(|part| part["type"] == kind))
     };
     messages.as_array().into_iter().flatten().filter(uses).count()
 }
@@ -107,9 +129,11 @@ fn anthropic(step: Option<&Vec<(&str, Value)>>, done: usize) -> String {
     let mut say = |event: Value| {
         out += &format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
     };
-    say(json!({ "type": "message_start", "message": { "id": format!("msg_{done}"), "type": "message",
+    say(
+        json!({ "type": "message_start", "message": { "id": format!("msg_{done}"), "type": "message",
         "role": "assistant", "model": "scripted", "content": [], "stop_reason": null, "stop_sequence": null,
-        "usage": { "input_tokens": 1, "output_tokens": 1 } } }));
+        "usage": { "input_tokens": 1, "output_tokens": 1 } } }),
+    );
     let blocks: Vec<_> = match step {
         Some(calls) => calls.iter().enumerate().map(|(index, (tool, input))| {
             let block = json!({ "type": "tool_use", "id": format!("toolu_{done}_{index}"), "name": tool, "input": {} });
@@ -123,8 +147,10 @@ fn anthropic(step: Option<&Vec<(&str, Value)>>, done: usize) -> String {
         say(json!({ "type": "content_block_stop", "index": index }));
     }
     let reason = if step.is_some() { "tool_use" } else { "end_turn" };
-    say(json!({ "type": "message_delta", "delta": { "stop_reason": reason, "stop_sequence": null },
-        "usage": { "output_tokens": 1 } }));
+    say(
+        json!({ "type": "message_delta", "delta": { "stop_reason": reason, "stop_sequence": null },
+        "usage": { "output_tokens": 1 } }),
+    );
     say(json!({ "type": "message_stop" }));
     out
 }
@@ -144,17 +170,24 @@ fn openai(step: Option<&Vec<(&str, Value)>>, done: usize) -> String {
                     "name": tool, "arguments": input.to_string() } }));
             }
         }
-        None => say(json!({ "type": "response.output_item.done", "output_index": 0, "item": { "type": "message",
-            "id": "msg_1", "role": "assistant", "content": [{ "type": "output_text", "text": "done" }] } })),
+        None => say(
+            json!({ "type": "response.output_item.done", "output_index": 0, "item": { "type": "message",
+            "id": "msg_1", "role": "assistant", "content": [{ "type": "output_text", "text": "done" }] } }),
+        ),
     }
-    say(json!({ "type": "response.completed", "response": { "id": id, "usage": { "input_tokens": 1,
-        "input_tokens_details": null, "output_tokens": 1, "output_tokens_details": null, "total_tokens": 2 } } }));
+    say(
+        json!({ "type": "response.completed", "response": { "id": id, "usage": { "input_tokens": 1,
+        "input_tokens_details": null, "output_tokens": 1, "output_tokens_details": null, "total_tokens": 2 } } }),
+    );
     out
 }
 
 fn gemini(step: Option<&Vec<(&str, Value)>>) -> Value {
     let parts: Vec<_> = match step {
-        Some(calls) => calls.iter().map(|(tool, input)| json!({ "functionCall": { "name": tool, "args": input } })).collect(),
+        Some(calls) => calls
+            .iter()
+            .map(|(tool, input)| json!({ "functionCall": { "name": tool, "args": input } }))
+            .collect(),
         None => vec![json!({ "text": "done" })],
     };
     json!({ "candidates": [{ "content": { "role": "model", "parts": parts }, "finishReason": "STOP", "index": 0 }],

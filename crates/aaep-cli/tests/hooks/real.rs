@@ -41,23 +41,37 @@ impl Program {
         match self {
             Self::Claude => ("Bash", json!({ "command": command, "description": "a step" })),
             Self::Codex => ("exec_command", json!({ "cmd": command })),
-            Self::Gemini => ("run_shell_command", json!({ "command": command, "description": "a step" })),
+            Self::Gemini => {
+                ("run_shell_command", json!({ "command": command, "description": "a step" }))
+            }
         }
     }
 
-    /// Sets it up as docs/bridges.md says, with this hook, and starts it on this.
+    /// Sets it up as docs/bridges.md says, with this hook, and starts it.
     fn start(self, bin: &Path, home: &Path, hook: &str, model: &Model) -> Child {
+        self.command(bin, home, hook, model).spawn().unwrap()
+    }
+
+    fn command(self, bin: &Path, home: &Path, hook: &str, model: &Model) -> Command {
         let project = project(home);
         let mut command = Command::new(bin.join("node_modules/.bin").join(self.id()));
-        command.current_dir(&project).env_clear().env("HOME", home).env("LANG", "C.UTF-8").env("TERM", "dumb");
-        command.env("PATH", std::env::var_os("PATH").unwrap()).env("XDG_RUNTIME_DIR", home.join("run"));
+        command
+            .current_dir(&project)
+            .env_clear()
+            .env("HOME", home)
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "dumb");
+        command
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("XDG_RUNTIME_DIR", home.join("run"));
         let entry = |seconds: u64| json!({ "type": "command", "name": "aaep", "command": hook, "timeout": seconds });
         match self {
             Self::Claude => {
                 let mut before = entry(600);
                 before["onFailure"] = json!("block");
                 before.as_object_mut().unwrap().remove("name");
-                let settings = json!({ "hooks": { "PreToolUse": [{ "matcher": "*", "hooks": [before] }] } });
+                let settings =
+                    json!({ "hooks": { "PreToolUse": [{ "matcher": "*", "hooks": [before] }] } });
                 write(&home.join(".claude/settings.json"), &settings.to_string());
                 command.args(["-p", "do it", "--dangerously-skip-permissions"]);
                 command.env("ANTHROPIC_BASE_URL", &model.url).env("ANTHROPIC_API_KEY", CANARY);
@@ -67,7 +81,8 @@ impl Program {
             Self::Codex => {
                 let mut before = entry(600);
                 before.as_object_mut().unwrap().remove("name");
-                let hooks = json!({ "hooks": { "PreToolUse": [{ "matcher": "*", "hooks": [before] }] } });
+                let hooks =
+                    json!({ "hooks": { "PreToolUse": [{ "matcher": "*", "hooks": [before] }] } });
                 write(&home.join(".codex/hooks.json"), &hooks.to_string());
                 let config = format!(
                     "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\ncheck_for_update_on_startup = false\n\
@@ -78,8 +93,14 @@ impl Program {
                     project.display()
                 );
                 write(&home.join(".codex/config.toml"), &config);
-                command.args(["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]);
-                command.args(["--dangerously-bypass-hook-trust", "do it"]).env("SCRIPTED_KEY", CANARY);
+                command.args([
+                    "exec",
+                    "--skip-git-repo-check",
+                    "--dangerously-bypass-approvals-and-sandbox",
+                ]);
+                command
+                    .args(["--dangerously-bypass-hook-trust", "do it"])
+                    .env("SCRIPTED_KEY", CANARY);
             }
             Self::Gemini => {
                 let settings = json!({ "security": { "auth": { "selectedType": "gemini-api-key" } },
@@ -94,7 +115,8 @@ impl Program {
                 command.env("GEMINI_CLI_NO_RELAUNCH", "true");
             }
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
     }
 }
 
@@ -115,7 +137,10 @@ fn mark(home: &Path, name: &str) -> (PathBuf, String) {
 }
 
 async fn model(program: Program, steps: &[&[&str]]) -> Model {
-    let script: Script = steps.iter().map(|step| step.iter().map(|command| program.shell(command)).collect()).collect();
+    let script: Script = steps
+        .iter()
+        .map(|step| step.iter().map(|command| program.shell(command)).collect())
+        .collect();
     Model::start(script).await
 }
 
@@ -170,9 +195,13 @@ fn without_an_answer_without_a_hub_and_with_a_dying_hub_nothing_runs() {
 
             let (absent, command) = mark(home, "ABSENT");
             let model_without = model(program, &[&[&command, "touch HARMLESS"]]).await;
-            let agent = program.start(&bin, home, &hook(program, "--hub unix:/nowhere"), &model_without);
+            let agent =
+                program.start(&bin, home, &hook(program, "--hub unix:/nowhere"), &model_without);
             let without = ended(agent).await;
-            assert!(!absent.exists() && !home.join("project/HARMLESS").exists(), "{program:?}: {without:?}");
+            assert!(
+                !absent.exists() && !home.join("project/HARMLESS").exists(),
+                "{program:?}: {without:?}"
+            );
 
             let (killed, command) = mark(home, "KILLED");
             let model = model(program, &[&[&command]]).await;
@@ -226,15 +255,59 @@ fn a_hook_that_is_killed_lets_nothing_through_where_the_program_can_be_told_so()
     });
 }
 
+#[test]
+fn a_published_server_behind_the_proxy_waits_for_the_person() {
+    let Some(bin) = programs() else { return };
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let home = hub.home();
+        let call = |text: &str| vec![("mcp__ev__echo", json!({ "message": text }))];
+        let model = Model::start(vec![call("first words"), call("second words")]).await;
+        let server = bin.join("node_modules/.bin/mcp-server-everything");
+        let config = json!({ "mcpServers": { "ev": { "command": env!("CARGO_BIN_EXE_aaep"),
+            "args": ["mcp", "--name", "ev", "--", server, "stdio"] } } });
+        write(&home.join("mcp.json"), &config.to_string());
+        let mut ear = Ear::unix(&hub).await;
+        // A hook that lets everything pass: the proxy is what asks.
+        let mut command = Program::Claude.command(&bin, home, "true", &model);
+        command.arg("--strict-mcp-config").arg("--mcp-config").arg(home.join("mcp.json"));
+        let agent = command.spawn().unwrap();
+        for decision in ["accept", "reject"] {
+            let asked = ear.event("awaiting.confirmation").await;
+            assert_eq!(asked["action"], "Use echo of ev.");
+            ear.decide(&asked, decision).await;
+        }
+        let ended = ended(agent).await;
+        let told = model.told();
+        assert!(told.contains("Echo: first words"), "{ended:?}\n{told}");
+        assert!(
+            !told.contains("Echo: second words") && told.contains("The person said no."),
+            "{told}"
+        );
+    });
+}
+
 /// Ends the hook that runs in this home.
 fn kill_hook(home: &Path) {
     let ours = format!("HOME={}\0", home.display());
     for _ in 0..100 {
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let Some(process) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-            let read = |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+            let Some(process) =
+                entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok())
+            else {
+                continue;
+            };
+            let read =
+                |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
             if read("cmdline").contains("\0hook\0") && read("environ").contains(&ours) {
-                assert!(Command::new("kill").arg("-KILL").arg(process.to_string()).status().unwrap().success());
+                assert!(
+                    Command::new("kill")
+                        .arg("-KILL")
+                        .arg(process.to_string())
+                        .status()
+                        .unwrap()
+                        .success()
+                );
                 return;
             }
         }
