@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Validate(ValidateOptions),
     Check(CheckOptions),
     Schema(SchemaOptions),
-    Policy(PolicyOptions),
+    Policy(crate::policy::PolicyOptions),
     Hub(HubOptions),
     Demo(DemoOptions),
     Ask(AskOptions),
@@ -185,15 +185,6 @@ pub(crate) struct StatusOptions {
     pub(crate) language: Vec<String>,
 }
 
-impl ExplainOptions {
-    /// Whether a command is meant: names of tools hold no spaces and none of a shell's signs.
-    pub(crate) fn is_command(&self) -> bool {
-        let sign = |c: char| c.is_whitespace() || "|&;<>()$`\"'*?~#".contains(c);
-        self.shell
-            || (self.arguments.is_empty() && self.policy.is_none() && self.tool.contains(sign))
-    }
-}
-
 /// How much can go wrong.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Risk {
@@ -218,67 +209,6 @@ pub(crate) enum Undone {
     Yes,
     WithEffort,
     No,
-}
-
-/// Say what is asked before a tool of an agent runs, and judge the file that decides it.
-#[derive(Args, Debug)]
-pub(crate) struct PolicyOptions {
-    #[command(subcommand)]
-    pub(crate) command: PolicyCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum PolicyCommand {
-    Explain(ExplainOptions),
-    Check(PolicyCheckOptions),
-}
-
-/// Say what would happen before a tool or a command runs, and why.
-///
-/// A command of a shell, such as "rm -rf build", is judged as `aaep hook` judges it, without being run.
-/// For a tool, a policy file counts; without one nothing is covered, so everything is asked.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-It ends with 0, with 1 if the policy file has problems, and with 2 if something cannot be read.
-
-Examples:
-  aaep policy explain \"rm -rf build\"
-  aaep policy explain --shell ls
-  aaep policy explain bank.transfer '{\"amount\": 5}' --policy policy.toml
-  aaep policy explain files.delete --json")]
-pub(crate) struct ExplainOptions {
-    /// The tool, as the agent names it, or a command of a shell in quotes.
-    #[arg(value_name = "TOOL")]
-    pub(crate) tool: String,
-    /// Its arguments as JSON. For -, standard input is read.
-    #[arg(value_name = "ARGUMENTS", default_value = "")]
-    pub(crate) arguments: String,
-    /// The policy file.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["shell", "project"])]
-    pub(crate) policy: Option<PathBuf>,
-    /// It is a command, also if it is one word.
-    #[arg(long, conflicts_with = "arguments")]
-    pub(crate) shell: bool,
-    /// The project's directory, for a command. Without it: this one.
-    #[arg(long, value_name = "DIRECTORY")]
-    pub(crate) project: Option<PathBuf>,
-    /// Print one line of JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Judge a policy file. Say everything that is wrong with it, where, and what to do.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Example:
-  aaep policy check policy.toml")]
-pub(crate) struct PolicyCheckOptions {
-    /// The file. For -, standard input is read.
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// Print one line of JSON for each problem.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Verify and export the record of what was asked, answered and done.
