@@ -74,7 +74,7 @@ pub(crate) fn running(named: Option<&str>) -> Result<Found, String> {
         }
         // Another call may have started one at the same time; then this one gives way.
         let ended = child.try_wait().ok().flatten().is_some();
-        if begun.elapsed() > STARTS || (ended && begun.elapsed() > Duration::from_secs(2)) {
+        if begun.elapsed() > STARTS || (ended && begun.elapsed() > STARTS / 2) {
             return Err("No hub runs, and none could be started. Start one with `aaep hub`, which says why.".into());
         }
         sleep(Duration::from_millis(2));
