@@ -1,16 +1,18 @@
 //! `aaep mcp`: stands before a server of the Model Context Protocol, and asks before its tools run.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::thread;
 use std::time::Duration;
 
 use aaep_agent::Producer;
 use aaep_bridge::mcp::Proxy;
 use aaep_policy::Policy;
 use clap::Args;
-use tokio::io::BufReader;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex};
 use tokio::process::{Child, Command};
+use tokio::runtime::{Builder, Handle};
 
 use crate::exit::{Exit, say};
 use crate::near;
@@ -18,6 +20,9 @@ use crate::policy;
 
 /// How long a hub that does not answer is waited for.
 const HUB_ANSWERS: Duration = Duration::from_secs(20);
+
+/// What may be on its way in one direction, in bytes.
+const ROOM: usize = 64 * 1024;
 
 /// How long a server may take to end when its client is gone.
 const SERVER_ENDS: Duration = Duration::from_secs(5);
@@ -53,7 +58,7 @@ pub(crate) struct McpOptions {
     command: Vec<String>,
 }
 
-pub(crate) fn run(options: &McpOptions, _out: &mut impl Write) -> io::Result<Exit> {
+pub(crate) fn run(options: &McpOptions, out: &mut impl Write) -> io::Result<Exit> {
     let policy = match options.policy.as_deref().map(policy::read) {
         None => Policy::default(),
         Some(Ok(policy)) => policy,
@@ -62,14 +67,40 @@ pub(crate) fn run(options: &McpOptions, _out: &mut impl Write) -> io::Result<Exi
             return Ok(Exit::Unable);
         }
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(serve(options, policy));
-    // The reader of standard input may still wait; nobody needs it.
-    runtime.shutdown_background();
-    Ok(done)
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    // This thread has standard output, so it writes, and the work is done elsewhere.
+    let (to_client, mut written) = duplex(ROOM);
+    let pump = Builder::new_current_thread().build()?;
+    thread::scope(|scope| {
+        let worker = scope.spawn(move || runtime.block_on(serve(options, policy, to_client)));
+        let mut buffer = vec![0; ROOM];
+        loop {
+            match pump.block_on(written.read(&mut buffer))? {
+                0 => break,
+                read => out.write_all(&buffer[..read]).and_then(|()| out.flush())?,
+            }
+        }
+        Ok(worker.join().unwrap_or(Exit::Unable))
+    })
 }
 
-async fn serve(options: &McpOptions, policy: Policy) -> Exit {
+/// Standard input, for a task: a thread reads it, because that may take forever.
+fn input() -> DuplexStream {
+    let (mut to, from) = duplex(ROOM);
+    let runtime = Handle::current();
+    thread::spawn(move || {
+        let mut buffer = vec![0; ROOM];
+        let mut stdin = io::stdin().lock();
+        while let Ok(read @ 1..) = stdin.read(&mut buffer) {
+            if runtime.block_on(to.write_all(&buffer[..read])).is_err() {
+                return;
+            }
+        }
+    });
+    from
+}
+
+async fn serve(options: &McpOptions, policy: Policy, to_client: DuplexStream) -> Exit {
     let Some((program, arguments)) = options.command.split_first() else { return Exit::Unable };
     let mut server = Command::new(program);
     server.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
@@ -98,8 +129,7 @@ async fn serve(options: &McpOptions, policy: Policy) -> Exit {
         }),
         name,
     };
-    let input = BufReader::new(tokio::io::stdin());
-    let done = proxy.run(input, tokio::io::stdout(), BufReader::new(from), to).await;
+    let done = proxy.run(BufReader::new(input()), to_client, BufReader::new(from), to).await;
     if let Err(error) = &done
         && error.kind() != io::ErrorKind::BrokenPipe
     {

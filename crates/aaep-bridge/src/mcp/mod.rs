@@ -43,6 +43,8 @@ struct State<W> {
     proxy: Proxy,
     client: tokio::sync::Mutex<W>,
     hub: tokio::sync::Mutex<Option<(Agent, Arc<Session>)>>,
+    /// The tasks in which calls wait.
+    tasks: tokio::sync::Mutex<JoinSet<()>>,
     /// Calls that wait, by the client's id.
     held: Mutex<BTreeMap<String, AbortHandle>>,
     /// Calls that the server works on.
@@ -68,19 +70,18 @@ impl Proxy {
             proxy: self,
             client: tokio::sync::Mutex::new(to_client),
             hub: tokio::sync::Mutex::new(None),
+            tasks: tokio::sync::Mutex::new(JoinSet::new()),
             held: Mutex::new(BTreeMap::new()),
             running: Mutex::new(BTreeMap::new()),
             readers: Mutex::new(BTreeMap::new()),
         });
         let server = Arc::new(tokio::sync::Mutex::new(Some(to_server)));
         let outward = async {
-            let mut calls = JoinSet::new();
             while let Some(line) = line(&mut from_client).await? {
-                while calls.try_join_next().is_some() {}
-                state.client_said(line, &server, &mut calls).await?;
+                state.client_said(line, &server).await?;
             }
-            // Nobody is left to hear what becomes of them.
-            calls.shutdown().await;
+            // Nobody is left to hear what becomes of calls that wait.
+            state.tasks.lock().await.shutdown().await;
             *server.lock().await = None;
             io::Result::Ok(())
         };
@@ -112,7 +113,6 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
         self: &Arc<Self>,
         line: Vec<u8>,
         server: &Server<S>,
-        calls: &mut JoinSet<()>,
     ) -> io::Result<()> {
         let text = String::from_utf8_lossy(&line);
         if text.trim().is_empty() {
@@ -151,11 +151,13 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
                     return self.say(&not_done(&call.id, words)).await;
                 }
                 let (state, server) = (self.clone(), server.clone());
+                let mut tasks = self.tasks.lock().await;
+                while tasks.try_join_next().is_some() {}
                 // The task takes itself out when it is decided, so it has to be in before.
                 let mut held = lock(&self.held);
                 held.insert(
                     id,
-                    calls.spawn(async move { state.decide(call, line, &server).await }),
+                    tasks.spawn(async move { state.decide(call, line, &server).await }),
                 );
                 Ok(())
             }
@@ -188,6 +190,7 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
     }
 
     async fn end(&self) {
+        self.tasks.lock().await.shutdown().await;
         let running = std::mem::take(&mut *lock(&self.running));
         drop(running);
         let Some((agent, session)) = self.hub.lock().await.take() else { return };
