@@ -34,7 +34,7 @@ const SERVER_ENDS: Duration = Duration::from_secs(5);
 #[derive(Args, Debug)]
 #[command(after_help = "\
 What a server says of its tools is not believed: without a policy every call is asked.
-In a policy file the tools are named SERVER/TOOL, such as files/read_text_file.
+In a policy file the tools are named SERVER.TOOL, such as files.read_text_file.
 It ends as the server ends, or with 2 if that cannot be started.
 
 Examples:

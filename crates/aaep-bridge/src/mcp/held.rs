@@ -66,7 +66,7 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
 
     /// The call as the hub knows it, if it may run; otherwise why not.
     async fn ask(&self, call: &ToolCall) -> Result<Option<Call>, String> {
-        let tool = format!("{}/{}", self.proxy.name, call.tool);
+        let tool = wire_name(&self.proxy.name, &call.tool);
         let arguments = call.arguments.to_string();
         let ruling = self.proxy.policy.decide(&tool, &arguments);
         if ruling.verdict == Verdict::Silent {
@@ -177,6 +177,39 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
     }
 }
 
+/// The tool as the protocol and policies know it: `files.read_text_file`. What a name may not hold
+/// becomes an underscore; people hear it as the client wrote it.
+fn wire_name(server: &str, tool: &str) -> String {
+    let sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let name = format!("{server}.{tool}");
+    let mut name: String = name.chars().map(|c| if sound(c) { c } else { '_' }).take(256).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        name.replace_range(..1, "_");
+    }
+    name
+}
+
 fn unasked(error: &Error) -> String {
     format!("Nobody could be asked, so it is not done: {}", shown(&error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_has_a_name_that_the_protocol_takes() {
+        let long = "x".repeat(500);
+        for (server, tool) in [
+            ("files", "read_text_file"),
+            ("", ""),
+            ("7", "a b"),
+            ("ä/b", "c\u{202e}"),
+            ("f", long.as_str()),
+        ] {
+            let name = wire_name(server, tool);
+            assert!(aaep_types::ToolName::parse(&name).is_ok(), "{name}");
+        }
+        assert_eq!(wire_name("files", "read-it"), "files.read-it");
+    }
 }

@@ -202,7 +202,7 @@ fn a_policy_says_what_is_only_told() {
         let hub = Hub::start(Setup::default());
         let mut ear = Ear::unix(&hub).await;
         let policy = hub.home().join("policy.toml");
-        std::fs::write(&policy, "[[rule]]\ntool = \"files/look\"\nrisk_level = \"low\"\nreversibility = \"reversible\"\nverdict = \"announce\"\naction = \"Look at {path}\"\n").unwrap();
+        std::fs::write(&policy, "[[rule]]\ntool = \"files.look\"\nrisk_level = \"low\"\nreversibility = \"reversible\"\nverdict = \"announce\"\naction = \"Look at {path}\"\n").unwrap();
         let mut client = Client::start(hub.home(), &["--policy", policy.to_str().unwrap()]);
         client.call(json!(1), "look");
         assert_eq!(client.hear()["id"], 1);
