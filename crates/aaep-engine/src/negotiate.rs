@@ -36,7 +36,8 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    fn new(code: RejectionCode, message: impl Into<String>) -> Self {
+    /// Refuses.
+    pub fn new(code: RejectionCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 

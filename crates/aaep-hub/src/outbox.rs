@@ -27,6 +27,8 @@ const KEPT_FRAMES: usize = 32;
 pub(crate) enum End {
     /// Closed by the subscriber, or by us with a reason that was recorded.
     Closed,
+    /// The subscriber asked for terms that it cannot have; it was told which.
+    Rejected,
     /// Another connection of the same principal took it over.
     TakenOver,
     /// Whoever it is, is no longer let in.

@@ -367,8 +367,9 @@ async fn serve_local(hub: Hub, connection: aaep_transport::unix::Connection) {
             let Some(credentials) = link.peer().credentials() else { return };
             let via = Via::Socket { uid: credentials.uid };
             let known = hub.0.access.current().who(None, via, Face::Listener);
-            if let Ok(known) = known {
-                crate::http::serve_link(&hub, known, link, true).await;
+            match known {
+                Ok(known) => crate::http::serve_link(&hub, known, link, true).await,
+                Err(denied) => crate::http::deny_link(link, denied).await,
             }
         }
         None => {}

@@ -75,6 +75,123 @@ fn a_link_that_is_rejected_is_told_why_and_closed() {
     });
 }
 
+async fn bare_web_socket(person: &Person) -> aaep_transport::link::Link {
+    let url = format!("{}/ws", person.hub.base().replace("http", "ws"));
+    let token = aaep_transport::client::Token::parse(&person.token("reader")).unwrap();
+    let options = aaep_transport::client::Options { token: Some(token), ..Default::default() };
+    aaep_transport::ws::connect(&url, true, &options, Default::default()).await.unwrap()
+}
+
+async fn bare_socket(hub: &Hub) -> aaep_transport::link::Link {
+    aaep_transport::unix::connect(&hub.socket(), Default::default()).await.unwrap()
+}
+
+// covers: H15, W9, W10
+#[test]
+fn a_request_that_cannot_be_read_is_rejected_at_once_on_every_link() {
+    run(async {
+        let person = Hub::shared().person();
+        let whole = request(json!({}));
+        let cases = [
+            ("{".to_owned(), "unknown"),
+            ("{}".to_owned(), "unknown"),
+            (whole.replace("subscriber_id", "who"), "unknown"),
+            (whole.replace("1.0.0", "first"), "version_unsupported"),
+            (request(json!({ "languages": [7] })), "capabilities_incompatible"),
+            (
+                request(json!({ "accept_signed_manifests_only": true })),
+                "manifest_signature_required",
+            ),
+        ];
+        for (message, code) in cases {
+            for mut link in [bare_web_socket(&person).await, bare_socket(&person.hub).await] {
+                link.send(message.clone()).await.unwrap();
+                let answer = soon("an answer", link.receive()).await.unwrap().unwrap();
+                let answer: Value = serde_json::from_str(&answer).unwrap();
+                assert_eq!(answer["type"], "subscription.rejected", "{message}");
+                assert_eq!(answer["reason_code"], code, "{message} {answer}");
+                assert!(!text(&answer, "reason_message").is_empty());
+                let (_sender, mut receiver) = link.split();
+                assert!(!matches!(soon("the end", receiver.receive()).await, Ok(Some(_))));
+            }
+        }
+    });
+}
+
+// covers: H15, H18, W9, W10
+#[test]
+fn new_terms_that_cannot_be_had_or_read_are_rejected_with_the_reason_and_end_the_subscription() {
+    run(async {
+        let person = Hub::shared().person();
+        let token = person.token("reader");
+        for (capabilities, code) in [
+            (json!({ "accept_signed_manifests_only": true }), "manifest_signature_required"),
+            (json!({ "pace_wpm": "fast" }), "capabilities_incompatible"),
+        ] {
+            let ears = [
+                Ear::web_socket(&person.hub, Some(&token), true).await,
+                Ear::unix(&person.hub).await,
+            ];
+            for mut ear in ears {
+                let wanted = json!({ "type": "subscription.renegotiate",
+                    "subscription_id": ear.subscription, "capabilities": capabilities });
+                ear.send(&wanted.to_string()).await;
+                let answer = ear.message("subscription.rejected").await;
+                assert_eq!(answer["reason_code"], code, "{answer}");
+                assert_eq!(ear.try_next().await, None);
+            }
+            // A WebSocket says with its code that it was a rejection.
+            let mut ear = Ear::web_socket(&person.hub, Some(&token), true).await;
+            let wanted = json!({ "type": "subscription.renegotiate",
+                "subscription_id": ear.subscription, "capabilities": capabilities });
+            ear.send(&wanted.to_string()).await;
+            assert_eq!(ear.close_code().await, Some(4001));
+        }
+    });
+}
+
+// covers: H15, D4
+#[test]
+fn a_second_request_on_a_link_is_rejected_and_the_first_goes_on() {
+    run(async {
+        let person = Hub::shared().person();
+        let token = person.token("reader");
+        let agent = person.agent();
+        for negotiated in [true, false] {
+            let mut ear = Ear::web_socket(&person.hub, Some(&token), negotiated).await;
+            let sent = request(json!({})).replace("1.0.0", "99.0.0");
+            ear.send(&sent).await;
+            let rejected = ear.message("subscription.rejected").await;
+            assert!(!text(&rejected, "reason_message").is_empty());
+            ear.send(&sent.replace("99.0.0", "1.0.0").replace("{}", "7")).await;
+            ear.message("subscription.rejected").await;
+            let session = agent.open().await;
+            ear.event("session.started").await;
+            agent.complete(&session).await;
+        }
+    });
+}
+
+// covers: H15, S5, W8, W9
+#[test]
+fn who_is_not_let_in_is_rejected_with_authentication_required() {
+    run(async {
+        let person = Hub::shared().person();
+        let nobody = client(&person.hub.base(), Some(&token("nobody")));
+        let answer = nobody.post("subscriptions", request(json!({}))).await.unwrap();
+        assert_eq!(answer.status, 401);
+        assert_eq!(answer.headers["www-authenticate"], "Bearer");
+        let rejected = body(&answer);
+        assert_eq!(rejected["type"], "subscription.rejected");
+        assert_eq!(rejected["reason_code"], "authentication_required");
+        assert!(aaep_types::Message::parse(&answer.body).is_ok());
+        // A WebSocket is one from the upgrade on, so its answer is there.
+        let answer = nobody.get("ws").await.unwrap();
+        assert_eq!(answer.status, 401);
+        assert_eq!(body(&answer)["reason_code"], "authentication_required");
+    });
+}
+
 /// Opens a WebSocket by hand.
 fn upgraded(hub: &Hub) -> Raw {
     let mut raw = Raw::connect(hub);

@@ -131,11 +131,14 @@ pub(crate) struct Heard {
 }
 
 impl Core {
-    /// A handshake message: the answer to send, if there is one.
+    // enforces: H15, H18
+    /// A handshake message: the answer to send, if there is one. With `link`, it is sent on the stream
+    /// of that subscription.
     pub(crate) fn handshake(
         &mut self,
         known: &Known,
         bytes: &[u8],
+        link: Option<SubscriptionId>,
     ) -> Result<Option<String>, Refusal> {
         let (closes, renegotiated) = match Message::parse(bytes) {
             Ok(Message::Close(close)) => (Some(close.subscription_id), None),
@@ -145,12 +148,24 @@ impl Core {
         let answer = self.producer.handshake(&known.principal, bytes, self.now)?;
         // What was held under the old terms goes out before the answer that tells the new ones.
         self.drain();
+        if let (Some(link), Some(answer)) = (link, &answer) {
+            self.answer_on(link, answer);
+        }
         let rejected = answer.as_deref().is_some_and(is_rejected);
-        let over = closes.or(renegotiated.filter(|_| rejected));
-        if let Some(id) = over.filter(|id| self.is_theirs(known, *id)) {
-            self.streams.end(id, End::Closed);
+        let ended = closes.map(|id| (id, End::Closed));
+        let ended = ended.or(renegotiated.filter(|_| rejected).map(|id| (id, End::Rejected)));
+        if let Some((id, end)) = ended.filter(|(id, _)| self.is_theirs(known, *id)) {
+            self.streams.end(id, end);
         }
         Ok(answer)
+    }
+
+    /// New terms that cannot be read: the subscription ends, and its stream says why.
+    pub(crate) fn reject(&mut self, known: &Known, id: SubscriptionId, rejected: &str) {
+        self.producer.close(id, &known.principal, self.now);
+        self.drain();
+        self.answer_on(id, rejected);
+        self.streams.end(id, End::Rejected);
     }
 
     // enforces: I29

@@ -11,8 +11,9 @@ use http::{Request, request::Parts};
 use tokio::time::timeout;
 use tracing::debug;
 
+use super::rejection::{self, Meant, meant};
 use super::{Answer, Body, Problem, messages};
-use crate::access::Known;
+use crate::access::{Denied, Known};
 use crate::core::{Core, Framing, held};
 use crate::hub::{Hub, Stopped};
 use crate::outbox::{End, Hearing};
@@ -80,7 +81,22 @@ pub(crate) async fn serve_link(hub: &Hub, known: Known, link: Link, negotiated: 
 /// With which code and which words a link is closed.
 type Closing = (u16, &'static str);
 
-/// Reads messages until one of them is a request that is accepted.
+/// Tells somebody who is not let in why, and closes the link.
+pub(crate) async fn deny_link(link: Link, denied: Denied) {
+    let (mut sender, _receiver) = link.split();
+    let _ = sender.send(Text::from(rejection::denied(denied).to_json())).await;
+    let _ = sender.close(closing(denied).0, closing(denied).1).await;
+}
+
+fn closing(denied: Denied) -> Closing {
+    match denied {
+        Denied::Role => (close::AUTHORIZATION, "not allowed"),
+        _ => (close::AUTHENTICATION, "not let in"),
+    }
+}
+
+// enforces: H15
+/// Reads messages until one of them is a request, which is accepted or rejected.
 async fn begin(
     hub: &Hub,
     known: &Known,
@@ -93,9 +109,17 @@ async fn begin(
             message = receiver.receive() => message.ok().flatten().ok_or(gone)?,
             () = hub.stopping() => return Err((close::GOING_AWAY, "the hub stops")),
         };
-        // D5: a message that is none does not end the connection.
-        if !matches!(Message::parse(message.as_bytes()), Ok(Message::Request(_))) {
-            continue;
+        match Message::parse(message.as_bytes()) {
+            Ok(Message::Request(_)) => {}
+            Err(invalid)
+                if matches!(meant(message.as_bytes()), Meant::Request | Meant::Unclear) =>
+            {
+                let answer = rejection::malformed(message.as_bytes(), &invalid).to_json();
+                sender.send(Text::from(answer)).await.map_err(|_| gone)?;
+                return Err((close::REJECTED, "rejected"));
+            }
+            // D5: any other message does not end the connection, and nobody answers it.
+            _ => continue,
         }
         let peer = known.clone();
         let turn = hub.handshake_turn(&known.principal).await.map_err(|_| gone)?;
@@ -108,7 +132,11 @@ async fn begin(
                 sender.send(Text::from(answer)).await.map_err(|_| gone)?;
                 return Err((close::REJECTED, "rejected"));
             }
-            Begun::Denied => return Err((close::AUTHENTICATION, "no longer let in")),
+            Begun::Denied => {
+                let answer = rejection::denied(Denied::NoToken).to_json();
+                sender.send(Text::from(answer)).await.map_err(|_| gone)?;
+                return Err((close::AUTHENTICATION, "no longer let in"));
+            }
         }
     }
 }
@@ -125,7 +153,8 @@ fn subscribe(core: &mut Core, known: &Known, message: &str) -> Begun {
     if !core.still_lets_in(known) {
         return Begun::Denied;
     }
-    let Ok(Some(answer)) = core.handshake(known, message.as_bytes()) else { return Begun::Nothing };
+    let answer = core.handshake(known, message.as_bytes(), None);
+    let Ok(Some(answer)) = answer else { return Begun::Nothing };
     let id = match Message::parse(answer.as_bytes()) {
         Ok(Message::Accepted(accepted)) => accepted.subscription_id,
         _ => return Begun::Rejected(answer),
@@ -148,6 +177,7 @@ async fn write(hearing: &Hearing, sender: &mut Sender) -> Closing {
                 }
             }
             Err(End::Closed) => return (close::CLOSED, "closed"),
+            Err(End::Rejected) => return (close::REJECTED, "rejected"),
             Err(End::TakenOver) => return (close::CLOSED, "taken over by another connection"),
             Err(End::Denied) => return (close::AUTHENTICATION, "no longer let in"),
             Err(End::Stopping) => return (close::GOING_AWAY, "the hub stops"),
@@ -175,7 +205,7 @@ async fn read(
         let taken = if negotiated {
             take(hub, known, id, &message).await
         } else {
-            take_unnegotiated(hub, known, &message).await
+            take_unnegotiated(hub, known, id, &message).await
         };
         match taken {
             Ok(true) => return (close::BY_SUBSCRIBER, "closed by the subscriber"),
@@ -200,14 +230,16 @@ async fn take(
             let message = message.clone();
             let turn = hub.handshake_turn(&known.principal).await?;
             let closed = hub.call(move |core| {
-                if let Ok(Some(answer)) = core.handshake(&peer, message.as_bytes()) {
-                    core.answer_on(id, &answer);
-                }
+                let _ = core.handshake(&peer, message.as_bytes(), Some(id));
                 closes && !core.is_attached(id)
             });
             let closed = closed.await?;
             drop(turn);
             Ok(closed)
+        }
+        Ok(Message::Request(_)) => {
+            answer(hub, id, rejection::second().to_json()).await?;
+            Ok(false)
         }
         Ok(message) => {
             if let Ok(message) = SubscriberMessage::of(message) {
@@ -215,15 +247,45 @@ async fn take(
             }
             Ok(false)
         }
-        Err(_) => Ok(false),
+        Err(invalid) => {
+            match meant(message.as_bytes()) {
+                Meant::Request => answer(hub, id, rejection::second().to_json()).await?,
+                Meant::Renegotiate => {
+                    let rejected = rejection::malformed(message.as_bytes(), &invalid).to_json();
+                    hub.call(move |core| core.reject(&peer, id, &rejected)).await?;
+                }
+                Meant::Other | Meant::Unclear => {}
+            }
+            Ok(false)
+        }
     }
 }
 
+/// Answers a handshake on the link of this subscription, which goes on.
+async fn answer(hub: &Hub, id: SubscriptionId, answer: String) -> Result<(), Stopped> {
+    hub.call(move |core| core.answer_on(id, &answer)).await
+}
+
 /// Takes a message on a link without a handshake.
-async fn take_unnegotiated(hub: &Hub, known: &Known, message: &Text) -> Result<bool, Stopped> {
-    if let Ok(message) = messages::read(hub, known, message.as_bytes()).await {
-        // There is no answer on a link, whatever becomes of it.
-        let _ = messages::take(hub, known, message).await;
+async fn take_unnegotiated(
+    hub: &Hub,
+    known: &Known,
+    id: SubscriptionId,
+    message: &Text,
+) -> Result<bool, Stopped> {
+    let bytes = message.as_bytes();
+    match messages::read(hub, known, bytes).await {
+        Ok(message) => {
+            // There is no answer to it on a link, whatever becomes of it.
+            let _ = messages::take(hub, known, message).await;
+        }
+        // D4: a rejection leaves the stream as it is.
+        Err(_) if matches!(meant(bytes), Meant::Request | Meant::Renegotiate) => {
+            if let Err(invalid) = Message::parse(bytes) {
+                answer(hub, id, rejection::malformed(bytes, &invalid).to_json()).await?;
+            }
+        }
+        Err(_) => {}
     }
     Ok(false)
 }

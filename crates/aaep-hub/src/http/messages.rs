@@ -36,7 +36,7 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
         }
         Message::Renegotiate(_) | Message::Close(_) => {
             let turn = hub.handshake_turn(&known.principal).await?;
-            let answer = hub.call(move |core| core.handshake(&known, &bytes)).await??;
+            let answer = hub.call(move |core| core.handshake(&known, &bytes, None)).await??;
             drop(turn);
             Ok(answer.map_or_else(|| empty(StatusCode::NO_CONTENT), |a| json(StatusCode::OK, a)))
         }

@@ -10,6 +10,7 @@ mod messages;
 mod operations;
 mod page;
 mod policy;
+mod rejection;
 pub(crate) mod route;
 mod standing;
 
@@ -39,7 +40,7 @@ use crate::reading::{SMALL_BYTES, Turn};
 
 pub(crate) use answer::{Answer, Problem, empty, json, typed};
 pub(crate) use body::Body;
-pub(crate) use links::{options as link_options, serve_link};
+pub(crate) use links::{deny_link, options as link_options, serve_link};
 use route::{Found, Route};
 
 /// How long the rest of a body that is too long is read.
@@ -160,7 +161,12 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
         }
         Err(denied) => {
             hub.metrics().refused.add(1);
-            Err(answered(Problem::from(denied).into_answer()))
+            // Who asks for a subscription gets an answer of the handshake.
+            let answer = match route {
+                Route::Subscriptions | Route::WebSocket => rejection::denied_answer(denied),
+                _ => Problem::from(denied).into_answer(),
+            };
+            Err(answered(answer))
         }
     }
 }
