@@ -51,6 +51,26 @@ const ends = (text) => /[.!?…:;。！？：；؟۔؛।]["'”’»)\]」』�
 const whole = (value) =>
   typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? Math.trunc(value) : null;
 
+/** What ends a sentence. */
+const SENTENCE_ENDS = /[.!?。！؟۔।]/;
+
+/** A sentence without its end, in small letters. @param {string} sentence */
+const bare = (sentence) => sentence.trim().replace(/[.!?。！؟۔।]+$/, "").trim().toLowerCase();
+
+/** Whether a text has all of these numbers, in this order. @param {string} text @param {(number | null)[]} wanted */
+const saysNumbers = (text, wanted) => {
+  const said = (text.match(/[0-9]+/g) ?? []).map(Number);
+  let at = 0;
+  return wanted.filter((number) => number !== null).every((number) => {
+    at = said.indexOf(/** @type {number} */ (number), at) + 1;
+    return at > 0;
+  });
+};
+
+/** Whether a text says that it is so many percent. @param {string} text @param {number} percent */
+const saysPercent = (text, percent) =>
+  [...text.matchAll(/([0-9]+)\s*(?:%|٪|percent)/g)].some((found) => Number(found[1]) === percent);
+
 export class Speech {
   /** @param {Words} words @param {Manner} manner */
   constructor(words, manner) {
@@ -295,14 +315,17 @@ export class Speech {
     const progress = event.progress !== null && typeof event.progress === "object" ? event.progress : {};
     const [percent, step, total] = [whole(progress.percent), whole(progress.step), whole(progress.total_steps)];
     const told = percent !== null || step !== null;
-    if (percent !== null) this.say("progress.percent", { count: percent });
-    if (step !== null && (percent === null || this.detailed)) {
+    const description = textOf(progress.description);
+    const text = this.summary(event) || (description.trim() === "" ? "" : description);
+    const quotes = !told || !this.terse;
+    // What the agent says with the same numbers is not said twice.
+    const theirs = quotes ? text : "";
+    if (percent !== null && !saysPercent(theirs, percent)) this.say("progress.percent", { count: percent });
+    if (step !== null && (percent === null || this.detailed) && !saysNumbers(theirs, [step, total])) {
       if (total !== null) this.say("progress.step_of", { step, total });
       else this.say("progress.step", { step });
     }
-    const description = textOf(progress.description);
-    const text = this.summary(event) || (description.trim() === "" ? "" : description);
-    if (!told || !this.terse) this.quoted(text);
+    if (quotes) this.quoted(text);
     if (!told && text === "") this.say("progress.bare");
     const ms = whole(event.eta_ms);
     if (this.detailed && ms !== null && ms >= 1000) {
@@ -379,12 +402,26 @@ export class Speech {
     this.say("ask.waits", { number: request.number, time: this.words.duration(request.timeout_seconds) });
   }
 
+  /**
+   * Whether one of these texts has this sentence of ours as a sentence of its own: then it is not said
+   * twice. Nothing less than the whole sentence counts, since the rest could turn it around.
+   * @param {string} key @param {string[]} texts
+   */
+  saysItself(key, texts) {
+    const ours = bare(this.words.phrase(key).map((span) => span.text).join(""));
+    return texts.some((text) => text.split(SENTENCE_ENDS).some((sentence) => {
+      const theirs = bare(sentence);
+      return theirs === ours || theirs.replace(/^this /, "it ") === ours;
+    }));
+  }
+
   /** @param {AgentRequest} request @param {string} [name] of the agent, where it is said */
   asks(request, name = "") {
     // enforces: S10
     if (request.asks === "consent") {
       this.whole("ask.consent", "action", request.action, "ask.consent.bare");
-      this.say(`undo.${request.reversibility}`);
+      const undo = `undo.${request.reversibility}`;
+      if (!this.saysItself(undo, [request.action, request.consequence])) this.say(undo);
       this.newLine();
       this.whole("ask.consequence", "consequence", request.consequence, "ask.consequence.bare");
       this.say(`risk.${request.risk}`);

@@ -188,6 +188,7 @@ fn engine_alone() -> [f64; 3] {
             summary: "Working.",
             language: LanguageTag::parse("en").expect("a tag"),
             lease_seconds: 100_000,
+            payload: "",
         };
         if let Answer::Session(session) = alone.handle(Input::Open(open)) {
             sessions.push(session);

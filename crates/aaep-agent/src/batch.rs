@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use aaep_types::CoalesceBoundary;
-use aaep_types::secret::Kind;
+use aaep_types::secret::{Discreet, Kind, open_secret};
 use icu_segmenter::{GraphemeClusterSegmenter, GraphemeClusterSegmenterBorrowed};
 use tokio::time::Instant;
-
-use crate::discreet::{Discreet, open_secret};
 
 /// How long text waits for more.
 const PATIENT: Duration = Duration::from_millis(100);
@@ -123,7 +121,7 @@ impl Batch {
         let rest = self.text.split_off(cut);
         let text = std::mem::replace(&mut self.text, rest);
         // Before the text is counted: positions are those of what is sent.
-        let text = self.discreet.pass(&text);
+        let text = self.discreet.pass(&text).text;
         let position = self.position;
         // enforces: T17, D19
         self.position += text.chars().count() as u64;

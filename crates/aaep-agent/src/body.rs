@@ -6,6 +6,10 @@ use bytes::Bytes;
 
 use crate::words::{Words, without_secrets};
 
+/// The longest terse summary, in characters. What stands in the place of a secret may be longer than
+/// the secret.
+const TERSE_CHARS: usize = 2000;
+
 /// How deep an answer of the hub may nest.
 const DEPTH: usize = 64;
 
@@ -44,11 +48,15 @@ impl Body {
         }
     }
 
-    /// The summaries of an event.
+    // enforces: T35
+    /// The summaries of an event, all three: where an author gave only a sentence, it stands for the
+    /// others too.
     pub(crate) fn words(self, words: &Words) -> Self {
-        self.human_if("summary_terse", words.terse.as_deref())
+        let short = words.normal.chars().count() <= TERSE_CHARS;
+        let terse = words.terse.as_deref().or(short.then_some(&*words.normal));
+        self.human_if("summary_terse", terse)
             .human("summary_normal", &words.normal)
-            .human_if("summary_detailed", words.detailed.as_deref())
+            .human("summary_detailed", words.detailed.as_deref().unwrap_or(&words.normal))
     }
 
     /// Something that is JSON already: a number, true, false, or what the caller made.

@@ -131,7 +131,6 @@ mod batch;
 mod body;
 mod call;
 mod confirmation;
-mod discreet;
 mod error;
 mod inputs;
 mod invoke;

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use aaep_types::published::contexts;
 use aaep_types::schema::{Schema, all, bundled, path_for};
 use serde_json::{Map, Value};
 
@@ -34,7 +35,9 @@ fn list(schemas: &[Schema], out: &mut impl Write) -> io::Result<Exit> {
 }
 
 fn print_one(schemas: &[Schema], name: &str, out: &mut impl Write) -> io::Result<Exit> {
-    let Some(schema) = find(schemas, name) else {
+    // §7.7: our extensions are published with their JSON-LD contexts.
+    let contexts = contexts();
+    let Some(schema) = find(schemas, name).or_else(|| find(&contexts, name)) else {
         let names: Vec<_> = schemas.iter().map(Schema::name).collect();
         say(&format!("there is no schema {}. These exist:\n{}", Plain(name), names.join("\n")));
         return Ok(Exit::Unable);
@@ -57,7 +60,8 @@ fn find<'a>(schemas: &'a [Schema], name: &str) -> Option<&'a Schema> {
 }
 
 fn write_all(schemas: &[Schema], folder: &Path, out: &mut impl Write) -> io::Result<Exit> {
-    for (done, schema) in schemas.iter().enumerate() {
+    let contexts = contexts();
+    for (done, schema) in schemas.iter().chain(&contexts).enumerate() {
         let path = folder.join(&schema.path);
         let parent = path.parent().unwrap_or(folder);
         let written =
@@ -66,13 +70,14 @@ fn write_all(schemas: &[Schema], folder: &Path, out: &mut impl Write) -> io::Res
             say(&format!(
                 "cannot write {}: {error}. {} were written before. Choose another folder.",
                 Plain(&path.to_string_lossy()),
-                count(done as u64, "schema")
+                count(done as u64, "file")
             ));
             return Ok(Exit::Unable);
         }
     }
     let (number, folder) = (count(schemas.len() as u64, "schema"), folder.to_string_lossy());
-    writeln!(out, "Wrote {number} to {}.", Plain(&folder))?;
+    let contexts = count(contexts.len() as u64, "context");
+    writeln!(out, "Wrote {number} and {contexts} of extensions to {}.", Plain(&folder))?;
     Ok(Exit::Good)
 }
 

@@ -61,7 +61,8 @@ fn written_schemas_compile_and_judge() {
     let ended = run(&["schema", "--out", name]);
     let listed = run(&["schema", "--list"]).out;
     let paths: Vec<_> = listed.lines().map(|name| format!("{name}.schema.json")).collect();
-    assert_eq!(ended.out, format!("Wrote {} schemas to {name}.\n", paths.len()));
+    let wrote = format!("Wrote {} schemas and 7 contexts of extensions to {name}.\n", paths.len());
+    assert_eq!(ended.out, wrote);
     assert_eq!(ended.code, 0);
 
     let documents: Vec<_> = paths.iter().map(|path| load(&folder, path)).collect();
@@ -120,4 +121,20 @@ fn a_folder_that_cannot_be_written_ends_with_two() {
     assert_eq!((ended.code, ended.out.as_str()), (2, ""));
     assert!(ended.err.starts_with(&format!("aaep: cannot write {taken}/envelope.schema.json: ")));
     assert!(ended.err.ends_with("0 schemas were written before. Choose another folder.\n"));
+}
+
+// covers: X7
+#[test]
+fn our_extensions_are_published_with_their_contexts() {
+    let folder = folder("published_extensions");
+    assert_eq!(run(&["schema", "--out", folder.to_str().unwrap()]).code, 0);
+    for own in aaep_types::published::OWN_EXTENSIONS {
+        let name = format!("extensions/{}.context", own.prefix);
+        let printed: Value = serde_json::from_str(&run(&["schema", &name]).out).unwrap();
+        assert_eq!(printed["@context"][own.prefix], format!("{}#", own.uri));
+        assert_eq!(load(&folder, &format!("{name}.jsonld")), printed);
+        for schema in own.schemas {
+            load(&folder, &format!("{schema}.schema.json"));
+        }
+    }
 }

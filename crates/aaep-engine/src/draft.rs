@@ -6,10 +6,12 @@ use aaep_types::{DescribedBy, EventId, EventKind, Timestamp, Urgency, rule};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::hints::{Hints, is_sayable};
 use crate::ids::Digest;
 use crate::record::Outcome;
 use crate::refusal::{Blame, Refusal};
 use crate::session::Session;
+use crate::words::Words;
 
 /// The members of the envelope, which an agent never writes itself.
 const ENVELOPE: [&str; 13] = [
@@ -41,6 +43,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) extension: Option<Extension>,
     /// The account of the action that is asked about, as JSON.
     pub(crate) account: Option<Arc<str>>,
+    /// What its agent says of it besides the payload.
+    pub(crate) hints: Option<Box<Hints>>,
     /// The states that it leaves and enters, if it is a state change of ours.
     pub(crate) moves: Option<(Cow<'static, str>, &'static str)>,
 }
@@ -133,22 +137,52 @@ impl<'a> Draft<'a> {
             payload,
             extension: None,
             account: None,
+            hints: None,
             moves: None,
         }
     }
 
-    /// A state change with a sentence that can be announced.
+    /// An agent's event. `members` may hold hints, which are taken out of them.
+    pub(crate) fn of_agent(
+        type_name: &'a str,
+        kind: Option<EventKind>,
+        members: String,
+    ) -> Result<Self, Refusal> {
+        let (payload, hints) = Hints::split(members, kind)?;
+        let usual = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
+        let urgency = hints.as_ref().and_then(|hints| hints.urgency).unwrap_or(usual);
+        let (extension, account, moves) = (None, None, None);
+        Ok(Draft { type_name, urgency, payload, extension, account, hints, moves })
+    }
+
+    /// A state change with a sentence of ours that can be announced.
     pub(crate) fn state(
         from: Cow<'static, str>,
         to: &'static str,
-        summary: &str,
+        words: &Words,
+        session: &Session,
     ) -> Draft<'static> {
-        // enforces: T29
-        let payload =
-            members(&[("from_state", &from), ("to_state", to), ("summary_normal", summary)]);
+        // enforces: T29, T35
+        let mut payload = members(&[("from_state", &from), ("to_state", to)]);
+        payload.push(',');
+        payload.push_str(&members(&words.members()));
         let mut draft = Draft::new(EventKind::StateChanged, payload);
         draft.urgency = Urgency::Normal;
         draft.moves = Some((from, to));
+        draft.hints = words.hints(&session.language);
+        draft
+    }
+
+    /// Another event of ours: what it says besides the sentence stands first, if anything does.
+    pub(crate) fn ours(
+        kind: EventKind,
+        payload: &str,
+        words: &Words,
+        session: &Session,
+    ) -> Draft<'static> {
+        let comma = if payload.is_empty() { "" } else { "," };
+        let mut draft = Draft::new(kind, [payload, comma, &members(&words.members())].concat());
+        draft.hints = words.hints(&session.language);
         draft
     }
 
@@ -175,20 +209,8 @@ impl<'a> Draft<'a> {
         let account = self.account.as_ref().map_or(0, |account| account.len());
         let room = self.payload.len() + session.producer.len() + account + 512;
         let mut out = Writer::with_capacity(room);
-        out.json("{\"@context\":");
-        let extended = self.extension.is_some() || self.account.is_some();
-        let uris = [self.extension.map(Extension::uri), self.account.as_ref().map(|_| action::URI)];
-        if extended {
-            out.json("[\"");
-            out.json(aaep_types::CORE_CONTEXT);
-            for uri in uris.into_iter().flatten() {
-                out.json("\",\"");
-                out.json(uri);
-            }
-            out.json("\"]");
-        } else {
-            out.string(aaep_types::CORE_CONTEXT);
-        }
+        let hints = self.hints.as_deref();
+        self.write_context(&mut out, hints);
         out.json(",\"aaep_version\":\"");
         out.json(aaep_types::AAEP_VERSION);
         out.json("\",\"type\":");
@@ -205,32 +227,87 @@ impl<'a> Draft<'a> {
         out.display(number);
         out.json(",\"timestamp\":\"");
         out.display(stamp);
-        for (before, value) in [
-            ("\",\"producer\":", &*session.producer),
-            (",\"urgency\":\"", self.urgency.as_str()),
-            ("\",\"localization_hints\":{\"primary_language\":\"", &session.language),
-            ("\",\"text_direction\":\"", "auto"),
-        ] {
-            out.json(before);
-            out.json(value);
+        out.json("\",\"producer\":");
+        let speaker = hints.and_then(|hints| hints.producer.as_deref());
+        out.json(speaker.unwrap_or(&session.producer));
+        if let Some(verbosity) = hints.and_then(|hints| hints.verbosity) {
+            out.json(",\"verbosity\":\"");
+            out.json(verbosity.as_str());
+            out.json("\"");
         }
-        out.json("\"},");
+        out.json(",\"urgency\":\"");
+        out.json(self.urgency.as_str());
+        out.json("\",\"localization_hints\":");
+        write_localization(&mut out, hints, &session.language);
+        out.comma();
+        if let Some(id) = hints.and_then(|hints| hints.correlation_id.as_deref()) {
+            out.name("correlation_id");
+            out.string(id);
+            out.comma();
+        }
         out.json(&self.payload);
-        if extended {
-            out.json(",\"extensions\":{");
-            if let Some(extension) = self.extension {
-                extension.write(&mut out);
-                out.comma();
-            }
-            if let Some(account) = &self.account {
-                out.name(action::PREFIX);
-                out.json(account);
-            }
-            out.close('}');
-        }
+        self.write_extensions(&mut out, hints);
         out.close('}');
         out.finish()
     }
+
+    fn write_context(&self, out: &mut Writer, hints: Option<&Hints>) {
+        let ours = [self.extension.map(Extension::uri), self.account.as_ref().map(|_| action::URI)];
+        let theirs = hints.map_or(&[][..], |hints| &hints.contexts);
+        out.json("{\"@context\":");
+        if ours.iter().all(Option::is_none) && theirs.is_empty() {
+            return out.string(aaep_types::CORE_CONTEXT);
+        }
+        out.open('[');
+        out.string(aaep_types::CORE_CONTEXT);
+        let fresh = theirs.iter().map(String::as_str).filter(|uri| !ours.contains(&Some(uri)));
+        for uri in ours.into_iter().flatten().chain(fresh) {
+            out.comma();
+            out.string(uri);
+        }
+        out.close(']');
+    }
+
+    fn write_extensions(&self, out: &mut Writer, hints: Option<&Hints>) {
+        let theirs = hints.and_then(|hints| hints.extensions.as_deref());
+        if self.extension.is_none() && self.account.is_none() && theirs.is_none() {
+            return;
+        }
+        out.json(",\"extensions\":");
+        out.open('{');
+        if let Some(extension) = self.extension {
+            extension.write(out);
+            out.comma();
+        }
+        if let Some(account) = &self.account {
+            out.name(action::PREFIX);
+            out.json(account);
+            out.comma();
+        }
+        if let Some(theirs) = theirs {
+            out.json(theirs);
+        }
+        out.close('}');
+    }
+}
+
+/// The members of `localization_hints`: the agent's, and what it leaves out.
+fn write_localization(out: &mut Writer, hints: Option<&Hints>, language: &str) {
+    let theirs = hints.and_then(|hints| hints.localization.as_deref()).unwrap_or_default();
+    let object = ["{", theirs, "}"].concat();
+    out.open('{');
+    if !has_member(&object, "primary_language") {
+        out.name("primary_language");
+        out.string(language);
+        out.comma();
+    }
+    if !has_member(&object, "text_direction") {
+        out.name("text_direction");
+        out.string("auto");
+        out.comma();
+    }
+    out.json(theirs);
+    out.close('}');
 }
 
 // enforces: I31
@@ -285,7 +362,8 @@ pub(crate) fn payload_of(event: &str, without: &[&str]) -> String {
     out.finish()
 }
 
-/// An agent's payload as members without braces; envelope members are refused.
+/// An agent's payload as members without braces, hints among them; what only the hub fills is
+/// refused.
 pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<String, Refusal> {
     let malformed = |text: String| Refusal::new(Blame::Malformed, rule::E1, text);
     let members = Members::whole(payload, 64)
@@ -296,7 +374,8 @@ pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<Stri
     let mut nested = false;
     for member in members.iter() {
         nested |= matches!(member.value, Raw::Array(_) | Raw::Object(_));
-        if ENVELOPE.contains(&member.name.as_ref()) {
+        let hub_fills = ENVELOPE.contains(&member.name.as_ref());
+        if hub_fills && !is_sayable(&member.name) {
             let text = format!("Leave `{}` out; the hub fills the envelope.", member.name);
             return Err(Refusal::new(Blame::Malformed, rule::E19, text));
         }

@@ -1,13 +1,15 @@
 //! Events: composed, checked by the rules of our source, numbered, stamped, sent on their way.
 
 use aaep_types::json::{Canonical, Members};
-use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, ToolCallId, Urgency, rule};
+use aaep_types::team::agents_of;
+use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, ToolCallId, rule};
 use std::sync::Arc;
 
 use crate::clock::Now;
 use crate::draft::{Draft, Ready, agent_members, has_member, members, on_one_line};
 use crate::engine::{Ended, Engine, Timer, no_session};
-use crate::ids::Key;
+use crate::hints::is_ours_alone;
+use crate::ids::{Key, session_key};
 use crate::io::{Answer, Emitted, Open, Output};
 use crate::principal::{Principal, Role};
 use crate::record::{Opened, Record};
@@ -15,6 +17,7 @@ use crate::refusal::{Blame, Refusal};
 use crate::request::Status;
 use crate::rules::{Check, Rules};
 use crate::session::{Session, state};
+use crate::words::{Phrase, say};
 
 /// How long the requests of a session are known after its end (§6.2.2).
 const KEPT_SECONDS: u64 = 24 * 60 * 60;
@@ -35,18 +38,22 @@ impl<R: Rules> Engine<R> {
             ));
         }
         let id = self.ids.session();
-        let session = Session::new(
+        let mut session = Session::new(
             (id, open.agent.clone()),
             (on_one_line(open.producer.to_owned()).into(), open.language.as_str().into()),
             open.lease_seconds,
             now.wall,
             now,
         );
-        let draft =
-            Draft::new(EventKind::SessionStarted, members(&[("summary_normal", open.summary)]));
+        let more = if open.payload.is_empty() { "{}" } else { open.payload };
+        let said = agent_members(more, &[("summary_normal", open.summary)])?;
+        let kind = EventKind::SessionStarted;
+        let draft = Draft::of_agent(kind.as_str(), Some(kind), said)?;
         let event = self.ids.event();
         let json: Arc<str> = draft.json(event, 0, now.wall, &session).into();
         Event::parse_ours(json.as_bytes())?;
+        session.team = agents_of(&json).into();
+        session.admits_speaker(draft.hints.as_deref())?;
         let needs = self.append(&Record::Opened(Opened {
             session: session.id().as_str().into(),
             agent: session.agent.name.clone(),
@@ -104,14 +111,14 @@ impl<R: Rules> Engine<R> {
         }
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
         Session::admits_kind(kind)?;
+        admits_type(type_name)?;
         let needs_call =
             kind == Some(EventKind::ToolInvoked) && !has_member(payload, "tool_call_id");
         let call = self.ids.tool_call();
         let more: &[_] = if needs_call { &[("tool_call_id", call.as_str())] } else { &[] };
         let payload = agent_members(payload, more)?;
-        let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft =
-            Draft { type_name, urgency, payload, extension: None, account: None, moves: None };
+        let draft = Draft::of_agent(type_name, kind, payload)?;
+        session.admits_speaker(draft.hints.as_deref())?;
         let event = self.ids.event();
         let inserted = kind.is_some_and(|kind| session.state_before(kind).is_some());
         let number = session.next_number + u64::from(inserted);
@@ -189,7 +196,9 @@ impl<R: Rules> Engine<R> {
         let object = ["{", &draft.payload, "}"].concat();
         let summary = Members::whole(&object, 64).ok()??.text("summary_normal")?.into_owned();
         let payload = members(&[("cancelled_by", "producer"), ("summary_normal", &summary)]);
-        Some(Draft::new(EventKind::SessionCancelled, payload))
+        let mut given_up = Draft::new(EventKind::SessionCancelled, payload);
+        given_up.hints = draft.hints.clone();
+        Some(given_up)
     }
 
     /// Which calls are open must not be forgotten: their end has to be told (T15, I11).
@@ -230,14 +239,26 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn enter_state_for(&mut self, id: Key, kind: EventKind, needs: u64, now: Now) {
         let Some(session) = self.sessions.get(&id) else { return };
         if let Some(wanted) = session.state_before(kind) {
-            let summary = match wanted {
-                state::CALLING_TOOL => "The agent uses a tool.",
-                state::WRITING_OUTPUT => "The agent writes.",
-                state::AWAITING_INPUT => "The agent waits for you.",
-                _ => "The agent hands over.",
+            let phrase = match wanted {
+                state::CALLING_TOOL => Phrase::USES_TOOL,
+                state::WRITING_OUTPUT => Phrase::WRITES,
+                state::AWAITING_INPUT => Phrase::WAITS,
+                _ => Phrase::HANDS_OVER,
             };
-            let draft = Draft::state(session.state.clone(), wanted, summary);
+            let words = say(&session.language, phrase);
+            let draft = Draft::state(session.state.clone(), wanted, &words, session);
             self.send_ours(id, draft, needs, now);
+        }
+    }
+
+    /// Tells a state that was never told, for whoever came back to a gap.
+    pub(crate) fn tell_state(&mut self, session: SessionId, now: Now) {
+        let Some(id) = session_key(&session) else { return };
+        let Some(session) = self.sessions.get(&id) else { return };
+        if session.state == state::IDLE {
+            let words = say(&session.language, Phrase::BEGUN);
+            let draft = Draft::state(state::IDLE.into(), state::IDLE, &words, session);
+            self.send_ours(id, draft, 0, now);
         }
     }
 
@@ -313,9 +334,8 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
         let kind = EventKind::parse(type_name);
         let payload = agent_members(payload, &[])?;
-        let urgency = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
-        let draft =
-            Draft { type_name, urgency, payload, extension: None, account: None, moves: None };
+        let draft = Draft::of_agent(type_name, kind, payload)?;
+        session.admits_speaker(draft.hints.as_deref())?;
         let event = self.ids.event();
         Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
         let (agent, window) = (session.agent.clone(), self.prompt_window(now));
@@ -399,14 +419,12 @@ impl<R: Rules> Engine<R> {
     fn complete_tools(&mut self, id: Key, now: Now) {
         let Some(session) = self.sessions.get(&id) else { return };
         let open: Vec<_> = session.tools.iter().map(|(call, tool)| (*call, tool.clone())).collect();
+        let words = say(&session.language, Phrase::TOOL_LOST);
         for (call, tool) in open {
-            let payload = members(&[
-                ("tool", &tool),
-                ("tool_call_id", call.as_str()),
-                ("status", "timeout"),
-                ("summary_normal", "The tool did not come back; nobody knows how it ended."),
-            ]);
-            let draft = Draft::new(EventKind::ToolCompleted, payload);
+            let Some(session) = self.sessions.get(&id) else { return };
+            let payload =
+                members(&[("tool", &tool), ("tool_call_id", call.as_str()), ("status", "timeout")]);
+            let draft = Draft::ours(EventKind::ToolCompleted, &payload, &words, session);
             self.send_ours(id, draft, self.coming(), now);
             self.note_completed(id, call, false);
         }
@@ -426,4 +444,15 @@ impl<R: Rules> Engine<R> {
             self.send_ours(id, draft, self.coming(), now);
         }
     }
+}
+
+// enforces: X7, S1
+/// Whether an agent may say something of this type: what only the hub says, people act on.
+fn admits_type(type_name: &str) -> Result<(), Refusal> {
+    let prefix = type_name.split_once(':').map_or("", |(prefix, _)| prefix);
+    if !is_ours_alone(prefix) {
+        return Ok(());
+    }
+    let text = format!("Use a prefix of your own; only the hub speaks under `{prefix}:`.");
+    Err(Refusal::new(Blame::Malformed, rule::X7, text))
 }

@@ -24,6 +24,7 @@ use crate::requests::Requests;
 use crate::rules::{Check, Rules, Sound};
 use crate::session::Session;
 use crate::shares::Shares;
+use crate::words::{Phrase, ending};
 
 /// Something that is due for a session at some time; what is due for requests, they know themselves.
 /// Its key is kept as bytes: without the alignment of a number a timer takes a third less.
@@ -422,10 +423,12 @@ impl<R: Rules> Engine<R> {
     }
 
     fn lease_ran_out(&mut self, session: Key, now: Now) {
-        let payload =
-            r#"{"error_category":"unknown","summary_normal":"The agent stopped answering."}"#;
+        let Some(language) = self.sessions.get(&session).map(|known| known.language.clone()) else {
+            return;
+        };
+        let payload = ending(&language, Phrase::SILENT, ("error_category", "unknown"));
         // Our own words are valid; there is nobody to tell if they were not.
-        let _ = self.end(session, "aaep:agent.session.errored", payload, now);
+        let _ = self.end(session, "aaep:agent.session.errored", &payload, now);
     }
 
     /// C6: tokens stay known, and dead, for a day after their session.

@@ -27,7 +27,7 @@ pub enum Input<'a> {
         session: SessionId,
         /// The event's type.
         type_name: &'a str,
-        /// Its payload: a JSON object without envelope members.
+        /// Its payload, and what its agent may say of the envelope: a JSON object.
         payload: &'a str,
         /// What a tool that is announced is called with, if its agent says; nobody hears it.
         arguments: Option<&'a Canonical>,
@@ -116,6 +116,8 @@ pub struct Open<'a> {
     pub language: LanguageTag<'a>,
     /// How long the agent may stay silent before the session counts as failed.
     pub lease_seconds: u64,
+    /// What else its first event says: a JSON object, or nothing.
+    pub payload: &'a str,
 }
 
 /// A request to make.

@@ -15,6 +15,7 @@ use crate::draft::{
     Draft, Extension, Ready, account_in, account_of, agent_members, members, payload_of,
 };
 use crate::engine::{Engine, no_session};
+use crate::hints::Hints;
 use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};
 use crate::places::Place;
@@ -24,9 +25,7 @@ use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status, Unused};
 use crate::rules::{Check, Rules};
 use crate::session::state;
-
-/// The longest that is told of an action beside the question itself, in code points.
-const TOLD_CHARACTERS: usize = 4000;
+use crate::words::{Phrase, say, say_about, say_outcome, say_time_left};
 
 impl<R: Rules> Engine<R> {
     /// Asks, or returns the request that asks the same already.
@@ -74,16 +73,18 @@ impl<R: Rules> Engine<R> {
         let token = self.ids.token_bits(if R::keeps(Check::TokensAreFresh) { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
         let head = stretched(agent_members(ask.payload, &[])?, self.time_factor(&user));
-        let mut draft = Draft::new(ask.kind, with_token(&head, spelled.as_str()));
-        draft.urgency = Urgency::Critical;
+        let members = with_token(&head, spelled.as_str());
+        let mut draft = Draft::of_agent(ask.kind.as_str(), Some(ask.kind), members)?;
         draft.account = if confirmation { account_for(&ask, &digest) } else { None };
         let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
+        session.admits_speaker(draft.hints.as_deref())?;
         let stamp = session.stamp(now);
         let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
         // enforces: C5, C15, D7, D18
         let home = self.sessions.place(key).unwrap_or_default();
-        let request = read_asked(ask.kind, &draft.payload, &json, |payload| {
+        let plain = draft.hints.is_none();
+        let request = read_asked(ask.kind, (&draft.payload, plain), &json, |payload| {
             request_of(payload, (key, home), &ask, digest, (event, token, stamp), now)
         })?;
         let without_token = with_token(&head, "").into();
@@ -182,7 +183,7 @@ impl<R: Rules> Engine<R> {
         request.by = Some(by.clone());
         request.status = Status::Resolved { outcome, runs };
         let action = request.action();
-        let what = request.outcome_words(outcome, runs);
+        let (phrase, answer) = request.outcome_phrase(outcome, runs);
         let reply = request.reply.clone().unwrap_or_default();
         let wrong_clock = request.wrong_clock;
         if runs {
@@ -217,7 +218,8 @@ impl<R: Rules> Engine<R> {
         let needs = self.coming();
         if R::keeps(Check::ShowsResolutions) {
             let extension = Extension::Outcome { request: number, event, outcome, wrong_clock };
-            self.show_resolution(id, extension, runs, (&what, &action), more, needs, now);
+            let told = (phrase, &*action, &*answer);
+            self.show_resolution(id, extension, runs, told, more, needs, now);
         }
         let decided = Output::Decided {
             request: number,
@@ -248,19 +250,21 @@ impl<R: Rules> Engine<R> {
         id: Key,
         outcome: Extension,
         runs: bool,
-        (what, action): (&str, &str),
+        (phrase, action, answer): (Phrase, &str, &str),
         more: bool,
         needs: u64,
         now: Now,
     ) {
         let next = if runs { state::CALLING_TOOL } else { state::THINKING };
-        let summary = told_of(what, action);
-        let mut draft = Draft::state(state::AWAITING_INPUT.into(), next, &summary);
+        let Some(session) = self.sessions.get(&id) else { return };
+        let words = say_outcome(&session.language, phrase, action, answer);
+        let mut draft = Draft::state(state::AWAITING_INPUT.into(), next, &words, session);
         draft.extension = Some(outcome);
         self.send_ours(id, draft, needs, now);
         if more {
-            let back =
-                Draft::state(next.into(), state::AWAITING_INPUT, "The agent still waits for you.");
+            let Some(session) = self.sessions.get(&id) else { return };
+            let words = say(&session.language, Phrase::STILL_WAITS);
+            let back = Draft::state(next.into(), state::AWAITING_INPUT, &words, session);
             self.send_ours(id, back, needs, now);
         }
     }
@@ -275,15 +279,14 @@ impl<R: Rules> Engine<R> {
             request.forget_action();
         }
         let Some(session) = self.sessions.get(&id) else { return };
-        let summary = told_of(why.words(), &action);
+        let words = say_about(&session.language, why.phrase(), &action);
         // While something else goes on, the state stays what it is (T16, D30).
         let mut draft = if session.only_looks_busy() {
-            Draft::state(state::CALLING_TOOL.into(), state::THINKING, &summary)
+            Draft::state(state::CALLING_TOOL.into(), state::THINKING, &words, session)
         } else {
-            let progress = members(&[("description", "An approval was not used.")]);
-            let payload =
-                format!("\"progress\":{{{progress}}},{}", members(&[("summary_normal", &summary)]));
-            Draft::new(EventKind::ProgressUpdated, payload)
+            let progress = members(&[("description", &words.terse)]);
+            let payload = format!("\"progress\":{{{progress}}}");
+            Draft::ours(EventKind::ProgressUpdated, &payload, &words, session)
         };
         draft.extension = Some(Extension::Expired { request: number, event });
         draft.urgency = Urgency::Normal;
@@ -299,7 +302,7 @@ impl<R: Rules> Engine<R> {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (old, id, kind) = (request.event_number, request.session, request.kind);
         let action = request.action();
-        let what = request.outcome_words(Outcome::Superseded, false);
+        let (phrase, answer) = request.outcome_phrase(Outcome::Superseded, false);
         let json = request.event.take().unwrap_or_else(|| "{}".into());
         let event = self.ids.event();
         let token = self.ids.token_bits(event);
@@ -309,7 +312,8 @@ impl<R: Rules> Engine<R> {
         let outcome = Outcome::Superseded;
         let extension =
             Extension::Outcome { request: number, event: old, outcome, wrong_clock: false };
-        self.show_resolution(id, extension, false, (&what, &action), true, needs, now);
+        let told = (phrase, &*action, &*answer);
+        self.show_resolution(id, extension, false, told, true, needs, now);
         let mut payload = payload_of(&json, &["reply_token", "timeout_seconds"]);
         payload.push_str(&format!(
             "\"timeout_seconds\":{seconds},\"reply_token\":\"{}\"",
@@ -318,6 +322,7 @@ impl<R: Rules> Engine<R> {
         let mut draft = Draft::new(kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
         draft.account = account_in(&json);
+        draft.hints = Hints::of_event(&json);
         let json = self.send(id, draft, event, needs, now);
         let said = self.said(id);
         self.append(&Record::Extended { request: number, event, timeout_seconds: seconds, said });
@@ -428,7 +433,9 @@ impl<R: Rules> Engine<R> {
         let mut payload = members(&[
             ("tool", &tool),
             ("tool_call_id", call.as_str()),
+            ("summary_terse", shortened(&action)),
             ("summary_normal", &action),
+            ("summary_detailed", &action),
         ]);
         // enforces: T11
         payload.push_str(&format!(
@@ -492,23 +499,13 @@ impl<R: Rules> Engine<R> {
         let percent = request.counted_down;
         let left = request.deadline.0.saturating_sub(now.boot.0) / 1_000_000;
         let (id, action) = (request.session, request.action());
-        let summary = told_of(&format!("{left} seconds left to answer"), &action);
-        let progress = members(&[("description", &format!("{left} seconds left to answer."))]);
-        let payload = format!(
-            "\"progress\":{{\"percent\":{},{progress}}},{}",
-            100 - percent,
-            members(&[("summary_normal", &summary)])
-        );
-        self.send_ours(id, Draft::new(EventKind::ProgressUpdated, payload), 0, now);
+        let Some(session) = self.sessions.get(&id) else { return };
+        let words = say_time_left(&session.language, left, &action);
+        let progress = members(&[("description", &words.terse)]);
+        let payload = format!("\"progress\":{{\"percent\":{},{progress}}}", 100 - percent);
+        let draft = Draft::ours(EventKind::ProgressUpdated, &payload, &words, session);
+        self.send_ours(id, draft, 0, now);
     }
-}
-
-// enforces: L6
-/// What is told of an action, cut to a length that every event can carry.
-fn told_of(what: &str, action: &str) -> String {
-    let mut text = [what, ": ", action].concat();
-    text.truncate(cut(&text, TOLD_CHARACTERS).len());
-    text
 }
 
 /// The canonical form of what is asked for, which its digest is taken over: the arguments of the
@@ -540,6 +537,11 @@ pub(crate) fn question_of(payload: &str) -> String {
     ["{", &members, "}"].concat()
 }
 
+/// The beginning of a text, where only a short one may stand.
+fn shortened(text: &str) -> &str {
+    cut(text, 4000)
+}
+
 /// What people are told of the action that is asked about.
 fn account_for(ask: &Ask<'_>, digest: &Digest) -> Option<Arc<str>> {
     let made;
@@ -553,17 +555,17 @@ fn account_for(ask: &Ask<'_>, digest: &Digest) -> Option<Arc<str>> {
     account_of(ask.tool, readable, digest, ask.described_by)
 }
 
-/// Reads what an event of ours that asks says. Its envelope is ours as well and needs no reading,
-/// unless something is wrong: then the whole event is read, which says what.
+/// Reads what an event of ours that asks says. Where it is `plain`, its envelope is ours as well and
+/// needs no reading, unless something is wrong: then the whole event is read, which says what.
 fn read_asked<T>(
     kind: EventKind,
-    payload: &str,
+    (payload, plain): (&str, bool),
     json: &str,
     take: impl FnOnce(&Payload<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let object = ["{", payload, "}"].concat();
     let short = json.len() <= aaep_types::Limits::default().max_bytes;
-    match Payload::read_ours(kind, &object).filter(|_| short) {
+    match Payload::read_ours(kind, &object).filter(|_| short && plain) {
         Some(payload) => take(&payload),
         None => take(Event::parse_ours(json.as_bytes())?.payload()),
     }
@@ -660,7 +662,15 @@ fn stretched(payload: String, factor: u64) -> String {
     };
     let Ok(seconds) = seconds.parse::<u64>() else { return payload };
     let longer = seconds.saturating_mul(factor).min(86_400);
-    format!("{}\"timeout_seconds\":{longer}", payload_of(&object, &["timeout_seconds"]))
+    let mut out = aaep_types::json::Writer::with_capacity(payload.len());
+    for member in event.iter().filter(|member| member.name != "timeout_seconds") {
+        out.name(&member.name);
+        out.raw(member.value);
+        out.comma();
+    }
+    out.name("timeout_seconds");
+    out.display(longer);
+    out.finish()
 }
 
 fn is_number(text: &str) -> bool {

@@ -38,6 +38,7 @@
 //!     summary: "Paying the rent.",
 //!     language: LanguageTag::parse("en").unwrap(),
 //!     lease_seconds: 120,
+//!     payload: "",
 //! };
 //! let Answer::Session(session) = engine.handle(Input::Open(open), now)? else { unreachable!() };
 //! let ask = Ask {
@@ -95,6 +96,7 @@ mod emit;
 mod engine;
 mod footprint;
 mod hearers;
+mod hints;
 mod ids;
 mod io;
 mod lanes;
@@ -118,6 +120,7 @@ mod rules;
 mod session;
 mod shares;
 mod standing;
+mod words;
 mod work;
 
 pub use clock::{Boot, Now};

@@ -312,7 +312,16 @@ impl<R: Rules> Producer<R> {
         }
         self.set_expiry(id, None);
         self.entitle(id, peer, rights, now).ok()?;
-        self.delivery.attach(id, peer, last_event, now.boot)
+        let resumed = self.delivery.attach(id, peer, last_event, now.boot)?;
+        // enforces: W7
+        // B.1.5: whoever comes back to a gap is told the state, also of a session that never changed
+        // it.
+        if resumed == Resumed::Snapshot && last_event.is_some() {
+            for session in self.delivery.sessions_without_state(peer) {
+                self.engine.tell_state(session, now);
+            }
+        }
+        Some(resumed)
     }
 
     /// What was agreed on, from what was asked.

@@ -3,7 +3,6 @@
 use aaep_types::action::ReadableArguments;
 use aaep_types::{
     DescribedBy, Event, EventKind, LanguageTag, ReplyToken, SessionId, Timestamp, ToolCallId,
-    Urgency,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use crate::before::Asks;
 use crate::clock::{Boot, Now};
 use crate::draft::{Draft, Extension, account_in, account_of, payload_of};
 use crate::engine::{Engine, Timer};
+use crate::hints::Hints;
 use crate::ids::{Digest, Key, Secrets, session_key};
 use crate::ledger::{default_answer, with_token, without_token};
 use crate::limits::Limits;
@@ -21,6 +21,7 @@ use crate::reply::GRACE_SECONDS;
 use crate::request::{Request, Status, Unused};
 use crate::rules::{Check, Rules, Sound};
 use crate::session::{Session, state};
+use crate::words::{Phrase, ending};
 
 /// Numbers that are skipped after a restart. Events between two records are not durable, so nobody
 /// knows how many there were; a hole in the numbers says honestly that something may be lost, and
@@ -203,7 +204,8 @@ impl<R: Rules> Engine<R> {
         let texts = (opened.producer, language);
         let session = Session::new((id, agent), texts, opened.lease_seconds, stamp, now);
         self.open.add(&session.agent, 1);
-        self.sessions.insert(Session { next_number: 1, recovered: true, ..session });
+        let team = aaep_types::team::agents_of(&opened.event).into();
+        self.sessions.insert(Session { next_number: 1, recovered: true, team, ..session });
         self.replay_event(id, record, (None, None), opened.event);
     }
 
@@ -217,7 +219,7 @@ impl<R: Rules> Engine<R> {
         let stamp = stamp_of(asked.stamp, now);
         let token = self.ids.token_bits(asked.request);
         let head = without_token(&asked.event);
-        let payload = with_token(head, ReplyToken::from_bits(token).as_str());
+        let members = with_token(head, ReplyToken::from_bits(token).as_str());
         let digest = asked.digest();
         let account = match &*asked.account {
             // A journal from before there were accounts.
@@ -235,14 +237,9 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.state = state::AWAITING_INPUT.into();
         session.note_asked(asked.request, &digest);
-        let draft = Draft {
-            type_name: kind.as_str(),
-            urgency: Urgency::Critical,
-            payload,
-            extension: None,
-            account,
-            moves: None,
-        };
+        // They were checked when they were first said.
+        let Ok(mut draft) = Draft::of_agent(kind.as_str(), Some(kind), members) else { return };
+        draft.account = account;
         let json = draft.json(asked.request, number, stamp, session);
         let bytes = asked.arguments.len() + asked.event.len();
         let answer = if asked.confirmation { None } else { default_of(&json) };
@@ -309,6 +306,7 @@ impl<R: Rules> Engine<R> {
         let mut draft = Draft::new(request.kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
         draft.account = account_in(&json);
+        draft.hints = Hints::of_event(&json);
         request.stamp = stamp_of(stamp, now);
         request.event = Some(draft.json(event, place, request.stamp, session).into());
         request.event_number = event;
@@ -480,11 +478,12 @@ impl<R: Rules> Engine<R> {
     // enforces: I1, I2
     /// What was accepted and not used may have been used after the copy was made: no session goes on.
     fn end_all(&mut self, now: Now) {
-        let payload = r#"{"error_category":"unknown","summary_normal":"The hub was started from an old copy of its records. Nothing of this session goes on; ask again."}"#;
-        let open: Vec<Key> = self.sessions.iter().map(|session| session.key).collect();
-        for key in open {
+        let open = self.sessions.iter().map(|session| (session.key, session.language.clone()));
+        let open: Vec<(Key, Arc<str>)> = open.collect();
+        for (key, language) in open {
+            let payload = ending(&language, Phrase::OLD_COPY, ("error_category", "unknown"));
             // Our own words are valid; there is nobody to tell if they were not.
-            let _ = self.end(key, "aaep:agent.session.errored", payload, now);
+            let _ = self.end(key, "aaep:agent.session.errored", &payload, now);
         }
     }
 }

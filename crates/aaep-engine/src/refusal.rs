@@ -1,6 +1,6 @@
 //! What an agent or a subscriber is told when it may not do what it asked. Nothing has changed then.
 
-use aaep_types::{Invalid, Rule};
+use aaep_types::{Invalid, Rule, Severity};
 use std::fmt;
 
 /// Whose fault it is, and what kind.
@@ -49,7 +49,9 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 impl From<Invalid> for Refusal {
-    fn from(invalid: Invalid) -> Self {
+    fn from(mut invalid: Invalid) -> Self {
+        // A warning is no reason to refuse, so it is not given as one.
+        invalid.problems.retain(|problem| problem.severity == Severity::Error);
         let rule = invalid.problems.first().map_or(aaep_types::rule::E1, |problem| problem.rule);
         Self::new(Blame::Malformed, rule, invalid.to_string())
     }

@@ -17,6 +17,7 @@ use crate::record::{Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
 use crate::rules::{Check, Rules};
+use crate::words::{Phrase, ending};
 use crate::work;
 
 /// How long the last one who could answer may stay away (decision D2).
@@ -231,8 +232,10 @@ impl<R: Rules> Engine<R> {
         let counts = theirs && entitled && self.journal_works;
         let rate = self.count_reply(peer, subscription, now);
         let needs = if counts {
-            let payload = r#"{"cancelled_by":"user","summary_normal":"You stopped the agent."}"#;
-            self.end(key, "aaep:agent.session.cancelled", payload, now)?;
+            let session = self.sessions.get(&key);
+            let language = session.map_or("en".into(), |session| session.language.clone());
+            let payload = ending(&language, Phrase::STOPPED, ("cancelled_by", "user"));
+            self.end(key, "aaep:agent.session.cancelled", &payload, now)?;
             Some(self.last_record())
         } else {
             self.ignore(peer, Ignored::NotEntitled, rate.is_ok())

@@ -9,6 +9,7 @@ use crate::clock::Boot;
 use crate::ids::{Digest, Key};
 use crate::places::Place;
 use crate::record::Outcome;
+use crate::words::Phrase;
 
 /// How much of an answer is told with the outcome, in code points.
 const SPOKEN_CHARACTERS: usize = 200;
@@ -93,11 +94,11 @@ pub(crate) enum Unused {
 
 impl Unused {
     /// What people are told.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn phrase(self) -> Phrase {
         match self {
-            Unused::TooLate => "The approval was not used in time, so this was not done",
-            Unused::GivenUp => "The agent gave up what you approved, so this was not done",
-            Unused::SessionEnds => "The session ends before this was done, though you approved it",
+            Unused::TooLate => Phrase::EXPIRED,
+            Unused::GivenUp => Phrase::GIVEN_UP,
+            Unused::SessionEnds => Phrase::SESSION_ENDS,
         }
     }
 }
@@ -178,30 +179,28 @@ impl Request {
     }
 
     // enforces: C23, D17, D42
-    /// What became of it, in words.
-    pub(crate) fn outcome_words(&self, outcome: Outcome, runs: bool) -> Cow<'static, str> {
+    /// What became of it, and the answer that it goes on with where none came.
+    pub(crate) fn outcome_phrase(&self, outcome: Outcome, runs: bool) -> (Phrase, String) {
         let question = self.kind == EventKind::AwaitingClarification;
-        let words = match (outcome, runs) {
-            (Outcome::Accepted, _) if question => "Answered",
-            (Outcome::Accepted, _) => "Accepted",
-            (Outcome::Rejected, _) => "Rejected",
-            (Outcome::TimedOut, true) => "No answer in time; going on, as announced",
+        let phrase = match (outcome, runs) {
+            (Outcome::Accepted, _) if question => Phrase::ANSWERED,
+            (Outcome::Accepted, _) => Phrase::ACCEPTED,
+            (Outcome::Rejected, _) => Phrase::REJECTED,
+            (Outcome::TimedOut, true) => Phrase::TIMED_OUT_RUNS,
             (Outcome::TimedOut, false) if question => match &self.answer {
                 Some(answer) => {
                     let answer = spoken(answer);
-                    let answer = cut(&answer, SPOKEN_CHARACTERS);
-                    return format!("No answer in time; going on with “{answer}”").into();
+                    let answer = cut(&answer, SPOKEN_CHARACTERS).to_owned();
+                    return (Phrase::TIMED_OUT_WITH, answer);
                 }
-                None => "No answer in time; the agent decides how to go on",
+                None => Phrase::TIMED_OUT_OPEN,
             },
-            (Outcome::TimedOut, false) => "No answer in time; not done",
-            (Outcome::Cancelled, _) if self.wrong_clock => {
-                "Rejected by a device whose clock is wrong; not done, and it may be asked again"
-            }
-            (Outcome::Cancelled, _) => "No longer needed",
-            (Outcome::Superseded, _) => "Asked again with more time",
+            (Outcome::TimedOut, false) => Phrase::TIMED_OUT,
+            (Outcome::Cancelled, _) if self.wrong_clock => Phrase::WRONG_CLOCK,
+            (Outcome::Cancelled, _) => Phrase::CANCELLED,
+            (Outcome::Superseded, _) => Phrase::SUPERSEDED,
         };
-        words.into()
+        (phrase, String::new())
     }
 
     /// Whether something may still become of it: it waits, may be invoked, or runs.

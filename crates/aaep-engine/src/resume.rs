@@ -251,6 +251,13 @@ impl<R: Rules> Delivery<R> {
             .collect()
     }
 
+    /// Live sessions that this principal may hear and whose state was never told.
+    pub(crate) fn sessions_without_state(&self, peer: &Principal) -> Vec<SessionId> {
+        let live = self.live.iter().filter(|(_, live)| live.state.is_none());
+        let mine = live.filter(|(_, live)| peer.may_hear(&live.user, &live.agent));
+        mine.map(|(session, _)| *session).collect()
+    }
+
     /// A session ended; who missed the end may still come back for it.
     pub(crate) fn remember_end(&mut self, session: SessionId, order: u64, end: &Arc<Prepared>) {
         let Some(mut live) = self.live.remove(&session) else { return };

@@ -1,6 +1,7 @@
 //! One session: the order of its events (§4.5).
 
 use aaep_types::event::{OutputStreaming, ToolCompleted, ToolInvoked};
+use aaep_types::json::Members;
 use aaep_types::{EventKind, OutputId, Payload, SessionId, Timestamp, ToolCallId, rule};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use crate::before::Before;
 use crate::clock::{Boot, Now};
+use crate::hints::Hints;
 use crate::ids::{Digest, Key};
 use crate::limits::Limits;
 use crate::places::Numbered;
@@ -105,6 +107,8 @@ pub(crate) struct Session {
     pub(crate) agent: Principal,
     /// The producer object of its events, as JSON.
     pub(crate) producer: Arc<str>,
+    /// Other agents that speak in it (§2.2.5), by their `agent_id`.
+    pub(crate) team: Box<[String]>,
     pub(crate) language: Arc<str>,
     pub(crate) next_number: u64,
     pub(crate) last_stamp: Timestamp,
@@ -151,6 +155,7 @@ impl Session {
             language,
             next_number: 0,
             last_stamp: stamp,
+            team: Box::default(),
             state: state::IDLE.into(),
             tools: BTreeMap::new(),
             used_calls: BTreeSet::new(),
@@ -235,6 +240,21 @@ impl Session {
             }
             _ => Ok(()),
         }
+    }
+
+    // enforces: E28
+    /// Whether the agent that an event names speaks in this session. That whoever sent it may speak for
+    /// that agent is for the hub to know.
+    pub(crate) fn admits_speaker(&self, hints: Option<&Hints>) -> Result<(), Refusal> {
+        let Some(speaker) = hints.and_then(Hints::speaker) else { return Ok(()) };
+        let own = Members::whole(&self.producer, 16).ok().flatten().unwrap_or_default();
+        if own.text("agent_id").as_deref() == Some(&*speaker) || self.team.contains(&speaker) {
+            return Ok(());
+        }
+        let text = format!(
+            "`{speaker}` does not speak in this session; name it in `sub_agents` when you open one, or leave `producer` out."
+        );
+        Err(Refusal::new(Blame::Malformed, rule::E28, text))
     }
 
     /// Whether an event that an agent wants to emit fits what went before. Changes nothing.

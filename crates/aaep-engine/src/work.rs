@@ -63,6 +63,7 @@ mod tests {
             summary: "Working.",
             language: LanguageTag::parse("en").unwrap(),
             lease_seconds: 1000,
+            payload: "",
         };
         let Answer::Session(session) = engine.handle(Input::Open(open), now()).unwrap() else {
             panic!()

@@ -95,6 +95,7 @@ impl Room {
             summary: "Working.",
             language: LanguageTag::parse("en").unwrap(),
             lease_seconds: 100_000,
+            payload: "",
         };
         let Ok(Answer::Session(session)) = self.producer.handle(Input::Open(open), self.now) else {
             panic!()

@@ -108,7 +108,7 @@ fn what_is_no_payload_is_refused() {
         ("[1]", "E1"),
         ("{", "E1"),
         (r#"{"progress":{"step":1},"event_id":"evt_1"}"#, "E19"),
-        (r#"{"progress":{"step":1},"urgency":"critical"}"#, "E19"),
+        (r#"{"progress":{"step":1},"urgency":"critical"}"#, "E13"),
         (r#"{"progress":{"step":0}}"#, "T9"),
         (r#"{"progress":{"description":"pay \u202e005"}}"#, "D34"),
     ] {
@@ -127,6 +127,7 @@ fn every_event_stays_on_one_line_however_the_agent_wrote_it() {
         summary: "Two\nlines.",
         language: aaep_types::LanguageTag::parse("en").unwrap(),
         lease_seconds: 60,
+        payload: "",
     };
     let Ok(Answer::Session(session)) = world.handle(Input::Open(open)) else { panic!() };
     world.emit(session, ProgressUpdated, "{\n\"progress\": {\n\"step\": 1\n}\n}").unwrap();

@@ -73,6 +73,7 @@ impl House {
             summary: "Working.",
             language: LanguageTag::parse("en").unwrap(),
             lease_seconds: 120,
+            payload: "",
         };
         match self.handle(Input::Open(open))? {
             Answer::Session(session) => Ok(session),

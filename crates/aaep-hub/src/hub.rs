@@ -14,6 +14,7 @@ use crate::access::{Known, SharedAccess};
 use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Occupied, Place};
+use crate::discretion::Outputs;
 use crate::guard::Guard;
 use crate::inbox::Inbox;
 use crate::manifest::Manifests;
@@ -41,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) calls: Waits,
     /// What the hub says of itself to everybody, and to those who are let in.
     pub(crate) manifests: Manifests,
+    /// What agents stream, watched for secrets.
+    pub(crate) outputs: Outputs,
     /// Codes that are worth a token, for the page.
     pub(crate) codes: Codes,
     pub(crate) config: Config,

@@ -63,6 +63,7 @@ mod clock;
 mod codes;
 pub mod config;
 mod core;
+mod discretion;
 mod fault;
 mod files;
 pub mod guard;

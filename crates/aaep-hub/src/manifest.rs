@@ -1,6 +1,7 @@
 //! What the hub says of itself (§5.10), at `/.well-known/aaep-manifest.json`.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,8 @@ use aaep_types::{AAEP_VERSION, CORE_CONTEXT, EventKind, KNOWN_EXTENSIONS};
 use bytes::Bytes;
 use serde_json::json;
 
-use crate::config::Config;
+use crate::config::{Config, Language};
+use crate::files;
 
 /// Where it is.
 pub(crate) const PATH: &str = "/.well-known/aaep-manifest.json";
@@ -55,17 +57,46 @@ impl Manifests {
     }
 }
 
+// enforces: H22
+/// Where the manifest lies for programs on this machine (B.7.1): beside the socket, with `.json` in the
+/// place of `.sock`. It is taken away when the hub stops.
+pub(crate) struct LocalFile(PathBuf);
+
+impl LocalFile {
+    /// Writes it. That nobody can read it is no reason not to start.
+    pub(crate) fn write(socket: &Path, text: &[u8]) -> Option<Self> {
+        let path = socket.with_extension("manifest.json");
+        // One that a hub left behind which was killed.
+        let _ = std::fs::remove_file(&path);
+        match files::write_private(&path, text) {
+            Ok(()) => Some(Self(path)),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "the manifest cannot be written");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for LocalFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 // enforces: H22, H27
 /// The manifest; `agents` are those behind the hub, whose events bear their own names. They are told
 /// to those who are let in.
 pub(crate) fn of(config: &Config, agents: Option<&[String]>) -> String {
     let base = config.base.as_str();
-    let mut transports = vec![
-        json!({ "name": "sse", "path_prefix": base, "framing": "one event per message, id is the event_id" }),
-        json!({ "name": "websocket", "path": format!("{base}/ws"), "subprotocol": "aaep.v1", "framing": "one message per text frame" }),
-    ];
+    let mut transports = vec!["sse", "websocket"];
+    let mut framing = json!({
+        "sse": { "path_prefix": base, "framing": "one event per message, id is the event_id" },
+        "websocket": { "path": format!("{base}/ws"), "subprotocol": "aaep.v1", "framing": "one message per text frame" },
+    });
     if cfg!(unix) && config.unix_socket.enabled {
-        transports.push(json!({ "name": "unix", "framing": "4-byte big-endian length" }));
+        transports.push("unix");
+        framing["unix"] = json!({ "framing": "4-byte big-endian length" });
     }
     let mut manifest = json!({
         "@context": CORE_CONTEXT,
@@ -76,8 +107,12 @@ pub(crate) fn of(config: &Config, agents: Option<&[String]>) -> String {
         "aaep_versions_supported": [AAEP_VERSION],
         "conformance_levels_supported": [1, 2, 3],
         "transports_supported": transports,
+        // How each of them is spoken here.
+        "transports": framing,
+        "languages_supported": config.hub.languages.iter().map(Language::as_str).collect::<Vec<_>>(),
         "event_types_emitted": EventKind::ALL.map(EventKind::as_str),
         "extensions_supported": KNOWN_EXTENSIONS.iter().map(|known| known.uri).collect::<Vec<_>>(),
+        "default_verbosity": "normal",
         "max_concurrent_subscriptions": config.limits.subscriptions,
     });
     if let Some(agents) = agents {
@@ -101,5 +136,10 @@ mod tests {
         assert!(matches!(Message::parse(own.as_bytes()), Ok(Message::Manifest(_))));
         assert!(!own.contains("\"agents\""));
         assert!(text.contains(r#""agents":["cook"]"#) && text.contains("/aaep/v1"));
+        // The shapes of §5.10.1: names, not objects.
+        let told: serde_json::Value = serde_json::from_str(&own).unwrap();
+        let transports = told["transports_supported"].as_array().unwrap();
+        assert!(transports.iter().all(serde_json::Value::is_string), "{own}");
+        assert_eq!(told["languages_supported"], serde_json::json!(["en"]));
     }
 }

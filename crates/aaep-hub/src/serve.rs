@@ -17,11 +17,12 @@ use crate::access::{Access, SharedAccess, Token};
 use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Ended, Place, Recalled, Recovered, recover};
+use crate::discretion::Outputs;
 use crate::guard::Guard;
 use crate::http::Doors;
 use crate::hub::{Hub, Phase, Shared};
 use crate::inbox::Inbox;
-use crate::manifest::Manifests;
+use crate::manifest::{LocalFile, Manifests};
 use crate::metrics::Metrics;
 use crate::reading::Turns;
 use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
@@ -45,6 +46,8 @@ pub struct Running {
     /// How the core ended, once it has.
     ended: Option<Result<(), Fault>>,
     news: Vec<String>,
+    /// The manifest for programs on this machine.
+    _manifest: Option<LocalFile>,
     /// Held against other hubs.
     _data: Option<DataDirectory>,
 }
@@ -73,6 +76,7 @@ impl Running {
             waits: Waits::new(config.limits.open_waits()),
             calls: Waits::new(config.limits.open_calls()),
             manifests: Manifests::new(&config),
+            outputs: Outputs::default(),
             codes: Codes::default(),
             metrics: Metrics::default(),
             phase: watch::Sender::new(Phase::Open),
@@ -83,6 +87,8 @@ impl Running {
         core.drain();
         let mut doors = JoinSet::new();
         let socket = open_socket(&hub, &mut doors)?;
+        let own = hub.0.manifests.own();
+        let local = socket.as_ref().and_then(|socket| LocalFile::write(socket, &own));
         for server in servers {
             let server = match &tls {
                 Some(tls) => server.with_tls(tls.server_config()),
@@ -99,7 +105,8 @@ impl Running {
         hub.tell(|_| {});
         let core = tokio::spawn(Core::run(hub.clone()));
         let ended = None;
-        Ok(Self { hub, addresses, socket, tls, doors, core, ended, news, _data: data })
+        let (_manifest, _data) = (local, data);
+        Ok(Self { hub, addresses, socket, tls, doors, core, ended, news, _manifest, _data })
     }
 
     /// Where it listens.

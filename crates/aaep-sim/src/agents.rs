@@ -30,6 +30,7 @@ impl<R: Rules> World<'_, R> {
             summary: "Moving money.",
             language,
             lease_seconds: LEASE_SECONDS,
+            payload: "",
         });
         self.handle_and(input, Cause::Other, |world, answer| {
             world.oracle.refused_fairly(answer);

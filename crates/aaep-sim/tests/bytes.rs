@@ -74,6 +74,7 @@ impl Day {
             summary: "Moving money.",
             language: LanguageTag::parse("en").unwrap(),
             lease_seconds: 100_000,
+            payload: "",
         }));
         let Answer::Session(session) = opened else { panic!("a session") };
         for amount in ["800", "20", "1"] {

@@ -29,6 +29,9 @@ pub const KNOWN_EXTENSIONS: &[KnownExtension] = &[
     KnownExtension { uri: "urn:aaep-rs:timing:v1", prefix: "timing" },
     KnownExtension { uri: "urn:aaep-rs:control:v1", prefix: "control" },
     KnownExtension { uri: crate::action::URI, prefix: crate::action::PREFIX },
+    KnownExtension { uri: crate::redaction::URI, prefix: crate::redaction::PREFIX },
+    KnownExtension { uri: crate::resume::URI, prefix: crate::resume::PREFIX },
+    KnownExtension { uri: crate::team::URI, prefix: crate::team::PREFIX },
 ];
 
 /// Prefixes that no extension may take (§7.3.2).
@@ -60,15 +63,26 @@ impl<'a> Context<'a> {
         &self.extensions
     }
 
-    /// Whether a prefix may have been declared: by an extension we know, or by one we do not.
-    pub fn may_declare(&self, prefix: &str) -> bool {
-        // enforces: D24
-        self.extensions.iter().any(|uri| {
-            match KNOWN_EXTENSIONS.iter().find(|known| known.uri == uri.as_str()) {
-                Some(known) => known.prefix == prefix,
-                None => !KNOWN_EXTENSIONS.iter().any(|known| known.prefix == prefix),
+    // enforces: D24
+    /// Those of some prefixes that are not declared. An address that we know declares its own prefix;
+    /// one that we do not know declares one prefix, whichever that is. Reserved prefixes are none.
+    pub fn undeclared<'p>(&self, prefixes: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
+        let is_known = |uri: &str| KNOWN_EXTENSIONS.iter().any(|known| known.uri == uri);
+        let mut left = self.extensions.iter().filter(|uri| !is_known(uri.as_str())).count();
+        let mut declared: Vec<&str> = Vec::new();
+        let mut missing = Vec::new();
+        for prefix in prefixes.into_iter().filter(|prefix| !is_reserved_prefix(prefix)) {
+            match KNOWN_EXTENSIONS.iter().find(|known| known.prefix == prefix) {
+                Some(known) if self.extensions.iter().any(|uri| uri.as_str() == known.uri) => {}
+                None if declared.contains(&prefix) => {}
+                None if left > 0 => {
+                    left -= 1;
+                    declared.push(prefix);
+                }
+                _ => missing.push(prefix),
             }
-        })
+        }
+        missing
     }
 }
 
@@ -145,14 +159,18 @@ mod tests {
 
     // covers: D24, E24
     #[test]
-    fn a_known_address_declares_its_own_prefix_and_an_unknown_one_any_other() {
-        let known = Context::with(vec![Uri::parse("urn:aaep-rs:outcome:v1").unwrap()]);
-        assert!(known.may_declare("outcome"));
-        assert!(!known.may_declare("medai"));
-        let unknown = Context::with(vec![Uri::parse("https://example.org/medai").unwrap()]);
-        assert!(unknown.may_declare("medai"));
-        assert!(!unknown.may_declare("outcome"));
-        assert!(!Context::core().may_declare("medai"));
+    fn a_known_address_declares_its_own_prefix_and_an_unknown_one_one_other() {
+        let with = |uris: &[&str]| {
+            Context::with(uris.iter().map(|uri| Uri::parse(uri.to_string()).unwrap()).collect())
+        };
+        let known = with(&["urn:aaep-rs:outcome:v1"]);
+        assert_eq!(known.undeclared(["outcome", "medai"]), ["medai"]);
+        let unknown = with(&["https://example.org/medai"]);
+        assert_eq!(unknown.undeclared(["medai", "outcome", "medai"]), ["outcome"]);
+        assert_eq!(unknown.undeclared(["medai", "fin"]), ["fin"]);
+        let two = with(&["https://example.org/medai", "https://example.org/fin"]);
+        assert!(two.undeclared(["medai", "fin"]).is_empty());
+        assert_eq!(Context::core().undeclared(["medai"]), ["medai"]);
     }
 
     // covers: X3

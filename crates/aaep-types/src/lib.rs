@@ -83,11 +83,15 @@ mod manifest;
 mod message;
 mod number;
 mod ours;
+pub mod published;
+pub mod redaction;
 mod reply;
 mod report;
+pub mod resume;
 pub mod rule;
 pub mod schema;
 pub mod secret;
+pub mod team;
 mod text;
 mod time;
 mod type_name;
@@ -110,7 +114,10 @@ pub use message::{Message, is_valid, validate, validate_with};
 pub use number::{
     Confidence, Count, MAX_SAFE, Millis, Ordinal, Percent, TimeoutSeconds, UpTo, Whole,
 };
-pub use ours::{MoreTime, MoreTimeType, StopSession, StopSessionType};
+pub use ours::{
+    MoreTime, MoreTimeType, OutcomeMember, StopSession, StopSessionType, TimingCapability,
+    TimingMember,
+};
 pub use reply::{
     ClarificationReply, ClarificationReplyType, ConfirmationReply, ConfirmationReplyType, Response,
 };

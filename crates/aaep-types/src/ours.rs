@@ -6,10 +6,11 @@
 //! `urn:aaep-rs:control:v1` (prefix `control`): a person stops the agent. It may come at any time
 //! while the session lives; its effect is `session.cancelled` by the user.
 
-use crate::id::{ReplyToken, SessionId, SubscriptionId};
+use crate::id::{EventId, ReplyToken, SessionId, SubscriptionId};
 use crate::number::Whole;
 use crate::reply::constant;
 use crate::rule;
+use crate::text::Name;
 use crate::time::ReplyTimestamp;
 use crate::wire::{Unknown, object};
 
@@ -20,6 +21,35 @@ constant! {
 constant! {
     /// The type of a [`StopSession`].
     StopSessionType, "control:cancel"
+}
+
+object! {
+    /// Which request a state change or an update resolves, and how (decision D30): what the prefix
+    /// `outcome` of `urn:aaep-rs:outcome:v1` holds.
+    pub struct OutcomeMember, fields OutcomeFields, unknown(Unknown::Keep) {
+        /// The event that asked.
+        required request_event_id: EventId, X7;
+        /// What became of it: `accepted`, `rejected`, `timed_out`, `cancelled`, `superseded`,
+        /// `expired`. Others may come; treat one that you do not know as "no longer asked".
+        required outcome: Name<'a, 1, 64>, X7;
+    }
+}
+
+object! {
+    /// What a request that asks again with more time says (decision D32): what the prefix `timing` of
+    /// `urn:aaep-rs:timing:v1` holds in an event.
+    pub struct TimingMember, fields TimingFields, unknown(Unknown::Keep) {
+        /// The event that asked before, in whose place this one stands.
+        required supersedes: EventId, X7;
+    }
+}
+
+object! {
+    /// How much time a listener needs: the capability `timing` of a request for a subscription.
+    pub struct TimingCapability, fields TimingCapabilityFields, unknown(Unknown::Keep) {
+        /// How many times as long.
+        required factor: Whole<1, 1000>, X7;
+    }
 }
 
 object! {

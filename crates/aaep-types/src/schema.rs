@@ -12,9 +12,12 @@ use crate::handshake::{
     SubscriptionRequest,
 };
 use crate::manifest::Manifest;
-use crate::ours::{MoreTime, StopSession};
+use crate::ours::{MoreTime, OutcomeMember, StopSession, TimingCapability, TimingMember};
+use crate::redaction::Redaction;
 use crate::reply::{ClarificationReply, ConfirmationReply};
+use crate::resume::Resume;
 use crate::rule::{self, Rule};
+use crate::team::Team;
 use crate::wire::{MemberInfo, Object, Wire, object_schema};
 
 /// Where schemas are at home; their `$id`s begin with this.
@@ -53,7 +56,7 @@ pub struct Schema {
 impl Schema {
     /// What a person calls it: its path without the ending.
     pub fn name(&self) -> &str {
-        self.path.trim_end_matches(".schema.json")
+        self.path.trim_end_matches(".schema.json").trim_end_matches(".jsonld")
     }
 }
 
@@ -84,11 +87,35 @@ pub fn all() -> Vec<Schema> {
         ),
         message::<ConfirmationReply<'_>>("handshake/confirmation.reply", "The user decided."),
         message::<ClarificationReply<'_>>("handshake/clarification.reply", "The user answered."),
+        message::<OutcomeMember<'_>>(
+            "extensions/outcome",
+            "Which request an event resolves, and how; it stands in `extensions`.",
+        ),
         message::<MoreTime<'_>>("extensions/timing.extend", "The user asks for more time."),
+        message::<TimingMember<'_>>(
+            "extensions/timing",
+            "Which event a request stands in the place of; it stands in `extensions`.",
+        ),
+        message::<TimingCapability<'_>>(
+            "extensions/timing.capability",
+            "How much time a listener needs; it stands in the capabilities of a request.",
+        ),
         message::<StopSession<'_>>("extensions/control.cancel", "The user stops the agent."),
         message::<Account<'_>>(
             "extensions/action",
             "The hub's own account of an action that is asked about; it stands in `extensions`.",
+        ),
+        message::<Redaction<'_>>(
+            "extensions/redaction",
+            "What was taken out of the texts of an event; it stands in `extensions`.",
+        ),
+        message::<Resume<'_>>(
+            "extensions/resume",
+            "Where a listener left off; it stands in the capabilities of a request.",
+        ),
+        message::<Team<'_>>(
+            "extensions/team",
+            "Who else speaks in a session; it stands in `extensions` of its start.",
         ),
         message::<Manifest<'_>>("producer.manifest", "A producer describes itself."),
     ]);
@@ -243,7 +270,7 @@ mod tests {
     #[test]
     fn every_schema_has_its_place_and_address() {
         let schemas = all();
-        assert_eq!(schemas.len(), 24);
+        assert_eq!(schemas.len(), 30);
         for schema in &schemas {
             assert_eq!(schema.document["$id"], format!("{BASE}{}", schema.path));
         }

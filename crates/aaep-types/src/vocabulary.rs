@@ -111,6 +111,22 @@ vocabulary! {
         /// The agent that asks.
         Agent = "agent",
     }
+    /// What was taken out of a text, because it was a secret (§10 T5) or not for this listener
+    /// (§10.5.3).
+    Removed {
+        /// The number of a payment card.
+        CardNumber = "card_number",
+        /// A key to a service.
+        Key = "key",
+        /// A token that stands for somebody who signed in.
+        Token = "token",
+        /// The private half of a pair of keys.
+        PrivateKey = "private_key",
+        /// A password.
+        Password = "password",
+        /// What this listener is not to hear.
+        NotForThisRole = "not_for_this_role",
+    }
     /// The two answers to a confirmation (§6.3).
     Decision {
         /// Do it.

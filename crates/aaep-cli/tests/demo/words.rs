@@ -55,6 +55,11 @@ fn its_words_show_every_event_type_and_every_stream_is_lawful() {
         all.retain(|kind| !kind.contains(':'));
         assert_eq!(all.len(), 12, "{all:?}");
         ear.is_lawful();
+        // Nor is anything in them worth a warning.
+        for message in &ear.heard {
+            let problems = aaep_types::validate(message.as_bytes());
+            assert!(problems.is_empty(), "{problems:?}\n{message}");
+        }
     });
 }
 

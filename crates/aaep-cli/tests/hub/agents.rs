@@ -47,7 +47,7 @@ fn every_refusal_names_its_rule_and_says_what_to_do() {
             ("agent/sessions", "[]".into(), 400, "malformed", "E1"),
             ("agent/sessions", "null".into(), 400, "malformed", "E1"),
             ("agent/sessions", "{}".into(), 400, "malformed", "E1"),
-            ("agent/sessions", open("colour", json!("red")), 400, "malformed", "E1"),
+            ("agent/sessions", open("colour", json!("red")), 400, "malformed", "E19"),
             ("agent/sessions", open("producer", json!("me")), 400, "malformed", "E1"),
             ("agent/sessions", open("producer", json!({})), 400, "malformed", "E11"),
             ("agent/sessions", open("producer", json!({ "agent_id": "" })), 400, "malformed", "E11"),

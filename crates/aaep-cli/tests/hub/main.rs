@@ -24,6 +24,7 @@ mod policy;
 mod replies;
 mod returning;
 mod secrets;
+mod speaking;
 mod storms;
 mod support;
 mod tenants;

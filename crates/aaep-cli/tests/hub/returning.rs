@@ -161,3 +161,134 @@ fn a_question_survives_a_lost_connection_and_is_asked_again_with_the_same_token(
         assert_eq!(agent.look(&request, 0).await["decided_by"], person.name("reader"));
     });
 }
+
+// covers: W7
+#[test]
+fn whoever_comes_back_to_a_gap_is_told_the_state_of_a_session_that_never_changed_it() {
+    run(async {
+        let person = Hub::shared().person();
+        let agent = person.agent();
+        let session = agent.open().await;
+        let mut phone = person.phone().await;
+        phone.event("session.started").await;
+        let (id, unknown) = (phone.subscription.clone(), format!("evt_{}", "f".repeat(32)));
+        drop(phone);
+        let mut phone = Ear::attach(person.client("phone"), &id, Some(&unknown)).await;
+        assert_eq!(phone.next().await["type"], "aaep:agent.session.started");
+        let state = phone.next().await;
+        assert_eq!(state["type"], "aaep:agent.state.changed");
+        assert_eq!((&state["session_id"], &state["to_state"]), (&json!(session), &json!("idle")));
+        assert_eq!(state["sequence_number"], 1);
+        agent.complete(&session).await;
+        phone.event("session.completed").await;
+        phone.is_lawful();
+    });
+}
+
+/// What everything asks for, and where it left off.
+fn from(last: &str) -> Value {
+    let mut asked = everything();
+    asked["supported_extensions"].as_array_mut().unwrap().push(json!("urn:aaep-rs:resume:v1"));
+    asked["resume"] = json!({ "last_event_id": last });
+    asked
+}
+
+// covers: W7, W9, W10, D28
+#[test]
+fn links_go_on_where_they_left_off() {
+    run(async {
+        let hub = Hub::shared();
+        let person = hub.person();
+        let token = person.token("reader");
+        for local in [false, true] {
+            let agent = if local { hub.local_agent() } else { person.agent() };
+            let open = async |asked: Value| match local {
+                true => Ear::unix_for(&hub, asked).await,
+                false => Ear::web_socket_for(&hub, &token, asked).await,
+            };
+            let mut ear = open(everything()).await;
+            let session = agent.open().await;
+            let start = loop {
+                let start = ear.event("session.started").await;
+                if start["session_id"] == session {
+                    break start;
+                }
+            };
+            let last = text(&start, "event_id").to_owned();
+            drop(ear);
+            for percent in [10, 20, 30] {
+                agent.progress(&session, percent).await;
+            }
+            let mut ear = open(from(&last)).await;
+            let mut heard = Vec::new();
+            while heard.len() < 3 {
+                let event = ear.next().await;
+                if event["session_id"] == session {
+                    assert_eq!(event["type"], "aaep:agent.progress.updated", "{event}");
+                    heard.push(event["progress"]["percent"].clone());
+                }
+            }
+            assert_eq!(heard, [json!(10), json!(20), json!(30)]);
+            // One that nobody remembers gets how things stand.
+            drop(ear);
+            let mut ear = open(from("evt_ffff")).await;
+            loop {
+                let event = ear.next().await;
+                if event["session_id"] == session {
+                    assert_eq!(event["type"], "aaep:agent.session.started");
+                    break;
+                }
+            }
+            agent.complete(&session).await;
+        }
+    });
+}
+
+// covers: H8, D31
+#[test]
+fn a_filter_is_honoured_at_once_on_coming_back_and_in_what_a_newcomer_is_told() {
+    run(async {
+        let person = Hub::shared().person();
+        let agent = person.agent();
+        let session = agent.open().await;
+        tool_call(&agent, &session).await;
+        let mut asked = everything();
+        let hidden =
+            ["aaep:agent.state.changed", "aaep:agent.tool.*", "aaep:agent.session.completed"];
+        asked["event_filters"] = json!({ "include": ["aaep:agent.*"], "exclude": hidden });
+        let mut ear = Ear::subscribe_for(person.client("reader"), asked).await;
+        let start = ear.next().await;
+        assert_eq!(start["type"], "aaep:agent.session.started");
+        tool_call(&agent, &session).await;
+        agent.progress(&session, 10).await;
+        assert_eq!(ear.next().await["type"], "aaep:agent.progress.updated");
+        let id = ear.subscription.clone();
+        drop(ear);
+        tool_call(&agent, &session).await;
+        agent.progress(&session, 20).await;
+        let mut ear = Ear::attach(person.client("reader"), &id, start["event_id"].as_str()).await;
+        for percent in [10, 20] {
+            assert_eq!(ear.next().await["progress"]["percent"], percent);
+        }
+        // What is critical comes past every filter.
+        agent.ask(&session).await;
+        assert_eq!(ear.next().await["type"], "aaep:agent.awaiting.confirmation");
+        agent.complete(&session).await;
+    });
+}
+
+// covers: H22, H27
+#[cfg(unix)]
+#[test]
+fn programs_on_this_machine_find_the_manifest_beside_the_socket() {
+    use std::os::unix::fs::PermissionsExt;
+    let hub = Hub::start(Setup::default());
+    let path = hub.socket().with_extension("manifest.json");
+    let text = std::fs::read(&path).unwrap();
+    let parsed = aaep_types::Message::parse(&text);
+    assert!(matches!(parsed, Ok(aaep_types::Message::Manifest(_))), "{parsed:?}");
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let told: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(told["transports_supported"], json!(["sse", "websocket", "unix"]));
+    assert_eq!(told["languages_supported"], json!(["en"]));
+}

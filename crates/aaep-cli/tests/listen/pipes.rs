@@ -29,6 +29,21 @@ fn words_answer_and_a_pipe_that_ends_leaves_it_listening() {
 }
 
 #[test]
+fn without_input_everything_is_said_once() {
+    let hub = demo();
+    let mut listener = Piped::start(&[], &around(&hub));
+    listener.end_input();
+    listener.sees("Connected to");
+    say(&hub, "a long job");
+    listener.sees("The backup is complete.");
+    listener.signal("TERM");
+    let (_, out, _) = listener.ended();
+    assert_eq!(out.matches("Nothing more can be typed here.").count(), 1, "{out}");
+    assert_eq!(out.matches("Step 1 of 5.").count(), 1, "{out}");
+    assert_eq!(out.matches("Connected to").count(), 1, "{out}");
+}
+
+#[test]
 fn once_ends_with_the_first_request_and_says_how_it_went() {
     let hub = demo();
     let mut listener = Piped::start(&["--once"], &around(&hub));

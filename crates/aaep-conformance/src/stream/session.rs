@@ -23,7 +23,6 @@ pub(super) struct Session {
     /// A bound of ours was reached: not all of it is followed.
     crowded: bool,
     agent: Option<Digest>,
-    agents_differ: bool,
     pub(super) first_line: u64,
     pub(super) last_line: u64,
     start: Option<Digest>,
@@ -47,7 +46,6 @@ impl Session {
             begun: false,
             crowded: false,
             agent: None,
-            agents_differ: false,
             first_line: line,
             last_line: line,
             start: None,
@@ -76,7 +74,7 @@ impl Session {
     /// The next event of this session that is no duplicate.
     pub(super) fn event(&mut self, heard: &Heard<'_>, said: Said<'_>, report: &mut Report<'_>) {
         self.last_line = report.line;
-        self.judge_agent(heard, report);
+        self.follow_agent(heard);
         let time = heard.timestamp();
         let told_again = matches!(said, Said::Started | Said::State { .. } | Said::Asked(_));
         let seen_in_part = !self.complete && (self.joined || self.order.has_hole());
@@ -181,19 +179,13 @@ impl Session {
         );
     }
 
-    fn judge_agent(&mut self, heard: &Heard<'_>, report: &mut Report<'_>) {
-        let agent = said::agent(heard);
-        let known = *self.agent.get_or_insert(match agent {
-            Some(agent) => agent,
-            None => return,
-        });
-        if agent.is_some_and(|agent| agent != known) && !self.agents_differ {
-            self.agents_differ = true;
-            report.warning(
-                rule::E8,
-                "Two agents emit events of this session. A session belongs to one agent; \
-                 another one uses an id of its own.",
-            );
+    // enforces: E28
+    /// Several agents may speak in one session, each in a state of its own (§2.2.5, A.9): where the
+    /// speaker changes, nothing is known of the state that the next one leaves.
+    fn follow_agent(&mut self, heard: &Heard<'_>) {
+        let Some(agent) = said::agent(heard) else { return };
+        if self.agent.replace(agent).is_some_and(|before| before != agent) {
+            self.states.forget();
         }
     }
 

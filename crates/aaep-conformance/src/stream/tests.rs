@@ -191,13 +191,22 @@ fn what_cannot_be_heard_is_an_error_and_broken_handshakes_are_not_our_business()
     assert_eq!(rules, ["E1", "E1", "E2"]);
 }
 
-// covers: E8
+// covers: E28
 #[test]
-fn two_agents_in_one_session_are_warned_of_once() {
+fn several_agents_may_speak_in_one_session_each_in_its_own_state() {
     let mut script = Script::new("sess_a");
-    let other = json!({ "producer": { "agent_id": "stranger" }, "progress": { "step": 1 } });
-    script.start().event("progress.updated", other.clone()).event("progress.updated", other).end();
-    assert_eq!(brief(&script.check(true)), [("E8", Weight::Warning)]);
+    let other = |members: serde_json::Value| {
+        let mut all = json!({ "producer": { "agent_id": "researcher" } });
+        all.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        all
+    };
+    script
+        .start()
+        .event("progress.updated", other(json!({ "progress": { "step": 1 } })))
+        .state("idle", "thinking")
+        .event("state.changed", other(json!({ "from_state": "idle", "to_state": "thinking" })))
+        .end();
+    assert_eq!(brief(&script.check(true)), []);
 }
 
 // covers: E7, W2, D28

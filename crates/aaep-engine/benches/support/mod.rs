@@ -124,6 +124,7 @@ impl Bench {
             summary: "Working.",
             language: LanguageTag::parse("en").expect("a tag"),
             lease_seconds: 100_000,
+            payload: "",
         };
         match self.handle(Input::Open(open)) {
             Answer::Session(session) => session,

@@ -113,6 +113,7 @@ impl World {
             summary: "Moving money.",
             language: LanguageTag::parse("en").unwrap(),
             lease_seconds: 100_000,
+            payload: "",
         };
         match self.handle(Input::Open(open)).unwrap() {
             Answer::Session(session) => session,

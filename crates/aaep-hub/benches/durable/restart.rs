@@ -123,6 +123,7 @@ fn ask_all(mut keep: impl FnMut(Entry)) {
                 summary: "Working.",
                 language: LanguageTag::parse("en").expect("a tag"),
                 lease_seconds: 80_000,
+                payload: "",
             };
             let Answer::Session(opened) = handle(Input::Open(open)) else { panic!("a session") };
             session = Some(opened);

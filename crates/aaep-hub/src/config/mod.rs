@@ -39,6 +39,8 @@ use serde::{Deserialize, Serialize};
 use crate::Fault;
 use crate::access::TokenHash;
 
+pub use crate::discretion::Secrets;
+
 pub use directories::System;
 pub use environment::Surroundings;
 pub use limits::Limits;
@@ -69,6 +71,8 @@ pub struct Config {
     /// What is asked before tools of agents run, whatever their authors think: a policy file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PathBuf>,
+    /// What becomes of secrets in what agents say.
+    pub secrets: Secrets,
     /// Whether loopback without a token is let in, as `local` or `local-agent`.
     pub loopback_without_credentials: bool,
     /// Proxies that terminate TLS before the hub; only their forwarded headers are believed.
@@ -104,6 +108,7 @@ impl Default for Config {
             state: None,
             ephemeral: false,
             policy: None,
+            secrets: Secrets::default(),
             loopback_without_credentials: true,
             behind_proxy: Vec::new(),
             allowed_hosts: Vec::new(),
@@ -322,6 +327,7 @@ impl Config {
             state: path(),
             ephemeral: defaults.ephemeral,
             policy: path(),
+            secrets: defaults.secrets,
             loopback_without_credentials: defaults.loopback_without_credentials,
             behind_proxy: defaults.behind_proxy,
             allowed_hosts: defaults.allowed_hosts,

@@ -13,8 +13,9 @@ use tokio::sync::oneshot;
 use super::producers::somebody_elses;
 use super::recover::producer_id;
 use super::{Core, Grant};
-use crate::access::{Known, account_of, has_secret};
+use crate::access::{BUILT_IN_NAMES, Known, account_of, has_secret};
 use crate::config::Limits;
+use crate::discretion::Piece;
 
 /// What people said to an agent, as JSON objects.
 pub(crate) enum Inputs {
@@ -85,6 +86,41 @@ impl Core {
         }
         self.producers.admit(&account(agent), &id)?;
         Ok(Some(id))
+    }
+
+    // enforces: S4, S5, E28
+    /// Whether an agent may speak under this producer.
+    pub(crate) fn may_speak_for(
+        &mut self,
+        agent: &Principal,
+        producer: &str,
+    ) -> Result<(), Refusal> {
+        if let Some(id) = self.bind_producer(agent, producer)? {
+            self.producers.spoke(&account(agent), &id);
+        }
+        Ok(())
+    }
+
+    // enforces: S4, E28
+    /// As whom an event is emitted in a session: as its own agent, also for a sub-agent of the same user
+    /// that speaks under an id of its own. Whether the session is open to that id, the engine knows; how
+    /// it ends is for its own agent to say.
+    pub(crate) fn speaks_in(
+        &mut self,
+        agent: &Principal,
+        session: SessionId,
+        producer: Option<&str>,
+        type_name: &str,
+    ) -> Result<Principal, Refusal> {
+        let Some(producer) = producer else { return Ok(agent.clone()) };
+        self.may_speak_for(agent, producer)?;
+        let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
+        let owner = self.agents.sessions.get(&session);
+        let owner = owner.filter(|owner| owner.user == agent.user && !ends);
+        // Whoever shows no token is nobody's colleague: an id alone opens nothing.
+        let proven = |one: &Principal| !BUILT_IN_NAMES.contains(&account_of(&one.name));
+        let owner = owner.filter(|owner| *owner == agent || proven(owner) && proven(agent));
+        Ok(owner.unwrap_or(agent).clone())
     }
 
     /// The first `agent_id`s of this user's agents, or of all, for the manifest.
@@ -199,6 +235,11 @@ impl Core {
     }
 
     /// A session ended; its agent is told, unless it ended it itself.
+    /// A piece of an output was said.
+    pub(crate) fn note_piece(&self, piece: Piece) {
+        self.hub.0.outputs.said(piece);
+    }
+
     pub(super) fn agent_stopped(&mut self, session: SessionId) {
         let own = self.agents.ending.remove(&session);
         // enforces: S8
@@ -208,6 +249,7 @@ impl Core {
             let _ = watcher.send(());
         }
         self.granted.ended(session);
+        self.hub.0.outputs.forget(session);
         self.producers.ended(session);
         self.keys.ended(session, self.now.boot);
         let agent = self.agents.sessions.remove(&session);

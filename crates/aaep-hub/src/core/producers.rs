@@ -86,6 +86,20 @@ impl Producers {
         self.in_use.insert(session, id);
     }
 
+    /// An agent spoke under this id in a session that another agent may have opened. From then on the id
+    /// is its own.
+    pub(super) fn spoke(&mut self, agent: &Principal, id: &str) {
+        if has_no_token(agent) || self.bindings.contains_key(id) {
+            return;
+        }
+        let id: Arc<str> = id.into();
+        self.shares.add(agent, 1);
+        self.moments += 1;
+        let binding = Binding { agent: agent.clone(), sessions: 0, idle_since: self.moments };
+        self.bindings.insert(id.clone(), binding);
+        self.idle.entry(agent.name.clone()).or_default().insert(self.moments, id);
+    }
+
     /// A session ended.
     pub(super) fn ended(&mut self, session: SessionId) {
         let Some(id) = self.in_use.remove(&session) else { return };

@@ -147,8 +147,9 @@ fn open(
     agent: &aaep_engine::Principal,
     opening: Opening,
 ) -> Result<(SessionId, Said), Problem> {
-    let Opening { producer, summary, language, lease_seconds } = opening;
-    let open = Open { agent, producer: &producer, summary: &summary, language, lease_seconds };
+    let Opening { producer, summary, language, lease_seconds, payload } = opening;
+    let (producer, summary, payload) = (&*producer, &*summary, &*payload);
+    let open = Open { agent, producer, summary, language, lease_seconds, payload };
     let session = core.open_session(agent, open)?;
     Ok((session, (StatusCode::CREATED, format!(r#"{{"session_id":"{session}"}}"#))))
 }
@@ -160,12 +161,14 @@ fn emit(
     session: SessionId,
     event: Emission,
 ) -> Result<Said, Problem> {
-    let Emission { type_name, mut payload, arguments, needs_from_state } = event;
+    let Emission { type_name, mut payload, arguments, needs_from_state, speaker, piece } = event;
+    let agent = &core.speaks_in(agent, session, speaker.as_deref(), &type_name)?;
     if needs_from_state {
         let standing = core.standing(agent, session).ok_or_else(standing::over)?;
         payload = with_member(&payload, "from_state", &standing.state);
     }
     let (event, number) = core.emit(agent, session, &type_name, &payload, arguments.as_ref())?;
+    piece.into_iter().for_each(|piece| core.note_piece(piece));
     let event = EventId::from_bits(event);
     Ok((StatusCode::CREATED, format!(r#"{{"event_id":"{event}","sequence_number":{number}}}"#)))
 }
@@ -177,6 +180,9 @@ fn ask(
     session: SessionId,
     question: &Question,
 ) -> Result<Said, Problem> {
+    if let Some(speaker) = &question.speaker {
+        core.may_speak_for(agent, speaker)?;
+    }
     let asked = Ask {
         agent,
         session,

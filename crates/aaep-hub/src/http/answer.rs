@@ -9,6 +9,7 @@ use http::{HeaderValue, Response, StatusCode};
 
 use super::Body;
 use crate::access::Denied;
+use crate::discretion;
 use crate::guard::Refused;
 use crate::hub::Stopped;
 
@@ -119,6 +120,12 @@ impl From<Denied> for Problem {
             _ => ("unauthorized", rule::S5),
         };
         Self::new(denied.status(), error, denied.to_string()).under(rule)
+    }
+}
+
+impl From<discretion::Refused> for Problem {
+    fn from(refused: discretion::Refused) -> Self {
+        Self::malformed(refused.text()).under(rule::T14)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use aaep_engine::SubscriberMessage;
 use aaep_transport::link::{Link, LinkError, Options, Receiver, Sender, Text};
 use aaep_transport::ws::{self, close};
-use aaep_types::{Message, SubscriptionId};
+use aaep_types::{Message, SubscriptionId, resume};
 use http::{Request, request::Parts};
 use tokio::time::timeout;
 use tracing::debug;
@@ -159,7 +159,13 @@ fn subscribe(core: &mut Core, known: &Known, message: &str) -> Begun {
         Ok(Message::Accepted(accepted)) => accepted.subscription_id,
         _ => return Begun::Rejected(answer),
     };
-    match core.attach(known, id, None, Framing::Message, Some(&answer)) {
+    // enforces: W7
+    let last = match Message::parse(message.as_bytes()) {
+        Ok(Message::Request(request)) => resume::last_event(&request.capabilities),
+        _ => None,
+    };
+    let last = last.as_ref().map(|last| last.as_str());
+    match core.attach(known, id, last, Framing::Message, Some(&answer)) {
         Some(heard) => Begun::Hearing(heard.hearing),
         None => Begun::Nothing,
     }

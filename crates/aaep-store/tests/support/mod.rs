@@ -77,6 +77,7 @@ impl World {
             summary: "Moving money.",
             language: LanguageTag::parse("en").unwrap(),
             lease_seconds: 100_000,
+            payload: "",
         };
         match self.handle(Input::Open(open)) {
             Answer::Session(session) => session,

@@ -82,7 +82,9 @@ impl Speech<'_> {
         match asks {
             Asks::Consent { action, consequence, risk, reversibility, silence_accepts } => {
                 self.whole("ask.consent", "action", action, "ask.consent.bare");
-                self.say(undo(*reversibility), &[]);
+                if !self.says_itself(undo(*reversibility), &[action, consequence]) {
+                    self.say(undo(*reversibility), &[]);
+                }
                 self.new_line();
                 self.whole("ask.consequence", "consequence", consequence, "ask.consequence.bare");
                 self.say(danger(*risk), &[]);
@@ -107,6 +109,19 @@ impl Speech<'_> {
                 }
             }
         }
+    }
+
+    /// Whether one of these texts has this sentence of ours as a sentence of its own: then it is not
+    /// said twice. Nothing less than the whole sentence counts, since the rest could turn it around.
+    fn says_itself(&self, key: &str, texts: &[&str]) -> bool {
+        let ours = self.words.phrase(key, &[]).to_string();
+        let ours = bare(&ours);
+        let same = |sentence: &str| {
+            let sentence = bare(sentence);
+            let this = sentence.strip_prefix("this ").map(|rest| format!("it {rest}"));
+            sentence == ours || this.as_deref() == Some(&ours)
+        };
+        texts.iter().any(|text| text.split_inclusive(SENTENCE_ENDS).any(same))
     }
 
     /// A text of a request: never cut.
@@ -264,6 +279,14 @@ impl Speech<'_> {
         self.new_line();
         self.say("ask.unanswerable", &[]);
     }
+}
+
+/// What ends a sentence.
+const SENTENCE_ENDS: [char; 8] = ['.', '!', '?', '。', '！', '؟', '۔', '।'];
+
+/// A sentence without its end, in small letters.
+fn bare(sentence: &str) -> String {
+    sentence.trim().trim_end_matches(SENTENCE_ENDS).trim().to_lowercase()
 }
 
 fn undo(reversibility: Reversibility) -> &'static str {

@@ -182,12 +182,20 @@ impl Speech<'_> {
         let description = description.filter(|text| !text.trim().is_empty());
         let (percent, step, total) = (number("percent"), number("step"), number("total_steps"));
         let told = percent.is_some() || step.is_some();
-        if let Some(count) = percent {
+        let text = texts.summary(self).or(description);
+        let quotes = !told || !self.is_terse();
+        // What the agent says with the same numbers is not said twice.
+        let theirs = text.as_deref().filter(|_| quotes).unwrap_or_default();
+        let percent_again = percent.is_some_and(|percent| says_percent(theirs, percent));
+        let steps = [step, total].into_iter().flatten();
+        let steps_again = step.is_some() && says_numbers(theirs, steps);
+        if let Some(count) = percent.filter(|_| !percent_again) {
             self.say("progress.percent", &[("count", Argument::Count(count))]);
         }
         match (step, total) {
             // One number is enough, unless more is wanted.
             _ if percent.is_some() && !self.is_detailed() => {}
+            _ if steps_again => {}
             (Some(step), Some(total)) => self.say(
                 "progress.step_of",
                 &[("step", Argument::Count(step)), ("total", Argument::Count(total))],
@@ -195,8 +203,7 @@ impl Speech<'_> {
             (Some(step), None) => self.say("progress.step", &[("step", Argument::Count(step))]),
             (None, _) => {}
         }
-        let text = texts.summary(self).or(description);
-        if !told || !self.is_terse() {
+        if quotes {
             self.quoted(text.as_deref());
         }
         if !told && text.is_none() {
@@ -292,6 +299,35 @@ impl Speech<'_> {
         let (name, _) = cut(type_name, MAX_NAME);
         self.say(key, &[("type", Argument::Theirs(name))]);
     }
+}
+
+/// The numbers in a text, each with what follows it.
+fn numbers(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.find(|sign: char| sign.is_ascii_digit())?;
+        let run = &rest[start..];
+        let end = run.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(run.len());
+        let (number, after) = run.split_at(end);
+        rest = after;
+        Some((number, after))
+    })
+}
+
+/// Whether a text has all of these numbers, in this order.
+fn says_numbers(text: &str, wanted: impl Iterator<Item = u64>) -> bool {
+    let mut said = numbers(text).map(|(number, _)| number.parse::<u64>().ok());
+    let mut wanted = wanted;
+    wanted.all(|wanted| said.any(|number| number == Some(wanted)))
+}
+
+/// Whether a text says that it is so many percent.
+fn says_percent(text: &str, percent: u64) -> bool {
+    numbers(text).any(|(number, after)| {
+        let after = after.trim_start();
+        number.parse() == Ok(percent)
+            && (after.starts_with(['%', '٪']) || after.starts_with("percent"))
+    })
 }
 
 /// A member that is a number of 0 or more, fractions cut off.

@@ -2,7 +2,6 @@
 
 use super::{Event, EventKind, ExtensionPayload, Payload, read_kind};
 use crate::action;
-use crate::context::is_reserved_prefix;
 use crate::envelope::{Envelope, EnvelopeFields, Tail, TailFields};
 use crate::json::{Member, Members, Raw};
 use crate::language::LanguageTag;
@@ -232,8 +231,17 @@ fn check_critical(kind: EventKind, urgency: &Slot<Urgency>, report: &mut Report)
 /// §3.2.2, §3.4.3: whatever is not the protocol's own is declared through `@context`.
 fn check_declared(envelope: &EnvelopeFields<'_>, tail: &TailFields<'_>, report: &mut Report) {
     let Some(context) = envelope.context.good() else { return };
+    let own = match envelope.type_name.good() {
+        Some(TypeName::Prefixed { prefix, .. }) => Some(&**prefix),
+        _ => None,
+    };
+    let extensions = tail.extensions.good();
+    let added = extensions.into_iter().flat_map(|extensions| extensions.iter());
+    let added: Vec<(&str, &str)> = added.collect();
+    let missing =
+        context.undeclared(own.into_iter().chain(added.iter().map(|(prefix, _)| *prefix)));
     let declared = match envelope.type_name.good() {
-        Some(TypeName::Prefixed { prefix, .. }) => context.may_declare(prefix),
+        Some(TypeName::Prefixed { prefix, .. }) => !missing.contains(&&**prefix),
         Some(TypeName::Address(_)) => !context.extensions().is_empty(),
         Some(TypeName::Core(_)) | None => true,
     };
@@ -245,22 +253,21 @@ fn check_declared(envelope: &EnvelopeFields<'_>, tail: &TailFields<'_>, report: 
             )
         });
     }
-    let Some(extensions) = tail.extensions.good() else { return };
     report.within("extensions", |report| {
-        for (prefix, json) in extensions.iter() {
-            if prefix == action::PREFIX && context.may_declare(prefix) {
-                // enforces: X7
-                report.within(prefix, |report| {
-                    action::Account::read(Raw::Object(json), rule::X7, report);
-                });
-            } else if !is_reserved_prefix(prefix) && !context.may_declare(prefix) {
+        for (prefix, json) in added {
+            if missing.contains(&prefix) {
                 report.within(prefix, |report| {
                     report.error(
                         rule::E17,
                         format_args!(
-                            "Declare this prefix: add the extension's address to `@context`."
+                            "Declare this prefix: add the extension's address to `@context`; each address there declares one prefix."
                         ),
                     )
+                });
+            } else if prefix == action::PREFIX {
+                // enforces: X7
+                report.within(prefix, |report| {
+                    action::Account::read(Raw::Object(json), rule::X7, report);
                 });
             }
         }

@@ -22,6 +22,7 @@
 
 mod assigned;
 mod card;
+mod discreet;
 mod key;
 mod name;
 mod pieces;
@@ -30,6 +31,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+pub use discreet::{Discreet, Passed, open_secret};
 pub use name::names_secret;
 pub use pieces::{MAX_WATCHED_BYTES, Watch};
 

@@ -138,6 +138,7 @@ struct Open {
 struct Greeted {
     connected: bool,
     lost: bool,
+    input_ended: bool,
 }
 
 /// What the next key or line means.
@@ -256,9 +257,11 @@ impl Talk {
         self.say("not_understood", &[]);
     }
 
-    /// Nothing more can be typed.
+    /// Nothing more can be typed; it is said once.
     pub(crate) fn input_ended(&mut self) {
-        self.say("input_ended", &[]);
+        if !std::mem::replace(&mut self.greeted.input_ended, true) {
+            self.say("input_ended", &[]);
+        }
     }
 
     /// The user's own rules are in force.
@@ -318,7 +321,9 @@ impl Talk {
             Happening::Connected { may_reply, .. } => {
                 self.listens_only = !may_reply;
                 self.tell_of(happening, &About::new(Class::Error));
-                if !std::mem::replace(&mut self.greeted.connected, true) {
+                let first = !std::mem::replace(&mut self.greeted.connected, true);
+                // Who cannot type needs no hint what to type.
+                if first && !self.greeted.input_ended {
                     self.say(self.by_mode("hint"), &[]);
                 }
             }

@@ -89,11 +89,29 @@ impl Ear {
         Self::over(link, true).await
     }
 
+    /// The same with other terms.
+    pub async fn web_socket_for(hub: &Hub, token: &str, asked: Value) -> Self {
+        let url = format!("{}/ws", hub.base().replace("http", "ws"));
+        let client = options(Some(token));
+        let link = ws::connect(&url, true, &client, LinkOptions::default()).await.unwrap();
+        Self::over_for(link, Some(asked)).await
+    }
+
+    /// The same with other terms.
+    pub async fn unix_for(hub: &Hub, asked: Value) -> Self {
+        let link = unix::connect(&hub.socket(), LinkOptions::default()).await.unwrap();
+        Self::over_for(link, Some(asked)).await
+    }
+
     async fn over(link: Link, negotiated: bool) -> Self {
+        Self::over_for(link, negotiated.then(everything)).await
+    }
+
+    async fn over_for(link: Link, asked: Option<Value>) -> Self {
         let subscription = "sub_whatever".into();
         let mut ear = Self { way: Way::Link(Box::new(link)), subscription, heard: Vec::new() };
-        if negotiated {
-            ear.send(&request(everything())).await;
+        if let Some(asked) = asked {
+            ear.send(&request(asked)).await;
             let accepted = ear.next().await;
             assert_eq!(accepted["type"], "subscription.accepted", "{accepted}");
             ear.subscription = text(&accepted, "subscription_id").to_owned();

@@ -4,13 +4,14 @@
 //! policy, the canonical form and the account of an action, the hash of the body. What the core is given is owned, checked and small to look at (I29).
 
 use aaep_types::action::ReadableArguments;
-use aaep_types::json::{Canonical, Members, Raw, Writer};
-use aaep_types::{DescribedBy, EventKind, LanguageTag, rule};
+use aaep_types::json::{Canonical, Members, Raw, Writer, elements};
+use aaep_types::{DescribedBy, EventKind, LanguageTag, SessionId, rule, team};
 use sha2::{Digest as _, Sha256};
 
 use super::super::route::Route;
 use super::super::{Problem, policy};
 use crate::core::held;
+use crate::discretion::{Piece, look_through, look_through_text, telling, with_extension};
 use crate::hub::Hub;
 
 /// How long an agent may stay silent, in seconds: usual, least, most.
@@ -51,6 +52,8 @@ pub(super) struct Opening {
     pub(super) summary: String,
     pub(super) language: LanguageTag<'static>,
     pub(super) lease_seconds: u64,
+    /// What else its first event says.
+    pub(super) payload: String,
 }
 
 /// `POST agent/sessions/{id}/events`.
@@ -61,6 +64,10 @@ pub(super) struct Emission {
     pub(super) arguments: Option<Canonical>,
     /// Whether the hub has to say which state the session leaves.
     pub(super) needs_from_state: bool,
+    /// The producer that it names, if it names one.
+    pub(super) speaker: Option<String>,
+    /// The output that it goes on with.
+    pub(super) piece: Option<Piece>,
 }
 
 /// `POST agent/sessions/{id}/requests`.
@@ -75,6 +82,8 @@ pub(super) struct Question {
     /// The arguments as people read them.
     pub(super) readable: ReadableArguments,
     pub(super) described_by: DescribedBy,
+    /// The producer that it names, if it names one.
+    pub(super) speaker: Option<String>,
 }
 
 /// Reads the body of a call for this route; `keyed` says whether it carries an idempotency key.
@@ -82,8 +91,8 @@ pub(super) fn prepare(hub: &Hub, route: &Route, bytes: &[u8], keyed: bool) -> Bo
     Body::of(bytes, keyed, |bytes| {
         let object = Object::read(bytes)?;
         match route {
-            Route::OpenSession => opening(&object).map(Prepared::Open),
-            Route::Emit(_) => emission(hub, &object).map(Prepared::Emit),
+            Route::OpenSession => opening(hub, &object).map(Prepared::Open),
+            Route::Emit(session) => emission(hub, *session, &object).map(Prepared::Emit),
             Route::Ask(_) => question(hub, &object).map(Prepared::Ask),
             _ => Err(Problem::not_found("There is nothing here.")),
         }
@@ -151,17 +160,21 @@ impl<'a> Object<'a> {
     }
 }
 
-fn opening(object: &Object<'_>) -> Result<Opening, Problem> {
-    let known = ["producer", "summary_normal", "language", "lease_seconds"];
-    if let Some(other) = object.0.iter().find(|member| !known.contains(&&*member.name)) {
-        let text = format!("`{}` is not known here; {} are.", other.name, known.join(", "));
-        return Err(Problem::malformed(text));
-    }
+fn opening(hub: &Hub, object: &Object<'_>) -> Result<Opening, Problem> {
     let Some(Raw::Object(producer)) = object.0.find("producer") else {
         return Err(Problem::malformed("`producer` is an object with an `agent_id`."));
     };
     check_producer(producer)?;
+    let secrets = hub.config().secrets;
     let summary = object.needed("summary_normal")?;
+    let (summary, removed) = look_through_text("summary_normal", summary, secrets)?;
+    // Whatever else the first event of a session may say; the engine knows what that is.
+    let ours = ["producer", "summary_normal", "language", "lease_seconds", "sub_agents"];
+    let payload = telling(&look_through(object.without(&ours), secrets)?, removed);
+    let payload = match object.0.find("sub_agents") {
+        Some(named) => with_extension(&payload, (team::URI, team::PREFIX), &team_of(named)?),
+        None => payload,
+    };
     let language = object.text("language")?.unwrap_or_else(|| "en".to_owned());
     let language = LanguageTag::parse(language)
         .map_err(|_| Problem::malformed("`language` is a language tag such as `en` or `yo-NG`."))?;
@@ -175,7 +188,41 @@ fn opening(object: &Object<'_>) -> Result<Opening, Problem> {
         let text = format!("`lease_seconds` is a whole number from {least} to {most}.");
         return Err(Problem::malformed(text));
     }
-    Ok(Opening { producer: producer.to_owned(), summary, language, lease_seconds })
+    Ok(Opening { producer: producer.to_owned(), summary, language, lease_seconds, payload })
+}
+
+// enforces: E28
+/// The extension that says who else speaks in a session.
+fn team_of(named: Raw<'_>) -> Result<String, Problem> {
+    let expected = format!(
+        "`sub_agents` is a list of 1 to {} different `agent_id`s, each with at most {AGENT_ID_BYTES} bytes.",
+        team::MAX_AGENTS
+    );
+    let wrong = || Problem::malformed(expected.clone()).under(rule::E28);
+    let Raw::Array(list) = named else { return Err(wrong()) };
+    let mut ids: Vec<String> = Vec::new();
+    for id in elements(list) {
+        let Raw::String(id) = id else { return Err(wrong()) };
+        let id = id.decode().into_owned();
+        if id.is_empty() || id.len() > AGENT_ID_BYTES || ids.contains(&id) {
+            return Err(wrong());
+        }
+        ids.push(id);
+    }
+    if !(1..=team::MAX_AGENTS).contains(&ids.len()) {
+        return Err(wrong());
+    }
+    let mut out = Writer::new();
+    out.open('{');
+    out.name("agents");
+    out.open('[');
+    for id in &ids {
+        out.string(id);
+        out.comma();
+    }
+    out.close(']');
+    out.close('}');
+    Ok(out.finish())
 }
 
 // enforces: I22, I29
@@ -193,16 +240,37 @@ fn check_producer(producer: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-fn emission(hub: &Hub, object: &Object<'_>) -> Result<Emission, Problem> {
+fn emission(hub: &Hub, session: SessionId, object: &Object<'_>) -> Result<Emission, Problem> {
     let type_name = object.needed("type")?;
+    let speaker = speaker_of(object)?;
     let (payload, arguments) = match EventKind::named(&type_name) {
         Some(EventKind::ToolInvoked) => announcement(hub, object)?,
         _ => (object.without(&["type"]), None),
     };
+    let secrets = hub.config().secrets;
+    let payload = look_through(payload, secrets)?;
+    let (payload, piece) = match EventKind::named(&type_name) {
+        Some(EventKind::OutputStreaming) => {
+            hub.0.outputs.look_through(session, payload, secrets)?
+        }
+        _ => (payload, None),
+    };
     // An agent says where it goes; where it comes from, the hub knows better.
     let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
     let needs_from_state = moves && object.0.find("from_state").is_none();
-    Ok(Emission { type_name, payload, arguments, needs_from_state })
+    Ok(Emission { type_name, payload, arguments, needs_from_state, speaker, piece })
+}
+
+/// The producer object that an event or a request names.
+fn speaker_of(object: &Object<'_>) -> Result<Option<String>, Problem> {
+    match object.0.find("producer") {
+        None => Ok(None),
+        Some(Raw::Object(producer)) => {
+            check_producer(producer)?;
+            Ok(Some(producer.to_owned()))
+        }
+        Some(_) => Err(Problem::malformed("`producer` is an object with an `agent_id`.")),
+    }
 }
 
 /// What a tool that runs without a question says of itself, and its `arguments`, by which the policy
@@ -224,6 +292,7 @@ fn question(hub: &Hub, object: &Object<'_>) -> Result<Question, Problem> {
         "clarification" => EventKind::AwaitingClarification,
         _ => return Err(Problem::malformed("`kind` is confirmation or clarification.")),
     };
+    let speaker = speaker_of(object)?;
     let tool = object.text("tool")?.unwrap_or_default();
     let arguments = object.0.find("arguments").map(raw_text).unwrap_or_default();
     let ours = ["kind", "tool", "arguments"];
@@ -235,10 +304,11 @@ fn question(hub: &Hub, object: &Object<'_>) -> Result<Question, Problem> {
         }
         _ => (object.without(&ours), DescribedBy::Agent),
     };
+    let payload = look_through(payload, hub.config().secrets)?;
     let canonical = aaep_engine::canonical_ask(kind, &arguments, &payload)?;
     // enforces: I31
     let readable = ReadableArguments::of(&arguments);
-    Ok(Question { kind, tool, arguments, payload, canonical, readable, described_by })
+    Ok(Question { kind, tool, arguments, payload, canonical, readable, described_by, speaker })
 }
 
 /// The arguments of a call, to be compared with those that were asked about.

@@ -1,47 +1,60 @@
 //! Text that is streamed, without its secrets (T14), wherever it is cut.
 
-use aaep_types::secret::{self, Found, Kind, MAX_WATCHED_BYTES};
-
-/// How often a piece is looked through again after something was taken out of it.
-const ROUNDS: usize = 4;
-
-/// What is said of a piece that shows a new secret whenever one is taken out.
-const NOTHING_LEFT: &str = "[text removed, it was full of secrets]";
+use super::{Found, Kind, MAX_WATCHED_BYTES, NOTHING_LEFT, ROUNDS, find};
 
 /// Stands for the beginning of a private key of which more may come.
 const OPEN_KEY: &str = "-----BEGIN PRIVATE KEY-----\nAAAAAAAAAAAAAAAAAAAAAAAA\n";
 
 /// Takes secrets out of the pieces of one text. It remembers the end of what came and of what was
 /// said, since what a piece holds may only show together with what stood before it.
-#[derive(Debug, Default)]
-pub(crate) struct Discreet {
+///
+/// ```
+/// use aaep_types::secret::Discreet;
+///
+/// let mut output = Discreet::default();
+/// assert_eq!(output.pass("The password=").text, "The password=");
+/// assert_eq!(output.pass("hunter2 is old.").text, "[password removed] is old.");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Discreet {
     came: String,
     said: String,
+}
+
+/// A piece as it may be said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// The piece without its secrets.
+    pub text: String,
+    /// What was taken out of it; a secret that began in an earlier piece is named there.
+    pub removed: Vec<Kind>,
 }
 
 impl Discreet {
     // enforces: T14
     /// The next piece as it may be said.
-    pub(crate) fn pass(&mut self, piece: &str) -> String {
+    pub fn pass(&mut self, piece: &str) -> Passed {
         let before = self.came.len();
         self.came.push_str(piece);
-        let found = secret::find(&self.came);
+        let found = find(&self.came);
+        let mut removed = kinds(&found, before);
         let mut said = without(&self.came, before, &found);
         self.remember(&found);
         // Taking one out can bring others together: what is said is looked at as it is heard.
         for _ in 0..ROUNDS {
             let heard = format!("{}{said}", self.said);
-            let found = secret::find(&heard);
+            let found = find(&heard);
             if found.iter().all(|found| found.range.end <= self.said.len()) {
                 self.said = heard;
                 keep_end(&mut self.said);
-                return said;
+                return Passed { text: said, removed };
             }
+            removed.extend(kinds(&found, self.said.len()));
             said = without(&heard, self.said.len(), &found);
         }
         // The space keeps it apart from what stands before it.
         self.said.clear();
-        format!(" {NOTHING_LEFT} ")
+        Passed { text: format!(" {NOTHING_LEFT} "), removed }
     }
 
     fn remember(&mut self, found: &[Found]) {
@@ -54,6 +67,11 @@ impl Discreet {
             _ => keep_end(&mut self.came),
         }
     }
+}
+
+/// The kinds of those that reach beyond `from`.
+fn kinds(found: &[Found], from: usize) -> Vec<Kind> {
+    found.iter().filter(|found| found.range.end > from).map(|found| found.kind).collect()
 }
 
 /// Whether the last line of a private key was seen.
@@ -90,8 +108,8 @@ fn keep_end(text: &mut String) {
 
 /// Where a secret begins that may go on after the end of this text, and of what kind it is: one that
 /// touches the end, or one in quotes that are still open.
-pub(crate) fn open_secret(text: &str) -> Option<(usize, Kind)> {
-    let found = secret::find(text);
+pub fn open_secret(text: &str) -> Option<(usize, Kind)> {
+    let found = find(text);
     let last = found.last()?;
     let after = &text[last.range.end..];
     let touches = after.trim_start().is_empty();
@@ -108,7 +126,7 @@ mod tests {
 
     fn passed(pieces: &[&str]) -> String {
         let mut discreet = Discreet::default();
-        pieces.iter().map(|piece| discreet.pass(piece)).collect()
+        pieces.iter().map(|piece| discreet.pass(piece).text).collect()
     }
 
     // covers: T14
@@ -144,7 +162,7 @@ mod tests {
             &["sk-", "sk-abcdefgh12345678", "abcdefgh12345678 x"],
         ] {
             let said = passed(pieces);
-            assert!(secret::find(&said).is_empty(), "{pieces:?}: {said}");
+            assert!(find(&said).is_empty(), "{pieces:?}: {said}");
         }
     }
 

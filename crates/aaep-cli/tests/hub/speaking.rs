@@ -1,0 +1,281 @@
+//! What agents may say besides the payload of an event, and what is taken out of what they say.
+
+use crate::support::*;
+
+const CORE: &str = "https://aaep-protocol.org/context/v1";
+const MEDICAL: &str = "https://example.org/medai/context/v1";
+
+// covers: T14, S9
+#[test]
+fn secrets_are_taken_out_of_everything_an_agent_says_and_the_event_says_so() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear) = (person.agent(), Ear::subscribe(person.client("reader")).await);
+        let mut opening = agent.opening();
+        opening["summary_normal"] = json!("Signing in with password=hunter2.");
+        let answer = agent.post("agent/sessions", &opening).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let session = text(&body(&answer), "session_id").to_owned();
+        let started = ear.event("session.started").await;
+        assert_eq!(started["summary_normal"], "Signing in with password=[password removed].");
+        assert_eq!(started["extensions"]["redaction"]["removed"], json!(["password"]));
+
+        let mut asked = deletion("old.txt");
+        asked["consequence"] = json!("Pays with 4111 1111 1111 1111.");
+        asked["arguments"] = json!({ "card": "4111 1111 1111 1111" });
+        let request = agent.ask_for(&session, &asked).await;
+        let question = ear.event("awaiting.confirmation").await;
+        assert_eq!(question["consequence"], "Pays with [card number removed].");
+        assert_eq!(question["extensions"]["redaction"]["removed"], json!(["card_number"]));
+        assert!(question["extensions"]["action"].is_object(), "{question}");
+        ear.decide(&question, "accept").await;
+        assert_eq!(agent.outcome(&request).await, "accepted");
+        // What runs is what the agent meant: consent is bound to it.
+        let granted = body(&agent.invoke(&request, "").await);
+        assert_eq!(granted["arguments"]["card"], "4111 1111 1111 1111");
+        let call = text(&granted, "tool_call_id").to_owned();
+        let done = json!({ "tool": "delete_file", "tool_call_id": call, "status": "success",
+            "summary_normal": "The token is ghp_abcdefghijklmnopqrstuvwxyz0123456789." });
+        agent.emit(&session, "tool.completed", done).await;
+        let done = ear.event("tool.completed").await;
+        assert!(!done.to_string().contains("ghp_"), "{done}");
+
+        let mut at = 0;
+        for (chunk, complete) in [("The password=", false), ("hunter3", false), (" is old.", true)]
+        {
+            let piece = json!({ "chunk": chunk, "position": at, "complete": complete });
+            agent.emit(&session, "output.streaming", piece).await;
+            at += chunk.chars().count();
+        }
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        let heard = ear.heard.join("\n");
+        for secret in ["hunter2", "hunter3", "4111 1111", "ghp_abc"] {
+            assert!(!heard.contains(secret), "{secret} was heard: {heard}");
+        }
+        ear.is_lawful();
+    });
+}
+
+// covers: T14
+#[test]
+fn a_hub_that_refuses_secrets_says_where_one_is_and_nothing_is_heard() {
+    run(async {
+        let hub = Hub::start(Setup::default().toml("secrets = \"refuse\""));
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), Ear::subscribe(person.client("reader")).await);
+        let session = agent.open().await;
+        let said = json!({ "progress": { "description": "password=hunter2" } });
+        let answer = agent.try_emit(&session, "progress.updated", said).await;
+        assert_eq!(answer.status, 400);
+        let refused = body(&answer);
+        assert_eq!(refused["rule"], "T14");
+        assert!(text(&refused, "text").contains("`progress`"), "{refused}");
+        assert!(!refused.to_string().contains("hunter2"));
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        assert!(!ear.heard.join("").contains("hunter2"));
+    });
+}
+
+fn hinted() -> Value {
+    json!({
+        "@context": [CORE, MEDICAL],
+        "verbosity": "detailed",
+        "urgency": "normal",
+        "correlation_id": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "localization_hints": { "primary_language": "yo-NG", "fallback_chain": ["en"] },
+        "extensions": { "medai": { "patient_data_accessed": true } },
+    })
+}
+
+fn with(mut object: Value, more: Value) -> Value {
+    object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    object
+}
+
+fn has_hints(event: &Value) {
+    let hinted = hinted();
+    for name in ["verbosity", "correlation_id"] {
+        assert_eq!(event[name], hinted[name], "{event}");
+    }
+    assert!(event["@context"].as_array().unwrap().contains(&json!(MEDICAL)), "{event}");
+    assert_eq!(event["extensions"]["medai"], hinted["extensions"]["medai"], "{event}");
+    assert_eq!(event["localization_hints"]["primary_language"], "yo-NG", "{event}");
+    assert_eq!(event["localization_hints"]["fallback_chain"], json!(["en"]), "{event}");
+    assert_eq!(event["localization_hints"]["text_direction"], "auto", "{event}");
+}
+
+// covers: E12, E16, E17, E24, X4
+#[test]
+fn agents_fill_what_the_protocol_lets_them_fill() {
+    run(async {
+        let person = Hub::shared().person();
+        let agent = person.agent();
+        let mut asked = everything();
+        asked["event_filters"] = json!({ "include": ["aaep:agent.*", "medai:*"] });
+        let mut ear = Ear::subscribe_for(person.client("reader"), asked).await;
+        let answer = agent.post("agent/sessions", &with(agent.opening(), hinted())).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let session = text(&body(&answer), "session_id").to_owned();
+        has_hints(&ear.event("session.started").await);
+        let progress = json!({ "progress": { "percent": 10 }, "summary_normal": "On." });
+        agent.emit(&session, "progress.updated", with(progress, hinted())).await;
+        let heard = ear.event("progress.updated").await;
+        has_hints(&heard);
+        assert_eq!(heard["urgency"], "normal");
+        // A type of the extension's own.
+        let own = with(
+            json!({ "type": "medai:patient.consulted", "summary_normal": "The record was read.",
+                "record": "r-7" }),
+            hinted(),
+        );
+        let answer = agent.post(&format!("agent/sessions/{session}/events"), &own).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let heard = ear.message("medai:patient.consulted").await;
+        has_hints(&heard);
+        assert_eq!(heard["record"], "r-7");
+        // A request, which is critical whatever else is said; and after more time was given.
+        let mut hints = hinted();
+        hints.as_object_mut().unwrap().remove("urgency");
+        agent.ask_for(&session, &with(deletion("old.txt"), hints)).await;
+        let asked = ear.event("awaiting.confirmation").await;
+        has_hints(&asked);
+        assert_eq!(asked["urgency"], "critical");
+        let more = json!({ "type": "timing:extend", "reply_token": asked["reply_token"],
+            "subscription_id": ear.subscription, "timestamp": asked["timestamp"], "seconds": 600 });
+        ear.send(&more.to_string()).await;
+        let again = ear.event("awaiting.confirmation").await;
+        has_hints(&again);
+        assert_eq!(again["extensions"]["timing"]["supersedes"], asked["event_id"]);
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        ear.is_lawful();
+    });
+}
+
+// covers: E13, E17, E24, X7, I20
+#[test]
+fn what_an_agent_may_not_say_is_refused_with_a_sentence_that_can_be_followed() {
+    run(async {
+        let person = Hub::shared().person();
+        let agent = person.agent();
+        let session = agent.open().await;
+        let extended = |prefix: &str| json!({ "extensions": { prefix: { "a": 1 } } });
+        let cases = [
+            // Raised urgency gains no lane.
+            (json!({ "urgency": "critical" }), "E13", "say `normal`"),
+            (extended("medai"), "E17", "add the extension's address to `@context`"),
+            (
+                with(extended("outcome"), json!({ "@context": [CORE, "urn:aaep-rs:outcome:v1"] })),
+                "X7",
+                "Leave `extensions.outcome` out",
+            ),
+            (json!({ "@context": [MEDICAL] }), "E3", CORE),
+            (json!({ "event_id": "evt_1" }), "E19", "Leave `event_id` out"),
+            // One address declares one prefix, not any number of them.
+            (
+                json!({ "@context": [CORE, MEDICAL], "extensions": { "medai": {}, "fin": {} } }),
+                "E17",
+                "`@context`",
+            ),
+        ];
+        for (said, rule, sentence) in cases {
+            let event = with(json!({ "progress": { "percent": 1 } }), said);
+            let answer = agent.try_emit(&session, "progress.updated", event.clone()).await;
+            assert_eq!(answer.status, 400, "{event}");
+            let refused = body(&answer);
+            assert_eq!(refused["rule"], rule, "{event} {refused}");
+            assert!(text(&refused, "text").contains(sentence), "{refused}");
+        }
+        let own = |kind: &str| json!({ "type": kind, "summary_normal": "x" });
+        for (kind, rule) in
+            [("medai:seen", "E24"), ("outcome:seen", "X7"), ("aaep:agent.new", "E5")]
+        {
+            let path = format!("agent/sessions/{session}/events");
+            let answer = agent.post(&path, &own(kind)).await;
+            assert_eq!((answer.status.as_u16(), &body(&answer)["rule"]), (400, &json!(rule)));
+        }
+        agent.complete(&session).await;
+    });
+}
+
+// covers: L13, E14
+#[test]
+fn the_hubs_own_sentences_speak_the_sessions_language_or_say_theirs() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear) = (person.agent(), Ear::subscribe(person.client("reader")).await);
+        for (language, sentence, labelled) in [
+            ("fr", "L’agent vous attend.", "fr"),
+            ("yo-NG", "Aṣojú ń dúró dè ọ́.", "yo"),
+            ("sw", "The agent waits for you.", "en"),
+        ] {
+            let mut opening = agent.opening();
+            opening["language"] = json!(language);
+            let answer = agent.post("agent/sessions", &opening).await;
+            let session = text(&body(&answer), "session_id").to_owned();
+            agent.ask(&session).await;
+            let state = ear.event("state.changed").await;
+            assert_eq!(state["summary_normal"], sentence);
+            assert_eq!(state["localization_hints"]["primary_language"], labelled);
+            assert!(state["summary_terse"].is_string() && state["verbosity"] == "normal");
+            agent.complete(&session).await;
+            ear.event("session.completed").await;
+        }
+    });
+}
+
+// covers: E28, S4, S5
+#[test]
+fn sub_agents_speak_in_an_orchestrators_session_each_through_its_own_principal() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, helper, mut ear) = (person.agent(), person.helper(), person.reader().await);
+        let as_helper = |more: Value| with(json!({ "producer": { "agent_id": helper.id } }), more);
+        let as_writer = |more: Value| {
+            with(json!({ "producer": { "agent_id": format!("{}-writer", agent.id) } }), more)
+        };
+        let progress = || json!({ "progress": { "step": 1 }, "summary_normal": "On." });
+        let mut opening = agent.opening();
+        opening["sub_agents"] = json!([helper.id, format!("{}-writer", agent.id)]);
+        let answer = agent.post("agent/sessions", &opening).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let session = text(&body(&answer), "session_id").to_owned();
+        let started = ear.event("session.started").await;
+        assert_eq!(started["extensions"]["team"]["agents"], opening["sub_agents"]);
+
+        // The orchestrator for itself and for a sub-agent of its own; the helper for itself.
+        agent.progress(&session, 1).await;
+        agent.emit(&session, "progress.updated", as_writer(progress())).await;
+        helper.emit(&session, "progress.updated", as_helper(progress())).await;
+        let mut heard = Vec::new();
+        for number in 1..=3 {
+            let event = ear.event("progress.updated").await;
+            assert_eq!(event["sequence_number"], number);
+            heard.push(text(&event["producer"], "agent_id").to_owned());
+        }
+        assert_eq!(heard, [agent.id.clone(), format!("{}-writer", agent.id), helper.id.clone()]);
+
+        // Nobody speaks for another's agent, nor for one that the session does not know.
+        let refused = agent.try_emit(&session, "progress.updated", as_helper(progress())).await;
+        assert_eq!((refused.status.as_u16(), &body(&refused)["rule"]), (404, &json!("S5")));
+        let refused = helper.try_emit(&session, "progress.updated", as_writer(progress())).await;
+        assert_eq!((refused.status.as_u16(), &body(&refused)["rule"]), (404, &json!("S5")));
+        let stranger = with(json!({ "producer": { "agent_id": "stranger" } }), progress());
+        let refused = agent.try_emit(&session, "progress.updated", stranger).await;
+        assert_eq!((refused.status.as_u16(), &body(&refused)["rule"]), (400, &json!("E28")));
+        assert!(text(&body(&refused), "text").contains("`sub_agents`"));
+        // Without its own name, and at the end, the session is its agent's alone; so it is for a
+        // stranger, whatever name they give.
+        assert_eq!(helper.try_emit(&session, "progress.updated", progress()).await.status, 404);
+        let end = as_helper(json!({ "summary_normal": "Over." }));
+        assert_eq!(helper.try_emit(&session, "session.completed", end).await.status, 404);
+        let other = Hub::shared().person().helper();
+        let theirs = with(json!({ "producer": { "agent_id": other.id } }), progress());
+        assert_eq!(other.try_emit(&session, "progress.updated", theirs).await.status, 404);
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        ear.is_lawful();
+    });
+}
