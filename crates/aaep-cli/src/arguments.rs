@@ -436,6 +436,7 @@ Warnings and notes alone end with 0. An input without any message ends with 2.
 Examples:
   aaep check stream.jsonl
   aaep check --complete --json stream.jsonl
+  aaep check --profile medical.json stream.jsonl
   my-agent | aaep check")]
 pub(crate) struct CheckOptions {
     /// Files to read. Without any, or for -, standard input is read.
@@ -444,6 +445,9 @@ pub(crate) struct CheckOptions {
     /// Nothing was left out of the stream, so whatever is missing is an error.
     #[arg(long)]
     pub(crate) complete: bool,
+    /// Check the rules of this profile too: a JSON file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
     /// Print one line of JSON for each finding.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,9 +1,11 @@
 //! `aaep check`: judges whole streams.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use aaep_conformance::stream::{Checker, Finding, Options, Weight};
 use aaep_types::Limits;
+use aaep_types::profile::Profile;
 
 use crate::arguments::CheckOptions;
 use crate::exit::Exit;
@@ -26,8 +28,13 @@ struct Tally {
 pub(crate) fn run(options: &CheckOptions, out: &mut impl Write) -> io::Result<Exit> {
     let mut tally = Tally::default();
     let mut exit = Exit::Good;
+    let profile = match options.profile.as_deref().map(read_profile).transpose() {
+        Ok(profile) => profile,
+        Err(why) => return unable(&why, out),
+    };
     for source in Source::list(&options.files) {
-        exit = exit.max(Stream::new(&source, options, &mut tally, out).check()?);
+        let profile = profile.clone();
+        exit = exit.max(Stream::new(&source, options, profile, &mut tally, out).check()?);
     }
     if tally.errors > 0 {
         exit = exit.max(Exit::Wrong);
@@ -47,6 +54,14 @@ pub(crate) fn run(options: &CheckOptions, out: &mut impl Write) -> io::Result<Ex
     Ok(exit)
 }
 
+/// Reads a profile.
+fn read_profile(path: &Path) -> Result<Profile, String> {
+    let shown = path.to_string_lossy();
+    let bytes = std::fs::read(path)
+        .map_err(|error| format!("cannot read {}: {error}. Name a profile.", Plain(&shown)))?;
+    Profile::parse(&bytes).map_err(|why| format!("{} is no profile. {why}", Plain(&shown)))
+}
+
 /// One file, and where its findings go.
 struct Stream<'a, W> {
     source: &'a Source,
@@ -61,10 +76,15 @@ impl<'a, W: Write> Stream<'a, W> {
     fn new(
         source: &'a Source,
         options: &CheckOptions,
+        profile: Option<Profile>,
         tally: &'a mut Tally,
         out: &'a mut W,
     ) -> Self {
         let checker = Checker::new(Options { complete: options.complete, ..Options::default() });
+        let checker = match profile {
+            Some(profile) => checker.under(profile),
+            None => checker,
+        };
         Self { source, json: options.json, checker, found: Vec::new(), tally, out }
     }
 

@@ -114,3 +114,54 @@ fn streams_that_are_empty_or_missing_end_with_two() {
         "aaep: cannot read no/such/file: there is no such file. Check the name.\n"
     );
 }
+
+/// Every stream of a profile's vectors.
+fn under_profile(name: &str, kind: &str) -> Vec<String> {
+    let folder = root().join("vectors/profiles").join(name).join(kind);
+    let entries = folder.read_dir().expect("vectors of profiles");
+    let mut files: Vec<_> =
+        entries.map(|entry| entry.unwrap().path().to_str().unwrap().to_owned()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+// covers: X6, X9
+#[test]
+fn a_profiles_rules_are_checked_like_the_protocols_own() {
+    for name in ["medical", "finance"] {
+        let profile = root().join("vectors/profiles").join(format!("{name}.json"));
+        let profile = profile.to_str().unwrap();
+        for stream in under_profile(name, "good") {
+            let ended = run(&["check", "--complete", "--profile", profile, &stream]);
+            assert_eq!(ended.code, 0, "{stream}: {}", ended.out);
+        }
+        for stream in under_profile(name, "bad") {
+            let ended = run(&["check", "--json", "--profile", profile, &stream]);
+            let file = stream.rsplit('/').next().unwrap();
+            let id = file.split('.').next().unwrap();
+            assert_eq!(ended.code, 1, "{stream}: {}", ended.out);
+            assert!(
+                ended.out.contains("\"X9\"") && ended.out.contains(id),
+                "{stream}: {}",
+                ended.out
+            );
+            // Without the profile there is nothing wrong with it.
+            assert_eq!(run(&["check", &stream]).code, 0, "{stream}");
+        }
+    }
+}
+
+// covers: X9
+#[test]
+fn what_is_no_profile_ends_with_two_and_says_what_to_do() {
+    let folder = folder("profiles");
+    let stream = &vectors("good")[0];
+    for (text, says) in [("{", "no profile"), ("{}", "`version`"), ("[]", "one JSON object")] {
+        let path = file(&folder, "bad.json", text);
+        let ended = run(&["check", "--profile", &path, stream]);
+        assert_eq!(ended.code, 2, "{text}");
+        assert!(ended.err.contains(says), "{text}: {}", ended.err);
+    }
+    assert_eq!(run(&["check", "--profile", "no-such-file", stream]).code, 2);
+}

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use aaep_engine::Principal;
 use aaep_policy::Policy;
+use aaep_types::profile::Profile;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
@@ -20,6 +21,7 @@ use crate::inbox::Inbox;
 use crate::manifest::Manifests;
 use crate::metrics::Metrics;
 use crate::reading::Turns;
+use crate::roles::Roles;
 use crate::waits::Waits;
 
 /// A handle to a running hub; cheap to clone.
@@ -33,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) access: SharedAccess,
     /// What is asked before tools run, if anybody said so.
     pub(crate) policy: ArcSwap<Option<Policy>>,
+    /// What agents' events are held to besides the protocol, if anything.
+    pub(crate) profile: Option<Profile>,
     pub(crate) guard: Guard,
     /// Who reads something large, and when.
     pub(crate) turns: Turns,
@@ -42,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) calls: Waits,
     /// What the hub says of itself to everybody, and to those who are let in.
     pub(crate) manifests: Manifests,
+    /// What roles are not to hear.
+    pub(crate) roles: Roles,
     /// What agents stream, watched for secrets.
     pub(crate) outputs: Outputs,
     /// Codes that are worth a token, for the page.

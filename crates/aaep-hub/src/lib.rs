@@ -80,6 +80,7 @@ mod outbox;
 #[path = "tests/panics.rs"]
 mod panics;
 mod reading;
+mod roles;
 mod serve;
 pub mod start;
 mod tls;

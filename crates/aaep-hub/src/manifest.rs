@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use aaep_types::profile::Profile;
 use aaep_types::{AAEP_VERSION, CORE_CONTEXT, EventKind, KNOWN_EXTENSIONS};
 use bytes::Bytes;
 use serde_json::json;
@@ -30,8 +31,8 @@ pub(crate) struct Manifests {
 }
 
 impl Manifests {
-    pub(crate) fn new(config: &Config) -> Self {
-        Self { own: of(config, None).into(), listed: Mutex::default() }
+    pub(crate) fn new(config: &Config, profile: Option<&Profile>) -> Self {
+        Self { own: of(config, profile, None).into(), listed: Mutex::default() }
     }
 
     // enforces: I22, I29
@@ -87,7 +88,7 @@ impl Drop for LocalFile {
 // enforces: H22, H27
 /// The manifest; `agents` are those behind the hub, whose events bear their own names. They are told
 /// to those who are let in.
-pub(crate) fn of(config: &Config, agents: Option<&[String]>) -> String {
+pub(crate) fn of(config: &Config, profile: Option<&Profile>, agents: Option<&[String]>) -> String {
     let base = config.base.as_str();
     let mut transports = vec!["sse", "websocket"];
     let mut framing = json!({
@@ -115,6 +116,11 @@ pub(crate) fn of(config: &Config, agents: Option<&[String]>) -> String {
         "default_verbosity": "normal",
         "max_concurrent_subscriptions": config.limits.subscriptions,
     });
+    // enforces: X9
+    if let Some(profile) = profile {
+        // §9.6: a claim names the profile and its version.
+        manifest["profiles"] = json!([{ "profile": profile.uri, "version": profile.version }]);
+    }
     if let Some(agents) = agents {
         manifest["agents"] = agents.into();
     }
@@ -129,10 +135,10 @@ mod tests {
     // covers: H22, H27
     #[test]
     fn the_manifest_is_one_and_names_the_agents_behind_the_hub() {
-        let text = of(&Config::default(), Some(&["cook".to_owned()]));
+        let text = of(&Config::default(), None, Some(&["cook".to_owned()]));
         let parsed = Message::parse(text.as_bytes());
         assert!(matches!(parsed, Ok(Message::Manifest(_))), "{parsed:?}");
-        let own = of(&Config::default(), None);
+        let own = of(&Config::default(), None, None);
         assert!(matches!(Message::parse(own.as_bytes()), Ok(Message::Manifest(_))));
         assert!(!own.contains("\"agents\""));
         assert!(text.contains(r#""agents":["cook"]"#) && text.contains("/aaep/v1"));

@@ -25,6 +25,7 @@ use crate::inbox::Inbox;
 use crate::manifest::{LocalFile, Manifests};
 use crate::metrics::Metrics;
 use crate::reading::Turns;
+use crate::roles::Roles;
 use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
 use crate::waits::Waits;
 use crate::{Fault, Tls, clock, manifest};
@@ -55,7 +56,7 @@ pub struct Running {
 impl Running {
     /// Opens every door and begins to work.
     pub async fn start(config: Config, prepared: Prepared) -> Result<Self, Fault> {
-        let Prepared { access, policy, tls, data, kept, token_key, .. } = prepared;
+        let Prepared { access, policy, profile, tls, data, kept, token_key, .. } = prepared;
         let mut servers = Vec::new();
         for address in &config.listen {
             let server =
@@ -71,11 +72,13 @@ impl Running {
             core: Place::default(),
             access: SharedAccess::new(access),
             policy: ArcSwap::from_pointee(policy),
+            manifests: Manifests::new(&config, profile.as_ref()),
+            profile,
             guard: Guard::new(&config, &addresses),
             turns: Turns::new(config.limits.large_bodies_per_principal),
             waits: Waits::new(config.limits.open_waits()),
             calls: Waits::new(config.limits.open_calls()),
-            manifests: Manifests::new(&config),
+            roles: Roles::new(&config.hearing),
             outputs: Outputs::default(),
             codes: Codes::default(),
             metrics: Metrics::default(),

@@ -152,7 +152,7 @@ impl Prepared {
             critical: false,
             resolution,
             role: Role::State { from: from_state.into() },
-            shapable: Shapable::default().into(),
+            shapable: OnceLock::new(),
             shapes: Shapes::default(),
         };
         debug_assert!(prepared.is_as_read(), "{prepared:?}");

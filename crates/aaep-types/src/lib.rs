@@ -83,6 +83,7 @@ mod manifest;
 mod message;
 mod number;
 mod ours;
+pub mod profile;
 pub mod published;
 pub mod redaction;
 mod reply;

@@ -279,3 +279,60 @@ fn sub_agents_speak_in_an_orchestrators_session_each_through_its_own_principal()
         ear.is_lawful();
     });
 }
+
+// covers: S15, S8, S10
+#[test]
+fn what_a_role_is_not_to_hear_is_left_out_for_it_and_for_nobody_else() {
+    run(async {
+        let rule = "[[hearing]]\nrole = \"auditor\"\ntypes = [\"aaep:agent.session.*\", \"aaep:agent.output.*\"]\nleave_out = [\"summary_*\", \"chunk\"]";
+        let hub = Hub::start(Setup::default().toml(rule));
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let mut auditor = Ear::subscribe(client(&hub.base(), Some(&token("auditor")))).await;
+        let session = agent.open().await;
+        let piece = json!({ "chunk": "The test was positive.", "position": 0, "complete": true });
+        agent.emit(&session, "output.streaming", piece).await;
+        agent.progress(&session, 10).await;
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        auditor.event("session.completed").await;
+        assert!(ear.heard.join("").contains("The test was positive."));
+        let told = auditor.heard.join("\n");
+        assert!(!told.contains("positive") && !told.contains("Tidying"), "{told}");
+        assert!(told.contains("Going on."), "other types are heard whole: {told}");
+        assert_eq!(told.matches("not_for_this_role").count(), 3, "{told}");
+        auditor.is_lawful();
+    });
+}
+
+// covers: X6, X9
+#[test]
+fn a_hub_under_a_profile_refuses_what_breaks_it_and_names_the_profile_in_its_manifest() {
+    run(async {
+        let directory = tempfile::tempdir().unwrap();
+        let profile = include_str!("../../../../vectors/profiles/medical.json");
+        std::fs::write(directory.path().join("medical.json"), profile).unwrap();
+        let hub = Hub::start_in(Setup::default().toml("profile = \"medical.json\""), directory);
+        let person = hub.person();
+        let agent = person.agent();
+        let session = agent.open().await;
+        let call = json!({ "tool": "patient.read", "summary_normal": "Reading." });
+        let refused = agent.try_emit(&session, "tool.invoked", call.clone()).await;
+        assert_eq!((refused.status.as_u16(), &body(&refused)["rule"]), (400, &json!("X9")));
+        assert!(text(&body(&refused), "text").contains("MED1"));
+        let marked = json!({ "@context": [CORE, MEDICAL],
+            "extensions": { "medai": { "phi_categories": ["medications"] } } });
+        agent.emit(&session, "tool.invoked", with(call, marked)).await;
+        let mut hasty = deletion("old.txt");
+        hasty["timeout_seconds"] = json!(60);
+        let refused = agent.try_ask(&session, &hasty).await;
+        assert!(text(&body(&refused), "text").contains("MED2"), "{refused:?}");
+        agent.ask(&session).await;
+        agent.complete(&session).await;
+        let manifest = hub.socket().with_extension("manifest.json");
+        let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
+        let claimed =
+            json!([{ "profile": "https://example.org/profiles/medai/v1", "version": "1.0.0" }]);
+        assert_eq!(manifest["profiles"], claimed);
+    });
+}

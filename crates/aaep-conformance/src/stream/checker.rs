@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use aaep_types::json::Members;
-use aaep_types::{Heard, Limits, Message, Problem, Severity, rule};
+use aaep_types::profile::Profile;
+use aaep_types::{EventKind, Heard, Limits, Message, Problem, Severity, rule};
 
 use super::memory::{Digest, Memory, short};
 use super::report::Report;
@@ -27,9 +28,15 @@ pub struct Checker {
     seen: Memory<Digest>,
     /// Reply tokens, with the event that brought them.
     tokens: Memory<Digest>,
+    /// What has to hold besides, and what it still waits for: session, rule, line.
+    profile: Option<Profile>,
+    owed: Vec<(String, usize, u64)>,
     crowded: bool,
     forgetful: bool,
 }
+
+/// Things that a profile waits for; more of them are not followed.
+const MAX_OWED: usize = 1024;
 
 impl Checker {
     /// A checker that has seen nothing yet.
@@ -41,8 +48,42 @@ impl Checker {
             ended: Memory::new(memory),
             seen: Memory::new(memory),
             tokens: Memory::new(memory),
+            profile: None,
+            owed: Vec::new(),
             crowded: false,
             forgetful: false,
+        }
+    }
+
+    // enforces: X6, X9
+    /// The same under a profile: its rules are checked like the protocol's own.
+    pub fn under(self, profile: Profile) -> Self {
+        Self { profile: Some(profile), ..self }
+    }
+
+    fn judge_profile(&mut self, heard: &Heard<'_>, report: &mut Report<'_>) {
+        let Some(profile) = &self.profile else { return };
+        for rule in profile.broken_by(heard.as_json().as_bytes()) {
+            report.error(rule::X9, format!("{} ({}, {})", rule.text, rule.id, profile.name));
+        }
+        let (session, name) = (short(heard.session_id()), heard.type_name());
+        let follows = |rule: usize| profile.rules[rule].followed_by.as_deref() == Some(name);
+        self.owed.retain(|(of, rule, _)| *of != session || !follows(*rule));
+        for (place, _) in profile.asks_to_follow(heard.members()) {
+            let known = self.owed.iter().any(|(of, rule, _)| *of == session && *rule == place);
+            if !known && self.owed.len() < MAX_OWED {
+                self.owed.push((session.clone(), place, report.line));
+            }
+        }
+        if heard.kind().is_some_and(EventKind::is_terminal) {
+            for (_, place, line) in self.owed.extract_if(.., |(of, ..)| *of == session) {
+                let rule = &profile.rules[place];
+                let text = format!(
+                    "{} It did not follow line {line} ({}, {}).",
+                    rule.text, rule.id, profile.name
+                );
+                report.error(rule::X9, text);
+            }
         }
     }
 
@@ -74,6 +115,7 @@ impl Checker {
         }
         judge_message(heard.deviations(), &mut report);
         secrets::judge(heard, &mut report);
+        self.judge_profile(heard, &mut report);
         let said = Said::read(heard);
         self.judge_token(&said, &mut report);
         let id = short(heard.session_id());

@@ -23,6 +23,7 @@ pub(super) fn check(config: &Config) -> Result<Option<Wrong>, Fault> {
     Ok(tls(config)
         .or_else(|| ways_in(config))
         .or_else(|| state(config))
+        .or_else(|| hearing(config))
         .or_else(|| principals(&config.principals))
         .or(limits(config)?))
 }
@@ -45,6 +46,15 @@ fn state(config: &Config) -> Option<Wrong> {
             "It lies in the data directory, so it would be copied and restored with it.",
             "Choose a directory outside of it.",
         )
+    })
+}
+
+// enforces: S10, S15
+fn hearing(config: &Config) -> Option<Wrong> {
+    let mut rules = config.hearing.iter().enumerate();
+    rules.find_map(|(at, rule)| {
+        let remedy = "Name other types or other members.";
+        rule.wrong().map(|what| wrong(format!("hearing.{at}"), what, remedy))
     })
 }
 

@@ -200,14 +200,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_but_the_principals_can_be_set_by_the_environment() {
+    fn every_key_but_lists_of_tables_can_be_set_by_the_environment() {
         let known = known().unwrap();
         let fixed: Vec<_> = known
             .iter()
             .filter(|(_, (_, kind))| *kind == Kind::Tables)
             .map(|(name, _)| name)
             .collect();
-        assert_eq!(fixed, ["AAEP_PRINCIPALS"]);
+        assert_eq!(fixed, ["AAEP_HEARING", "AAEP_PRINCIPALS"]);
         assert_eq!(known["AAEP_LISTEN"].0, "listen");
         assert_eq!(known["AAEP_TLS__KEY"].0, "tls.key");
         assert_eq!(known["AAEP_LIMITS__PROMPT_WINDOW_SECONDS"].0, "limits.prompt_window_seconds");

@@ -40,6 +40,7 @@ use crate::Fault;
 use crate::access::TokenHash;
 
 pub use crate::discretion::Secrets;
+pub use crate::roles::RoleRule;
 
 pub use directories::System;
 pub use environment::Surroundings;
@@ -71,6 +72,9 @@ pub struct Config {
     /// What is asked before tools of agents run, whatever their authors think: a policy file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PathBuf>,
+    /// What agents' events are held to besides the protocol: a profile file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<PathBuf>,
     /// What becomes of secrets in what agents say.
     pub secrets: Secrets,
     /// Whether loopback without a token is let in, as `local` or `local-agent`.
@@ -95,6 +99,8 @@ pub struct Config {
     pub limits: Limits,
     /// What is logged, and how.
     pub log: Log,
+    /// What roles are not to hear.
+    pub hearing: Vec<RoleRule>,
     /// Who may come in, with which token.
     pub principals: Vec<PrincipalEntry>,
 }
@@ -108,6 +114,7 @@ impl Default for Config {
             state: None,
             ephemeral: false,
             policy: None,
+            profile: None,
             secrets: Secrets::default(),
             loopback_without_credentials: true,
             behind_proxy: Vec::new(),
@@ -120,6 +127,7 @@ impl Default for Config {
             compatibility: Compatibility::default(),
             limits: Limits::default(),
             log: Log::default(),
+            hearing: Vec::new(),
             principals: Vec::new(),
         }
     }
@@ -267,7 +275,7 @@ pub struct PrincipalEntry {
 /// The names of roles in the configuration.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Role", rename_all = "snake_case")]
-enum RoleName {
+pub(crate) enum RoleName {
     Agent,
     AccessibilityConsumer,
     /// What somebody is made to be whose replies do not count; nobody is told to be one.
@@ -305,6 +313,7 @@ impl Config {
             &mut self.data,
             &mut self.state,
             &mut self.policy,
+            &mut self.profile,
             &mut self.unix_socket.path,
             &mut self.tls.certificate,
             &mut self.tls.key,
@@ -327,6 +336,7 @@ impl Config {
             state: path(),
             ephemeral: defaults.ephemeral,
             policy: path(),
+            profile: path(),
             secrets: defaults.secrets,
             loopback_without_credentials: defaults.loopback_without_credentials,
             behind_proxy: defaults.behind_proxy,
@@ -339,6 +349,11 @@ impl Config {
             compatibility: defaults.compatibility,
             limits: defaults.limits,
             log: defaults.log,
+            hearing: vec![RoleRule {
+                role: Role::Auditor,
+                types: vec!["*".into()],
+                leave_out: vec!["chunk".into()],
+            }],
             principals: vec![PrincipalEntry {
                 name: Label::fixed("name"),
                 role: Role::Agent,

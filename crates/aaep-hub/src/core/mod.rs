@@ -388,7 +388,11 @@ impl Core {
         bytes: &Arc<str>,
     ) {
         let Some(stream) = self.streams.at(place, subscription) else { return };
-        let frame = self.frames.frame(stream.framing, event, bytes);
+        let role = stream.role();
+        let frame = match self.hub.0.roles.heard_by(role, bytes) {
+            Some(heard) => self.frames.frame(stream.framing, event, &heard.into()),
+            None => self.frames.frame(stream.framing, event, bytes),
+        };
         self.delivered += 1;
         if stream.starts_twice && event.kind() == Some(EventKind::SessionStarted) {
             stream.outbox.push(frame.clone());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use aaep_engine::{Answer, Boot, Input, Principal, Refusal, Resumed, SubscriberMessage};
+use aaep_engine::{Answer, Boot, Input, Principal, Refusal, Resumed, Role, SubscriberMessage};
 use aaep_types::{Message, SubscriptionId};
 use tokio::sync::oneshot;
 
@@ -24,6 +24,13 @@ pub(super) struct Stream {
     known: Known,
     /// Whether the start of a session is sent twice, for the published suite (docs/guests.md).
     pub(super) starts_twice: bool,
+}
+
+impl Stream {
+    /// As what it is heard.
+    pub(super) fn role(&self) -> Role {
+        self.known.principal.role
+    }
 }
 
 #[derive(Default)]

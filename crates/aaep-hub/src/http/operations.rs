@@ -45,7 +45,7 @@ pub(crate) async fn manifest(hub: &Hub, call: &Call) -> Result<Answer, Problem> 
     }
     let (of, most) = (user.clone(), hub.config().limits.manifest_agents);
     let agents = hub.look(move |core| core.producers(of.as_deref(), most)).await?;
-    let text = manifest::of(hub.config(), Some(&agents));
+    let text = manifest::of(hub.config(), hub.0.profile.as_ref(), Some(&agents));
     Ok(json(StatusCode::OK, hub.0.manifests.keep(user, text)))
 }
 

@@ -8,8 +8,10 @@ pub(crate) mod journal;
 mod keys;
 mod migrate;
 mod policy;
+mod profile;
 
 use aaep_policy::Policy;
+use aaep_types::profile::Profile;
 
 use crate::access::Access;
 use crate::config::Config;
@@ -22,6 +24,7 @@ pub use journal::{HEADS_NAME, JOURNAL_NAME, Kept};
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};
 pub use migrate::{Migrated, migrate};
 pub use policy::policy;
+pub use profile::profile;
 
 /// What a hub needs before it opens its doors.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct Prepared {
     pub access: Access,
     /// What is asked before tools run, if anybody said so.
     pub policy: Option<Policy>,
+    /// What agents' events are held to besides the protocol.
+    pub profile: Option<Profile>,
     /// TLS, if it is on.
     pub tls: Option<Tls>,
     /// The data directory, held against other hubs while this lives; `None` if ephemeral.
@@ -47,6 +52,7 @@ pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
     let mut warnings = check(config)?;
     let access = Access::new(config)?;
     let policy = policy(config)?;
+    let profile = profile(config)?;
     let tls = match config.tls.files() {
         Some((certificate, key)) => Some(Tls::load(certificate, key)?),
         None => None,
@@ -67,5 +73,5 @@ pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
     if data.is_some() && config.state.is_none() {
         warnings.push("Nothing is noted outside of the data directory, and the journal's key lies in it: an old copy of it would not be recognised, and whoever can write there can forge records. Set state to a directory outside of it.".into());
     }
-    Ok(Prepared { access, policy, tls, data, kept, token_key, warnings })
+    Ok(Prepared { access, policy, profile, tls, data, kept, token_key, warnings })
 }

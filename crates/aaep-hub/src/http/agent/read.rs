@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::route::Route;
 use super::super::{Problem, policy};
+use super::with_member;
 use crate::core::held;
 use crate::discretion::{Piece, look_through, look_through_text, telling, with_extension};
 use crate::hub::Hub;
@@ -255,10 +256,26 @@ fn emission(hub: &Hub, session: SessionId, object: &Object<'_>) -> Result<Emissi
         }
         _ => (payload, None),
     };
+    keeps_profile(hub, &type_name, &payload)?;
     // An agent says where it goes; where it comes from, the hub knows better.
     let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
     let needs_from_state = moves && object.0.find("from_state").is_none();
     Ok(Emission { type_name, payload, arguments, needs_from_state, speaker, piece })
+}
+
+// enforces: X9
+/// Whether an event keeps the rules of the profile in force.
+fn keeps_profile(hub: &Hub, type_name: &str, payload: &str) -> Result<(), Problem> {
+    let Some(profile) = &hub.0.profile else { return Ok(()) };
+    let name = EventKind::named(type_name).map_or(type_name, EventKind::as_str);
+    let event = with_member(payload, "type", name);
+    match profile.broken_by(event.as_bytes()).first() {
+        None => Ok(()),
+        Some(rule) => {
+            let text = format!("{} ({}, {})", rule.text, rule.id, profile.name);
+            Err(Problem::malformed(text).under(rule::X9))
+        }
+    }
 }
 
 /// The producer object that an event or a request names.
@@ -306,6 +323,7 @@ fn question(hub: &Hub, object: &Object<'_>) -> Result<Question, Problem> {
     };
     let payload = look_through(payload, hub.config().secrets)?;
     let canonical = aaep_engine::canonical_ask(kind, &arguments, &payload)?;
+    keeps_profile(hub, kind.as_str(), &payload)?;
     // enforces: I31
     let readable = ReadableArguments::of(&arguments);
     Ok(Question { kind, tool, arguments, payload, canonical, readable, described_by, speaker })
