@@ -294,8 +294,14 @@ impl<'a> Draft<'a> {
 /// The members of `localization_hints`: the agent's, and what it leaves out.
 fn write_localization(out: &mut Writer, hints: Option<&Hints>, language: &str) {
     let theirs = hints.and_then(|hints| hints.localization.as_deref()).unwrap_or_default();
-    let object = ["{", theirs, "}"].concat();
     out.open('{');
+    if theirs.is_empty() {
+        out.name("primary_language");
+        out.string(language);
+        out.json(",\"text_direction\":\"auto\"}");
+        return;
+    }
+    let object = ["{", theirs, "}"].concat();
     if !has_member(&object, "primary_language") {
         out.name("primary_language");
         out.string(language);

@@ -75,7 +75,7 @@ impl Words {
         ]
     }
 
-    // enforces: L13, E12
+    // enforces: L13, D39, E12
     /// What the envelope says of them: how much is said, and the language that they really have.
     pub(crate) fn hints(&self, session_language: &str) -> Option<Box<Hints>> {
         let other = session_language != self.language;
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    // covers: L13
+    // covers: L13, D39
     #[test]
     fn a_sentence_has_the_sessions_language_or_says_which_it_has() {
         let french = say("fr", Phrase::WAITS);
