@@ -62,10 +62,8 @@ impl RoleRule {
     /// Why this rule cannot be, if it cannot.
     pub(crate) fn wrong(&self) -> Option<&'static str> {
         let answers = matches!(self.role, Role::AccessibilityConsumer | Role::Admin);
-        let asks = EventKind::ALL.into_iter().filter(|kind| {
-            matches!(kind, EventKind::AwaitingConfirmation | EventKind::AwaitingClarification)
-        });
-        let of_questions = asks.into_iter().any(|kind| any_matches(&self.types, kind.as_str()));
+        let questions = [EventKind::AwaitingConfirmation, EventKind::AwaitingClarification];
+        let of_questions = questions.iter().any(|kind| any_matches(&self.types, kind.as_str()));
         if answers && of_questions {
             return Some("Whoever answers hears questions whole.");
         }

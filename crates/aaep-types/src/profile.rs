@@ -180,7 +180,7 @@ impl Profile {
         event: &Members<'_>,
     ) -> impl Iterator<Item = (usize, &ProfileRule)> {
         let rules = self.rules.iter().enumerate();
-        rules.filter(|(_, rule)| rule.followed_by.is_some() && rule.is_about(event))
+        rules.filter(move |(_, rule)| rule.followed_by.is_some() && rule.is_about(event))
     }
 }
 
