@@ -70,7 +70,35 @@ fn event(kind: EventKind) -> Value {
         }
         _ => {}
     }
+    with_envelope(&mut schema);
     schema
+}
+
+/// The members of the envelope that agents may fill.
+fn with_envelope(schema: &mut Value) {
+    let members = [
+        ("verbosity", json!({ "type": "string", "enum": ["terse", "normal", "detailed"] })),
+        (
+            "urgency",
+            json!({ "type": "string", "enum": ["background", "normal", "critical"], "description": "Only errors, questions and handoffs are critical." }),
+        ),
+        (
+            "localization_hints",
+            json!({ "type": "object", "description": "The language of the texts, if it is not the session's." }),
+        ),
+        ("correlation_id", json!({ "type": "string", "maxLength": 512 })),
+        (
+            "extensions",
+            json!({ "type": "object", "additionalProperties": { "type": "object" }, "description": "Members of extensions, keyed by prefix. Each prefix needs an address in `@context`, an array that begins with the protocol's own." }),
+        ),
+        (
+            "producer",
+            json!({ "type": "object", "required": ["agent_id"], "properties": { "agent_id": { "type": "string" } }, "description": "The sub-agent that speaks, one of the session's `sub_agents`." }),
+        ),
+    ];
+    for (name, member) in members {
+        put(schema, name, member, false);
+    }
 }
 
 fn new_request() -> Value {
@@ -113,6 +141,7 @@ fn request(kind: EventKind, word: &str) -> Value {
     }
     optional(&mut schema, &["reply_token"]);
     put(&mut schema, "kind", json!({ "type": "string", "enum": [word] }), true);
+    with_envelope(&mut schema);
     schema
 }
 
@@ -211,8 +240,9 @@ fn fixed() -> Value {
                 "summary_normal": text(),
                 "language": { "type": "string", "default": "en" },
                 "lease_seconds": { "type": "integer", "minimum": 15, "maximum": 86400, "default": 120 },
+                "sub_agents": { "type": "array", "items": text(), "minItems": 1, "maxItems": 32, "description": "Other agents that speak in this session, by their `agent_id`." },
+                "summary_terse": text(), "summary_detailed": text(),
             },
-            "additionalProperties": false,
         },
         "Session": {
             "type": "object",

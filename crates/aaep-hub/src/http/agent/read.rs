@@ -267,7 +267,7 @@ fn emission(hub: &Hub, session: SessionId, object: &Object<'_>) -> Result<Emissi
 /// Whether an event keeps the rules of the profile in force.
 fn keeps_profile(hub: &Hub, type_name: &str, payload: &str) -> Result<(), Problem> {
     let Some(profile) = &hub.0.profile else { return Ok(()) };
-    let name = EventKind::named(type_name).map_or(type_name, EventKind::as_str);
+    let name = EventKind::named(type_name).map_or(type_name, |kind| kind.as_str());
     let event = with_member(payload, "type", name);
     match profile.broken_by(event.as_bytes()).first() {
         None => Ok(()),
