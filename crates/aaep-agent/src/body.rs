@@ -8,7 +8,7 @@ use crate::words::{Words, without_secrets};
 
 /// The longest terse summary, in characters. What stands in the place of a secret may be longer than
 /// the secret.
-const TERSE_CHARS: usize = 2000;
+pub(crate) const TERSE_CHARS: usize = 2000;
 
 /// How deep an answer of the hub may nest.
 const DEPTH: usize = 64;

@@ -8,7 +8,7 @@ use aaep_types::{Decision, Reversibility, RiskLevel, rule};
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::body::{Body, raw_json};
+use crate::body::{Body, TERSE_CHARS, raw_json};
 use crate::error::Error;
 use crate::words::{Words, without_secrets};
 
@@ -228,6 +228,8 @@ impl Parts {
             Some(words) => body.words(words),
             None => {
                 let both = format!("{action} {consequence}");
+                let short = action.chars().count() <= TERSE_CHARS;
+                let body = if short { body.text("summary_terse", &action) } else { body };
                 let body = body.text("summary_normal", &action);
                 // No secret goes on behind the end of a sentence.
                 let apart = action.ends_with('.');
