@@ -319,12 +319,14 @@ fn a_reload_shuts_out_who_was_removed_and_a_broken_file_changes_nothing() {
         assert_eq!(socket.close_code().await, Some(4002));
         let refused = client(&hub.base(), Some(&token("first"))).get("events").await.unwrap();
         assert_eq!(refused.status, 401);
-        // A connection that was let in before hears nothing either.
+        // A connection that was let in before hears why not, and nothing else.
         late.send(request(json!({}))).await.unwrap();
         let session = agent_client.open().await;
         agent_client.complete(&session).await;
         stays.event("session.completed").await;
         let (_sender, mut late) = late.split();
+        let why = soon("an answer", late.receive()).await.unwrap().unwrap();
+        assert!(why.contains("authentication_required"), "{why}");
         assert_eq!(soon("the end", late.receive()).await, Ok(None));
         assert_eq!(late.close_reason().map(|(code, _)| code), Some(4002));
         // And who was added comes in.

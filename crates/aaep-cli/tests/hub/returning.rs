@@ -261,15 +261,14 @@ fn a_filter_is_honoured_at_once_on_coming_back_and_in_what_a_newcomer_is_told() 
         assert_eq!(start["type"], "aaep:agent.session.started");
         tool_call(&agent, &session).await;
         agent.progress(&session, 10).await;
-        assert_eq!(ear.next().await["type"], "aaep:agent.progress.updated");
+        let last = ear.next().await;
+        assert_eq!(last["type"], "aaep:agent.progress.updated");
         let id = ear.subscription.clone();
         drop(ear);
         tool_call(&agent, &session).await;
         agent.progress(&session, 20).await;
-        let mut ear = Ear::attach(person.client("reader"), &id, start["event_id"].as_str()).await;
-        for percent in [10, 20] {
-            assert_eq!(ear.next().await["progress"]["percent"], percent);
-        }
+        let mut ear = Ear::attach(person.client("reader"), &id, last["event_id"].as_str()).await;
+        assert_eq!(ear.next().await["progress"]["percent"], 20);
         // What is critical comes past every filter.
         agent.ask(&session).await;
         assert_eq!(ear.next().await["type"], "aaep:agent.awaiting.confirmation");
