@@ -120,7 +120,7 @@ fn a_folder_that_cannot_be_written_ends_with_two() {
     let ended = run(&["schema", "--out", &taken]);
     assert_eq!((ended.code, ended.out.as_str()), (2, ""));
     assert!(ended.err.starts_with(&format!("aaep: cannot write {taken}/envelope.schema.json: ")));
-    assert!(ended.err.ends_with("0 schemas were written before. Choose another folder.\n"));
+    assert!(ended.err.ends_with("0 files were written before. Choose another folder.\n"));
 }
 
 // covers: X7
