@@ -68,7 +68,6 @@ impl Sessions {
             allowed: None,
         });
         if !lines.is_empty() {
-            let short = |words: &str| aaep_types::cut(words, LATEST_CHARACTERS).to_owned();
             live.latest = short(&lines.join(" "));
             live.words = words.map(short);
         }
@@ -121,4 +120,9 @@ impl Sessions {
     pub(super) fn find(&self, session_id: &str) -> Option<&Live> {
         self.live.iter().find(|live| &*live.session_id == session_id)
     }
+}
+
+/// As much of a text as is kept.
+fn short(words: &str) -> String {
+    aaep_types::cut(words, LATEST_CHARACTERS).to_owned()
 }
