@@ -54,6 +54,12 @@ const BENCHES: &[Bench] = &[
         run: |args| cargo_bench("aaep-hub", "tenants", args),
     },
     Bench {
+        name: "voices",
+        about: "from a request to its first spoken word and to the cells of a braille display, with \
+                the real programs; 200 mixed events at 300 words a minute",
+        run: |args| cargo_bench("aaep-voice", "voices", args),
+    },
+    Bench {
         name: "validate",
         about: "validation of single messages beside the jsonschema crate and a bare parse",
         run: |args| {

@@ -139,3 +139,39 @@ fn our_own_phrases_hold_nothing_hidden() {
         }
     }
 }
+
+#[test]
+fn every_language_says_how_it_came_to_be() {
+    for (language, name) in words::Words::languages() {
+        let by = files(language)["language.json"]["written_by"].as_str().unwrap().to_owned();
+        assert!(["authors", "machine", "speaker"].contains(&by.as_str()), "{language}: {by}");
+        assert_eq!(words::Words::new(&[language]).by_machine(), by == "machine", "{language}");
+        assert!(!name.is_empty() && name != language, "{language}");
+    }
+    assert_eq!(languages().len(), 11);
+}
+
+// covers: L7
+#[test]
+fn numbers_take_the_plural_form_of_their_language() {
+    for (language, count, wanted) in [
+        ("fr", 0, "0 seconde"),
+        ("fr", 1, "1 seconde"),
+        ("fr", 2, "2 secondes"),
+        ("fr", 1_000_000, "1000000 de secondes"),
+        ("de", 0, "0 Sekunden"),
+        ("de", 1, "1 Sekunde"),
+        ("es", 1, "1 segundo"),
+        ("es", 2_000_000, "2000000 de segundos"),
+        ("pt", 0, "0 segundo"),
+        ("pt", 2, "2 segundos"),
+        ("hi", 0, "0 सेकंड"),
+        ("yo", 1, "ìṣẹ́jú àáyá 1"),
+        ("ha", 2, "sakan 2"),
+        ("ig", 5, "sekọnd 5"),
+    ] {
+        let words = words::Words::new(&[language]);
+        let said = words.phrase("time.seconds", &[("count", words::Argument::Count(count))]);
+        assert_eq!(said.to_string(), wanted, "{language} {count}");
+    }
+}

@@ -171,11 +171,13 @@ fn more_time_is_asked_for_and_given() {
 }
 
 #[test]
-fn arabic_and_chinese_are_spoken() {
+fn other_languages_are_spoken() {
     let hub = demo();
     for (language, connected, keys, yes, booked) in [
         ("ar", "hub", "اضغط ن", "ن", "The room is booked."),
         ("zh", "hub", "按 y 同意", "y", "The room is booked."),
+        ("fr", "hub", "Appuyez sur y pour oui", "y", "The room is booked."),
+        ("yo", "hub", "Tẹ y fún bẹ́ẹ̀ni", "y", "The room is booked."),
     ] {
         let _ = connected;
         let mut around = around(&hub);

@@ -35,7 +35,11 @@ pub(crate) struct Catalogue {
     pub(crate) name: String,
     /// How it is written.
     pub(crate) direction: Direction,
-    messages: BTreeMap<String, Message>,
+    /// Whether no speaker has read it yet.
+    pub(crate) by_machine: bool,
+    texts: Vec<&'static str>,
+    /// Read when somebody wants to hear this language.
+    messages: OnceLock<BTreeMap<String, Message>>,
 }
 
 /// Every language; English is first, and is there even when the others are not.
@@ -59,29 +63,44 @@ pub(crate) fn catalogues() -> &'static [Catalogue] {
 impl Catalogue {
     fn empty(language: &'static str) -> Self {
         let (name, direction) = (language.to_owned(), Direction::LeftToRight);
-        Self { language, name, direction, messages: BTreeMap::new() }
+        Self {
+            language,
+            name,
+            direction,
+            by_machine: false,
+            texts: Vec::new(),
+            messages: OnceLock::new(),
+        }
     }
 
-    /// Takes in a file. The files are ours, and a test reads them all: what cannot be read is
-    /// left out here.
-    fn read(&mut self, file: &str, text: &str) {
-        let Ok(Value::Object(members)) = serde_json::from_str(text) else { return };
-        if file == "language.json" {
-            if let Some(name) = members.get("name").and_then(Value::as_str) {
-                name.clone_into(&mut self.name);
-            }
-            if members.get("direction").and_then(Value::as_str) == Some("rtl") {
-                self.direction = Direction::RightToLeft;
-            }
-            return;
+    /// Takes in a file.
+    fn read(&mut self, file: &str, text: &'static str) {
+        if file != "language.json" {
+            return self.texts.push(text);
         }
-        let messages = members.into_iter().filter_map(|(key, value)| Some((key, message(&value)?)));
-        self.messages.extend(messages);
+        let Ok(Value::Object(members)) = serde_json::from_str(text) else { return };
+        let member = |name: &str| members.get(name).and_then(Value::as_str);
+        if let Some(name) = member("name") {
+            name.clone_into(&mut self.name);
+        }
+        if member("direction") == Some("rtl") {
+            self.direction = Direction::RightToLeft;
+        }
+        self.by_machine = member("written_by") == Some("machine");
+    }
+
+    /// The files are ours, and a test reads them all: what cannot be read is left out here.
+    fn messages(&self) -> &BTreeMap<String, Message> {
+        self.messages.get_or_init(|| {
+            let files = self.texts.iter().filter_map(|text| serde_json::from_str(text).ok());
+            let members = files.flat_map(|members: serde_json::Map<String, Value>| members);
+            members.filter_map(|(key, value)| Some((key, message(&value)?))).collect()
+        })
     }
 
     /// The phrase for a key, of the plural category that `count` has.
     pub(crate) fn find(&self, key: &str, count: Option<u64>) -> Option<&[Part]> {
-        Some(match self.messages.get(key)? {
+        Some(match self.messages().get(key)? {
             Message::Always(parts) => parts,
             Message::Plural { by_category, other } => {
                 let category = count.map_or("other", |count| category(self.language, count));

@@ -151,6 +151,11 @@ impl Words {
         self.catalogue.map_or("en", |one| one.language)
     }
 
+    /// Whether a machine wrote these words, and nobody who speaks the language has read them yet.
+    pub fn by_machine(&self) -> bool {
+        self.catalogue.is_some_and(|one| one.by_machine)
+    }
+
     /// The direction of the language.
     pub fn direction(&self) -> Direction {
         self.catalogue.map_or(Direction::LeftToRight, |one| one.direction)

@@ -6,9 +6,12 @@ put() { printf '%s\n' "$@"; }
 note() { printf '%s\t%s\t%s\t%s\t%s\n' "$(date +%s%3N)" "$1" "$language" "$pitch" "$text" >>"$HEARD_LOG"; }
 block() { text=; while IFS= read -r line && [ "$line" != . ]; do text="$text${text:+ }${line#.}"; done; }
 speaking=
+begun="$HEARD_LOG.$$"
+# Whoever is stopped before it began has not said that it stopped; the server would wait for ever.
 halt() {
     [ -n "$speaking" ] || return
     if kill "$speaking" 2>/dev/null; then wait "$speaking" 2>/dev/null; fi
+    [ -e "$begun" ] || put '701 BEGIN' '703 STOP'
     speaking=
 }
 while IFS= read -r command; do
@@ -22,9 +25,10 @@ while IFS= read -r command; do
         done
         put '203 OK SETTINGS RECEIVED' ;;
     SPEAK|CHAR|KEY|SOUND_ICON)
-        put '202 OK RECEIVING MESSAGE'; block; put '200 OK SPEAKING'; halt
+        put '202 OK RECEIVING MESSAGE'; block; put '200 OK SPEAKING'; halt; rm -f "$begun"
         (
             trap 'note cut; put "703 STOP"; exit' TERM
+            : >"$begun"
             put '701 BEGIN'; note begin
             sleep "$(printf '%s\n' "$text" | sed 's/<[^>]*>//g' | wc -w | awk -v wpm="${HEARD_WPM:-300}" '{print $1*60/wpm}')" & wait $!
             trap '' TERM
@@ -34,7 +38,7 @@ while IFS= read -r command; do
     STOP|PAUSE) halt ;;
     'LIST VOICES'*) put "200-heard	en	none" '200 OK VOICE LIST SENT' ;;
     DEBUG*) put '200 OK DEBUGGING SET' ;;
-    QUIT) halt; put '210 OK QUIT'; exit ;;
+    QUIT) halt; rm -f "$begun"; put '210 OK QUIT'; exit ;;
     *) put '300 ERR UNKNOWN COMMAND' ;;
     esac
 done

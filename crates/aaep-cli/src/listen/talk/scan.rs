@@ -233,7 +233,14 @@ impl Talk {
             items.push(Item::Send);
         }
         if written.chars().count() < LETTERS {
-            items.extend(letters.split_whitespace().map(|group| Item::Group(group.to_owned())));
+            items.extend(letters.split_whitespace().map(|group| {
+                let mut letters = group.chars();
+                // A mark, such as that of a tone or a vowel, is a group by itself.
+                match (letters.next(), letters.next()) {
+                    (Some(letter), None) => Item::Letter(letter),
+                    _ => Item::Group(group.to_owned()),
+                }
+            }));
             items.push(Item::Space);
         }
         if !written.is_empty() {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod chance;
+mod directions;
 mod one_key;
 mod policy;
 mod reading;
