@@ -21,6 +21,7 @@ mod page;
 mod patience;
 mod peers;
 mod policy;
+mod rates;
 mod replies;
 mod returning;
 mod secrets;

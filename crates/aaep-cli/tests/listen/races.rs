@@ -1,5 +1,7 @@
 //! Two listeners, and a hub that is killed and comes back.
 
+use std::time::{Duration, Instant};
+
 use crate::support::*;
 use crate::tty::Tty;
 use crate::{Piped, around, demo, say};
@@ -107,4 +109,68 @@ fn several_hubs_are_heard_at_once_over_different_ways() {
         listener.sees(&format!("Request {number}: accepted."));
         listener.sees("The room is booked.");
     }
+}
+
+/// Asks what agents do until none does.
+fn nobody_works(listener: &mut Piped) {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        listener.types("what");
+        std::thread::sleep(Duration::from_millis(300));
+        if listener.out.text().contains("No agent is at work.") {
+            return;
+        }
+    }
+    panic!("a session that ended is still at work: {}", listener.out.text());
+}
+
+/// A listener of this person.
+fn listens(hub: &Hub, token: String) -> Piped {
+    let home = hub.home().to_str().unwrap().to_owned();
+    let mut listener =
+        Piped::start(&[&hub.base()], &[("AAEP_TOKEN".into(), token), ("HOME".into(), home)]);
+    listener.sees("Connected to");
+    listener
+}
+
+// covers: I32, D28
+#[test]
+fn a_session_that_failed_while_a_hub_came_back_is_not_said_to_go_on() {
+    let hub = Hub::start(Setup::durable());
+    let (person, address) = (hub.person(), hub.address());
+    let mut listener = listens(&hub, person.token("reader"));
+    let mut session = String::new();
+    run(async { session = person.agent().open().await });
+    listener.sees("Tidying the desk.");
+    // It is away while the hub is killed, comes back, and the session fails.
+    listener.signal("STOP");
+    hub.kill();
+    let setup = Setup::durable().arguments(&["--listen", &address.to_string()]);
+    let hub = Hub::start_in(setup, hub.shared_directory());
+    run(async {
+        let error = json!({ "error_category": "unknown", "summary_normal": "It broke." });
+        person.at(&hub).agent().emit(&session, "session.errored", error).await;
+    });
+    listener.signal("CONT");
+    listener.sees("again");
+    nobody_works(&mut listener);
+}
+
+// covers: I32, T15
+#[test]
+fn a_session_that_ends_with_a_tool_open_is_over() {
+    let hub = Hub::start(Setup::durable());
+    let person = hub.person();
+    let mut listener = listens(&hub, person.token("reader"));
+    run(async {
+        let agent = person.agent();
+        let mut opening = agent.opening();
+        opening["lease_seconds"] = json!(15);
+        let opened = body(&agent.post("agent/sessions", &opening).await);
+        let invoked = json!({ "tool": "read", "summary_normal": "Reading." });
+        agent.emit(text(&opened, "session_id"), "tool.invoked", invoked).await;
+    });
+    listener.sees("Reading.");
+    listener.sees("Failed");
+    nobody_works(&mut listener);
 }
