@@ -128,7 +128,9 @@ impl Hearing {
         let may_pass = tool && passed.iter().all(|at| self.in_time[*at].tool);
         if may_pass && !passed.is_empty() {
             *self.passed_over.entry(session).or_default() += passed.len() as u64;
-            passed.iter().rev().for_each(|at| drop(self.in_time.remove(*at)));
+            for at in passed.iter().rev() {
+                self.in_time.remove(*at);
+            }
         }
         (may_pass || passed.is_empty(), true)
     }
