@@ -33,6 +33,8 @@ interface AgentRequest {
   changed: boolean;
   /** What the hub itself says would run. */
   account: Account | null;
+  /** What the agent itself says of it, where the policy's words are asked; may be empty. */
+  agent_says: string;
   language: string;
   /** The event as it was received. */
   event: any;

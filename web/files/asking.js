@@ -189,7 +189,7 @@ export class Asking {
     }
     this.others = h("div", {});
     // After the answers: Tab leads to Reject first.
-    if (request.account) ways.push(details(request.account, words));
+    if (request.account || request.agent_says !== "") ways.push(details(request, words));
     const more = [button(words.text("page.later"), () => this.putOff()),
       button(words.text("page.repeat"), () => this.repeat())];
     if (mayAnswer) {

@@ -261,14 +261,27 @@ function account({ tool, arguments: all, shortened, redacted }, words) {
 }
 
 /**
- * The same, to be opened by whoever wants to know.
- * @param {Account} given @param {Words} words
+ * Whose words the question's are, and what the agent itself says where those are not its own.
+ * @param {Pick<AgentRequest, "account" | "agent_says">} request @param {Words} words
  */
-export function details(given, words) {
-  const digest = given.digest === "" ? []
-    : [paragraph(words.phrase("page.account.digest", { digest: { theirs: given.digest } }), "", "account")];
-  return h("details", { class: "details" }, h("summary", {}, words.text("page.details")),
-    ...account(given, words), ...digest);
+export function ownWords({ account: given, agent_says: theirs }, words) {
+  const lines = given?.by_policy ? [words.phrase("account.policy")] : [];
+  if (theirs !== "") lines.push(words.phrase("account.agent", { text: { theirs } }));
+  return lines;
+}
+
+/**
+ * What would run and what the agent says of it, each apart, to be opened by whoever wants to know.
+ * @param {AgentRequest} request @param {Words} words
+ */
+export function details(request, words) {
+  const { account: given, language } = request;
+  const parts = given ? account(given, words) : [];
+  if (given && given.digest !== "") {
+    parts.push(paragraph(words.phrase("page.account.digest", { digest: { theirs: given.digest } }), "", "account"));
+  }
+  return h("details", { class: "details" }, h("summary", {}, words.text("page.details")), ...parts,
+    ...ownWords(request, words).map((line) => paragraph(line, language, "own-words")));
 }
 
 /**

@@ -514,6 +514,7 @@ function read(event, type, agent, now) {
     choices: choices(event),
     default: typeof event.default_response === "string" ? event.default_response : null,
     account: accountOf(event),
+    agent_says: text(event.extra_context?.agent_says),
     timeout_seconds: timeout,
     deadline_ms: (Number.isNaN(asked) ? now : Math.min(asked, now)) + timeout * 1000,
     continues: null,
@@ -525,7 +526,7 @@ function read(event, type, agent, now) {
 
 /** Everything that a person is asked, and not how long it waits. */
 const ASKED = /** @type {const} */ (["asks", "action", "consequence", "context", "risk", "reversibility",
-  "silence_accepts", "kinds", "choices", "default", "account", "agent", "language"]);
+  "silence_accepts", "kinds", "choices", "default", "account", "agent_says", "agent", "language"]);
 
 /** Whether two requests ask the same. @param {AgentRequest} one @param {AgentRequest} other */
 function isSame(one, other) {

@@ -22,10 +22,12 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "engine",
-        about: "a ledger of a million requests, and one event for a thousand subscriptions",
+        about: "a ledger of a million requests, one event for a thousand subscriptions, and what things \
+                cost among few and many others",
         run: |args| {
             cargo_bench("aaep-engine", "ledger", args)?;
             cargo_bench("aaep-engine", "ledger_memory", args)?;
+            cargo_bench("aaep-engine", "others", args)?;
             cargo_bench("aaep-shaping", "offer", args)
         },
     },

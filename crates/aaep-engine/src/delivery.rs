@@ -9,8 +9,8 @@ use aaep_shaping::{
     Delivery as Shaped, Glance, HeldLimits, Mono, Overflow, OwnQuestion, OwnState, Prepared,
     Preparer, Shape, Shaper, Terms,
 };
-use aaep_types::{EventId, EventKind, Invalid, SessionId, SubscriptionId};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use aaep_types::{EventId, EventKind, Invalid, SubscriptionId};
+use std::collections::{BTreeSet, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use crate::hearers::{Cursor, Subscription, Subscriptions, asks, stir};
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
+use crate::recent::Recent;
 use crate::resume::LeftOff;
 use crate::rules::{Check, Rules, Sound};
 
@@ -58,21 +59,12 @@ pub struct Load {
     pub most_bytes: usize,
     /// Recent events of the session of which most are kept.
     pub most_recent: usize,
+    /// Bytes of all recent events.
+    pub recent_bytes: usize,
+    /// Bytes of the recent events of the user of whom most are kept.
+    pub most_recent_bytes: usize,
     /// Sessions that ended and are still known.
     pub ended_sessions: usize,
-}
-
-/// What is known of a live session.
-pub(crate) struct Live {
-    pub(crate) user: Arc<str>,
-    pub(crate) agent: Arc<str>,
-    pub(crate) started: Arc<Prepared>,
-    pub(crate) state: Option<Arc<Prepared>>,
-    /// Requests that wait, by the number of the event that asks, with its place in the order.
-    pub(crate) open: BTreeMap<u128, (u64, Arc<Prepared>)>,
-    pub(crate) recent: VecDeque<(u64, Arc<Prepared>)>,
-    /// The place of the last event that had to be forgotten.
-    pub(crate) forgotten: u64,
 }
 
 /// An event on its way from one subscription to the next.
@@ -99,18 +91,7 @@ pub struct Delivery<R: Rules = Sound> {
     pub(crate) limits: Limits,
     preparer: Preparer,
     pub(crate) subscriptions: Subscriptions,
-    pub(crate) live: BTreeMap<SessionId, Live>,
-    /// Sessions that ended not long ago, for those who missed the end.
-    pub(crate) over: VecDeque<Live>,
-    /// Bytes of the recent events of both.
-    pub(crate) recent_bytes: usize,
-    /// Everything up to this place was forgotten because it was too much.
-    pub(crate) kept_since: u64,
-    pub(crate) order: u64,
-    /// For each user, the place up to which sessions that ended are forgotten.
-    pub(crate) forgotten: BTreeMap<Arc<str>, u64>,
-    /// The same for everybody.
-    pub(crate) all_forgotten: u64,
+    pub(crate) recent: Recent,
     /// Events that have not come to everybody.
     waves: VecDeque<Wave>,
     /// Places of subscriptions that may have something to say.
@@ -132,13 +113,7 @@ impl<R: Rules> Delivery<R> {
             limits,
             preparer: Preparer::new(),
             subscriptions: Subscriptions::default(),
-            live: BTreeMap::new(),
-            over: VecDeque::new(),
-            recent_bytes: 0,
-            kept_since: 0,
-            order: 0,
-            forgotten: BTreeMap::new(),
-            all_forgotten: 0,
+            recent: Recent::default(),
             waves: VecDeque::new(),
             stirred: VecDeque::new(),
             due: BTreeSet::new(),
@@ -171,7 +146,11 @@ impl<R: Rules> Delivery<R> {
             }),
             None => self.preparer.prepare(json)?,
         };
-        self.remember(event, &prepared);
+        let mut limits = self.limits;
+        if !R::keeps(Check::Forgets) {
+            limits.recent_events = usize::MAX;
+        }
+        self.recent.remember(event, &prepared, &limits);
         if self.subscriptions.places.is_empty() {
             return Ok(());
         }
@@ -271,40 +250,6 @@ impl<R: Rules> Delivery<R> {
         Deliver::End { subscription: id, reason: overflow.to_string() }
     }
 
-    /// Keeps what newcomers and those who come back will need.
-    fn remember(&mut self, event: &Emitted, prepared: &Arc<Prepared>) {
-        self.order += 1;
-        let (order, limit) = (self.order, self.limits.recent_events);
-        if event.kind.is_some_and(EventKind::is_terminal) {
-            return self.remember_end(event.session, order, prepared);
-        }
-        let live = self.live.entry(event.session).or_insert_with(|| Live {
-            user: event.user.clone(),
-            agent: event.agent.clone(),
-            started: prepared.clone(),
-            state: None,
-            open: BTreeMap::new(),
-            recent: VecDeque::new(),
-            forgotten: 0,
-        });
-        match event.kind {
-            Some(EventKind::StateChanged) => live.state = Some(prepared.clone()),
-            Some(kind) if asks(kind) => {
-                live.open.insert(event.event, (order, prepared.clone()));
-            }
-            _ => {}
-        }
-        if let Some(resolved) = event.resolves_event {
-            live.open.remove(&resolved);
-        }
-        live.recent.push_back((order, prepared.clone()));
-        self.recent_bytes += prepared.json().len();
-        if live.recent.len() > limit && R::keeps(Check::Forgets) {
-            self.recent_bytes -= live.forget_oldest();
-        }
-        self.keep_recent_small();
-    }
-
     /// A subscription was agreed on, or an implicit one came to be; it hears nothing until it attaches.
     pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, mut terms: Terms, now: Boot) {
         self.settle();
@@ -343,7 +288,7 @@ impl<R: Rules> Delivery<R> {
         self.settle();
         if let Some((_, known)) = self.subscriptions.find(id) {
             known.attached = false;
-            known.left_off.offered = self.order;
+            known.left_off.offered = self.recent.order();
         }
     }
 
@@ -356,7 +301,7 @@ impl<R: Rules> Delivery<R> {
 
     /// Its connection takes nothing more for now (W14): nothing is lost, and nobody else waits.
     pub fn pause(&mut self, id: SubscriptionId) {
-        let before = self.order.saturating_sub(1);
+        let before = self.recent.order().saturating_sub(1);
         if let Some((_, known)) = self.subscriptions.find(id) {
             known.paused = true;
             // What is critical goes before what waits now.
@@ -376,7 +321,7 @@ impl<R: Rules> Delivery<R> {
     pub fn renegotiate(&mut self, id: SubscriptionId, mut terms: Terms, now: Boot) {
         self.settle();
         self.preparer.share(&mut terms);
-        let order = self.order;
+        let order = self.recent.order();
         if let Some((place, known)) = self.subscriptions.find(id) {
             known.left_off.renegotiate(&terms, order);
             known.shaper.renegotiate(terms, mono(now));
@@ -441,15 +386,16 @@ impl<R: Rules> Delivery<R> {
     pub fn load(&self) -> Load {
         let known = || self.subscriptions.at.iter().flatten();
         let shapers = || known().map(|known| &known.shaper);
+        let (ended_sessions, most_recent) = self.recent.sizes();
+        let (recent_bytes, most_recent_bytes) = self.recent.byte_sizes();
         Load {
             subscriptions: known().count(),
             most_events: shapers().map(Shaper::pending_events).max().unwrap_or(0),
             most_bytes: shapers().map(Shaper::pending_bytes).max().unwrap_or(0),
-            most_recent: (self.live.values().chain(&self.over))
-                .map(|live| live.recent.len())
-                .max()
-                .unwrap_or(0),
-            ended_sessions: self.over.len(),
+            most_recent,
+            recent_bytes,
+            most_recent_bytes,
+            ended_sessions,
         }
     }
 }

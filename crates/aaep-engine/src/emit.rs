@@ -129,6 +129,8 @@ impl<R: Rules> Engine<R> {
         if let Payload::ToolInvoked(invoked) = parsed.payload() {
             self.admits_announcement(id, invoked.tool.as_str(), arguments)?;
             self.needs_journal()?;
+            let bound = self.limits.known_calls().kept_by::<R>();
+            self.known_calls.admit(&bound, &session.agent, 1)?;
         }
         if kind == Some(EventKind::HandoffRequested) {
             self.admits_handoff(id, now)?;
@@ -140,12 +142,12 @@ impl<R: Rules> Engine<R> {
         }
         self.push(id, draft.ready(event, json.clone()), needs, now);
         self.note_tool(id, parsed.payload());
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.apply(parsed.payload(), self.limits.remembered_outputs::<R>());
-            if kind == Some(EventKind::HandoffRequested) {
-                let agent = session.agent.clone();
-                self.note_handoff(id, &agent, now);
-            }
+        self.apply(id, parsed.payload());
+        if kind == Some(EventKind::HandoffRequested)
+            && let Some(session) = self.sessions.get(&id)
+        {
+            let agent = session.agent.clone();
+            self.note_handoff(id, &agent, now);
         }
         Ok(Answer::Emitted { number, event })
     }
@@ -226,9 +228,8 @@ impl<R: Rules> Engine<R> {
         let request = self.calls.remove(&(id, call));
         if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
             request.status = Status::after_call(known);
-            if R::keeps(Check::ForgetsArguments) {
-                request.forget_action();
-            }
+            let number = request.number;
+            self.cannot_run(number);
         }
         let session = SessionId::from_bits(id).as_str().into();
         let (call, said) = (call.as_str().into(), self.said(id));
@@ -282,14 +283,13 @@ impl<R: Rules> Engine<R> {
             if R::keeps(Check::StampsNeverDecrease) { session.stamp(now) } else { now.wall };
         let json: Arc<str> = draft.json(event, session.next_number, stamp, session).into();
         let ready = draft.ready(event, json.clone());
-        let most = self.limits.remembered_outputs::<R>();
         let Some(session) = self.sessions.get_mut(&id) else { return json };
         // Our own state changes, which are most of what we say, need no second reading.
         match draft.moves {
             Some((_, to)) => session.state = to.into(),
             None => {
                 let parsed = Event::parse(json.as_bytes()).ok();
-                parsed.iter().for_each(|parsed| session.apply(parsed.payload(), most));
+                parsed.iter().for_each(|parsed| self.apply(id, parsed.payload()));
             }
         }
         self.push(id, ready, needs, now);
@@ -372,12 +372,7 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn forget_session(&mut self, id: Key, now: Now) {
         if let Some(session) = self.sessions.remove(&id) {
             self.open.remove(&session.agent, 1);
-            if let Some(sessions) = self.waiting_of.get_mut(&session.agent.user) {
-                sessions.remove(&id);
-                if sessions.is_empty() {
-                    self.waiting_of.remove(&session.agent.user);
-                }
-            }
+            self.known_calls.remove(&session.agent, session.used_calls.len());
             self.timers.remove(&(session.lease_timer, Timer::Lease(id.to_be_bytes())));
             self.move_leases();
             let Session { agent, asked, .. } = session;
@@ -387,6 +382,8 @@ impl<R: Rules> Engine<R> {
             }
             for number in &asked {
                 let Some(request) = self.requests.get_mut(number) else { continue };
+                self.unattended.remove(&agent.user, request.kind, *number);
+                self.waiting_bytes.remove(&agent, std::mem::take(&mut request.bytes));
                 if R::keeps(Check::ForgetsArguments) {
                     request.forget_action();
                     request.answer = None;

@@ -1,6 +1,6 @@
 //! The machine itself: one input, then outputs.
 
-use aaep_types::{EventKind, SessionId, SubscriptionId, Timestamp, ToolCallId, rule};
+use aaep_types::{EventKind, Payload, SessionId, SubscriptionId, Timestamp, ToolCallId, rule};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ use crate::requests::Requests;
 use crate::rules::{Check, Rules, Sound};
 use crate::session::Session;
 use crate::shares::Shares;
+use crate::unattended::Unattended;
 use crate::words::{Phrase, ending};
 
 /// Something that is due for a session at some time; what is due for requests, they know themselves.
@@ -32,8 +33,6 @@ use crate::words::{Phrase, ending};
 pub(crate) enum Timer {
     /// An agent has been silent for too long.
     Lease([u8; 16]),
-    /// Nobody who could answer has come back (decision D2).
-    Grace([u8; 16]),
     /// What is known of a session that ended is no longer needed (C6).
     Forget([u8; 16]),
 }
@@ -64,6 +63,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) waiting_bytes: Shares,
     /// How many sessions are open.
     pub(crate) open: Shares,
+    /// How many tool calls are known.
+    pub(crate) known_calls: Shares,
     /// Sessions that ended, until they are forgotten.
     pub(crate) ended: BTreeMap<Key, Ended>,
     /// The same by their users, oldest first.
@@ -71,8 +72,7 @@ pub struct Engine<R: Rules = Sound> {
     /// Which request a tool call belongs to.
     pub(crate) calls: BTreeMap<(Key, ToolCallId), u128>,
     pub(crate) listeners: Listeners,
-    /// Sessions in which something waits for an answer, by their users.
-    pub(crate) waiting_of: BTreeMap<Arc<str>, BTreeSet<Key>>,
+    pub(crate) unattended: Unattended,
     pub(crate) timers: BTreeSet<(Boot, Timer)>,
     pub(crate) lanes: Lanes,
     pub(crate) next_record: u64,
@@ -104,11 +104,12 @@ impl<R: Rules> Engine<R> {
             waiting: Shares::default(),
             waiting_bytes: Shares::default(),
             open: Shares::default(),
+            known_calls: Shares::default(),
             ended: BTreeMap::new(),
             ends_of: BTreeMap::new(),
             calls: BTreeMap::new(),
             listeners: Listeners::default(),
-            waiting_of: BTreeMap::new(),
+            unattended: Unattended::default(),
             timers: BTreeSet::new(),
             lanes: Lanes::default(),
             next_record: 1,
@@ -189,14 +190,7 @@ impl<R: Rules> Engine<R> {
     /// How many times as long the user of a subscription needs to answer; requests that are asked
     /// from now on wait that much longer.
     pub fn set_time_factor(&mut self, subscription: SubscriptionId, factor: u64) {
-        if let Some(listener) = self.listeners.get_mut(&subscription) {
-            listener.time_factor = factor.max(1);
-        }
-    }
-
-    /// D32: the largest factor among those who may answer for this user.
-    pub(crate) fn time_factor(&self, user: &str) -> u64 {
-        self.listeners.entitled(user).map(|listener| listener.time_factor).max().unwrap_or(1)
+        self.listeners.change(subscription, |listener| listener.time_factor = factor.max(1));
     }
 
     /// The next thing to do outside.
@@ -211,7 +205,8 @@ impl<R: Rules> Engine<R> {
 
     fn next_timer(&self) -> Option<Boot> {
         let other = self.timers.first().map(|(at, _)| *at);
-        [self.requests.next_due(), other].into_iter().flatten().min()
+        let due = [self.requests.next_due(), other, self.unattended.next_due()];
+        due.into_iter().flatten().min()
     }
 
     /// Where a request stands.
@@ -260,7 +255,7 @@ impl<R: Rules> Engine<R> {
             requests,
             request_bytes,
             argument_bytes,
-            timers: request_timers + self.timers.len(),
+            timers: request_timers + self.timers.len() + self.unattended.timers(),
             ended_sessions: self.ended.len(),
             outputs: sessions().map(|session| session.outputs.len()).sum(),
             open_calls: sessions().map(|session| session.tools.len()).sum::<usize>()
@@ -290,6 +285,16 @@ impl<R: Rules> Engine<R> {
         &self.open
     }
 
+    /// How many tool calls of each principal and each user are known.
+    pub fn call_shares(&self) -> &Shares {
+        &self.known_calls
+    }
+
+    /// How many bytes of requests of each principal and each user are held.
+    pub fn byte_shares(&self) -> &Shares {
+        &self.waiting_bytes
+    }
+
     /// How many requests of each principal and each user wait.
     pub fn request_shares(&self) -> &Shares {
         &self.waiting
@@ -301,37 +306,47 @@ impl<R: Rules> Engine<R> {
         open.or_else(|| self.ended.get(&session).map(|ended| &ended.agent)).cloned()
     }
 
-    /// Notes whether something waits in a session.
-    pub(crate) fn note_waiting(&mut self, key: Key) {
-        let Some(session) = self.sessions.get(&key) else { return };
-        let (user, waits) = (&session.agent.user, !session.pending.is_empty());
-        match self.waiting_of.get_mut(user) {
-            Some(sessions) if waits => drop(sessions.insert(key)),
-            None if waits => drop(self.waiting_of.insert(user.clone(), BTreeSet::from([key]))),
-            Some(sessions) => {
-                sessions.remove(&key);
-                if sessions.is_empty() {
-                    self.waiting_of.remove(user);
-                }
-            }
-            None => {}
-        }
-    }
-
     /// A request waits from now on.
-    pub(crate) fn count_waiting(&mut self, session: Key, bytes: usize) {
-        if let Some(agent) = self.owner(session) {
-            self.waiting.add(&agent, 1);
-            self.waiting_bytes.add(&agent, bytes);
+    pub(crate) fn begins_to_wait(&mut self, request: &Request) {
+        let Some(agent) = self.owner(request.session) else { return };
+        self.waiting.add(&agent, 1);
+        self.waiting_bytes.add(&agent, request.bytes);
+        // A question with a default answer waits to its end, as a default of accept does.
+        if !request.default_accept && request.answer.is_none() {
+            let recovered = !self.ids.is_of_this_start(request.number);
+            self.unattended.insert(&agent.user, request.kind, request.number, recovered);
         }
     }
 
     /// A request waits no more.
-    pub(crate) fn count_resolved(&mut self, session: Key, bytes: usize) {
+    pub(crate) fn waits_no_more(&mut self, number: u128) {
+        let Some(request) = self.requests.get(&number) else { return };
+        let (session, kind) = (request.session, request.kind);
+        let Some(agent) = self.owner(session) else { return };
+        self.waiting.remove(&agent, 1);
+        self.unattended.remove(&agent.user, kind, number);
+    }
+
+    // enforces: I22
+    /// A request cannot run any more: what nobody needs of it is let go, and its share with it.
+    pub(crate) fn cannot_run(&mut self, number: u128) {
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        if R::keeps(Check::ForgetsArguments) {
+            request.forget_action();
+        }
+        let (session, bytes) = (request.session, std::mem::take(&mut request.bytes));
         if let Some(agent) = self.owner(session) {
-            self.waiting.remove(&agent, 1);
             self.waiting_bytes.remove(&agent, bytes);
         }
+    }
+
+    /// A session takes over what an event that has been let through says.
+    pub(crate) fn apply(&mut self, session: Key, payload: &Payload<'_>) {
+        let most = self.limits.remembered_outputs::<R>();
+        let Some(session) = self.sessions.get_mut(&session) else { return };
+        let before = session.used_calls.len();
+        session.apply(payload, most);
+        self.known_calls.add(&session.agent, session.used_calls.len() - before);
     }
 
     /// What an output waits for that relies on the record to come.
@@ -369,11 +384,16 @@ impl<R: Rules> Engine<R> {
                 }
                 continue;
             }
+            if self.timers.first().is_none_or(|(first, _)| *first > at) {
+                if let Some(user) = self.unattended.take_due() {
+                    self.look_who_is_there(&user, now);
+                }
+                continue;
+            }
             let Some((_, timer)) = self.timers.pop_first() else { return };
             self.move_leases();
             match timer {
                 Timer::Lease(key) => self.lease_ran_out(Key::from_be_bytes(key), now),
-                Timer::Grace(key) => self.grace_ran_out(Key::from_be_bytes(key), now),
                 Timer::Forget(key) => self.forget_requests(Key::from_be_bytes(key)),
             }
         }

@@ -61,6 +61,16 @@ impl Ids {
         self.bits()
     }
 
+    /// The last identifier that was made.
+    pub(crate) fn last(&self) -> u128 {
+        self.next
+    }
+
+    /// Whether an identifier was made since the last restart.
+    pub(crate) fn is_of_this_start(&self, number: u128) -> bool {
+        number >> 64 == self.next >> 64
+    }
+
     pub(crate) fn session(&mut self) -> Key {
         self.bits()
     }

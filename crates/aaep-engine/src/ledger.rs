@@ -72,7 +72,7 @@ impl<R: Rules> Engine<R> {
         let event = self.ids.event();
         let token = self.ids.token_bits(if R::keeps(Check::TokensAreFresh) { event } else { 0 });
         let spelled = ReplyToken::from_bits(token);
-        let head = stretched(agent_members(ask.payload, &[])?, self.time_factor(&user));
+        let head = stretched(agent_members(ask.payload, &[])?, self.listeners.time_factor(&user));
         let members = with_token(&head, spelled.as_str());
         let mut draft = Draft::of_agent(ask.kind.as_str(), Some(ask.kind), members)?;
         draft.account = if confirmation { account_for(&ask, &digest) } else { None };
@@ -153,9 +153,8 @@ impl<R: Rules> Engine<R> {
             session.note_prompt(now);
             let agent = session.agent.clone();
             self.prompts.spend(&agent, self.prompt_window(now));
-            self.note_waiting(key);
         }
-        self.count_waiting(key, request.bytes);
+        self.begins_to_wait(&request);
         self.requests.insert(request);
         if R::keeps(Check::WaitsEnd) {
             self.requests.set_timer(event);
@@ -190,9 +189,6 @@ impl<R: Rules> Engine<R> {
             request.risk();
         }
         request.event = None;
-        if !runs && R::keeps(Check::ForgetsArguments) {
-            request.forget_action();
-        }
         if runs {
             request.deadline = now.boot.after_seconds(self.limits.approval_seconds);
         }
@@ -201,20 +197,19 @@ impl<R: Rules> Engine<R> {
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
             .flatten();
-        let bytes = request.bytes;
         if runs && R::keeps(Check::ApprovalsExpire) {
             self.requests.set_timer(number);
         }
         self.requests.drop_idle_timers();
         if waited {
-            self.count_resolved(id, bytes);
+            self.waits_no_more(number);
+        }
+        if !runs {
+            self.cannot_run(number);
         }
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.pending.remove(number);
         let more = !session.pending.is_empty();
-        if !more {
-            self.note_waiting(id);
-        }
         let needs = self.coming();
         if R::keeps(Check::ShowsResolutions) {
             let extension = Extension::Outcome { request: number, event, outcome, wrong_clock };
@@ -275,9 +270,7 @@ impl<R: Rules> Engine<R> {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (id, event, action) = (request.session, request.event_number, request.action());
         request.status = Status::Expired;
-        if R::keeps(Check::ForgetsArguments) {
-            request.forget_action();
-        }
+        self.cannot_run(number);
         let Some(session) = self.sessions.get(&id) else { return };
         let words = say_about(&session.language, why.phrase(), &action);
         // While something else goes on, the state stays what it is (T16, D30).
@@ -618,7 +611,6 @@ fn request_of(
         counted_down: 100,
         status: Status::Pending,
         by: None,
-        heard: false,
         bytes: ask.arguments.len() + ask.payload.len(),
         event: None,
     })

@@ -20,7 +20,8 @@ pub struct Limits {
     pub pending_requests_per_user: usize,
     /// Of those, requests of one agent.
     pub pending_requests_per_principal: usize,
-    /// Bytes of the pending requests and their arguments.
+    /// Bytes of requests and their arguments, until those cannot run any more: they wait for an
+    /// answer, or are approved, or run.
     pub pending_bytes: usize,
     /// Of those, bytes of all agents of one user.
     pub pending_bytes_per_user: usize,
@@ -48,6 +49,12 @@ pub struct Limits {
     pub open_tools: usize,
     /// Tool calls in the life of one session.
     pub calls_per_session: usize,
+    /// Tool calls whose ids are known, so that none is used again: all calls of open sessions.
+    pub known_calls: usize,
+    /// Of those, calls of all agents of one user.
+    pub known_calls_per_user: usize,
+    /// Of those, calls of one agent.
+    pub known_calls_per_principal: usize,
     /// Outputs open at once in one session.
     pub open_outputs: usize,
     /// Bytes of a tool's arguments.
@@ -68,10 +75,15 @@ pub struct Limits {
     pub counted_principals: usize,
     /// Recent events kept for each session, for those who come back.
     pub recent_events: usize,
-    /// Bytes of recent events in all; beyond it the older half of them is forgotten.
+    /// Bytes of recent events in all; beyond it the oldest of the user who holds most are forgotten.
     pub recent_bytes: usize,
-    /// Sessions that ended and whose recent events are kept, for those who missed the end.
+    /// Of those, bytes of one user; beyond it the oldest of them are forgotten.
+    pub recent_bytes_per_user: usize,
+    /// Sessions that ended and whose recent events are kept, for those who missed the end; beyond it
+    /// the oldest of the user who has most are forgotten.
     pub ended_sessions: usize,
+    /// Of those, sessions of one user; beyond it the oldest of them are forgotten.
+    pub ended_sessions_per_user: usize,
     /// Messages kept of what each subscription was sent, if it merges; what a broken connection
     /// swallowed is sent again.
     pub resent_deliveries: usize,
@@ -103,6 +115,9 @@ impl Default for Limits {
             completed_outputs: 1024,
             open_tools: 256,
             calls_per_session: 100_000,
+            known_calls: 2_000_000,
+            known_calls_per_user: 400_000,
+            known_calls_per_principal: 200_000,
             open_outputs: 64,
             argument_bytes: 256 * 1024,
             subscriptions: 100_000,
@@ -113,7 +128,9 @@ impl Default for Limits {
             counted_principals: 100_000,
             recent_events: 256,
             recent_bytes: 64 << 20,
-            ended_sessions: 1024,
+            recent_bytes_per_user: 8 << 20,
+            ended_sessions: 4096,
+            ended_sessions_per_user: 256,
             resent_deliveries: 64,
             held_events: 1024,
             held_bytes: 4 << 20,
@@ -154,11 +171,24 @@ impl Limits {
     pub(crate) fn waiting_bytes(&self) -> Bound {
         Bound {
             name: "pending_bytes",
-            noun: "bytes of pending requests",
+            noun: "bytes of requests that wait or may run",
+            remedy: "Wait for answers, withdraw some, or complete what runs.",
             total: self.pending_bytes,
             per_user: self.pending_bytes_per_user,
             per_principal: self.pending_bytes_per_principal,
             ..self.waiting_requests()
+        }
+    }
+
+    pub(crate) fn known_calls(&self) -> Bound {
+        Bound {
+            name: "known_calls",
+            noun: "tool calls of open sessions",
+            remedy: "End a session that called tools often, and open another one.",
+            rule: rule::T13,
+            total: self.known_calls,
+            per_user: self.known_calls_per_user,
+            per_principal: self.known_calls_per_principal,
         }
     }
 

@@ -34,16 +34,84 @@ impl Listener {
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     all: BTreeMap<SubscriptionId, Listener>,
-    by_user: BTreeMap<Arc<str>, BTreeSet<SubscriptionId>>,
+    entitled: BTreeMap<Arc<str>, Entitled>,
+}
+
+/// Those who may answer for one user.
+#[derive(Debug, Default)]
+struct Entitled {
+    count: usize,
+    confirming: Able,
+    clarifying: Able,
+    /// How many need how many times as long.
+    time_factors: BTreeMap<u64, usize>,
+}
+
+/// Those of them who answer requests of one kind.
+#[derive(Debug, Default)]
+struct Able {
+    here: usize,
+    /// Those whose connection is lost, by when it was.
+    lost: BTreeSet<(Boot, SubscriptionId)>,
+}
+
+impl Able {
+    fn add(&mut self, id: SubscriptionId, lost_at: Option<Boot>) {
+        match lost_at {
+            None => self.here += 1,
+            Some(at) => drop(self.lost.insert((at, id))),
+        }
+    }
+
+    fn remove(&mut self, id: SubscriptionId, lost_at: Option<Boot>) {
+        match lost_at {
+            None => self.here -= 1,
+            Some(at) => drop(self.lost.remove(&(at, id))),
+        }
+    }
+}
+
+/// Whether somebody is there who could answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Here,
+    /// The last one was there until then, and may come back.
+    Lost(Boot),
+    Nobody,
+}
+
+impl Entitled {
+    fn add(&mut self, id: SubscriptionId, listener: &Listener) {
+        self.count += 1;
+        *self.time_factors.entry(listener.time_factor).or_default() += 1;
+        if listener.confirms {
+            self.confirming.add(id, listener.lost_at);
+        }
+        if listener.clarifies {
+            self.clarifying.add(id, listener.lost_at);
+        }
+    }
+
+    fn remove(&mut self, id: SubscriptionId, listener: &Listener) {
+        self.count -= 1;
+        if let Some(count) = self.time_factors.get_mut(&listener.time_factor) {
+            *count -= 1;
+            if *count == 0 {
+                self.time_factors.remove(&listener.time_factor);
+            }
+        }
+        if listener.confirms {
+            self.confirming.remove(id, listener.lost_at);
+        }
+        if listener.clarifies {
+            self.clarifying.remove(id, listener.lost_at);
+        }
+    }
 }
 
 impl Listeners {
     pub(crate) fn get(&self, id: &SubscriptionId) -> Option<&Listener> {
         self.all.get(id)
-    }
-
-    pub(crate) fn get_mut(&mut self, id: &SubscriptionId) -> Option<&mut Listener> {
-        self.all.get_mut(id)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -52,27 +120,93 @@ impl Listeners {
 
     pub(crate) fn insert(&mut self, id: SubscriptionId, listener: Listener) -> Option<Listener> {
         let before = self.remove(&id);
-        self.by_user.entry(listener.peer.user.clone()).or_default().insert(id);
+        if listener.peer.may_answer(&listener.peer.user) {
+            self.entitled.entry(listener.peer.user.clone()).or_default().add(id, &listener);
+        }
         self.all.insert(id, listener);
         before
     }
 
     pub(crate) fn remove(&mut self, id: &SubscriptionId) -> Option<Listener> {
         let gone = self.all.remove(id)?;
-        if let Some(own) = self.by_user.get_mut(&gone.peer.user) {
-            own.remove(id);
-            if own.is_empty() {
-                self.by_user.remove(&gone.peer.user);
+        if gone.peer.may_answer(&gone.peer.user)
+            && let Some(entitled) = self.entitled.get_mut(&gone.peer.user)
+        {
+            entitled.remove(*id, &gone);
+            if entitled.count == 0 {
+                self.entitled.remove(&gone.peer.user);
             }
         }
         Some(gone)
     }
 
-    /// Those who may answer for a user.
-    pub(crate) fn entitled(&self, user: &str) -> impl Iterator<Item = &Listener> {
-        let own = self.by_user.get(user).into_iter().flatten();
-        own.inspect(|_| work::count())
-            .filter_map(|id| self.all.get(id))
-            .filter(move |listener| listener.peer.may_answer(user))
+    /// Changes what is known of a listener.
+    pub(crate) fn change(&mut self, id: SubscriptionId, change: impl FnOnce(&mut Listener)) {
+        if let Some(mut listener) = self.remove(&id) {
+            change(&mut listener);
+            self.insert(id, listener);
+        }
+    }
+
+    /// D32: the largest factor among those who may answer for this user.
+    pub(crate) fn time_factor(&self, user: &str) -> u64 {
+        work::count();
+        let factors = self.entitled.get(user).map(|entitled| &entitled.time_factors);
+        factors.and_then(|factors| factors.last_key_value()).map_or(1, |(factor, _)| *factor)
+    }
+
+    /// Whether somebody is there who could answer a request of this kind for a user.
+    pub(crate) fn presence(&self, user: &str, kind: EventKind) -> Presence {
+        work::count();
+        let Some(entitled) = self.entitled.get(user) else { return Presence::Nobody };
+        let able = match kind {
+            EventKind::AwaitingConfirmation => &entitled.confirming,
+            EventKind::AwaitingClarification => &entitled.clarifying,
+            _ => return Presence::Nobody,
+        };
+        match able.lost.last() {
+            _ if able.here > 0 => Presence::Here,
+            Some((at, _)) => Presence::Lost(*at),
+            None => Presence::Nobody,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::principal::Role;
+
+    // covers: D2, D32, I29
+    #[test]
+    fn who_is_there_and_how_long_they_need_is_known_without_looking_at_each() {
+        let mut known = Listeners::default();
+        let kind = EventKind::AwaitingConfirmation;
+        let listener = |role, time_factor| Listener {
+            peer: Principal::new("x", role, "ann"),
+            confirms: true,
+            clarifies: false,
+            lost_at: None,
+            time_factor,
+        };
+        let [first, second, third] = [1, 2, 3].map(SubscriptionId::from_bits);
+        known.insert(first, listener(Role::AccessibilityConsumer, 4));
+        known.insert(second, listener(Role::Admin, 2));
+        known.insert(third, listener(Role::Auditor, 9));
+        assert_eq!((known.time_factor("ann"), known.time_factor("bob")), (4, 1));
+        assert_eq!(known.presence("ann", kind), Presence::Here);
+        assert_eq!(known.presence("ann", EventKind::AwaitingClarification), Presence::Nobody);
+        for (id, at) in [(first, 7), (second, 5)] {
+            known.change(id, |listener| listener.lost_at = Some(Boot(at)));
+        }
+        assert_eq!(known.presence("ann", kind), Presence::Lost(Boot(7)));
+        known.remove(&first);
+        assert_eq!(known.presence("ann", kind), Presence::Lost(Boot(5)));
+        assert_eq!(known.time_factor("ann"), 2);
+        known.insert(second, listener(Role::Admin, 3));
+        assert_eq!(known.presence("ann", kind), Presence::Here);
+        known.remove(&second);
+        assert_eq!(known.presence("ann", kind), Presence::Nobody);
+        assert!(known.entitled.is_empty() && known.len() == 1);
     }
 }

@@ -68,6 +68,13 @@ pub struct Agreement<'a> {
     pub notes: Option<String>,
 }
 
+impl Agreement<'_> {
+    /// Nothing beyond what everybody gets.
+    pub(crate) fn nothing() -> Self {
+        Self { honored: Capabilities::none(), notes: None }
+    }
+}
+
 /// Agrees with a subscriber, or says why not.
 pub fn negotiate<'a>(
     request: &SubscriptionRequest<'a>,

@@ -1,19 +1,20 @@
 //! The whole producer: the engine, delivery, and the handshake between them and subscribers (§5).
 
 use aaep_shaping::Terms;
+use aaep_types::SubscriptionId;
 use aaep_types::handshake::Capabilities;
-use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{Message, SubscriptionId, rule};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::clock::{Boot, Now};
 use crate::delivery::{Deliver, Delivery, Load};
 use crate::engine::Engine;
+use crate::handshake::{Handshake, Kind, Negotiated, Proposal, Renegotiation, Rights, terms_of};
 use crate::ids::Ids;
 use crate::io::{Answer, Emitted, Input, Output};
-use crate::negotiate::{Offer, accepted, agree, negotiate, too_many, too_much};
+use crate::negotiate::{Agreement, Offer, agree, too_many};
 use crate::principal::Principal;
-use crate::refusal::{Blame, Refusal};
+use crate::refusal::Refusal;
 use crate::resume::Resumed;
 use crate::rules::{Check, Rules, Sound};
 use crate::shares::Shares;
@@ -39,36 +40,20 @@ pub enum Outcomes {
 struct Agreed {
     peer: Principal,
     /// What was asked for, as JSON, so that a renegotiation changes only what it names.
-    asked: Box<str>,
+    asked: Arc<str>,
+    /// The terms, if somebody is about to attach: from then on they are delivery's. They take more room
+    /// than what was asked for, so whoever does not attach at once lets go of them.
+    terms: Option<Terms>,
     rights: Rights,
     attached: bool,
     expires: Option<Boot>,
-}
-
-/// What terms mean for answers, while somebody is attached.
-#[derive(Clone, Copy, Default)]
-struct Rights {
-    confirms: bool,
-    clarifies: bool,
-    /// D32: how many times as long its user needs.
-    time_factor: u64,
-}
-
-impl Rights {
-    fn of(honored: &Capabilities<'_>) -> Self {
-        Self {
-            confirms: honored.replies_to_confirmations(),
-            clarifies: honored.replies_to_clarifications(),
-            time_factor: time_factor(honored),
-        }
-    }
 }
 
 /// Engine and delivery, driven as one. The contract is the engine's: one mutation, then drain.
 pub struct Producer<R: Rules = Sound> {
     engine: Engine<R>,
     delivery: Delivery<R>,
-    offer: Offer,
+    offer: Arc<Offer>,
     ids: Ids,
     agreed: BTreeMap<SubscriptionId, Agreed>,
     /// When subscriptions that nobody attached to are given up.
@@ -87,7 +72,7 @@ impl<R: Rules> Producer<R> {
         mut engine: Engine<R>,
         secrets: Secrets,
         limits: Limits,
-        offer: Offer,
+        offer: impl Into<Arc<Offer>>,
         now: Now,
     ) -> Self {
         let mut delivery = Delivery::new(limits);
@@ -98,7 +83,7 @@ impl<R: Rules> Producer<R> {
         Self {
             engine,
             delivery,
-            offer,
+            offer: offer.into(),
             ids: Ids::new(secrets.apart()),
             agreed: BTreeMap::new(),
             expiries: BTreeSet::new(),
@@ -116,44 +101,59 @@ impl<R: Rules> Producer<R> {
         answer
     }
 
-    /// A handshake message (§5): the answer to send, or `None` where there is none to send.
+    /// A handshake message (§5) as it came: the answer to send, or `None` where there is none to send.
     pub fn handshake(
         &mut self,
         peer: &Principal,
         bytes: &[u8],
         now: Now,
     ) -> Result<Option<String>, Refusal> {
+        let message = Handshake::parse(bytes, peer, &self.offer)?;
+        self.negotiate(peer, message, now).map(Negotiated::json)
+    }
+
+    /// A handshake message that was read before.
+    pub fn negotiate(
+        &mut self,
+        peer: &Principal,
+        message: Handshake,
+        now: Now,
+    ) -> Result<Negotiated, Refusal> {
         // enforces: H1, H15, D26
-        match Message::parse(bytes)? {
-            Message::Request(request) => {
+        match message.0 {
+            Kind::Request(judged) => {
                 if let Some(rejected) = self.rejects_more(peer) {
-                    return Ok(Some(rejected));
+                    return Ok(rejected);
                 }
-                match negotiate(&request, peer, &self.offer) {
-                    Ok(agreement) => {
-                        let id = SubscriptionId::from_bits(self.ids.event());
-                        self.agree(id, peer, &request.capabilities, &agreement.honored, now)?;
-                        Ok(Some(accepted(id, &agreement, &self.offer)))
-                    }
-                    Err(rejection) => Ok(Some(rejection.to_json())),
-                }
+                let proposal = match judged {
+                    Ok(proposal) => proposal,
+                    Err(rejection) => return Ok(rejection.into()),
+                };
+                let id = SubscriptionId::from_bits(self.ids.event());
+                let answer = proposal.answer(id);
+                self.agree(id, peer, proposal, now)?;
+                Ok(answer)
             }
-            Message::Renegotiate(wanted) => {
-                let id = wanted.subscription_id;
-                Ok(self.renegotiate(id, peer, &wanted.capabilities, now))
+            Kind::Renegotiate { subscription, renegotiation } => {
+                Ok(self.renegotiate(subscription, peer, renegotiation, now))
             }
-            Message::Close(close) => {
-                self.close(close.subscription_id, peer, now);
-                Ok(None)
+            Kind::Close { subscription } => {
+                self.close(subscription, peer, now);
+                Ok(Negotiated::Silent)
             }
-            _ => Err(Refusal::new(Blame::Malformed, rule::H1, "This is no handshake message.")),
         }
+    }
+
+    /// What was asked for on a subscription of this principal; see [`Handshake::judge`].
+    pub fn asked(&self, id: SubscriptionId, peer: &Principal) -> Option<Arc<str>> {
+        let agreed = self.agreed.get(&id).filter(|agreed| agreed.peer == *peer)?;
+        Some(agreed.asked.clone())
     }
 
     /// The rejection of any further subscription of this principal while it has no room for one. It
     /// costs nothing to find out, so ask before a request is read.
-    pub fn rejects_more(&self, peer: &Principal) -> Option<String> {
-        self.has_room_for(peer).err().map(|full| too_many(full.text).to_json())
+    pub fn rejects_more(&self, peer: &Principal) -> Option<Negotiated> {
+        self.has_room_for(peer).err().map(|full| too_many(full.text).into())
     }
 
     // enforces: I22, H21, I29
@@ -166,13 +166,13 @@ impl<R: Rules> Producer<R> {
         &mut self,
         id: SubscriptionId,
         peer: &Principal,
-        asked: &Capabilities<'_>,
-        honored: &Capabilities<'_>,
+        proposal: Proposal,
         now: Now,
     ) -> Result<(), Refusal> {
-        let asked = asked.to_json().into();
-        let (rights, attached, expires) = (Rights::of(honored), false, None);
-        self.agreed.insert(id, Agreed { peer: peer.clone(), asked, rights, attached, expires });
+        let Proposal { asked, terms, rights, .. } = proposal;
+        let (terms, attached, expires) = (Some(terms), false, None);
+        let agreed = Agreed { peer: peer.clone(), asked, terms, rights, attached, expires };
+        self.agreed.insert(id, agreed);
         self.held.add(peer, 1);
         self.expire_after(id, now);
         // Nobody is there yet who could answer.
@@ -189,16 +189,13 @@ impl<R: Rules> Producer<R> {
         asked.supports_confirmation_reply = Some(true);
         asked.supports_clarification_reply = Some(true);
         let id = SubscriptionId::from_bits(self.ids.event());
-        let honored = match agree(&asked, peer, &self.offer) {
-            Ok(agreement) => agreement.honored,
-            Err(_) => Capabilities::none(),
-        };
-        self.agree(id, peer, &asked, &honored, now)?;
+        let agreement = agree(&asked, peer, &self.offer).unwrap_or_else(|_| Agreement::nothing());
+        let proposal = Proposal::of(&asked, &agreement, &self.offer);
+        self.agree(id, peer, proposal, now)?;
         Ok(id)
     }
 
-    /// D4: a handshake message on a stream that began without one. A request replaces the stream's
-    /// terms, a refusal leaves it as it is; whatever subscription the message names is this one.
+    /// D4: a handshake message on a stream that began without one, as it came.
     pub fn handshake_on(
         &mut self,
         id: SubscriptionId,
@@ -206,28 +203,40 @@ impl<R: Rules> Producer<R> {
         bytes: &[u8],
         now: Now,
     ) -> Result<Option<String>, Refusal> {
-        match Message::parse(bytes)? {
-            Message::Request(request) => {
-                let Some(agreed) = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)
-                else {
-                    return Ok(None);
+        let message = Handshake::parse(bytes, peer, &self.offer)?;
+        self.negotiate_on(id, peer, message, now).map(Negotiated::json)
+    }
+
+    /// D4: a handshake message, which was read before, on a stream that began without one. A request
+    /// replaces the stream's terms, a refusal leaves it as it is; whatever subscription the message
+    /// names is this one.
+    pub fn negotiate_on(
+        &mut self,
+        id: SubscriptionId,
+        peer: &Principal,
+        message: Handshake,
+        now: Now,
+    ) -> Result<Negotiated, Refusal> {
+        match message.0 {
+            Kind::Request(judged) => {
+                if self.asked(id, peer).is_none() {
+                    return Ok(Negotiated::Silent);
+                }
+                let proposal = match judged {
+                    Ok(proposal) => proposal,
+                    Err(rejection) => return Ok(rejection.into()),
                 };
-                let agreement = match negotiate(&request, peer, &self.offer) {
-                    Ok(agreement) => agreement,
-                    Err(rejection) => return Ok(Some(rejection.to_json())),
-                };
-                agreed.asked = request.capabilities.to_json().into();
-                self.change_terms(id, peer, &agreement.honored, now)?;
-                Ok(Some(accepted(id, &agreement, &self.offer)))
+                let answer = proposal.answer(id);
+                self.change_terms(id, peer, proposal, now)?;
+                Ok(answer)
             }
-            Message::Renegotiate(wanted) => {
-                Ok(self.renegotiate(id, peer, &wanted.capabilities, now))
+            Kind::Renegotiate { renegotiation, .. } => {
+                Ok(self.renegotiate(id, peer, renegotiation, now))
             }
-            Message::Close(_) => {
+            Kind::Close { .. } => {
                 self.close(id, peer, now);
-                Ok(None)
+                Ok(Negotiated::Silent)
             }
-            _ => Err(Refusal::new(Blame::Malformed, rule::H1, "This is no handshake message.")),
         }
     }
 
@@ -251,13 +260,18 @@ impl<R: Rules> Producer<R> {
         &mut self,
         id: SubscriptionId,
         peer: &Principal,
-        honored: &Capabilities<'_>,
+        proposal: Proposal,
         now: Now,
     ) -> Result<(), Refusal> {
         let Some(agreed) = self.agreed.get_mut(&id) else { return Ok(()) };
-        agreed.rights = Rights::of(honored);
-        let (rights, attached) = (agreed.rights, agreed.attached);
-        self.delivery.renegotiate(id, Terms::new(honored), now.boot);
+        let Proposal { asked, terms, rights, .. } = proposal;
+        (agreed.asked, agreed.rights) = (asked, rights);
+        let attached = agreed.attached;
+        if self.delivery.place(id).is_some() {
+            self.delivery.renegotiate(id, terms, now.boot);
+        } else {
+            agreed.terms = None;
+        }
         if attached {
             return self.entitle(id, peer, rights, now);
         }
@@ -271,25 +285,21 @@ impl<R: Rules> Producer<R> {
         &mut self,
         id: SubscriptionId,
         peer: &Principal,
-        wanted: &Capabilities<'_>,
+        renegotiation: Renegotiation,
         now: Now,
-    ) -> Option<String> {
-        let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
-        agreed.asked = changed(&agreed.asked, &wanted.to_json()).into();
-        let asked = request_with(&agreed.asked);
-        let agreement = match Message::parse(asked.as_bytes()) {
-            Ok(Message::Request(request)) => agree(&request.capabilities, peer, &self.offer),
-            // Both were valid; only together they are too much.
-            _ => Err(too_much()),
-        };
-        match agreement {
-            Ok(agreement) => {
-                self.change_terms(id, peer, &agreement.honored, now).ok()?;
-                Some(accepted(id, &agreement, &self.offer))
+    ) -> Negotiated {
+        let Some(before) = self.asked(id, peer) else { return Negotiated::Silent };
+        match renegotiation.judged(&before, peer, &self.offer) {
+            Ok(proposal) => {
+                let answer = proposal.answer(id);
+                match self.change_terms(id, peer, proposal, now) {
+                    Ok(()) => answer,
+                    Err(_) => Negotiated::Silent,
+                }
             }
             Err(rejection) => {
                 self.close(id, peer, now);
-                Some(rejection.to_json())
+                rejection.into()
             }
         }
     }
@@ -307,7 +317,8 @@ impl<R: Rules> Producer<R> {
         let rights = agreed.rights;
         // Until somebody attaches nothing is heard, so there is nothing to deliver by.
         if self.delivery.place(id).is_none() {
-            let terms = self.terms(id)?;
+            let made = agreed.terms.take();
+            let terms = made.or_else(|| terms_of(&agreed.asked, peer, &self.offer))?;
             self.delivery.subscribe(id, peer, terms, now.boot);
         }
         self.set_expiry(id, None);
@@ -317,20 +328,29 @@ impl<R: Rules> Producer<R> {
         // B.1.5: whoever comes back to a gap is told the state, also of a session that never changed
         // it.
         if resumed == Resumed::Snapshot && last_event.is_some() {
-            for session in self.delivery.sessions_without_state(peer) {
+            for session in self.delivery.recent.sessions_without_state(peer) {
                 self.engine.tell_state(session, now);
             }
         }
         Some(resumed)
     }
 
-    /// What was agreed on, from what was asked.
-    fn terms(&self, id: SubscriptionId) -> Option<Terms> {
-        let agreed = self.agreed.get(&id)?;
-        let request = request_with(&agreed.asked);
-        let Ok(Message::Request(request)) = Message::parse(request.as_bytes()) else { return None };
-        let agreement = agree(&request.capabilities, &agreed.peer, &self.offer).ok()?;
-        Some(Terms::new(&agreement.honored))
+    // enforces: I22
+    /// Nobody attaches to a subscription for now: what was asked for is enough to keep.
+    pub fn put_aside(&mut self, id: SubscriptionId) {
+        if let Some(agreed) = self.agreed.get_mut(&id) {
+            agreed.terms = None;
+        }
+    }
+
+    // enforces: I29
+    /// Somebody is about to attach: these are the terms, made from what was asked for. Without them
+    /// they are made in [`Self::attach`].
+    pub fn prepare(&mut self, id: SubscriptionId, asked: &Arc<str>, terms: Terms) {
+        let agreed = self.agreed.get_mut(&id).filter(|agreed| Arc::ptr_eq(&agreed.asked, asked));
+        if let Some(agreed) = agreed.filter(|_| self.delivery.place(id).is_none()) {
+            agreed.terms = Some(terms);
+        }
     }
 
     /// Where a subscription lies, once somebody has attached to it; see [`Delivery::place`].
@@ -452,38 +472,4 @@ impl<R: Rules> Producer<R> {
     pub fn load(&self) -> Load {
         self.delivery.load()
     }
-}
-
-/// D32: how many times as long a subscriber needs, by the capability of the timing extension.
-fn time_factor(honored: &Capabilities<'_>) -> u64 {
-    let timing = honored.other.iter().find(|(name, _)| name == "timing");
-    let Some((_, Raw::Object(text))) = timing else { return 1 };
-    let members = Members::whole(text, 8).ok().flatten().unwrap_or_default();
-    match members.find("factor") {
-        Some(Raw::Number(factor)) => factor.parse().unwrap_or(1).clamp(1, 1000),
-        _ => 1,
-    }
-}
-
-/// An object with the members of another in place of its own, where both have them.
-fn changed(object: &str, by: &str) -> String {
-    let read = |json| Members::whole(json, 64).ok().flatten().unwrap_or_default();
-    let (members, new) = (read(object), read(by));
-    let kept = members.iter().filter(|member| new.find(&member.name).is_none());
-    let mut out = Writer::with_capacity(object.len() + by.len());
-    out.open('{');
-    for member in kept.chain(new.iter()) {
-        out.name(&member.name);
-        out.raw(member.value);
-        out.comma();
-    }
-    out.close('}');
-    out.finish()
-}
-
-/// A request with these capabilities, to be read again.
-fn request_with(asked: &str) -> String {
-    format!(
-        r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{asked}}}"#
-    )
 }

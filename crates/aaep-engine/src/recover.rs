@@ -272,13 +272,11 @@ impl<R: Rules> Engine<R> {
             event_number: asked.request,
             status: Status::Pending,
             by: None,
-            heard: false,
             bytes,
             counted_down: 100,
             event: Some(json.into()),
         };
-        self.count_waiting(id, request.bytes);
-        self.note_waiting(id);
+        self.begins_to_wait(&request);
         self.requests.insert(request);
         self.replay_question(asked.request, record, number);
         self.forget_settled(id);
@@ -334,19 +332,18 @@ impl<R: Rules> Engine<R> {
         }
         request.event = None;
         request.answer = Some(response).filter(|response| !response.is_empty());
-        if !runs {
-            request.forget_action();
-        }
-        let (id, bytes) = (request.session, request.bytes);
+        let id = request.session;
         if waited {
-            self.count_resolved(id, bytes);
+            self.waits_no_more(number);
+        }
+        if !runs {
+            self.cannot_run(number);
         }
         if let Some(session) = self.sessions.get_mut(&id) {
             session.pending.remove(number);
             let next = if runs { state::CALLING_TOOL } else { state::THINKING };
             session.state =
                 if session.pending.is_empty() { next } else { state::AWAITING_INPUT }.into();
-            self.note_waiting(id);
         }
     }
 
@@ -367,8 +364,9 @@ impl<R: Rules> Engine<R> {
     fn replay_expired(&mut self, number: u128) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Expired;
-        request.forget_action();
-        if let Some(session) = self.sessions.get_mut(&request.session)
+        let session = request.session;
+        self.cannot_run(number);
+        if let Some(session) = self.sessions.get_mut(&session)
             && session.only_looks_busy()
         {
             session.state = state::THINKING.into();
@@ -389,7 +387,9 @@ impl<R: Rules> Engine<R> {
         let Ok(call) = ToolCallId::parse(call) else { return };
         if let Some(session) = self.sessions.get_mut(&id).filter(|_| R::keeps(Check::RecoversCalls))
         {
-            session.used_calls.insert(call);
+            if session.used_calls.insert(call) {
+                self.known_calls.add(&session.agent, 1);
+            }
             session.tools.insert(call, tool);
             if session.pending.is_empty() {
                 session.state = state::CALLING_TOOL.into();
@@ -405,7 +405,8 @@ impl<R: Rules> Engine<R> {
         let request = self.calls.remove(&(id, call));
         if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
             request.status = Status::after_call(known);
-            request.forget_action();
+            let number = request.number;
+            self.cannot_run(number);
         }
     }
 

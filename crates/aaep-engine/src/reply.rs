@@ -6,10 +6,10 @@ use aaep_types::{
 use std::sync::Arc;
 
 use crate::clock::{Boot, Now};
-use crate::engine::{Engine, Timer};
-use crate::ids::{Key, session_key, token_number};
+use crate::engine::Engine;
+use crate::ids::{session_key, token_number};
 use crate::io::{Answer, Output};
-use crate::listeners::Listener;
+use crate::listeners::{Listener, Presence};
 use crate::message::{Content, Kind, Reply, SubscriberMessage};
 use crate::principal::{Principal, Role};
 use crate::rates::Flood;
@@ -17,8 +17,8 @@ use crate::record::{Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
 use crate::rules::{Check, Rules};
+use crate::unattended::KINDS;
 use crate::words::{Phrase, ending};
-use crate::work;
 
 /// How long the last one who could answer may stay away (decision D2).
 pub(crate) const GRACE_SECONDS: u64 = 30;
@@ -82,9 +82,14 @@ impl<R: Rules> Engine<R> {
     ) -> Result<(), Arc<str>> {
         // enforces: D40
         let own = self.listeners.get(&subscription).is_some_and(|known| known.peer == *peer);
-        // Beyond the bound, the rest of them are counted together.
-        let counted = self.replies.has_room_for(&peer.name, self.limits.counted_principals);
-        let by = if counted { peer.name.clone() } else { "".into() };
+        // Whoever comes without a token has one share under all its names, so nobody can take the room
+        // of others; beyond the bound, the rest of them are counted together.
+        let name: Arc<str> = match peer.account() {
+            account if account.len() == peer.name.len() => peer.name.clone(),
+            account => account.into(),
+        };
+        let counted = self.replies.has_room_for(&name, self.limits.counted_principals);
+        let by = if counted { name } else { "".into() };
         let most = self.limits.replies_per_second;
         let within = self.replies.count(&by, own.then_some(subscription), most, now.boot);
         if within { Ok(()) } else { Err(by) }
@@ -290,10 +295,9 @@ impl<R: Rules> Engine<R> {
         subscription: SubscriptionId,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        let known = self.listeners.get_mut(&subscription);
-        if let Some(listener) = known.filter(|listener| listener.lost_at.is_none()) {
-            let gone = listener.clone();
-            listener.lost_at = Some(now.boot);
+        let known = self.listeners.get(&subscription);
+        if let Some(gone) = known.filter(|listener| listener.lost_at.is_none()).cloned() {
+            self.listeners.change(subscription, |listener| listener.lost_at = Some(now.boot));
             let grace = if R::keeps(Check::GrantsGrace) { GRACE_SECONDS } else { 0 };
             self.one_less(&gone, now.boot.after_seconds(grace), now);
         }
@@ -320,53 +324,39 @@ impl<R: Rules> Engine<R> {
         if !gone.peer.may_answer(&gone.peer.user) {
             return;
         }
-        let waiting = self.waiting_of.get(&gone.peer.user).into_iter().flatten();
-        let waiting = waiting.inspect(|_| work::count()).filter_map(|key| {
-            self.sessions.get(key).map(|session| (*key, session.pending.clone()))
-        });
-        for (session, pending) in waiting.collect::<Vec<_>>() {
-            for number in pending.numbers() {
-                let Some(request) = self.requests.get_mut(&number) else { continue };
-                request.heard |= was_here && gone.supports(request.kind);
-            }
-            if back_until <= now.boot {
-                self.grace_ran_out(session, now);
-            } else {
-                self.timers.insert((back_until, Timer::Grace(session.to_be_bytes())));
-            }
+        let (user, last) = (&gone.peer.user, self.ids.last());
+        for kind in KINDS.into_iter().filter(|kind| was_here && gone.supports(*kind)) {
+            self.unattended.somebody_left(user, kind, last);
+        }
+        if back_until <= now.boot {
+            self.look_who_is_there(user, now);
+        } else {
+            self.unattended.look_at(user, back_until);
         }
     }
 
     /// Until when somebody who could answer this is there or may come back; for ever while one is.
     fn answered_for_until(&self, user: &str, kind: EventKind) -> Boot {
-        let able = |listener: &&Listener| listener.supports(kind);
-        let until = |listener: &Listener| match listener.lost_at {
-            None => Boot(u64::MAX),
-            Some(at) => {
-                at.after_seconds(if R::keeps(Check::GrantsGrace) { GRACE_SECONDS } else { 0 })
-            }
-        };
-        self.listeners.entitled(user).filter(able).map(until).max().unwrap_or_default()
+        let grace = if R::keeps(Check::GrantsGrace) { GRACE_SECONDS } else { 0 };
+        match self.listeners.presence(user, kind) {
+            Presence::Here => Boot(u64::MAX),
+            Presence::Lost(at) => at.after_seconds(grace),
+            Presence::Nobody => Boot::default(),
+        }
     }
 
-    /// The time for coming back is over: a default of reject applies; others wait to their end.
-    pub(crate) fn grace_ran_out(&mut self, session: Key, now: Now) {
+    /// The time for coming back may be over: then a default of reject applies; others wait to their
+    /// end.
+    pub(crate) fn look_who_is_there(&mut self, user: &Arc<str>, now: Now) {
         // enforces: H20, D2, I14
-        let Some(known) = self.sessions.get(&session) else { return };
-        let (user, pending) = (known.agent.user.clone(), known.pending.clone());
-        for number in pending.numbers() {
-            let Some(request) = self.requests.get(&number).filter(|request| request.heard) else {
-                continue;
-            };
-            // A question with a default answer waits to its end, as a default of accept does.
-            if request.default_accept || request.answer.is_some() {
-                continue;
-            }
-            let until = self.answered_for_until(&user, request.kind);
+        for kind in KINDS {
+            let until = self.answered_for_until(user, kind);
             if until <= now.boot {
-                self.resolve(number, Outcome::TimedOut, false, "nobody there", now);
+                for number in self.unattended.heard(user, kind) {
+                    self.resolve(number, Outcome::TimedOut, false, "nobody there", now);
+                }
             } else if until != Boot(u64::MAX) {
-                self.timers.insert((until, Timer::Grace(session.to_be_bytes())));
+                self.unattended.look_at(user, until);
             }
         }
     }

@@ -141,8 +141,6 @@ pub(crate) struct Request {
     pub(crate) reply: Option<Arc<str>>,
     /// It was rejected by somebody whose clock cannot be right (D42).
     pub(crate) wrong_clock: bool,
-    /// Somebody who could answer was there at some time since it was asked, and left (decision D2).
-    pub(crate) heard: bool,
     /// What it counts for in its agent's share while it waits.
     pub(crate) bytes: usize,
     /// How much of the time was left when that was said last, in percent (§6.4.3).

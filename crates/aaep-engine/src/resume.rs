@@ -1,12 +1,12 @@
 //! Those who come back: what they missed, or how things stand (§8.7, decision D28).
 
 use aaep_shaping::{Delivery as Shaped, Prepared, Terms};
-use aaep_types::{EventKind, SessionId, SubscriptionId};
+use aaep_types::{EventKind, SubscriptionId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::clock::Boot;
-use crate::delivery::{Delivery, Live, mono};
+use crate::delivery::{Delivery, mono};
 use crate::hearers::stir;
 use crate::principal::Principal;
 use crate::rules::{Check, Rules};
@@ -116,16 +116,19 @@ impl<R: Rules> Delivery<R> {
         let known = self.subscriptions.find(id).filter(|(_, known)| known.peer == *peer);
         let (_, known) = known?;
         if known.attached {
-            known.left_off.offered = self.order;
+            known.left_off.offered = self.recent.order();
         }
         (known.attached, known.paused) = (true, false);
-        known.asked.retain(|session| self.live.contains_key(session));
+        known.asked.retain(|session| self.recent.is_live(*session));
         let missed = last_event.and_then(|last| self.missed_since(id, peer, last, now));
         let (resumed, events) = match missed {
             Some(missed) => (Resumed::All, missed),
             None => {
                 self.begin_anew(id);
-                let (snapshot, order) = (self.snapshot(peer), self.order);
+                let (tells, asks) =
+                    (R::keeps(Check::TellsWhatGoesOn), R::keeps(Check::AsksWhoComes));
+                let snapshot = self.recent.snapshot(peer, tells, asks);
+                let order = self.recent.order();
                 let (_, known) = self.subscriptions.find(id)?;
                 if !snapshot.is_empty() && !known.left_off.holds() {
                     known.left_off.plain_only_after(order);
@@ -181,7 +184,7 @@ impl<R: Rules> Delivery<R> {
             let unheard = unheard.filter(|_| R::keeps(Check::SendsAgain));
             let (resent, offered) =
                 (known.shaper.resend(unheard, mono(now)), known.left_off.offered);
-            let missed = self.said_since(peer, offered)?;
+            let missed = self.recent.said_since(peer, offered)?;
             if let Err(overflow) = resent {
                 let ended = self.give_up(id, &overflow);
                 self.ended.push_back(ended);
@@ -190,19 +193,13 @@ impl<R: Rules> Delivery<R> {
         }
         // On another subscription, or with nothing held, the order is the one it was said in. What
         // waits for an answer is asked again in any case.
-        let mut recent = self.visible(peer).flat_map(|live| &live.recent);
-        let (place, _) = recent.find(|(_, event)| event.event_id().as_str() == last)?;
-        let place = *place;
-        drop(recent);
+        let place = self.recent.place_of(peer, last)?;
         let (_, known) = self.subscriptions.find(id)?;
         if !known.left_off.is_plain_at(place) {
             return None;
         }
-        let open = self.visible(peer).flat_map(|live| live.open.values());
-        let mut open: Vec<_> = open.filter(|(order, _)| *order <= place).collect();
-        open.sort_by_key(|(order, _)| *order);
-        let open = open.into_iter().map(|(_, event)| event.clone());
-        let events = open.chain(self.said_since(peer, place)?).collect();
+        let mut events = self.recent.asked_until(peer, place);
+        events.extend(self.recent.said_since(peer, place)?);
         self.begin_anew(id);
         Some(events)
     }
@@ -213,104 +210,5 @@ impl<R: Rules> Delivery<R> {
             known.shaper.forget_held();
             known.left_off.forget();
         }
-    }
-
-    /// Sessions that this principal may hear, also those that ended not long ago.
-    fn visible<'d>(&'d self, peer: &'d Principal) -> impl Iterator<Item = &'d Live> {
-        let known = self.live.values().chain(&self.over);
-        known.filter(|live| peer.may_hear(&live.user, &live.agent))
-    }
-
-    /// Everything that was said after this place and that this principal may hear; `None` if some of
-    /// it is forgotten.
-    fn said_since(&self, peer: &Principal, place: u64) -> Option<Vec<Arc<Prepared>>> {
-        // Whose agents' sessions they were is forgotten with them: an agent counts all of its user's.
-        let of_ended = self.forgotten.iter().filter(|(user, _)| peer.may_hear(user, &peer.name));
-        let of_ended = of_ended.map(|(_, forgotten)| *forgotten);
-        let mut forgotten = of_ended.chain(self.visible(peer).map(|live| live.forgotten));
-        if place < self.all_forgotten || forgotten.any(|forgotten| forgotten > place) {
-            return None;
-        }
-        let recent = self.visible(peer).flat_map(|live| &live.recent);
-        let mut said: Vec<_> = recent.filter(|(order, _)| *order > place).collect();
-        said.sort_by_key(|(order, _)| *order);
-        Some(said.into_iter().map(|(_, event)| event.clone()).collect())
-    }
-
-    /// D28: of each live session its start, its last state, and everything that waits for an answer.
-    fn snapshot(&self, peer: &Principal) -> Vec<Arc<Prepared>> {
-        let visible = self.live.values().filter(|live| peer.may_hear(&live.user, &live.agent));
-        visible
-            .flat_map(|live| {
-                let first = [Some(&live.started), live.state.as_ref()];
-                let first = first.map(|told| told.filter(|_| R::keeps(Check::TellsWhatGoesOn)));
-                let open = live.open.values().map(|(_, event)| event);
-                let open = open.filter(|_| R::keeps(Check::AsksWhoComes));
-                first.into_iter().flatten().chain(open).cloned()
-            })
-            .collect()
-    }
-
-    /// Live sessions that this principal may hear and whose state was never told.
-    pub(crate) fn sessions_without_state(&self, peer: &Principal) -> Vec<SessionId> {
-        let live = self.live.iter().filter(|(_, live)| live.state.is_none());
-        let mine = live.filter(|(_, live)| peer.may_hear(&live.user, &live.agent));
-        mine.map(|(session, _)| *session).collect()
-    }
-
-    /// A session ended; who missed the end may still come back for it.
-    pub(crate) fn remember_end(&mut self, session: SessionId, order: u64, end: &Arc<Prepared>) {
-        let Some(mut live) = self.live.remove(&session) else { return };
-        live.recent.push_back((order, end.clone()));
-        self.recent_bytes += end.json().len();
-        if live.recent.len() > self.limits.recent_events {
-            self.recent_bytes -= live.forget_oldest();
-        }
-        self.over.push_back(live);
-        if self.over.len() > self.limits.ended_sessions {
-            self.forget_oldest_end();
-        }
-        self.keep_recent_small();
-        // What is known of users who were here once is bounded, too.
-        if self.forgotten.len() > self.limits.sessions {
-            self.forgotten.clear();
-            self.all_forgotten = order;
-        }
-    }
-
-    /// Forgets the session that ended first.
-    fn forget_oldest_end(&mut self) {
-        let Some(mut gone) = self.over.pop_front() else { return };
-        let last = gone.recent.back().map_or(gone.forgotten, |(order, _)| *order);
-        while !gone.recent.is_empty() {
-            self.recent_bytes -= gone.forget_oldest();
-        }
-        let forgotten = self.forgotten.entry(gone.user).or_default();
-        *forgotten = last.max(*forgotten);
-    }
-
-    // enforces: I22
-    /// When too much is kept, the older half goes; so there is seldom something to do.
-    pub(crate) fn keep_recent_small(&mut self) {
-        while self.recent_bytes > self.limits.recent_bytes && self.kept_since < self.order {
-            self.kept_since += (self.order - self.kept_since).div_ceil(2);
-            for live in self.live.values_mut().chain(&mut self.over) {
-                while live.recent.front().is_some_and(|(order, _)| *order <= self.kept_since) {
-                    self.recent_bytes -= live.forget_oldest();
-                }
-            }
-            while self.over.front().is_some_and(|live| live.recent.is_empty()) {
-                self.forget_oldest_end();
-            }
-        }
-    }
-}
-
-impl Live {
-    /// Forgets the oldest of what was said lately; how many bytes it had.
-    pub(crate) fn forget_oldest(&mut self) -> usize {
-        let Some((dropped, event)) = self.recent.pop_front() else { return 0 };
-        self.forgotten = dropped;
-        event.json().len()
     }
 }

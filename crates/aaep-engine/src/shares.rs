@@ -84,6 +84,9 @@ impl Shares {
 
     /// Notes that a principal holds more.
     pub fn add(&mut self, peer: &Principal, amount: usize) {
+        if amount == 0 {
+            return;
+        }
         self.total += amount;
         if !self.users.contains_key(&peer.user) {
             self.users.insert(peer.user.clone(), OfUser::default());

@@ -105,6 +105,44 @@ mod tests {
         [asking, hearing, leaving]
     }
 
+    /// What is looked at when somebody leaves whose agent has asked so much, while another one stays.
+    fn work_of_leaving(sessions: usize) -> usize {
+        let secrets = Secrets { seed: [1; 32], token_key: [2; 32] };
+        let mut engine: Engine = Engine::new(secrets, Limits::default());
+        let mut delivery: Delivery = Delivery::new(Limits::default());
+        let (agent, _) = user(&mut engine, &mut delivery, 1);
+        let phone = Principal::new("phone of user1", Role::AccessibilityConsumer, "user1");
+        for number in 2..66 {
+            let subscription = SubscriptionId::from_bits(number);
+            let joined =
+                Input::Joined { peer: &phone, subscription, confirms: true, clarifies: true };
+            engine.handle(joined, now()).unwrap();
+        }
+        for _ in 0..sessions {
+            let open = Open {
+                agent: &agent,
+                producer: r#"{"agent_id":"x"}"#,
+                summary: "Working.",
+                language: LanguageTag::parse("en").unwrap(),
+                lease_seconds: 1000,
+            };
+            let Ok(Answer::Session(session)) = engine.handle(Input::Open(open), now()) else {
+                panic!()
+            };
+            ask(&mut engine, &agent, session, "1");
+        }
+        let subscription = SubscriptionId::from_bits(1);
+        counted(|| engine.handle(Input::Left { subscription }, now()).unwrap())
+    }
+
+    // covers: I29
+    #[test]
+    fn leaving_costs_the_same_however_much_the_own_agent_has_asked() {
+        let few = work_of_leaving(2);
+        assert!(few > 0);
+        assert_eq!(few, work_of_leaving(150));
+    }
+
     // covers: I29
     #[test]
     fn asking_hearing_and_leaving_look_at_ones_own_alone_however_many_others_there_are() {

@@ -448,6 +448,48 @@ fn new_terms_bind_what_comes_after_them() {
     assert!(!hall.heard.last().unwrap().json.contains("at length"));
 }
 
+// covers: I22, I29, W7
+#[test]
+fn one_user_who_says_much_costs_no_other_what_is_kept_for_them() {
+    for limits in [
+        Limits { recent_bytes_per_user: 20_000, ..Limits::default() },
+        Limits { recent_bytes: 40_000, ..Limits::default() },
+        Limits { ended_sessions_per_user: 2, ..Limits::default() },
+        Limits { ended_sessions: 3, ..Limits::default() },
+    ] {
+        let mut hall = Hall::new(limits);
+        let ann = hall.world.ann.clone();
+        hall.listen(1, &ann, r#"{"coalesce_boundaries":["none"]}"#);
+        let quiet = hall.world.open();
+        hall.drain();
+        let last = hall.heard.last().unwrap().id.clone();
+        hall.delivery.detach(id(1));
+        hall.world.emit(quiet, SessionCompleted, r#"{"summary_normal":"Over."}"#).unwrap();
+        hall.drain();
+        // Somebody else's agent says much, in many sessions.
+        hall.world.agent = Principal::new("loud", Role::Agent, "eve");
+        let long =
+            format!(r#"{{"progress":{{"percent":1}},"summary_normal":"{}"}}"#, "x".repeat(500));
+        for _ in 0..100 {
+            let session = hall.world.open();
+            hall.world.emit(session, ProgressUpdated, &long).unwrap();
+            let over = r#"{"summary_normal":"Over."}"#;
+            hall.world.emit(session, SessionCompleted, over).unwrap();
+            hall.drain();
+        }
+        let place = hall.heard.len();
+        let now = hall.world.now.boot;
+        assert_eq!(hall.delivery.attach(id(1), &ann, Some(&last), now), Some(Resumed::All));
+        hall.drain();
+        assert_eq!(hall.heard[place..].len(), 1, "the end that was missed");
+        let load = hall.delivery.load();
+        assert!(load.recent_bytes <= limits.recent_bytes, "{load:?}");
+        assert!(load.most_recent_bytes <= limits.recent_bytes_per_user, "{load:?}");
+        assert!(load.ended_sessions <= limits.ended_sessions, "{load:?}");
+        assert!(load.ended_sessions <= limits.ended_sessions_per_user + 1, "{load:?}");
+    }
+}
+
 // covers: I22, W7
 #[test]
 fn what_is_kept_for_those_who_come_back_is_bounded_and_the_newest_stays() {

@@ -12,6 +12,8 @@ struct House {
     limits: Limits,
     now: Now,
     records: Vec<Vec<u8>>,
+    /// The last request that somebody may answer.
+    asked: String,
 }
 
 fn secrets() -> Secrets {
@@ -40,7 +42,7 @@ impl House {
         let now = Now { boot: Boot(5), wall: Timestamp::from_millis(1_779_632_531_342).unwrap() };
         let engine = Engine::new(secrets(), limits);
         let producer = Producer::new(engine, secrets(), limits, offer(), now);
-        Self { producer, limits, now, records: Vec::new() }
+        Self { producer, limits, now, records: Vec::new(), asked: String::new() }
     }
 
     fn restart(&mut self) {
@@ -53,9 +55,15 @@ impl House {
 
     fn drain(&mut self) {
         while let Some(output) = self.producer.poll_output(self.now) {
-            if let Outcomes::Engine(Output::Append { number, bytes }) = output {
-                self.records.push(bytes);
-                self.producer.handle(Input::Persisted { number }, self.now).unwrap();
+            match output {
+                Outcomes::Engine(Output::Append { number, bytes }) => {
+                    self.records.push(bytes);
+                    self.producer.handle(Input::Persisted { number }, self.now).unwrap();
+                }
+                Outcomes::Said(event) if event.kind == Some(EventKind::AwaitingConfirmation) => {
+                    self.asked = event.json.to_string();
+                }
+                _ => {}
             }
         }
     }
@@ -106,8 +114,22 @@ impl House {
         }
     }
 
+    /// Accepts what was asked last.
+    fn accept(&mut self, peer: &Principal) {
+        let id = self.subscribe(peer).unwrap();
+        self.producer.attach(id, peer, None, self.now).unwrap();
+        let token = self.asked.split("\"reply_token\":\"").nth(1).unwrap();
+        let token = token.split('"').next().unwrap();
+        let (id, stamp) = (id.as_str(), self.now.wall.to_string());
+        let reply = format!(
+            r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{id}","timestamp":"{stamp}"}}"#
+        );
+        let message = SubscriberMessage::parse(reply.as_bytes()).unwrap();
+        self.handle(Input::Message { peer, message: &message, call: 1 }).unwrap();
+    }
+
     fn subscribe(&mut self, peer: &Principal) -> Result<SubscriptionId, String> {
-        let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{}}"#;
+        let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{"supports_confirmation_reply":true}}"#;
         let answer = self.producer.handshake(peer, request.as_bytes(), self.now).unwrap().unwrap();
         self.drain();
         match Message::parse(answer.as_bytes()).unwrap() {
@@ -234,4 +256,53 @@ fn a_subscription_that_nobody_attached_to_has_nothing_to_deliver_by() {
     assert_eq!((house.producer.load().subscriptions, house.producer.place(id)), (0, None));
     assert!(house.producer.attach(id, &ann, None, house.now).is_some());
     assert_eq!(house.producer.load().subscriptions, 1);
+}
+
+// covers: I22, I29
+#[test]
+fn the_ids_of_tool_calls_are_known_within_a_share_and_freed_with_their_session() {
+    let limits = Limits { known_calls_per_principal: 3, ..Limits::default() };
+    let mut house = House::new(limits);
+    let (eve, ann) = (agent("eve", "eve"), agent("ann", "ann"));
+    let call = |house: &mut House, agent: &Principal, session| {
+        let (type_name, payload) =
+            (EventKind::ToolInvoked.as_str(), r#"{"tool":"look","summary_normal":"Looking."}"#);
+        house.handle(Input::Emit { agent, session, type_name, payload, arguments: None })
+    };
+    let sessions = [house.open(&eve).unwrap(), house.open(&eve).unwrap()];
+    for number in 0..3 {
+        call(&mut house, &eve, sessions[number % 2]).unwrap();
+    }
+    let full = call(&mut house, &eve, sessions[1]).unwrap_err();
+    assert!(full.text.contains("limits.known_calls_per_principal"), "{full}");
+    let own = house.open(&ann).unwrap();
+    call(&mut house, &ann, own).unwrap();
+    house.restart();
+    assert!(call(&mut house, &eve, sessions[1]).is_err(), "also after a restart");
+    house.end(&eve, sessions[0]);
+    call(&mut house, &eve, sessions[1]).unwrap();
+    assert_eq!(house.producer.engine().call_shares().of_principal(&eve), 2);
+}
+
+// covers: I22, I29
+#[test]
+fn what_was_approved_counts_until_it_cannot_run_any_more() {
+    let limits = Limits { approval_seconds: 30, ..Limits::default() };
+    let mut house = House::new(limits);
+    let (eve, phone) = (agent("eve", "eve"), reader("phone", "eve"));
+    let session = house.open(&eve).unwrap();
+    let held = |house: &House| house.producer.engine().byte_shares().of_principal(&eve);
+    let request = house.ask(&eve, session, "approved").unwrap();
+    let bytes = held(&house);
+    assert!(bytes > 0);
+    house.accept(&phone);
+    let approved = Some(Status::Resolved { outcome: Outcome::Accepted, runs: true });
+    assert_eq!(house.producer.engine().status(request), approved);
+    assert_eq!(held(&house), bytes, "its arguments are kept until it runs");
+    house.restart();
+    assert!(held(&house) > 0, "also after a restart");
+    house.now.boot = house.now.boot.after_seconds(31);
+    house.handle(Input::Tick).unwrap();
+    assert_eq!(house.producer.engine().status(request), Some(Status::Expired));
+    assert_eq!(held(&house), 0);
 }

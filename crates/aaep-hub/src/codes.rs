@@ -29,6 +29,10 @@ const SLOWEST: Duration = Duration::from_secs(5);
 /// How long wrong codes count against their address.
 const REMEMBERED: Duration = Duration::from_secs(10 * 60);
 
+/// Wrong codes whose answers wait at once: from one address, and from all. Who has more is answered
+/// at once that there is no room.
+const WAITING: (usize, usize) = (4, 64);
+
 /// Addresses that are remembered; the one that was heard of first gives way.
 const ADDRESSES: usize = 1024;
 
@@ -47,6 +51,26 @@ struct Open {
     codes: Vec<Code>,
     /// Who showed wrong codes: how many, and since when.
     guessers: BTreeMap<IpAddr, (u32, Instant)>,
+    /// How many answers to wrong codes from each address wait.
+    waiting: BTreeMap<IpAddr, usize>,
+}
+
+/// An answer to a wrong code waits as long as this lives.
+pub(crate) struct Waits<'c> {
+    codes: &'c Codes,
+    from: IpAddr,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        let mut open = self.codes.lock();
+        if let Some(waiting) = open.waiting.get_mut(&self.from) {
+            *waiting -= 1;
+            if *waiting == 0 {
+                open.waiting.remove(&self.from);
+            }
+        }
+    }
 }
 
 /// What a code is worth.
@@ -101,6 +125,20 @@ impl Codes {
             Some(at) => Worth::Token(open.codes.remove(at).token),
             None => Worth::Nothing(open.guessed(from, now)),
         }
+    }
+
+    // enforces: I22, I29
+    /// An answer to a wrong code is about to wait; `None` if too many do already. Each holds a
+    /// connection.
+    pub(crate) fn begin_wait(&self, from: IpAddr) -> Option<Waits<'_>> {
+        let from = network_of(from);
+        let mut open = self.lock();
+        let (own, all) = (open.waiting.get(&from).copied(), open.waiting.values().sum::<usize>());
+        if own.unwrap_or_default() >= WAITING.0 || all >= WAITING.1 {
+            return None;
+        }
+        *open.waiting.entry(from).or_default() += 1;
+        Some(Waits { codes: self, from })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
@@ -196,6 +234,18 @@ mod tests {
         let later = codes.spend_at("guess", HERE, now + REMEMBERED);
         assert_eq!(later, Worth::Nothing(Duration::ZERO));
         assert_eq!(codes.spend_at(&code, HERE, now), Worth::Token(token), "from the same address");
+    }
+
+    // covers: I22, I29
+    #[test]
+    fn who_guesses_on_many_connections_keeps_few_of_them_waiting() {
+        let codes = Codes::default();
+        let waits: Vec<_> = (0..WAITING.0).filter_map(|_| codes.begin_wait(HERE)).collect();
+        assert!(waits.len() == WAITING.0 && codes.begin_wait(HERE).is_none());
+        let other = "192.0.2.7".parse().unwrap();
+        assert!(codes.begin_wait(other).is_some(), "others have room of their own");
+        drop(waits);
+        assert!(codes.begin_wait(HERE).is_some() && codes.lock().waiting.is_empty());
     }
 
     // covers: I22

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use aaep_engine::Principal;
+use aaep_engine::{Offer, Principal};
 use aaep_policy::Policy;
 use aaep_types::profile::Profile;
 use arc_swap::ArcSwap;
@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) waits: Waits,
     /// Calls that are being answered.
     pub(crate) calls: Waits,
+    /// What subscribers can agree on.
+    pub(crate) offer: Arc<Offer>,
     /// What the hub says of itself to everybody, and to those who are let in.
     pub(crate) manifests: Manifests,
     /// What roles are not to hear.

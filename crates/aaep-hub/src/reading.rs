@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
-use aaep_engine::Principal;
+use aaep_engine::{Handshake, Principal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::access::account_of;
+use crate::access::{Known, account_of};
+use crate::core::held;
 use crate::hub::{Hub, Stopped};
 
 /// Bytes that are read by the connection itself.
@@ -91,8 +92,24 @@ impl Turns {
 
 impl Hub {
     // enforces: I29
-    /// Waits until this principal may send a handshake message to the core, which reads it there:
-    /// one at a time, so that nobody else waits behind more than one of them.
+    /// Judges new terms together with what the subscription has, before the core is taken.
+    pub(crate) async fn judge(
+        &self,
+        known: &Known,
+        mut message: Handshake,
+    ) -> Result<Handshake, Stopped> {
+        let Some(id) = message.renegotiates() else { return Ok(message) };
+        let peer = known.clone();
+        if let Some(before) = self.look(move |core| core.asked(&peer, id)).await? {
+            held::assert_free();
+            message.judge(before, &known.principal, &self.0.offer);
+        }
+        Ok(message)
+    }
+
+    // enforces: I29
+    /// Waits until this principal may send a handshake message: its own come one at a time, so nobody
+    /// else waits behind more than one of them, and new terms rely on those before.
     pub(crate) async fn handshake_turn(&self, principal: &Principal) -> Result<Turn, Stopped> {
         let lane = self.0.turns.lane(principal);
         let own = lane.turn.clone().acquire_owned().await.map_err(|_| Stopped)?;

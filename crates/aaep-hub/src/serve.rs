@@ -78,6 +78,7 @@ impl Running {
             turns: Turns::new(config.limits.large_bodies_per_principal),
             waits: Waits::new(config.limits.open_waits()),
             calls: Waits::new(config.limits.open_calls()),
+            offer: offer(&config, &addresses).into(),
             roles: Roles::new(&config.hearing),
             outputs: Outputs::default(),
             codes: Codes::default(),
@@ -86,7 +87,7 @@ impl Running {
             config,
         };
         let hub = Hub(Arc::new(shared));
-        let (mut core, news) = new_core(&hub, kept, &token_key, &addresses)?;
+        let (mut core, news) = new_core(&hub, kept, &token_key)?;
         core.drain();
         let mut doors = JoinSet::new();
         let socket = open_socket(&hub, &mut doors)?;
@@ -215,7 +216,6 @@ fn new_core(
     hub: &Hub,
     kept: Option<Kept>,
     token_key: &TokenKey,
-    addresses: &[SocketAddr],
 ) -> Result<(Core, Vec<String>), Fault> {
     let config = hub.config();
     let mut seed = [0; 32];
@@ -233,7 +233,7 @@ fn new_core(
             (engine, known, Some(keeper(hub, kept)?), news)
         }
     };
-    let producer = Producer::new(engine, secrets(), limits, offer(config, addresses), now);
+    let producer = Producer::new(engine, secrets(), limits, hub.0.offer.clone(), now);
     Ok((Core::new(hub.clone(), producer, keeper, recalled, now), news))
 }
 

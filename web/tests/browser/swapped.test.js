@@ -139,8 +139,16 @@ test("the hub's own account is under Details, and unasked where only the agent d
   await tab.noDialog();
 
   await hears(tab, forged({ ...EVIL, event_id: "evt_three", reply_token: "rpl_three", action: "Pay as the policy says.",
+    extra_context: { agent_says: "Save a note about \u202elunch." },
     extensions: { action: { ...ACCOUNT, described_by: "policy" } } }));
   await tab.dialog("Pay as the policy says.");
-  assert.ok(!(await tab.focus()).name.includes("hub's own account"), "the policy described it already");
+  const { name } = await tab.focus();
+  assert.ok(!name.includes("hub's own account"), "the policy described it already");
+  assert.ok(!name.includes("lunch"), "the agent's words do not mix with the question");
+  await tab.to("Details: what would run");
+  await tab.press("Enter");
+  const own = details.locator(".own-words");
+  assert.deepEqual(await own.allTextContents(), ["The words of the question are those of your policy.",
+    "The agent itself says: Save a note about [U+202E]lunch."], "apart from the hub's account");
   await tab.close();
 });

@@ -4,10 +4,14 @@
 //! ```toml
 //! [[rule]]
 //! agent = "backup-*"
-//! action = "Copy *"
+//! tool = "files.copy"
 //! answer = "accept"
 //! risk_level = "medium"
 //! ```
+//!
+//! `tool` and `arguments` are patterns for the hub's own account of what would run. `action` is one for
+//! the words of the question: a rule that accepts by them does so only where the hub's policy chose
+//! those words, for an agent can choose any.
 //!
 //! A rule accepts up to a risk and a reversibility: low and reversible unless it says more. What
 //! cannot be undone and is of high risk is never accepted by a rule (T21): a file that says so is
@@ -19,7 +23,7 @@ use std::path::Path;
 use aaep_policy::Glob;
 use aaep_subscriber::words::look_alikes;
 use aaep_subscriber::{Asks, Request};
-use aaep_types::{Reversibility, RiskLevel, deception};
+use aaep_types::{DescribedBy, Reversibility, RiskLevel, deception};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -47,6 +51,8 @@ struct File {
 struct Written {
     agent: Option<String>,
     action: Option<String>,
+    tool: Option<String>,
+    arguments: Option<String>,
     answer: Verdict,
     risk_level: Option<Spanned<String>>,
     reversibility: Option<Spanned<String>>,
@@ -65,6 +71,8 @@ struct Rule {
     line: usize,
     agent: Option<Glob>,
     action: Option<Glob>,
+    tool: Option<Glob>,
+    arguments: Option<Glob>,
     accept: bool,
     /// The most that it accepts.
     risk: RiskLevel,
@@ -119,18 +127,34 @@ impl Standing {
         };
         let beginning = |text: &str| text.chars().take(ACTION_CHARACTERS + 1).collect::<String>();
         let (agent, begins) = (beginning(&request.agent.id), beginning(action));
+        let account = request.account.as_ref();
+        let tool = account.map(|account| beginning(&account.tool));
+        // What was left out may be anything, so no pattern fits it.
+        let whole = account.filter(|account| !account.shortened && !account.redacted);
+        let arguments = whole.map(|account| beginning(&account.arguments).replace('\n', ", "));
+        let fits = |pattern: &Option<Glob>, text: Option<&str>| match (pattern, text) {
+            (None, _) => true,
+            (Some(pattern), Some(text)) => pattern.matches(text),
+            (Some(_), None) => false,
+        };
         let fits = |rule: &&Rule| {
-            rule.agent.as_ref().is_none_or(|pattern| pattern.matches(&agent))
-                && rule.action.as_ref().is_none_or(|pattern| pattern.matches(&begins))
+            fits(&rule.agent, Some(&agent))
+                && fits(&rule.action, Some(&begins))
+                && fits(&rule.tool, tool.as_deref())
+                && fits(&rule.arguments, arguments.as_deref())
         };
         let rule = self.rules.iter().find(fits)?;
         let clear = [action, consequence].iter().all(|text| deception::first(text).is_none())
             && look_alikes(&[action, consequence]).is_empty()
             && action.chars().count() <= ACTION_CHARACTERS;
+        // enforces: I31
+        // The agent chose the words, unless the hub's policy did.
+        let by_policy = account.is_some_and(|known| known.described_by == DescribedBy::Policy);
+        let trusted = rule.action.is_none() || by_policy;
         let grave = *risk == RiskLevel::High && *reversibility == Reversibility::Irreversible;
         let mild = *risk <= rule.risk && *reversibility <= rule.reversibility && !grave;
         // No later rule is tried: it may be milder than this one was meant to be.
-        (!rule.accept || mild && clear).then_some((rule.line, rule.accept))
+        (!rule.accept || mild && clear && trusted).then_some((rule.line, rule.accept))
     }
 }
 
@@ -139,10 +163,11 @@ fn rule(
     line: usize,
     line_of: &impl Fn(usize) -> usize,
 ) -> Result<Rule, (usize, String)> {
-    let Written { agent, action, answer, risk_level, reversibility } = written;
+    let Written { agent, action, tool, arguments, answer, risk_level, reversibility } = written;
     let accept = answer == Verdict::Accept;
-    if agent.is_none() && action.is_none() {
-        return Err((line, "The rule fits everything. Name an `agent` or an `action`.".into()));
+    if [&agent, &action, &tool, &arguments].into_iter().all(Option::is_none) {
+        let what = "The rule fits everything. Name an `agent`, a `tool` or an `action`.";
+        return Err((line, what.into()));
     }
     if accept && agent.is_none() {
         let what = "A rule that accepts names its `agent`: any agent can choose its words.";
@@ -167,7 +192,8 @@ fn rule(
         return Err((line, what.into()));
     }
     let (agent, action) = (pattern(agent, line)?, pattern(action, line)?);
-    Ok(Rule { line, agent, action, accept, risk, reversibility: undone })
+    let (tool, arguments) = (pattern(tool, line)?, pattern(arguments, line)?);
+    Ok(Rule { line, agent, action, tool, arguments, accept, risk, reversibility: undone })
 }
 
 fn pattern(text: Option<String>, line: usize) -> Result<Option<Glob>, (usize, String)> {
@@ -188,6 +214,7 @@ fn sentence(message: &str) -> String {
 mod tests {
     use super::*;
     use crate::listen::talk::stories::{consent, with};
+    use aaep_subscriber::Account;
 
     const RULES: &str = r#"
 [[rule]]
@@ -203,12 +230,64 @@ risk_level = "medium"
 reversibility = "reversible_with_effort"
 "#;
 
+    /// A request in words of the hub's policy.
     fn asked(action: &str, risk: RiskLevel, undone: Reversibility) -> Request {
-        with(consent(1, action), |asks| {
+        let mut request = with(consent(1, action), |asks| {
             if let Asks::Consent { risk: of, reversibility, .. } = asks {
                 (*of, *reversibility) = (risk, undone);
             }
-        })
+        });
+        request.account = Some(account(DescribedBy::Policy));
+        request
+    }
+
+    fn account(described_by: DescribedBy) -> Account {
+        Account {
+            tool: "rooms.book".into(),
+            arguments: "room: small\nday: tomorrow".into(),
+            digest: "d".into(),
+            described_by,
+            shortened: false,
+            redacted: false,
+        }
+    }
+
+    // covers: T21, I31
+    #[test]
+    fn no_rule_accepts_by_words_that_the_agent_chose() {
+        let (low, back) = (RiskLevel::Low, Reversibility::Reversible);
+        let by_words = Standing::parse(RULES).unwrap();
+        let by_tool = RULES.replace("action = \"Book *\"", "tool = \"rooms.*\"");
+        let by_tool = Standing::parse(&by_tool).unwrap();
+        let arguments = "tool = \"rooms.book\"\narguments = \"room: small, *\"";
+        let by_arguments =
+            Standing::parse(&RULES.replace("action = \"Book *\"", arguments)).unwrap();
+        let mut request = asked("Book a room", low, back);
+        for rules in [&by_words, &by_tool, &by_arguments] {
+            assert_eq!(rules.judge(&request), Some((7, true)));
+        }
+        request.account = Some(account(DescribedBy::Agent));
+        assert_eq!(by_words.judge(&request), None, "the agent says that it books a room");
+        assert_eq!(by_tool.judge(&request), Some((7, true)), "the hub says that it does");
+        assert_eq!(by_arguments.judge(&request), Some((7, true)));
+        // A no needs no proof.
+        request.asks = asked("Delete it", low, back).asks;
+        assert_eq!(by_words.judge(&request), Some((2, false)));
+        request.asks = asked("Book a room", low, back).asks;
+        for change in [
+            |account: &mut Account| account.tool = "bank.transfer".into(),
+            |account: &mut Account| account.arguments = "room: large".into(),
+            |account: &mut Account| account.shortened = true,
+            |account: &mut Account| account.redacted = true,
+        ] {
+            let mut other = request.clone();
+            other.account.iter_mut().for_each(change);
+            assert_eq!(by_arguments.judge(&other), None, "{:?}", other.account);
+        }
+        request.account = None;
+        for rules in [&by_words, &by_tool, &by_arguments] {
+            assert_eq!(rules.judge(&request), None);
+        }
     }
 
     // covers: T21

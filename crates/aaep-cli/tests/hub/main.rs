@@ -5,6 +5,7 @@
 
 mod agents;
 mod conversations;
+mod crowds;
 mod doors;
 mod durable;
 mod floods;

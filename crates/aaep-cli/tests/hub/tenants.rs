@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::support::*;
 
 /// Everything that a person needs from a hub: an agent begins, asks, is answered, ends.
-async fn is_served(person: &Person) {
+pub async fn is_served(person: &Person) {
     let (agent, mut ear) = (person.agent(), person.phone().await);
     let session = agent.open().await;
     let request = agent.ask(&session).await;
@@ -23,7 +23,7 @@ fn crowded(setup: Setup, bound: &str) -> Arc<Hub> {
 }
 
 /// That somebody is refused, and told which bound it was.
-fn refused(answer: &Answer, bound: &str) {
+pub fn refused(answer: &Answer, bound: &str) {
     assert_eq!(answer.status, 429, "{answer:?}");
     let value = body(answer);
     let said = value["text"].as_str().or(value["reason_message"].as_str()).unwrap();

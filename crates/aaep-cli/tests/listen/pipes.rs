@@ -119,7 +119,7 @@ fn a_transcript_is_the_users_alone_and_holds_what_was_said_and_typed() {
 fn the_users_own_rules_answer_and_are_announced() {
     let hub = demo();
     let file = hub.home().join("rules.toml");
-    let rules = "[[rule]]\nagent = \"demo-agent\"\naction = \"Book *\"\nanswer = \"accept\"\nrisk_level = \"medium\"\nreversibility = \"reversible_with_effort\"\n\n[[rule]]\nagent = \"demo-agent\"\naction = \"Delete *\"\nanswer = \"reject\"\n";
+    let rules = "[[rule]]\nagent = \"demo-agent\"\ntool = \"rooms.book\"\nanswer = \"accept\"\nrisk_level = \"medium\"\nreversibility = \"reversible_with_effort\"\n\n[[rule]]\nagent = \"demo-agent\"\naction = \"Delete *\"\nanswer = \"reject\"\n";
     std::fs::write(&file, rules).unwrap();
     let mut listener = Piped::start(&["--policy", file.to_str().unwrap()], &around(&hub));
     listener.sees("Your own rules are in force");

@@ -67,7 +67,7 @@ pub struct Limits {
     pub pending_requests_per_user: usize,
     /// Of those, requests of one agent.
     pub pending_requests_per_principal: usize,
-    /// Bytes of pending requests and their arguments.
+    /// Bytes of requests and their arguments, until those cannot run any more.
     pub pending_bytes: usize,
     /// Of those, bytes of all agents of one user.
     pub pending_bytes_per_user: usize,
@@ -94,6 +94,12 @@ pub struct Limits {
     pub open_tools: usize,
     /// Tool calls in the life of one session.
     pub calls_per_session: usize,
+    /// Tool calls whose ids are known, so that none is used again: all calls of open sessions.
+    pub known_calls: usize,
+    /// Of those, calls of all agents of one user.
+    pub known_calls_per_user: usize,
+    /// Of those, calls of one agent.
+    pub known_calls_per_principal: usize,
     /// Outputs open at once in one session.
     pub open_outputs: usize,
     /// Bytes of a tool's arguments.
@@ -114,10 +120,15 @@ pub struct Limits {
     pub counted_principals: usize,
     /// Recent events kept for each session, for those who come back.
     pub recent_events: usize,
-    /// Bytes of recent events in all.
+    /// Bytes of recent events in all; beyond it the user who holds most loses its oldest.
     pub recent_bytes: usize,
-    /// Sessions that ended and whose recent events are kept.
+    /// Of those, bytes of one user.
+    pub recent_bytes_per_user: usize,
+    /// Sessions that ended and whose recent events are kept; beyond it the user who has most loses its
+    /// oldest.
     pub ended_sessions: usize,
+    /// Of those, sessions of one user.
+    pub ended_sessions_per_user: usize,
     /// Messages kept of what each subscription was sent, if it merges.
     pub resent_deliveries: usize,
     /// Events that may wait for one subscription; one for which more do is ended.
@@ -149,6 +160,9 @@ impl Default for Limits {
             completed_outputs,
             open_tools,
             calls_per_session,
+            known_calls,
+            known_calls_per_user,
+            known_calls_per_principal,
             open_outputs,
             argument_bytes,
             subscriptions,
@@ -159,7 +173,9 @@ impl Default for Limits {
             counted_principals,
             recent_events,
             recent_bytes,
+            recent_bytes_per_user,
             ended_sessions,
+            ended_sessions_per_user,
             resent_deliveries,
             held_events,
             held_bytes,
@@ -207,6 +223,9 @@ impl Default for Limits {
             completed_outputs,
             open_tools,
             calls_per_session,
+            known_calls,
+            known_calls_per_user,
+            known_calls_per_principal,
             open_outputs,
             argument_bytes,
             subscriptions,
@@ -217,7 +236,9 @@ impl Default for Limits {
             counted_principals,
             recent_events,
             recent_bytes,
+            recent_bytes_per_user,
             ended_sessions,
+            ended_sessions_per_user,
             resent_deliveries,
             held_events,
             held_bytes,
@@ -296,6 +317,9 @@ impl Limits {
             completed_outputs: self.completed_outputs,
             open_tools: self.open_tools,
             calls_per_session: self.calls_per_session,
+            known_calls: self.known_calls,
+            known_calls_per_user: self.known_calls_per_user,
+            known_calls_per_principal: self.known_calls_per_principal,
             open_outputs: self.open_outputs,
             argument_bytes: self.argument_bytes,
             subscriptions: self.subscriptions,
@@ -306,7 +330,9 @@ impl Limits {
             counted_principals: self.counted_principals,
             recent_events: self.recent_events,
             recent_bytes: self.recent_bytes,
+            recent_bytes_per_user: self.recent_bytes_per_user,
             ended_sessions: self.ended_sessions,
+            ended_sessions_per_user: self.ended_sessions_per_user,
             resent_deliveries: self.resent_deliveries,
             held_events: self.held_events,
             held_bytes: self.held_bytes,

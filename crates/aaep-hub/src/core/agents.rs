@@ -1,20 +1,18 @@
 //! Agents: their sessions and requests, what people say to them, and calls that may come twice.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use aaep_engine::{
-    Answer, Ask, Blame, Boot, Input, Open, Principal, Refusal, Standing, Status, View,
-};
+use aaep_engine::{Answer, Ask, Blame, Input, Open, Principal, Refusal, Standing, Status, View};
 use aaep_types::json::Canonical;
 use aaep_types::{EventKind, SessionId, rule};
 use tokio::sync::oneshot;
 
+use super::mailboxes::Mailboxes;
 use super::producers::somebody_elses;
 use super::recover::producer_id;
 use super::{Core, Grant};
 use crate::access::{BUILT_IN_NAMES, Known, account_of, has_secret};
-use crate::config::Limits;
 use crate::discretion::Piece;
 
 /// What people said to an agent, as JSON objects.
@@ -24,29 +22,10 @@ pub(crate) enum Inputs {
     Later(oneshot::Receiver<()>),
 }
 
-/// Mailboxes of agents without a token, each with a session secret of its own.
-const SECRET_MAILBOXES: usize = 1024;
-
-/// How long such a mailbox is kept while nobody looks into it, in seconds.
-const UNREAD_SECONDS: u64 = 120;
-
-#[derive(Default)]
-struct Mailbox {
-    waiting: VecDeque<Arc<str>>,
-    /// Bytes of what waits.
-    bytes: usize,
-    /// Calls that wait for something to come; several programs may share a principal.
-    readers: Vec<oneshot::Sender<()>>,
-    /// Whether the agent has ever looked.
-    is_read: bool,
-    /// When it looked last.
-    read_at: Boot,
-}
-
 #[derive(Default)]
 pub(super) struct Agents {
     sessions: BTreeMap<SessionId, Principal>,
-    mailboxes: BTreeMap<Principal, Mailbox>,
+    mailboxes: Mailboxes,
     /// Whoever waits for the end of a session.
     watchers: BTreeMap<SessionId, Vec<oneshot::Sender<()>>>,
     /// Sessions that their own agents end.
@@ -256,9 +235,9 @@ impl Core {
         if let Some(agent) = agent.filter(|_| !own) {
             let notice = format!(r#"{{"kind":"session_ended","session_id":"{session}"}}"#);
             // Whoever has a secret and never looked has gone with its session.
-            if !has_secret(&agent) || self.agents.mailboxes.contains_key(&agent) {
+            if !has_secret(&agent) || self.agents.mailboxes.has(&agent) {
                 let limits = self.hub.config().limits;
-                let _ = self.agents.put(&agent, notice.into(), &limits);
+                let _ = self.agents.mailboxes.put(&agent, notice.into(), &limits);
             }
         }
     }
@@ -268,8 +247,8 @@ impl Core {
     /// answers may count; for others it looks the same.
     pub(crate) fn say(&mut self, known: &Known, input: &str) -> Result<(), Refusal> {
         let user = &*known.principal.user;
-        self.agents.forget_unread(self.now.boot);
-        let agents: Vec<Principal> = self.agents.readers_of(user).cloned().collect();
+        self.agents.mailboxes.forget_unread(self.now.boot);
+        let agents: Vec<Principal> = self.agents.mailboxes.readers_of(user).cloned().collect();
         if agents.is_empty() {
             let text = "No agent of yours takes input now; start one, then say it again.";
             let (blame, rule) = (Blame::OutOfOrder, rule::T1);
@@ -279,37 +258,14 @@ impl Core {
         let may_speak = self.hub.0.access.current().may_reply(known);
         let limits = self.hub.config().limits;
         for agent in agents.iter().filter(|_| may_speak) {
-            self.agents.put(agent, input.clone(), &limits)?;
+            self.agents.mailboxes.put(agent, input.clone(), &limits)?;
         }
         Ok(())
     }
 
     /// What was said to an agent. From the first time on, what people say is kept for it.
     pub(crate) fn inputs(&mut self, agent: &Principal) -> Result<Inputs, Refusal> {
-        let now = self.now.boot;
-        if has_secret(agent) && !self.agents.mailboxes.contains_key(agent) {
-            self.agents.forget_unread(now);
-            let secrets = self.agents.mailboxes.keys().filter(|agent| has_secret(agent)).count();
-            if secrets >= SECRET_MAILBOXES {
-                return Err(Refusal {
-                    blame: Blame::Limit,
-                    rule: rule::T1,
-                    text: format!(
-                        "At most {SECRET_MAILBOXES} agents without a token take input at once."
-                    ),
-                });
-            }
-        }
-        let mailbox = self.agents.mailboxes.entry(agent.clone()).or_default();
-        (mailbox.is_read, mailbox.read_at) = (true, now);
-        if mailbox.waiting.is_empty() {
-            let (sender, receiver) = oneshot::channel();
-            mailbox.readers.retain(|other| !other.is_closed());
-            mailbox.readers.push(sender);
-            return Ok(Inputs::Later(receiver));
-        }
-        mailbox.bytes = 0;
-        Ok(Inputs::Here(mailbox.waiting.drain(..).collect()))
+        self.agents.mailboxes.take(agent, self.now.boot)
     }
 }
 
@@ -322,44 +278,6 @@ impl Agents {
     /// Whether a session is open.
     pub(super) fn has(&self, session: SessionId) -> bool {
         self.sessions.contains_key(&session)
-    }
-
-    /// Agents of this user that take input.
-    fn readers_of(&self, user: &str) -> impl Iterator<Item = &Principal> {
-        let read = self.mailboxes.iter().filter(|(_, mailbox)| mailbox.is_read);
-        read.map(|(agent, _)| agent).filter(move |agent| &*agent.user == user)
-    }
-
-    // enforces: I22
-    /// Forgets the mailboxes of session secrets that nobody looks into any more.
-    fn forget_unread(&mut self, now: Boot) {
-        self.mailboxes.retain(|agent, mailbox| {
-            let waits = mailbox.readers.iter().any(|reader| !reader.is_closed());
-            waits || !has_secret(agent) || mailbox.read_at.after_seconds(UNREAD_SECONDS) > now
-        });
-    }
-
-    // enforces: I22
-    /// Puts something into an agent's mailbox; there is one for each agent at most.
-    fn put(&mut self, agent: &Principal, input: Arc<str>, limits: &Limits) -> Result<(), Refusal> {
-        let mailbox = self.mailboxes.entry(agent.clone()).or_default();
-        let bytes = mailbox.bytes + input.len();
-        if mailbox.waiting.len() >= limits.inputs || bytes > limits.input_bytes {
-            let (inputs, most) = (limits.inputs, limits.input_bytes);
-            return Err(Refusal {
-                blame: Blame::Limit,
-                rule: rule::T1,
-                text: format!(
-                    "At most {inputs} inputs (limits.inputs) of {most} bytes (limits.input_bytes) wait for one agent, and it does not take them; try again later."
-                ),
-            });
-        }
-        mailbox.bytes = bytes;
-        mailbox.waiting.push_back(input);
-        for reader in mailbox.readers.drain(..) {
-            let _ = reader.send(());
-        }
-        Ok(())
     }
 }
 

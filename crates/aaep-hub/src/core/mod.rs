@@ -8,6 +8,8 @@ mod grants;
 pub(crate) mod held;
 mod keep;
 mod keys;
+mod mailboxes;
+mod opening;
 mod place;
 mod producers;
 mod recover;

@@ -5,7 +5,7 @@
 //! sessions under them; one with a token keeps them, but no more than its share, and its own oldest
 //! unused one gives way to a new one (I29).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep_engine::{Blame, Bound, Principal, Refusal, Shares};
@@ -25,6 +25,8 @@ struct Binding {
 pub(super) struct Producers {
     bound: Bound,
     bindings: BTreeMap<Arc<str>, Binding>,
+    /// The same ids by the users of their agents.
+    of_user: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     in_use: BTreeMap<SessionId, Arc<str>>,
     /// Ids without sessions, by the name of their principal; the oldest first.
     idle: BTreeMap<Arc<str>, BTreeMap<u64, Arc<str>>>,
@@ -37,6 +39,7 @@ impl Producers {
         Self {
             bound,
             bindings: BTreeMap::new(),
+            of_user: BTreeMap::new(),
             in_use: BTreeMap::new(),
             idle: BTreeMap::new(),
             shares: Shares::default(),
@@ -81,6 +84,7 @@ impl Producers {
             self.shares.add(agent, 1);
             let binding = Binding { agent: agent.clone(), sessions: 0, idle_since: 0 };
             self.bindings.insert(id.clone(), binding);
+            self.of_user.entry(agent.user.clone()).or_default().insert(id.clone());
         }
         self.bindings.get_mut(&id).into_iter().for_each(|binding| binding.sessions += 1);
         self.in_use.insert(session, id);
@@ -129,17 +133,21 @@ impl Producers {
     }
 
     fn forget(&mut self, id: &str) {
-        if let Some(binding) = self.bindings.remove(id) {
-            self.shares.remove(&binding.agent, 1);
+        let Some(Binding { agent, .. }) = self.bindings.remove(id) else { return };
+        self.shares.remove(&agent, 1);
+        if let Some(ids) = self.of_user.get_mut(&agent.user) {
+            ids.remove(id);
+            if ids.is_empty() {
+                self.of_user.remove(&agent.user);
+            }
         }
     }
 
     /// Every id that belongs to an agent of this user, or to anybody.
     pub(super) fn ids(&self, user: Option<&str>) -> impl Iterator<Item = &str> {
-        let bindings = self.bindings.iter();
-        let theirs = bindings
-            .filter(move |(_, binding)| user.is_none_or(|user| &*binding.agent.user == user));
-        theirs.map(|(id, _)| &**id)
+        let all = user.is_none().then(|| self.bindings.keys()).into_iter().flatten();
+        let own = user.and_then(|user| self.of_user.get(user)).into_iter().flatten();
+        all.chain(own).map(|id| &**id)
     }
 }
 

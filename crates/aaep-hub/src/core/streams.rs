@@ -1,22 +1,21 @@
 //! Connections that hear subscriptions, and the handshake over them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aaep_engine::{Answer, Boot, Input, Principal, Refusal, Resumed, Role, SubscriberMessage};
-use aaep_types::{Message, SubscriptionId};
+use aaep_engine::{
+    Answer, Boot, Handshake, Input, Negotiated, Principal, Refusal, Resumed, Role,
+    SubscriberMessage,
+};
+use aaep_shaping::Terms;
+use aaep_types::SubscriptionId;
 use tokio::sync::oneshot;
 
+use super::opening::Opening;
 use super::{Core, Framing};
 use crate::access::{Access, Known};
 use crate::hub::Stopped;
 use crate::outbox::{End, Hearing, Outbox};
-
-/// How long a handshake message waits for its stream to open.
-const HELD_SECONDS: u64 = 10;
-
-/// Handshake messages that may wait for one principal.
-const HELD_MESSAGES: usize = 16;
 
 pub(super) struct Stream {
     pub(super) outbox: Arc<Outbox>,
@@ -38,12 +37,12 @@ pub(super) struct Streams {
     /// Each where its subscription lies.
     at: Vec<Option<Stream>>,
     places: BTreeMap<SubscriptionId, usize>,
-    /// Streams without a handshake, the newest last.
-    open: BTreeMap<Principal, Vec<SubscriptionId>>,
-    /// Handshake messages that came before their stream.
-    held: BTreeMap<Principal, VecDeque<(Boot, Vec<u8>)>>,
-    /// Whoever waits for a stream of this principal.
-    awaited: Vec<(Principal, oneshot::Sender<()>)>,
+    /// How many of them each principal has.
+    of_principal: BTreeMap<Principal, usize>,
+    /// Those without a handshake, by their serials: the newest last.
+    open: BTreeMap<Principal, BTreeMap<u64, SubscriptionId>>,
+    /// What waits for a stream to open.
+    opening: Opening<Handshake>,
     serial: u64,
 }
 
@@ -74,9 +73,11 @@ impl Streams {
         if self.at.len() <= place {
             self.at.resize_with(place + 1, || None);
         }
+        *self.of_principal.entry(stream.known.principal.clone()).or_default() += 1;
         if let Some(other) = self.at[place].replace(stream) {
             // Its subscription is over.
             self.places.remove(&other.outbox.subscription());
+            self.forget(&other);
             other.outbox.end(End::Closed);
         }
         self.places.insert(id, place);
@@ -84,35 +85,51 @@ impl Streams {
 
     fn remove(&mut self, id: SubscriptionId) -> Option<Stream> {
         let place = self.places.remove(&id)?;
-        self.at[place].take_if(|stream| stream.outbox.subscription() == id)
+        let stream = self.at[place].take_if(|stream| stream.outbox.subscription() == id)?;
+        self.forget(&stream);
+        Some(stream)
     }
 
     pub(super) fn end(&mut self, id: SubscriptionId, end: End) {
         if let Some(stream) = self.remove(id) {
             stream.outbox.end(end);
-            self.forget_open(&stream.known.principal, id);
         }
     }
 
     pub(super) fn end_all(&mut self, end: End) {
         self.places.clear();
+        self.of_principal.clear();
+        self.open.clear();
         for stream in std::mem::take(&mut self.at).into_iter().flatten() {
             stream.outbox.end(end);
         }
     }
 
-    fn forget_open(&mut self, peer: &Principal, id: SubscriptionId) {
+    /// A stream is no longer among its principal's.
+    fn forget(&mut self, stream: &Stream) {
+        let peer = &stream.known.principal;
+        if let Some(count) = self.of_principal.get_mut(peer) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_principal.remove(peer);
+            }
+        }
         if let Some(open) = self.open.get_mut(peer) {
-            open.retain(|known| *known != id);
+            open.remove(&stream.outbox.serial());
             if open.is_empty() {
                 self.open.remove(peer);
             }
         }
     }
 
+    /// The newest stream without a handshake of this principal.
+    fn newest_open(&self, peer: &Principal) -> Option<SubscriptionId> {
+        self.open.get(peer)?.last_key_value().map(|(_, id)| *id)
+    }
+
     /// When something that is held is to be forgotten.
     pub(super) fn next_deadline(&self) -> Option<Boot> {
-        self.held.values().filter_map(|held| held.front()).map(|(until, _)| *until).min()
+        self.opening.next_deadline()
     }
 }
 
@@ -139,28 +156,24 @@ pub(crate) struct Heard {
 
 impl Core {
     // enforces: H15, H18
-    /// A handshake message: the answer to send, if there is one. With `link`, it is sent on the stream
-    /// of that subscription.
+    /// A handshake message, which was read before: the answer to send. With `link`, it is sent on the
+    /// stream of that subscription.
     pub(crate) fn handshake(
         &mut self,
         known: &Known,
-        bytes: &[u8],
+        message: Handshake,
         link: Option<SubscriptionId>,
-    ) -> Result<Option<String>, Refusal> {
-        let (closes, renegotiated) = match Message::parse(bytes) {
-            Ok(Message::Close(close)) => (Some(close.subscription_id), None),
-            Ok(Message::Renegotiate(wanted)) => (None, Some(wanted.subscription_id)),
-            _ => (None, None),
-        };
-        let answer = self.producer.handshake(&known.principal, bytes, self.now)?;
+    ) -> Result<Negotiated, Refusal> {
+        let (closes, renegotiates) = (message.closes(), message.renegotiates());
+        let answer = self.producer.negotiate(&known.principal, message, self.now)?;
         // What was held under the old terms goes out before the answer that tells the new ones.
         self.drain();
-        if let (Some(link), Some(answer)) = (link, &answer) {
+        if let (Some(link), Some(answer)) = (link, answer.text()) {
             self.answer_on(link, answer);
         }
-        let rejected = answer.as_deref().is_some_and(is_rejected);
+        let rejected = renegotiates.filter(|_| answer.is_rejected());
         let ended = closes.map(|id| (id, End::Closed));
-        let ended = ended.or(renegotiated.filter(|_| rejected).map(|id| (id, End::Rejected)));
+        let ended = ended.or(rejected.map(|id| (id, End::Rejected)));
         if let Some((id, end)) = ended.filter(|(id, _)| self.is_theirs(known, *id)) {
             self.streams.end(id, end);
         }
@@ -175,16 +188,37 @@ impl Core {
         self.streams.end(id, End::Rejected);
     }
 
-    // enforces: I29
-    /// A request for a subscription, which was read before: the answer to send. While its sender has no
-    /// room for another one, nothing of it is looked at here.
-    pub(crate) fn subscribe(&mut self, known: &Known, bytes: &[u8]) -> Result<String, Refusal> {
-        if let Some(rejected) = self.producer.rejects_more(&known.principal) {
-            return Ok(rejected);
+    /// The rejection of any further subscription while this principal has no room for one.
+    pub(crate) fn rejects_more(&self, known: &Known) -> Option<Negotiated> {
+        self.producer.rejects_more(&known.principal)
+    }
+
+    /// The same for a subscription that is attached to later.
+    pub(crate) fn subscribe(
+        &mut self,
+        known: &Known,
+        request: Handshake,
+    ) -> Result<Negotiated, Refusal> {
+        let answer = self.handshake(known, request, None)?;
+        if let Negotiated::Accepted { subscription, .. } = &answer {
+            self.producer.put_aside(*subscription);
         }
-        let answer = self.producer.handshake(&known.principal, bytes, self.now)?;
-        self.drain();
-        answer.ok_or_else(no_stream)
+        Ok(answer)
+    }
+
+    /// What was asked for on a subscription that nobody has attached to yet.
+    pub(crate) fn asked_at_first(&self, known: &Known, id: SubscriptionId) -> Option<Arc<str>> {
+        self.asked(known, id).filter(|_| self.producer.place(id).is_none())
+    }
+
+    /// Somebody is about to attach: these are the terms.
+    pub(crate) fn prepare(&mut self, id: SubscriptionId, asked: &Arc<str>, terms: Terms) {
+        self.producer.prepare(id, asked, terms);
+    }
+
+    /// What was asked for on a subscription.
+    pub(crate) fn asked(&self, known: &Known, id: SubscriptionId) -> Option<Arc<str>> {
+        self.producer.asked(id, &known.principal)
     }
 
     /// Whether somebody who was let in before still would be.
@@ -218,8 +252,7 @@ impl Core {
         if let Some(first) = first {
             outbox.push(framing.answer(first));
         }
-        let awaited = self.streams.awaited.extract_if(.., |(peer, _)| *peer == known.principal);
-        awaited.for_each(|(_, told)| told.send(()).unwrap_or_default());
+        self.streams.opening.opened(&known.principal);
         let (known, starts_twice) = (known.clone(), false);
         let stream = Stream { outbox: outbox.clone(), framing, known, starts_twice };
         self.streams.insert(id, self.producer.place(id)?, stream);
@@ -237,36 +270,33 @@ impl Core {
         };
         let twice = self.hub.config().compatibility.published_suite;
         self.streams.get_mut(id).into_iter().for_each(|stream| stream.starts_twice = twice);
-        self.streams.open.entry(known.principal.clone()).or_default().push(id);
-        for (_, bytes) in self.streams.held.remove(&known.principal).unwrap_or_default() {
-            self.handshake_on_open(known, &bytes);
+        let serial = heard.hearing.outbox.serial();
+        self.streams.open.entry(known.principal.clone()).or_default().insert(serial, id);
+        for message in self.streams.opening.take(&known.principal) {
+            self.handshake_on_open(known, message);
         }
         Ok(heard)
     }
 
     /// A handshake message for the principal's newest stream without a handshake; it waits for a
     /// while if there is none yet. The answer goes out on the stream.
-    pub(crate) fn handshake_on_open(&mut self, known: &Known, bytes: &[u8]) -> bool {
+    pub(crate) fn handshake_on_open(&mut self, known: &Known, message: Handshake) -> bool {
         let peer = &known.principal;
-        let Some(&id) = self.streams.open.get(peer).and_then(|open| open.last()) else {
-            let until = self.now.boot.after_seconds(HELD_SECONDS);
-            let held = self.streams.held.entry(peer.clone()).or_default();
-            if held.len() < HELD_MESSAGES {
-                held.push_back((until, bytes.to_vec()));
-                return true;
-            }
-            return false;
+        let Some(id) = self.streams.newest_open(peer) else {
+            return self.streams.opening.hold(peer, message, self.now.boot);
         };
-        let answer = self.producer.handshake_on(id, peer, bytes, self.now);
+        let closes = message.closes().is_some();
+        let answer = self.producer.negotiate_on(id, peer, message, self.now);
         self.drain();
-        if let Ok(Some(answer)) = &answer {
-            self.answer_on(id, answer);
-            // Who negotiates knows the protocol.
-            if let (false, Some(stream)) = (is_rejected(answer), self.streams.get_mut(id)) {
-                stream.starts_twice = false;
-            }
+        let Ok(answer) = answer else { return true };
+        // Who negotiates knows the protocol.
+        if let (Negotiated::Accepted { .. }, Some(stream)) = (&answer, self.streams.get_mut(id)) {
+            stream.starts_twice = false;
         }
-        if let (Ok(None), Ok(Message::Close(_))) = (&answer, Message::parse(bytes)) {
+        if let Some(json) = answer.json() {
+            self.answer_on(id, &json);
+        }
+        if closes {
             self.streams.end(id, End::Closed);
         }
         true
@@ -292,27 +322,18 @@ impl Core {
 
     /// The newest stream without a handshake of this principal, for replies that name none.
     pub(crate) fn open_stream(&self, known: &Known) -> Option<SubscriptionId> {
-        self.streams.open.get(&known.principal)?.last().copied()
+        self.streams.newest_open(&known.principal)
     }
 
     /// Tells when this principal has a stream; `None` if it has one.
     pub(crate) fn when_open(&mut self, known: &Known) -> Option<oneshot::Receiver<()>> {
-        let mut streams = self.streams.at.iter().flatten();
-        if streams.any(|stream| stream.known.principal == known.principal) {
-            return None;
-        }
-        let (sender, receiver) = oneshot::channel();
-        self.streams.awaited.retain(|(_, other)| !other.is_closed());
-        self.streams.awaited.push((known.principal.clone(), sender));
-        Some(receiver)
+        let streams = &mut self.streams;
+        let has_one = streams.of_principal.contains_key(&known.principal);
+        (!has_one).then(|| streams.opening.when_open(&known.principal))
     }
 
     pub(super) fn forget_held(&mut self) {
-        let now = self.now.boot;
-        for held in self.streams.held.values_mut() {
-            while held.pop_front_if(|(until, _)| *until <= now).is_some() {}
-        }
-        self.streams.held.retain(|_, held| !held.is_empty());
+        self.streams.opening.forget_old(self.now.boot);
     }
 
     /// A connection is gone; its subscription waits for another one, unless there is one already.
@@ -321,8 +342,7 @@ impl Core {
         if !current {
             return;
         }
-        if let Some(stream) = self.streams.remove(id) {
-            self.streams.forget_open(&stream.known.principal, id);
+        if self.streams.remove(id).is_some() {
             self.producer.detach(id, self.now);
         }
     }
@@ -386,10 +406,6 @@ impl Core {
             let _ = sender.send(());
         }
     }
-}
-
-fn is_rejected(answer: &str) -> bool {
-    matches!(Message::parse(answer.as_bytes()), Ok(Message::Rejected(_)))
 }
 
 fn no_stream() -> Refusal {

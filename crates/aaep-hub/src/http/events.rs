@@ -1,6 +1,6 @@
 //! Subscriptions over HTTP: the handshake, and the stream that follows (§5, B.1).
 
-use aaep_engine::Resumed;
+use aaep_engine::{Handshake, Negotiated, Resumed, terms_of};
 use aaep_transport::server::Long;
 use aaep_transport::sse::{RESUMED, RESUMED_ALL, RESUMED_SNAPSHOT};
 use aaep_types::{Message, RejectionCode, SubscriptionId};
@@ -9,26 +9,31 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::{Answer, Body, Call, Problem, json, query};
-use crate::core::{Framing, Heard};
+use crate::access::Known;
+use crate::core::{Framing, Heard, held};
 use crate::hub::{Hub, Stopped};
 
 /// `POST subscriptions`.
 // enforces: W8, H1
 pub(crate) async fn subscribe(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
-    let request = Message::parse(&bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
-    if !matches!(request, Message::Request(_)) {
-        return Err(Problem::malformed("Send a subscription.request here."));
-    }
     let known = call.known.clone();
     let turn = hub.handshake_turn(&known.principal).await?;
-    let answer = hub.look(move |core| core.subscribe(&known, &bytes)).await??;
-    drop(turn);
-    let (accepted, status) = match Message::parse(answer.as_bytes()) {
-        Ok(Message::Accepted(accepted)) => (Some(accepted.subscription_id), StatusCode::CREATED),
-        Ok(Message::Rejected(rejected)) => (None, status_of(rejected.reason_code)),
-        _ => (None, StatusCode::SERVICE_UNAVAILABLE),
+    // While its sender has no room for another one, nothing of a request is looked at.
+    let peer = known.clone();
+    let answer = match hub.look(move |core| core.rejects_more(&peer)).await? {
+        Some(rejected) => rejected,
+        None => {
+            let request = read_request(hub, &known, &bytes)?;
+            hub.look(move |core| core.subscribe(&known, request)).await??
+        }
     };
-    let mut response = json(status, answer);
+    drop(turn);
+    let (accepted, status) = match &answer {
+        Negotiated::Accepted { subscription, .. } => (Some(*subscription), StatusCode::CREATED),
+        Negotiated::Rejected { code, .. } => (None, status_of(*code)),
+        Negotiated::Silent => (None, StatusCode::SERVICE_UNAVAILABLE),
+    };
+    let mut response = json(status, answer.json().unwrap_or_default());
     let headers = response.headers_mut();
     if let Some(id) = accepted {
         let path = format!("{}/events?subscription_id={id}", hub.config().base.as_str());
@@ -39,6 +44,16 @@ pub(crate) async fn subscribe(hub: &Hub, call: &Call, bytes: Bytes) -> Result<An
         headers.insert(RETRY_AFTER, HeaderValue::from_static("10"));
     }
     Ok(response)
+}
+
+fn read_request(hub: &Hub, known: &Known, bytes: &[u8]) -> Result<Handshake, Problem> {
+    held::assert_free();
+    match Message::parse(bytes).map_err(|invalid| Problem::from_invalid(&invalid))? {
+        request @ Message::Request(_) => {
+            Ok(Handshake::of(request, &known.principal, &hub.0.offer)?)
+        }
+        _ => Err(Problem::malformed("Send a subscription.request here.")),
+    }
 }
 
 /// The status of a rejection, as the contract has it.
@@ -67,8 +82,20 @@ pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     let heard = match SubscriptionId::parse(&id) {
         Err(_) => None,
         Ok(id) => {
-            hub.look(move |core| core.attach(&known, id, last.as_deref(), Framing::Named, None))
-                .await?
+            // The terms are made before the core is taken.
+            let peer = known.clone();
+            let asked = hub.look(move |core| core.asked_at_first(&peer, id)).await?;
+            let made = asked.and_then(|asked| {
+                held::assert_free();
+                terms_of(&asked, &known.principal, &hub.0.offer).map(|terms| (asked, terms))
+            });
+            hub.look(move |core| {
+                if let Some((asked, terms)) = made {
+                    core.prepare(id, &asked, terms);
+                }
+                core.attach(&known, id, last.as_deref(), Framing::Named, None)
+            })
+            .await?
         }
     };
     let nobody = "There is no such subscription of yours; it may have expired. Subscribe again.";

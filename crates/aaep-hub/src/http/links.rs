@@ -3,10 +3,10 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
-use aaep_engine::SubscriberMessage;
+use aaep_engine::{Handshake, Negotiated, SubscriberMessage};
 use aaep_transport::link::{Link, LinkError, Options, Receiver, Sender, Text};
 use aaep_transport::ws::{self, close};
-use aaep_types::{Message, SubscriptionId, resume};
+use aaep_types::{EventId, Message, SubscriptionId, resume};
 use http::{Request, request::Parts};
 use tokio::time::timeout;
 use tracing::debug;
@@ -109,8 +109,17 @@ async fn begin(
             message = receiver.receive() => message.ok().flatten().ok_or(gone)?,
             () = hub.stopping() => return Err((close::GOING_AWAY, "the hub stops")),
         };
-        match Message::parse(message.as_bytes()) {
-            Ok(Message::Request(_)) => {}
+        held::assert_free();
+        let (request, last) = match Message::parse(message.as_bytes()) {
+            Ok(Message::Request(request)) => {
+                // enforces: W7
+                let last = resume::last_event(&request.capabilities);
+                let request = Message::Request(request);
+                match Handshake::of(request, &known.principal, &hub.0.offer) {
+                    Ok(request) => (request, last),
+                    Err(_) => continue,
+                }
+            }
             Err(invalid)
                 if matches!(meant(message.as_bytes()), Meant::Request | Meant::Unclear) =>
             {
@@ -120,10 +129,10 @@ async fn begin(
             }
             // D5: any other message does not end the connection, and nobody answers it.
             _ => continue,
-        }
+        };
         let peer = known.clone();
         let turn = hub.handshake_turn(&known.principal).await.map_err(|_| gone)?;
-        let begun = hub.look(move |core| subscribe(core, &peer, &message)).await;
+        let begun = hub.look(move |core| subscribe(core, &peer, request, last)).await;
         drop(turn);
         match begun.map_err(|_| gone)? {
             Begun::Hearing(hearing) => return Ok(hearing),
@@ -148,21 +157,15 @@ enum Begun {
     Nothing,
 }
 
-fn subscribe(core: &mut Core, known: &Known, message: &str) -> Begun {
+fn subscribe(core: &mut Core, known: &Known, request: Handshake, last: Option<EventId>) -> Begun {
     // A connection may be older than the configuration (S4).
     if !core.still_lets_in(known) {
         return Begun::Denied;
     }
-    let answer = core.handshake(known, message.as_bytes(), None);
-    let Ok(Some(answer)) = answer else { return Begun::Nothing };
-    let id = match Message::parse(answer.as_bytes()) {
-        Ok(Message::Accepted(accepted)) => accepted.subscription_id,
-        _ => return Begun::Rejected(answer),
-    };
-    // enforces: W7
-    let last = match Message::parse(message.as_bytes()) {
-        Ok(Message::Request(request)) => resume::last_event(&request.capabilities),
-        _ => None,
+    let (id, answer) = match core.handshake(known, request, None) {
+        Ok(Negotiated::Accepted { subscription, json }) => (subscription, json),
+        Ok(Negotiated::Rejected { json, .. }) => return Begun::Rejected(json),
+        _ => return Begun::Nothing,
     };
     let last = last.as_ref().map(|last| last.as_str());
     match core.attach(known, id, last, Framing::Message, Some(&answer)) {
@@ -232,11 +235,13 @@ async fn take(
     let peer = known.clone();
     match Message::parse(message.as_bytes()) {
         Ok(handshake @ (Message::Renegotiate(_) | Message::Close(_))) => {
-            let closes = matches!(handshake, Message::Close(_));
-            let message = message.clone();
+            let message = Handshake::of(handshake, &known.principal, &hub.0.offer);
+            let Ok(message) = message else { return Ok(false) };
+            let closes = message.closes().is_some();
             let turn = hub.handshake_turn(&known.principal).await?;
+            let message = hub.judge(known, message).await?;
             let closed = hub.call(move |core| {
-                let _ = core.handshake(&peer, message.as_bytes(), Some(id));
+                let _ = core.handshake(&peer, message, Some(id));
                 closes && !core.is_attached(id)
             });
             let closed = closed.await?;

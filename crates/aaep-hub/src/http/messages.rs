@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use aaep_engine::SubscriberMessage;
+use aaep_engine::{Handshake, SubscriberMessage};
 use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{Heard, Message, SubscriptionId};
 use bytes::Bytes;
@@ -35,8 +35,10 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
             Ok(empty(StatusCode::NO_CONTENT))
         }
         Message::Renegotiate(_) | Message::Close(_) => {
+            let message = Handshake::of(message, &known.principal, &hub.0.offer)?;
             let turn = hub.handshake_turn(&known.principal).await?;
-            let answer = hub.call(move |core| core.handshake(&known, &bytes, None)).await??;
+            let message = hub.judge(&known, message).await?;
+            let answer = hub.call(move |core| core.handshake(&known, message, None)).await??.json();
             drop(turn);
             Ok(answer.map_or_else(|| empty(StatusCode::NO_CONTENT), |a| json(StatusCode::OK, a)))
         }
@@ -80,7 +82,7 @@ pub(crate) enum Unnegotiated {
     /// Something that a person says to their agents, as agents get it.
     Input(String),
     /// New terms, or goodbye.
-    Handshake(Vec<u8>),
+    Handshake(Handshake),
     Reply(SubscriberMessage),
     /// What only the hub says; the published suite sends it, to test subscribers.
     Event,
@@ -108,8 +110,10 @@ pub(crate) async fn read(hub: &Hub, known: &Known, bytes: &[u8]) -> Result<Unneg
     match members.text("type").as_deref() {
         Some("subscription.request" | "subscription.renegotiate" | "subscription.close") => {
             let bytes = if is_request(&members) { bytes } else { filled.as_bytes() };
-            Message::parse(bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
-            Ok(Unnegotiated::Handshake(bytes.to_vec()))
+            let message =
+                Message::parse(bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
+            let message = Handshake::of(message, &known.principal, &hub.0.offer)?;
+            Ok(Unnegotiated::Handshake(message))
         }
         Some(_) if hub.config().compatibility.published_suite && is_event(bytes) => {
             Ok(Unnegotiated::Event)
@@ -134,9 +138,10 @@ pub(crate) async fn take(
         Unnegotiated::Reply(message) => {
             Ok(Some(hub.call(move |core| core.message(&peer, &message)).await??))
         }
-        Unnegotiated::Handshake(bytes) => {
+        Unnegotiated::Handshake(message) => {
             let turn = hub.handshake_turn(&known.principal).await?;
-            let taken = hub.call(move |core| core.handshake_on_open(&peer, &bytes)).await?;
+            let message = hub.judge(known, message).await?;
+            let taken = hub.call(move |core| core.handshake_on_open(&peer, message)).await?;
             drop(turn);
             if taken {
                 return Ok(None);

@@ -77,6 +77,16 @@ fn address_of(hub: &Hub, parts: &Parts) -> IpAddr {
     client.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.address)
 }
 
+/// The answer to a wrong code. One that should have waited, and had no room to, says so.
+fn wrong_code(wait: Duration) -> Problem {
+    if wait.is_zero() {
+        let text = "This code was used, or is too old. Paste a token, or start the demo again.";
+        return Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", text);
+    }
+    let text = "Too many wrong codes at once from this address; wait a few seconds.";
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text)
+}
+
 /// `POST page/token`: a code becomes a token, once.
 // enforces: S5
 pub(crate) async fn token(hub: &Hub, parts: &Parts, body: RequestBody) -> Result<Answer, Problem> {
@@ -86,16 +96,19 @@ pub(crate) async fn token(hub: &Hub, parts: &Parts, body: RequestBody) -> Result
     let members = Members::whole(text, DEPTH).ok().flatten();
     let code = members.as_ref().and_then(|members| members.text("code"));
     let code = code.ok_or_else(|| Problem::malformed("Send {\"code\": \"…\"}."))?;
-    let token = match hub.0.codes.spend(&code, address_of(hub, parts)) {
+    let from = address_of(hub, parts);
+    let token = match hub.0.codes.spend(&code, from) {
         Worth::Token(token) => token,
         Worth::Nothing(wait) => {
             hub.metrics().refused.add(1);
+            let Some(_waits) = hub.0.codes.begin_wait(from).filter(|_| !wait.is_zero()) else {
+                return Err(wrong_code(wait));
+            };
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = hub.stopping() => {}
             }
-            let text = "This code was used, or is too old. Paste a token, or start the demo again.";
-            return Err(Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", text));
+            return Err(wrong_code(Duration::ZERO));
         }
     };
     let mut out = Writer::new();

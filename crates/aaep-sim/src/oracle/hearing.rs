@@ -364,6 +364,8 @@ impl Oracle {
             && load.most_events <= 2 * most.held_events
             && load.most_bytes <= 2 * most.held_bytes
             && load.most_recent <= most.recent_events
+            && load.recent_bytes <= most.recent_bytes
+            && load.most_recent_bytes <= most.recent_bytes_per_user
             && load.ended_sessions <= most.ended_sessions;
         self.demand(within, "I22", || format!("more is held than may be: {load:?}"));
     }

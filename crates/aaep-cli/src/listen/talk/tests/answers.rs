@@ -192,7 +192,7 @@ fn choices_are_taken_by_number_by_name_and_by_the_beginning_of_only_one() {
 // covers: T21
 #[test]
 fn the_users_own_rule_answers_and_says_so() {
-    let rules = "[[rule]]\nagent = \"tidy\"\naction = \"Open *\"\nanswer = \"accept\"\n";
+    let rules = "[[rule]]\nagent = \"tidy\"\nanswer = \"accept\"\n";
     let standing = crate::listen::standing::Standing::parse(rules).unwrap();
     let mut story = Story::with(|settings| settings.standing = Some(standing));
     story
