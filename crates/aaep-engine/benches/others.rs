@@ -75,6 +75,7 @@ impl House {
             summary: "Working.",
             language: LanguageTag::parse("en").expect("a language"),
             lease_seconds: 3600,
+            payload: "",
         };
         let Ok(Answer::Session(session)) = self.handle(Input::Open(open)) else { unreachable!() };
         let user = User { agent, phone, session, subscription };

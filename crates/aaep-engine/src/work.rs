@@ -125,6 +125,7 @@ mod tests {
                 summary: "Working.",
                 language: LanguageTag::parse("en").unwrap(),
                 lease_seconds: 1000,
+                payload: "",
             };
             let Ok(Answer::Session(session)) = engine.handle(Input::Open(open), now()) else {
                 panic!()
