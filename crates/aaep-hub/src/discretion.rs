@@ -68,7 +68,9 @@ struct Flow {
 /// The outputs of all sessions: a secret may lie across many pieces. Only what was said is kept, so
 /// there is nothing here but of sessions that exist.
 #[derive(Default)]
-pub(crate) struct Outputs(Mutex<BTreeMap<SessionId, Vec<(Option<OutputId>, Flow)>>>);
+pub(crate) struct Outputs(Mutex<BTreeMap<SessionId, Flows>>);
+
+type Flows = Vec<(Option<OutputId>, Flow)>;
 
 impl Outputs {
     fn flow(&self, session: SessionId, output: Option<OutputId>) -> Flow {
