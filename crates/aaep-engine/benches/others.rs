@@ -121,7 +121,7 @@ impl House {
     /// Begins an output and completes it.
     fn output(&mut self, user: &User, round: usize, number: usize) {
         let payload = format!(
-            r#"{{"chunk":"Hello.","position":0,"complete":true,"output_id":"out_{round}_{number}"}}"#
+            r#"{{"chunk":"Hello.","position":0,"complete":true,"output_id":"out_{round}x{number}"}}"#
         );
         let (agent, session) = (&user.agent, user.session);
         let type_name = EventKind::OutputStreaming.as_str();
