@@ -152,7 +152,7 @@ export class Session {
   /** A tool that needs no consent. Nobody hears `args`: they tell it from a call that was refused. */
   async tool<T>(name: string, summary: string, work: () => Promise<T>, args?: Json): Promise<T> {
     const call = `call_${fresh()}`;
-    const given = args === undefined ? {} : { arguments: args };
+    const given: Members = args === undefined ? {} : { arguments: args };
     await this.emit("tool.invoked", { tool: name, tool_call_id: call, summary_normal: summary, ...given });
     return this.run(name, call, work);
   }

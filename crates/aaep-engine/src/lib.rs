@@ -21,6 +21,7 @@
 //!
 //! ```
 //! use aaep_engine::*;
+//! use aaep_types::json::Canonical;
 //! use aaep_types::{DescribedBy, EventKind, LanguageTag, SubscriptionId, Timestamp};
 //!
 //! let now = Now { boot: Boot(1), wall: Timestamp::from_millis(1_779_632_531_342).unwrap() };
@@ -41,12 +42,15 @@
 //!     payload: "",
 //! };
 //! let Answer::Session(session) = engine.handle(Input::Open(open), now)? else { unreachable!() };
+//! let rent = r#"{"euros":"800"}"#;
+//! let (canonical, other) = (Canonical::of(rent).unwrap(), Canonical::of(r#"{"euros":"8000"}"#).unwrap());
 //! let ask = Ask {
 //!     agent: &agent,
 //!     session,
 //!     kind: EventKind::AwaitingConfirmation,
 //!     tool: "transfer",
-//!     arguments: r#"{"euros":"800"}"#,
+//!     arguments: rent,
+//!     canonical: Some(&canonical),
 //!     payload: r#"{"action":"Pay 800 euros of rent.","consequence":"It cannot be taken back.",
 //!         "timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true}"#,
 //!     readable: None,
@@ -68,16 +72,16 @@
 //!
 //! // Nothing runs before somebody said yes, and then only what was confirmed.
 //! let invoke = |arguments| Input::Invoke { agent: &agent, request, arguments: Some(arguments) };
-//! assert_eq!(engine.handle(invoke(r#"{"euros":"800"}"#), now).unwrap_err().rule.id, "T12");
+//! assert_eq!(engine.handle(invoke(&canonical), now).unwrap_err().rule.id, "T12");
 //! let reply = format!(
 //!     r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{phone}","timestamp":"{}"}}"#,
 //!     now.wall,
 //! );
 //! let yes = SubscriberMessage::parse(reply.as_bytes())?;
 //! engine.handle(Input::Message { peer: &ann, message: &yes, call: 1 }, now)?;
-//! assert!(engine.handle(invoke(r#"{"euros":"8000"}"#), now).is_err());
-//! assert!(engine.handle(invoke(r#"{"euros":"800"}"#), now).is_ok());
-//! assert!(engine.handle(invoke(r#"{"euros":"800"}"#), now).is_err());
+//! assert!(engine.handle(invoke(&other), now).is_err());
+//! assert!(engine.handle(invoke(&canonical), now).is_ok());
+//! assert!(engine.handle(invoke(&canonical), now).is_err());
 //! # Ok::<(), Refusal>(())
 //! ```
 //!

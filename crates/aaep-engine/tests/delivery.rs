@@ -416,8 +416,9 @@ fn a_stalled_subscription_is_ended_with_a_reason_and_changes_nothing_for_others(
     hall.listen(2, &ann, "{}");
     let session = hall.world.open();
     for number in 0..3_000 {
+        // A call that states its risk is told alone, so nothing of this is merged.
         let call = format!(
-            r#"{{"tool":"look","tool_call_id":"call_{number}","summary_normal":"Looking."}}"#
+            r#"{{"tool":"look","tool_call_id":"call_{number}","risk_level":"low","summary_normal":"Looking."}}"#
         );
         hall.world.emit(session, ToolInvoked, &call).unwrap();
         let done = format!(

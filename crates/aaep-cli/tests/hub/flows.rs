@@ -6,7 +6,7 @@ use crate::support::*;
 async fn consent(agent: &Agent, ear: &mut Ear) {
     let session = agent.open().await;
     assert_eq!(ear.event("session.started").await["session_id"], session);
-    // Odd spacing and numbers: consent is bound to these bytes.
+    // Odd spacing and numbers: what comes back is these bytes.
     let arguments = r#"{ "path":"old.txt", "weight": 1.50e1 ,"é":"\u00e9"}"#;
     let asked = format!(
         r#"{{"kind":"confirmation","tool":"delete_file","arguments":{arguments},"action":"Delete old.txt","consequence":"It is gone.","risk_level":"high","irreversible":true,"timeout_seconds":300,"default_decision":"reject","summary_normal":"May I?"}}"#
@@ -28,10 +28,9 @@ async fn consent(agent: &Agent, ear: &mut Ear) {
 
     let changed = agent.invoke(&request, r#"{"arguments":{"path":"new.txt"}}"#).await;
     assert_eq!((changed.status.as_u16(), &body(&changed)["rule"]), (409, &json!("T12")));
-    let reordered = arguments.replace(' ', "");
-    let reordered = agent.invoke(&request, &format!(r#"{{"arguments":{reordered}}}"#)).await;
-    assert_eq!(reordered.status, 409, "{reordered:?}");
-    let granted = agent.invoke(&request, &format!(r#"{{"arguments":{arguments}}}"#)).await;
+    // The same action, written in another way.
+    let rewritten = arguments.replace(' ', "").replace("1.50e1", "15");
+    let granted = agent.invoke(&request, &format!(r#"{{"arguments":{rewritten}}}"#)).await;
     assert_eq!(granted.status, 200, "{granted:?}");
     let granted_text = String::from_utf8(granted.body.to_vec()).unwrap();
     assert!(granted_text.ends_with(&format!(r#""arguments":{arguments}}}"#)), "{granted_text}");
