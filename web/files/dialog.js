@@ -257,7 +257,17 @@ function account({ tool, arguments: all, shortened, redacted }, words) {
   }
   if (shortened) parts.push(paragraph(words.phrase("page.account.shortened"), "", "account"));
   if (redacted) parts.push(paragraph(words.phrase("page.account.redacted"), "", "account"));
-  return parts;
+  return [...parts, ...beware(tool, lines, words).map((line) => paragraph(line, "", "careful"))];
+}
+
+/**
+ * What to beware of in a tool's name and its arguments.
+ * @param {string} tool @param {string[]} lines @param {Words} words @returns {Line[]}
+ */
+export function beware(tool, lines, words) {
+  const speech = new Speech(words, { verbosity: "normal", load: "medium", name_agents: false });
+  speech.careful([tool, lines.join(", ")]);
+  return speech.sentences.map(([, line]) => line);
 }
 
 /**

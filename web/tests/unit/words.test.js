@@ -5,7 +5,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 import { lookAlikes, setTable } from "../../files/alike.js";
-import { numeric, ownWords } from "../../files/dialog.js";
+import { numeric, beware, ownWords } from "../../files/dialog.js";
 import { safe } from "../../files/safe.js";
 import { setLookAlikes } from "../../files/speech.js";
 import { Words } from "../../files/words.js";
@@ -63,8 +63,9 @@ test("every vector of the words is said as the library says it", () => {
 test("whose words a question's are, and the agent's own, are told as the library tells them", () => {
   let apart = 0;
   for (const { name, language, request: { account, agent_says = "" }, said } of read("vectors/account.json")) {
-    const lines = ownWords({ account: { ...account, by_policy: account.described_by === "policy" }, agent_says },
+    const own = ownWords({ account: { ...account, by_policy: account.described_by === "policy" }, agent_says },
       words(language));
+    const lines = [...beware(account.tool, account.arguments.split("\n"), words(language)), ...own];
     // The first line is the hub's account, which the page shows as a list.
     assert.deepEqual(lines.map(spans), said.slice(1), name);
     apart += agent_says === "" ? 0 : 1;
