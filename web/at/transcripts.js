@@ -11,23 +11,21 @@ export class Transcripts {
   constructor(folder, write) {
     this.folder = folder;
     this.write = write;
-    this.failed = 0;
   }
 
-  /** Compares what was heard in one or more runs with what is kept, or keeps it. */
+  /** Compares what was heard in one or more runs with what is kept, or keeps it; whether it is the same. */
   judge(name, all) {
     const file = new URL(`${name}.txt`, this.folder);
     if (this.write) return this.keep(file, name, all);
     if (!existsSync(file)) {
-      this.failed += 1;
-      return console.log(`${name}: no transcript is kept; --write keeps one.\n${all[0]}`);
+      console.log(`${name}: no transcript is kept; --write keeps one.\n${all[0]}`);
+      return false;
     }
     const kept = readFileSync(file, "utf8").replace(AGREED, "");
     const others = all.filter((one) => one !== kept);
     console.log(`${name}: ${all.length - others.length} of ${all.length} as kept.`);
-    if (others.length === 0) return;
-    this.failed += 1;
-    console.log(differences(kept, others[0]));
+    if (others.length > 0) console.log(differences(kept, others[0]));
+    return others.length === 0;
   }
 
   /** Keeps what was heard most often. */
@@ -38,6 +36,7 @@ export class Transcripts {
     writeFileSync(file, best.replace("\n", `\nHeard like this in ${count} of ${all.length} runs.\n`));
     console.log(`${name}: kept, heard in ${count} of ${all.length} runs.`);
     for (const other of new Set(all)) if (other !== best) console.log(differences(best, other));
+    return true;
   }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn test() -> Result<Option<String>> {
         return Ok(Some(why));
     }
     let ready = page::prepare()?;
-    let status = ready.node().args(["at/run.js", "--quick"]).status()?;
+    let status = ready.node().args(["at/run.js", "--quick", "--tries", "3"]).status()?;
     match status.code() {
         Some(0) => Ok(None),
         Some(UNKNOWN_ORCA) => Ok(Some("no transcripts are kept for this version of Orca".into())),
