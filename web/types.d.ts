@@ -55,7 +55,7 @@ interface Account {
 type Outcome =
   | "accepted" | "rejected" | "answered"
   | "accepted_elsewhere" | "rejected_elsewhere" | "answered_elsewhere"
-  | "timed_out" | "cancelled" | "superseded" | "gone";
+  | "timed_out" | "cancelled" | "wrong_clock" | "superseded" | "gone";
 
 type EventHappening = { kind: "event"; agent: Agent; event: any; critical: boolean };
 type TextHappening = {

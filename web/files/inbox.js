@@ -274,7 +274,10 @@ export class Inbox {
     const outcome = event.extensions?.outcome;
     if (outcome && typeof outcome === "object") {
       const request = this.open.get(keyOf({ session_id: event.session_id, event_id: text(outcome.request_event_id) }));
-      if (request) this.settle(request, this.meaning(request, text(outcome.outcome)), out);
+      // D42: nobody took it back; a device whose clock is wrong said no.
+      const { outcome: became, reason } = outcome;
+      const word = became === "cancelled" && reason === "wrong_clock" ? reason : text(became);
+      if (request) this.settle(request, this.meaning(request, word), out);
       return request !== undefined;
     }
     // Without our extension: only if it was the only one, and the agent goes on.
@@ -302,7 +305,7 @@ export class Inbox {
    */
   meaning(request, word) {
     const said = this.answered.get(keyOf(request));
-    if (word === "timed_out" || word === "cancelled" || word === "superseded") return word;
+    if (word === "timed_out" || word === "cancelled" || word === "wrong_clock" || word === "superseded") return word;
     if (request.asks === "answer" && word === "accepted") return said ? "answered" : "answered_elsewhere";
     if (word === "accepted") return said === "accept" ? "accepted" : "accepted_elsewhere";
     if (word === "rejected") return said === "reject" ? "rejected" : "rejected_elsewhere";

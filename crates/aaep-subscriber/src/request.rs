@@ -127,6 +127,8 @@ pub enum Outcome {
     TimedOut,
     /// The agent, or the end of its session, took it back.
     Cancelled,
+    /// A device whose clock is wrong said no, so it was taken back.
+    WrongClock,
     /// Another request continues it, with more time.
     Superseded,
     /// It no longer waits, and nobody said why.
@@ -145,6 +147,7 @@ impl Outcome {
             Self::AnsweredElsewhere => "answered_elsewhere",
             Self::TimedOut => "timed_out",
             Self::Cancelled => "cancelled",
+            Self::WrongClock => "wrong_clock",
             Self::Superseded => "superseded",
             Self::Gone => "gone",
         }

@@ -32,6 +32,8 @@ object! {
         /// What became of it: `accepted`, `rejected`, `timed_out`, `cancelled`, `superseded`,
         /// `expired`. Others may come; treat one that you do not know as "no longer asked".
         required outcome: Name<'a, 1, 64>, X7;
+        /// Why: `wrong_clock` where a no came with a clock that cannot be right (decision D42).
+        optional reason: Name<'a, 1, 64>, X7;
     }
 }
 

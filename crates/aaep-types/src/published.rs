@@ -31,7 +31,7 @@ pub const OWN_EXTENSIONS: &[OwnExtension] = &[
         prefix: "outcome",
         version: "1.0.0",
         purpose: "Which request an event resolves, and how.",
-        terms: &["request_event_id", "outcome"],
+        terms: &["request_event_id", "outcome", "reason"],
         schemas: &["extensions/outcome"],
     },
     OwnExtension {

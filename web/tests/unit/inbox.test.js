@@ -55,6 +55,18 @@ test("an outcome is the user's own, or somebody else's", () => {
   }
 });
 
+// covers: D42
+test("a no with a wrong clock is told as one", () => {
+  for (const [outcome, became] of [["cancelled", "wrong_clock"], ["accepted", "accepted_elsewhere"]]) {
+    const inbox = new Inbox();
+    const asked = asks();
+    inbox.hear(asked, NOW);
+    const extensions = { outcome: { request_event_id: idOf(asked), outcome, reason: "wrong_clock" } };
+    const [settled] = inbox.hear(event("state.changed", { from_state: "awaiting_input", to_state: "thinking", extensions }), NOW);
+    assert.equal(settled.outcome, became);
+  }
+});
+
 // covers: D32
 test("more time continues a request under its number", () => {
   const inbox = new Inbox();

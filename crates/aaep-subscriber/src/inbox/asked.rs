@@ -53,7 +53,10 @@ pub(super) fn read(heard: &Heard<'_>, usual_timeout: u64) -> Option<Asked> {
 /// What became of a request, by our extension (D30): its event, and the word.
 pub(super) fn outcome(heard: &Heard<'_>) -> Option<(String, String)> {
     let outcome = extension(heard, "outcome")?;
-    let word = outcome.text("outcome")?.into_owned();
+    let word = outcome.text("outcome")?;
+    // D42: nobody took it back; a device whose clock is wrong said no.
+    let reason = outcome.text("reason").filter(|_| word == "cancelled");
+    let word = reason.filter(|reason| reason == "wrong_clock").unwrap_or(word).into_owned();
     Some((outcome.text("request_event_id")?.into_owned(), word))
 }
 

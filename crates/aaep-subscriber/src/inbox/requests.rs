@@ -243,6 +243,7 @@ impl Open {
             ("rejected", _) => Outcome::RejectedElsewhere,
             ("timed_out", _) => Outcome::TimedOut,
             ("cancelled", _) => Outcome::Cancelled,
+            ("wrong_clock", _) => Outcome::WrongClock,
             ("superseded", _) => Outcome::Superseded,
             _ => Outcome::Gone,
         }

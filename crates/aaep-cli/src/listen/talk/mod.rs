@@ -479,7 +479,10 @@ impl Talk {
         }
         self.over(request, outcome, announced);
         if announced && self.settings.once && outcome != Outcome::Superseded {
-            let wrong = matches!(outcome, Outcome::TimedOut | Outcome::Cancelled | Outcome::Gone);
+            let wrong = matches!(
+                outcome,
+                Outcome::TimedOut | Outcome::Cancelled | Outcome::WrongClock | Outcome::Gone
+            );
             self.end(if wrong { Exit::Wrong } else { Exit::Good });
         }
     }

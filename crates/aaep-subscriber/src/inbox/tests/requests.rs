@@ -31,6 +31,8 @@ fn what_became_of_a_request_is_said_as_what_it_is() {
         ("rejected", None, "RejectedElsewhere"),
         ("timed_out", None, "TimedOut"),
         ("cancelled", Some(Accept), "Cancelled"),
+        (r#"cancelled","reason":"wrong_clock"#, Some(Reject), "WrongClock"),
+        (r#"accepted","reason":"wrong_clock"#, None, "AcceptedElsewhere"),
         ("superseded", None, "Superseded"),
         ("something new", None, "Gone"),
     ];

@@ -102,6 +102,10 @@ fn what_becomes_of_a_request_is_said_as_what_it_is() {
         (Outcome::RejectedElsewhere, "Request 1 was rejected elsewhere."),
         (Outcome::TimedOut, "Request 1 timed out: nobody answered in time. It counts as no."),
         (Outcome::Cancelled, "Request 1 was cancelled."),
+        (
+            Outcome::WrongClock,
+            "Request 1: rejected by a device whose clock is wrong. It is not done, and may be asked again.",
+        ),
         (Outcome::Gone, "Request 1 no longer waits. Nobody said why."),
     ] {
         let mut story = Story::new();
