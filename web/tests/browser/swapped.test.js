@@ -148,7 +148,7 @@ test("the hub's own account is under Details, and unasked where only the agent d
   await tab.to("Details: what would run");
   await tab.press("Enter");
   const own = details.locator(".own-words");
-  assert.deepEqual(await own.allTextContents(), ["The words of the question are those of your policy.",
+  assert.deepEqual((await own.allTextContents()).map((text) => text.trim()), ["The words of the question are those of your policy.",
     "The agent itself says: Save a note about [U+202E]lunch."], "apart from the hub's account");
   await tab.close();
 });
