@@ -299,7 +299,8 @@ impl<R: Rules> World<'_, R> {
         }
         for _ in 0..6 {
             let (payload, after) = self.errands[index].writing.next(1, true, "");
-            if self.emit(index, EventKind::OutputStreaming, &payload, false) {
+            let taken = self.emit(index, EventKind::OutputStreaming, &payload, false);
+            if taken || self.hub.is_none() {
                 self.errands[index].writing = after;
             }
         }

@@ -74,8 +74,10 @@ pub(crate) struct Hearing {
     borrowed: Vec<SessionId>,
     /// What waited while its connection took nothing comes out now.
     after_pause: bool,
-    /// It was paused once, so its budget is only known to be no larger than this.
+    /// It was paused or away once, so its budget is only known to be no larger than this.
     was_paused: bool,
+    /// Somebody has listened already.
+    has_come: bool,
     /// The terms before, while what was held under them goes out (§5.7).
     before: Option<Wants>,
 }
@@ -293,6 +295,8 @@ impl Oracle {
         let Some(listener) = self.listeners.get_mut(index) else { return };
         let principal = listener.principal;
         listener.hearing.forget();
+        // What came while nobody listened was paid for all the same.
+        listener.hearing.was_paused |= std::mem::replace(&mut listener.hearing.has_come, true);
         let waiting = self.requests.values().filter(|request| {
             request.waits() && request.now().announced && may_hear(principal, request.user)
         });

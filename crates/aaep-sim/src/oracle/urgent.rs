@@ -28,7 +28,8 @@ impl Oracle {
         };
         let Some(kind) = event.kind.filter(|_| urgent) else { return };
         let taken = self.taken.get_mut(&(event.session, kind));
-        let at = taken.and_then(VecDeque::pop_front).unwrap_or(self.now);
+        // Of what the engine says by itself, or says again after a restart, the agent announced nothing.
+        let Some(at) = taken.and_then(VecDeque::pop_front) else { return };
         let most = self.critical_per_window as usize;
         self.urgent.retain(|(before, _, _, _)| before + WINDOW_MILLIS > at);
         self.urgent.push((at, agent, event.session, kind == EventKind::HandoffRequested));
