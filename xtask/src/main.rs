@@ -52,7 +52,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "rules",
-        usage: "rules --mutate N [--seed S] [--rule ID]...",
+        usage: "rules --mutate N [--seed S] [--rule ID]... [--package NAME]...",
         about: "Disable, in a copy, what enforces N rules picked by the seed S (1 by default), one after \
                 the other; a test that covers the rule must fail each time.",
         run: rules::run,

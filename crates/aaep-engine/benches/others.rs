@@ -45,6 +45,7 @@ impl House {
         let offer = Offer {
             producer: r#"{"agent_id":"hub"}"#.into(),
             languages: vec![LanguageTag::parse("en").expect("a language")],
+            extensions: Vec::new(),
             manifest_uri: None,
             signed_manifest: None,
         };

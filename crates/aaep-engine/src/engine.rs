@@ -1,5 +1,6 @@
 //! The machine itself: one input, then outputs.
 
+use aaep_types::json::Members;
 use aaep_types::{EventKind, Payload, SessionId, SubscriptionId, Timestamp, ToolCallId, rule};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
@@ -19,7 +20,7 @@ use crate::principal::Principal;
 use crate::rates::ReplyRates;
 use crate::record::{Outcome, Record, Said};
 use crate::refusal::{Blame, Refusal};
-use crate::request::{Request, Status, Unused, View};
+use crate::request::{Asker, Request, Status, Unused, View};
 use crate::requests::Requests;
 use crate::rules::{Check, Rules, Sound};
 use crate::session::Session;
@@ -236,6 +237,18 @@ impl<R: Rules> Engine<R> {
             response: request.answer.clone().filter(|_| answered),
             reply: request.reply.clone(),
         })
+    }
+
+    // enforces: E28
+    /// Whose a request is: its session's agent's, or that of a sub-agent that asked in it.
+    pub fn asker(&self, number: u128) -> Option<Asker> {
+        let request = self.requests.get(&number)?;
+        let open = self.sessions.get(&request.session).map(|session| &session.agent);
+        let owner = open.or_else(|| self.ended.get(&request.session).map(|ended| &ended.agent))?;
+        let producer = request.producer.as_deref();
+        let producer = producer.and_then(|json| Members::whole(json, 16).ok().flatten());
+        let sub_agent = producer.and_then(|members| Some(members.text("agent_id")?.into_owned()));
+        Some(Asker { owner: owner.clone(), sub_agent })
     }
 
     /// The arguments that an approval was spent on, while its call is open.

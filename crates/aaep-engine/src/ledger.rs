@@ -84,9 +84,10 @@ impl<R: Rules> Engine<R> {
         // enforces: C5, C15, D7, D18
         let home = self.sessions.place(key).unwrap_or_default();
         let plain = draft.hints.is_none();
-        let request = read_asked(ask.kind, (&draft.payload, plain), &json, |payload| {
+        let mut request = read_asked(ask.kind, (&draft.payload, plain), &json, |payload| {
             request_of(payload, (key, home), &ask, digest, (event, token, stamp), now)
         })?;
+        request.producer = draft.hints.as_deref().and_then(Hints::sub_agent);
         let without_token = with_token(&head, "").into();
         self.begin_waiting(request, (without_token, draft.account), &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
@@ -418,6 +419,7 @@ impl<R: Rules> Engine<R> {
             .filter(|_| !R::keeps(Check::ChecksDigest))
             .map_or_else(|| request.arguments.clone(), |given| given.as_str().into());
         let action = request.action.clone().unwrap_or_default();
+        let producer = request.producer.clone();
         let Some(session) = self.sessions.get(&id) else {
             return Err(Refusal::order(rule::T1, "The session is over."));
         };
@@ -443,7 +445,11 @@ impl<R: Rules> Engine<R> {
         self.requests.drop_idle_timers();
         self.calls.insert((id, call), number);
         self.enter_state_for(id, EventKind::ToolInvoked, needs, now);
-        self.send_ours(id, Draft::new(EventKind::ToolInvoked, payload), needs, now);
+        let mut draft = Draft::new(EventKind::ToolInvoked, payload);
+        // enforces: E28
+        // Whoever asked is who runs it.
+        draft.hints = producer.map(Hints::of_sub_agent);
+        self.send_ours(id, draft, needs, now);
         self.lanes.push(id, needs, Output::Granted { request: number, call, arguments: run });
         let (call, said) = (call.as_str().into(), self.said(id));
         self.append(&Record::Invoked { request: number, call, said });
@@ -613,6 +619,7 @@ fn request_of(
         by: None,
         bytes: ask.arguments.len() + ask.payload.len(),
         event: None,
+        producer: None,
     })
 }
 

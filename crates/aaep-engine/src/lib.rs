@@ -146,7 +146,7 @@ pub use producer::{Outcomes, Producer};
 pub use record::{Asked, Corrupt, Opened, Outcome, Record, Said};
 pub use recover::{ClockTrust, Recovery};
 pub use refusal::{Blame, Refusal};
-pub use request::{Status, View};
+pub use request::{Asker, Status, View};
 pub use resume::Resumed;
 pub use rules::{Check, Rules, Sound};
 pub use shares::{Bound, Shares};

@@ -20,6 +20,8 @@ pub struct Offer {
     pub producer: String,
     /// Languages that can be served.
     pub languages: Vec<LanguageTag<'static>>,
+    /// The addresses of extensions that its agents use besides those that it knows itself.
+    pub extensions: Vec<String>,
     /// Where the manifest is.
     pub manifest_uri: Option<String>,
     /// The manifest, signed; without it signed-only subscribers are refused.
@@ -108,7 +110,7 @@ pub fn agree<'a>(
     let mut honored = asked.clone();
     let mut notes = Vec::new();
     honored.languages = servable(asked, offer, &mut notes);
-    honored.supported_extensions = known_extensions(asked, KNOWN_EXTENSIONS)?;
+    honored.supported_extensions = known_extensions(asked, KNOWN_EXTENSIONS, &offer.extensions)?;
     // Every level is served here, so the highest of both is the highest that was asked for.
     // enforces: H9
     honored.supported_conformance_levels = asked
@@ -179,12 +181,16 @@ fn servable<'a>(
 fn known_extensions<'a>(
     asked: &Capabilities<'a>,
     registry: &[KnownExtension],
+    others: &[String],
 ) -> Result<Option<Set<Uri<'a>, 0, 64>>, Rejection> {
     let Some(asked) = asked.supported_extensions.as_deref() else { return Ok(None) };
     let mut prefixes: Vec<&str> = Vec::new();
     let mut agreed = Vec::new();
     for uri in asked {
         let Some(known) = registry.iter().find(|known| known.uri == uri.as_str()) else {
+            if others.iter().any(|other| other == uri.as_str()) {
+                agreed.push(uri.clone());
+            }
             continue;
         };
         // enforces: X2
@@ -246,6 +252,7 @@ mod tests {
                 LanguageTag::parse("en-US").unwrap(),
                 LanguageTag::parse("yo-NG").unwrap(),
             ],
+            extensions: Vec::new(),
             manifest_uri: Some("https://example.org/.well-known/aaep-manifest.json".into()),
             signed_manifest: None,
         }
@@ -339,7 +346,7 @@ mod tests {
         let mut asked = Capabilities::none();
         let uris = ["urn:one", "urn:two"].map(|uri| Uri::parse(uri).unwrap());
         asked.supported_extensions = Set::new(uris.to_vec()).ok();
-        let refused = known_extensions(&asked, &registry).unwrap_err();
+        let refused = known_extensions(&asked, &registry, &[]).unwrap_err();
         assert_eq!(refused.code, RejectionCode::CapabilitiesIncompatible);
         assert!(refused.message.contains("med"));
     }

@@ -275,6 +275,7 @@ impl<R: Rules> Engine<R> {
             bytes,
             counted_down: 100,
             event: Some(json.into()),
+            producer: draft.hints.as_deref().and_then(Hints::sub_agent),
         };
         self.begins_to_wait(&request);
         self.requests.insert(request);

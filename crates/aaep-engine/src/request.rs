@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::clock::Boot;
 use crate::ids::{Digest, Key};
 use crate::places::Place;
+use crate::principal::Principal;
 use crate::record::Outcome;
 use crate::words::Phrase;
 
@@ -81,6 +82,15 @@ pub struct View {
     pub reply: Option<Arc<str>>,
 }
 
+/// Whose a request is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// The agent of the session.
+    pub owner: Principal,
+    /// The `agent_id` of the sub-agent that asked in it, if one did.
+    pub sub_agent: Option<String>,
+}
+
 /// Why an approval was not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unused {
@@ -147,6 +157,8 @@ pub(crate) struct Request {
     pub(crate) counted_down: u8,
     /// The event as it was sent, for those who come later; dropped once it is resolved.
     pub(crate) event: Option<Arc<str>>,
+    /// The sub-agent that asked, as a JSON object.
+    pub(crate) producer: Option<Box<str>>,
 }
 
 impl Request {

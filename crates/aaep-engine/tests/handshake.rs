@@ -23,6 +23,7 @@ impl Room {
         let offer = Offer {
             producer: r#"{"agent_id":"hub"}"#.into(),
             languages: vec![LanguageTag::parse("en").unwrap()],
+            extensions: Vec::new(),
             manifest_uri: None,
             signed_manifest: None,
         };

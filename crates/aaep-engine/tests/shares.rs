@@ -24,6 +24,7 @@ fn offer() -> Offer {
     Offer {
         producer: r#"{"agent_id":"hub"}"#.into(),
         languages: vec![LanguageTag::parse("en").unwrap()],
+        extensions: Vec::new(),
         manifest_uri: None,
         signed_manifest: None,
     }

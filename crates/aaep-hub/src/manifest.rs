@@ -120,6 +120,14 @@ pub(crate) fn of(config: &Config, profile: Option<&Profile>, agents: Option<&[St
     if let Some(profile) = profile {
         // §9.6: a claim names the profile and its version.
         manifest["profiles"] = json!([{ "profile": profile.uri, "version": profile.version }]);
+        let known = manifest["extensions_supported"].as_array_mut().into_iter();
+        known.for_each(|known| {
+            for uri in &profile.extensions {
+                if !known.iter().any(|known| known == uri) {
+                    known.push(uri.as_str().into());
+                }
+            }
+        });
     }
     if let Some(agents) = agents {
         manifest["agents"] = agents.into();

@@ -9,6 +9,7 @@ use std::time::Duration;
 use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
 use aaep_store::{Keeper, Report};
 use aaep_transport::server::{Limits as DoorLimits, Server};
+use aaep_types::profile::Profile;
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -73,12 +74,12 @@ impl Running {
             access: SharedAccess::new(access),
             policy: ArcSwap::from_pointee(policy),
             manifests: Manifests::new(&config, profile.as_ref()),
-            profile,
             guard: Guard::new(&config, &addresses),
             turns: Turns::new(config.limits.large_bodies_per_principal),
             waits: Waits::new(config.limits.open_waits()),
             calls: Waits::new(config.limits.open_calls()),
-            offer: offer(&config, &addresses).into(),
+            offer: offer(&config, profile.as_ref(), &addresses).into(),
+            profile,
             roles: Roles::new(&config.hearing),
             outputs: Outputs::default(),
             codes: Codes::default(),
@@ -283,7 +284,7 @@ fn news_of(recovered: &Recovered, kept: &Kept) -> Vec<String> {
     news
 }
 
-fn offer(config: &Config, addresses: &[SocketAddr]) -> Offer {
+fn offer(config: &Config, profile: Option<&Profile>, addresses: &[SocketAddr]) -> Offer {
     let scheme = if config.tls.files().is_some() { "https" } else { "http" };
     let host = match config.allowed_hosts.first() {
         Some(host) => Some(host.to_string()),
@@ -297,6 +298,8 @@ fn offer(config: &Config, addresses: &[SocketAddr]) -> Offer {
         })
         .to_string(),
         languages: config.hub.languages.iter().filter_map(|tag| tag.parsed()).collect(),
+        // enforces: X9
+        extensions: profile.map(|profile| profile.extensions.clone()).unwrap_or_default(),
         manifest_uri: host.map(|host| format!("{scheme}://{host}{}", manifest::PATH)),
         signed_manifest: None,
     }

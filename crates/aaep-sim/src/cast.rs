@@ -47,6 +47,7 @@ impl Cast {
             offer: Offer {
                 producer: r#"{"agent_id":"hub"}"#.into(),
                 languages: ["en", "de"].iter().flat_map(|tag| LanguageTag::parse(*tag)).collect(),
+                extensions: Vec::new(),
                 manifest_uri: None,
                 signed_manifest: None,
             },

@@ -174,6 +174,31 @@ impl Profile {
         self.rules.iter().filter(|rule| rule.is_about(&members) && !rule.holds(&members)).collect()
     }
 
+    // enforces: X9
+    /// What a manifest lacks that the profile needs: its level, and its extensions. One sentence each.
+    pub fn lacking_in(&self, manifest: &[u8]) -> Vec<String> {
+        let manifest = std::str::from_utf8(manifest).unwrap_or_default();
+        let members = Members::whole(manifest, DEPTH).ok().flatten().unwrap_or_default();
+        let listed = |name: &str| match members.find(name) {
+            Some(Raw::Array(list)) => elements(list),
+            _ => Vec::new(),
+        };
+        let mut lacking = Vec::new();
+        let level = Wanted::Number(self.level.into());
+        if !listed("conformance_levels_supported").into_iter().any(|raw| level.is(raw)) {
+            lacking
+                .push(format!("Support conformance level {}; the profile needs it.", self.level));
+        }
+        let supported = listed("extensions_supported");
+        for uri in &self.extensions {
+            let is_it = |raw: &Raw<'_>| matches!(raw, Raw::String(text) if text.decode() == *uri);
+            if !supported.iter().any(is_it) {
+                lacking.push(format!("Support the extension {uri}; the profile needs it."));
+            }
+        }
+        lacking
+    }
+
     /// The rules by which something has to follow this event, with their places.
     pub fn asks_to_follow(
         &self,
@@ -327,6 +352,24 @@ mod tests {
         assert_eq!(broken(&ask(299)), ["MED2"]);
         assert!(broken(&ask(300)).is_empty());
         assert!(broken("no json").is_empty());
+    }
+
+    // covers: X9
+    #[test]
+    fn a_manifest_lacks_the_level_and_the_extensions_that_it_does_not_name() {
+        let profile = Profile::parse(MEDICAL).unwrap();
+        let manifest = |levels: &str, extensions: &str| {
+            format!(
+                r#"{{"conformance_levels_supported":{levels},"extensions_supported":{extensions}}}"#
+            )
+        };
+        let medical = r#"["https://example.org/medai/context/v1"]"#;
+        assert!(profile.lacking_in(manifest("[1,2]", medical).as_bytes()).is_empty());
+        let lacking = profile.lacking_in(manifest("[1]", medical).as_bytes());
+        assert_eq!(lacking, ["Support conformance level 2; the profile needs it."]);
+        let lacking = profile.lacking_in(manifest("[2]", "[]").as_bytes());
+        assert!(lacking.len() == 1 && lacking[0].contains("medai"), "{lacking:?}");
+        assert_eq!(profile.lacking_in(b"{}").len(), 2);
     }
 
     // covers: X9

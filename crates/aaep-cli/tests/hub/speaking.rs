@@ -280,6 +280,51 @@ fn sub_agents_speak_in_an_orchestrators_session_each_through_its_own_principal()
     });
 }
 
+// covers: E28, S4, I1
+#[test]
+fn a_sub_agent_asks_in_an_orchestrators_session_and_runs_what_it_asked_for_itself() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, helper, mut ear) = (person.agent(), person.helper(), person.reader().await);
+        let mut opening = agent.opening();
+        opening["sub_agents"] = json!([helper.id]);
+        let answer = agent.post("agent/sessions", &opening).await;
+        let session = text(&body(&answer), "session_id").to_owned();
+        let as_helper = |more: Value| with(json!({ "producer": { "agent_id": helper.id } }), more);
+
+        let request = helper.ask_for(&session, &as_helper(deletion("old.txt"))).await;
+        let question = ear.event("awaiting.confirmation").await;
+        assert_eq!(question["producer"]["agent_id"], json!(helper.id));
+        // Both may look; nobody else of the same person may, and without its name neither may the helper ask.
+        assert_eq!(text(&agent.look(&request, 0).await, "status"), "pending");
+        assert_eq!(helper.try_ask(&session, &deletion("b.txt")).await.status, 404);
+        let other = Hub::shared().person().helper();
+        let path = format!("agent/requests/{}", text(&request, "request_id"));
+        assert_eq!(other.client.get(&path).await.unwrap().status, 404);
+        ear.decide(&question, "accept").await;
+        assert_eq!(helper.outcome(&request).await, "accepted");
+
+        // The yes is the helper's: the orchestrator cannot spend it.
+        let refused = agent.invoke(&request, "{}").await;
+        assert_eq!((refused.status.as_u16(), &body(&refused)["rule"]), (409, &json!("E28")));
+        assert_eq!(other.invoke(&request, "{}").await.status, 404);
+        let begun = helper.invoke(&request, "{}").await;
+        assert_eq!(begun.status, 200, "{begun:?}");
+        let invoked = ear.event("tool.invoked").await;
+        assert_eq!(invoked["producer"]["agent_id"], json!(helper.id));
+        let done = json!({ "tool": "delete_file", "tool_call_id": body(&begun)["tool_call_id"],
+            "status": "success", "summary_normal": "Deleted." });
+        helper.emit(&session, "tool.completed", as_helper(done)).await;
+
+        // What it no longer needs, it takes back.
+        let second = helper.ask_for(&session, &as_helper(deletion("c.txt"))).await;
+        assert_eq!(helper.withdraw(&second).await.status, 204);
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        ear.is_lawful();
+    });
+}
+
 // covers: S15, S8, S10
 #[test]
 fn what_a_role_is_not_to_hear_is_left_out_for_it_and_for_nobody_else() {
@@ -328,9 +373,41 @@ fn a_hub_under_a_profile_refuses_what_breaks_it_and_names_the_profile_in_its_man
         let refused = agent.try_ask(&session, &hasty).await;
         assert!(text(&body(&refused), "text").contains("MED2"), "{refused:?}");
         agent.ask(&session).await;
+
+        // MED3: once something was uncertain, a person takes over before the session is completed.
+        let uncertain = json!({ "@context": [CORE, MEDICAL], "progress": { "step": 1 },
+            "summary_normal": "Unsure.", "extensions": { "medai": { "confidence": "low" } } });
+        agent.emit(&session, "progress.updated", uncertain).await;
+        let over = || json!({ "summary_normal": "Over." });
+        let refused = agent.try_emit(&session, "session.completed", over()).await;
+        assert_eq!((refused.status.as_u16(), &body(&refused)["rule"]), (409, &json!("X9")));
+        let says = body(&refused);
+        assert!(
+            text(&says, "text").contains("handoff.requested")
+                && text(&says, "text").contains("MED3")
+        );
+        let handoff = json!({ "reason": "Unsure.", "target_kind": "human", "summary_normal": "A person takes over." });
+        agent.emit(&session, "handoff.requested", handoff).await;
         agent.complete(&session).await;
+        // A session that fails may owe.
+        let failing = agent.open().await;
+        let uncertain = json!({ "@context": [CORE, MEDICAL], "progress": { "step": 1 },
+            "summary_normal": "Unsure.", "extensions": { "medai": { "confidence": "low" } } });
+        agent.emit(&failing, "progress.updated", uncertain).await;
+        let failed = json!({ "summary_normal": "Failed.", "error_category": "permanent" });
+        agent.emit(&failing, "session.errored", failed).await;
+
+        // The hub has what the profile needs, says so, and honours it.
         let manifest = hub.socket().with_extension("manifest.json");
-        let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
+        let bytes = std::fs::read(manifest).unwrap();
+        let in_force = aaep_types::profile::Profile::parse(profile.as_bytes()).unwrap();
+        assert_eq!(in_force.lacking_in(&bytes), Vec::<String>::new());
+        let manifest: Value = serde_json::from_slice(&bytes).unwrap();
+        let mut asked = everything();
+        asked["supported_extensions"] = json!([MEDICAL, "https://example.org/unknown/v1"]);
+        let answer = person.client("reader").post("subscriptions", request(asked)).await.unwrap();
+        let honored = body(&answer)["honored_capabilities"]["supported_extensions"].clone();
+        assert_eq!(honored, json!([MEDICAL]));
         let claimed =
             json!([{ "profile": "https://example.org/profiles/medai/v1", "version": "1.0.0" }]);
         assert_eq!(manifest["profiles"], claimed);

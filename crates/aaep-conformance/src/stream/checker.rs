@@ -87,6 +87,16 @@ impl Checker {
         }
     }
 
+    // enforces: X9
+    /// Whether a producer that shows its manifest has the level and the extensions that the profile
+    /// needs (§9.6).
+    fn judge_manifest(&self, bytes: &[u8], report: &mut Report<'_>) {
+        let Some(profile) = &self.profile else { return };
+        for lacking in profile.lacking_in(bytes) {
+            report.error(rule::X9, format!("{lacking} ({})", profile.name));
+        }
+    }
+
     /// Takes the next message: an event, a reply, or a message of the handshake. `line` is its
     /// place, from 1; what is found is added to `found`.
     pub fn message(&mut self, line: u64, bytes: &[u8], found: &mut Vec<Finding>) {
@@ -232,6 +242,7 @@ impl Checker {
                 modified: false,
                 time: reply.timestamp.0,
             },
+            Ok(Message::Manifest(_)) => return self.judge_manifest(bytes, &mut report),
             Ok(_) => return,
             Err(_) if is_handshake(bytes) => return,
             Err(invalid) => return judge_message(&invalid.problems, &mut report),

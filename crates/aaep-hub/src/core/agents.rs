@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use aaep_engine::{Answer, Ask, Blame, Input, Open, Principal, Refusal, Standing, Status, View};
+use aaep_engine::{
+    Answer, Ask, Asker, Blame, Input, Open, Principal, Refusal, Standing, Status, View,
+};
 use aaep_types::json::Canonical;
 use aaep_types::{EventKind, SessionId, rule};
 use tokio::sync::oneshot;
@@ -96,10 +98,34 @@ impl Core {
         let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
         let owner = self.agents.sessions.get(&session);
         let owner = owner.filter(|owner| owner.user == agent.user && !ends);
-        // Whoever shows no token is nobody's colleague: an id alone opens nothing.
-        let proven = |one: &Principal| !BUILT_IN_NAMES.contains(&account_of(&one.name));
-        let owner = owner.filter(|owner| *owner == agent || proven(owner) && proven(agent));
+        let owner = owner.filter(|owner| *owner == agent || is_proven(owner) && is_proven(agent));
         Ok(owner.unwrap_or(agent).clone())
+    }
+
+    // enforces: S4, E28
+    /// As whom an agent deals with a request: as its session's own agent, also where it asked in another
+    /// agent's session under an id of its own.
+    pub(crate) fn stands_for(&self, agent: &Principal, request: u128) -> Principal {
+        let Some(asker) = self.producer.engine().asker(request) else { return agent.clone() };
+        let Asker { owner, sub_agent: Some(id) } = asker else { return agent.clone() };
+        let ours = owner.user == agent.user && is_proven(&owner) && is_proven(agent);
+        let its_own = ours && self.producers.is_open_to(&account(agent), &id);
+        if its_own { owner } else { agent.clone() }
+    }
+
+    // enforces: S4, E28, I1
+    /// As whom an agent runs what was approved: what a sub-agent asked is run by whoever may speak for
+    /// the sub-agent, and by nobody else, the session's own agent included.
+    pub(crate) fn runs_for(&self, agent: &Principal, request: u128) -> Result<Principal, Refusal> {
+        let asker = self.producer.engine().asker(request);
+        if let Some(Asker { owner, sub_agent: Some(id) }) = asker
+            && owner == *agent
+            && !self.producers.is_open_to(&account(agent), &id)
+        {
+            let text = format!("`{id}` asked for this; only its own agent runs it.");
+            return Err(Refusal { blame: Blame::OutOfOrder, rule: rule::E28, text });
+        }
+        Ok(self.stands_for(agent, request))
     }
 
     /// The first `agent_id`s of this user's agents, or of all, for the manifest.
@@ -115,7 +141,11 @@ impl Core {
         payload: &str,
         arguments: Option<&Canonical>,
     ) -> Result<(u128, u64), Refusal> {
-        let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
+        let kind = EventKind::named(type_name);
+        let ends = kind.is_some_and(EventKind::is_terminal);
+        if let (Some(profile), Some(kind)) = (&self.hub.0.profile, kind) {
+            self.owed.admits(profile, session, kind)?;
+        }
         if ends {
             self.agents.ending.insert(session);
         }
@@ -213,12 +243,19 @@ impl Core {
         self.granted.get(request)
     }
 
-    /// A session ended; its agent is told, unless it ended it itself.
     /// A piece of an output was said.
     pub(crate) fn note_piece(&self, piece: Piece) {
         self.hub.0.outputs.said(piece);
     }
 
+    /// An event of this type was said; by these rules of the profile something has to follow.
+    pub(crate) fn note_said(&mut self, session: SessionId, type_name: &str, asks: &[usize]) {
+        if let Some(profile) = &self.hub.0.profile {
+            self.owed.said(profile, session, type_name, asks);
+        }
+    }
+
+    /// A session ended; its agent is told, unless it ended it itself.
     pub(super) fn agent_stopped(&mut self, session: SessionId) {
         let own = self.agents.ending.remove(&session);
         // enforces: S8
@@ -228,6 +265,7 @@ impl Core {
             let _ = watcher.send(());
         }
         self.granted.ended(session);
+        self.owed.ended(session);
         self.hub.0.outputs.forget(session);
         self.producers.ended(session);
         self.keys.ended(session, self.now.boot);
@@ -279,6 +317,11 @@ impl Agents {
     pub(super) fn has(&self, session: SessionId) -> bool {
         self.sessions.contains_key(&session)
     }
+}
+
+/// Whoever shows no token is nobody's colleague: an id alone opens nothing.
+fn is_proven(agent: &Principal) -> bool {
+    !BUILT_IN_NAMES.contains(&account_of(&agent.name))
 }
 
 /// To whom a producer belongs: agents without a token share theirs, since each start of a program has

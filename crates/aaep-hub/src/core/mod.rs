@@ -10,6 +10,7 @@ mod keep;
 mod keys;
 mod mailboxes;
 mod opening;
+mod owed;
 mod place;
 mod producers;
 mod recover;
@@ -45,6 +46,7 @@ use agents::Agents;
 use frames::Frames;
 use grants::Grants;
 use keys::Keys;
+use owed::Owed;
 use producers::Producers;
 use streams::Streams;
 
@@ -97,6 +99,7 @@ pub(crate) struct Core {
     delivered: u64,
     streams: Streams,
     agents: Agents,
+    owed: Owed,
     producers: Producers,
     keys: Keys,
     /// Whoever waits for the outcome of a request.
@@ -141,6 +144,7 @@ impl Core {
             delivered: 0,
             streams: Streams::default(),
             agents,
+            owed: Owed::default(),
             producers,
             keys,
             waiting: BTreeMap::new(),

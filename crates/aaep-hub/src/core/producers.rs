@@ -66,6 +66,11 @@ impl Producers {
         }
     }
 
+    /// Whether this id is the agent's own, or still nobody's.
+    pub(super) fn is_open_to(&self, agent: &Principal, id: &str) -> bool {
+        self.bindings.get(id).is_none_or(|binding| binding.agent == *agent)
+    }
+
     /// A session began under this id.
     pub(super) fn opened(&mut self, session: SessionId, agent: &Principal, id: &str) {
         let id: Arc<str> = id.into();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use aaep_engine::{Ask, Blame, Open, Outcome, Refusal, Status, View};
 use aaep_types::json::Writer;
-use aaep_types::{EventId, SessionId, rule};
+use aaep_types::{EventId, EventKind, SessionId, rule};
 use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::{Instant, timeout_at};
@@ -40,7 +40,11 @@ pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answe
         Route::Request(number) => Box::pin(wait(hub, call, number)).await,
         Route::Withdraw(request) => {
             let agent = call.known.principal.clone();
-            hub.call(move |core| core.withdraw(&agent, request)).await?.map_err(about(request))?;
+            let done = hub.call(move |core| {
+                let agent = core.stands_for(&agent, request);
+                core.withdraw(&agent, request)
+            });
+            done.await?.map_err(about(request))?;
             Ok(empty(StatusCode::NO_CONTENT))
         }
         Route::Invoke(request) => Box::pin(invoke(hub, call, request, bytes)).await,
@@ -147,10 +151,11 @@ fn open(
     agent: &aaep_engine::Principal,
     opening: Opening,
 ) -> Result<(SessionId, Said), Problem> {
-    let Opening { producer, summary, language, lease_seconds, payload } = opening;
+    let Opening { producer, summary, language, lease_seconds, payload, asks_to_follow } = opening;
     let (producer, summary, payload) = (&*producer, &*summary, &*payload);
     let open = Open { agent, producer, summary, language, lease_seconds, payload };
     let session = core.open_session(agent, open)?;
+    core.note_said(session, EventKind::SessionStarted.as_str(), &asks_to_follow);
     Ok((session, (StatusCode::CREATED, format!(r#"{{"session_id":"{session}"}}"#))))
 }
 
@@ -161,7 +166,15 @@ fn emit(
     session: SessionId,
     event: Emission,
 ) -> Result<Said, Problem> {
-    let Emission { type_name, mut payload, arguments, needs_from_state, speaker, piece } = event;
+    let Emission {
+        type_name,
+        mut payload,
+        arguments,
+        needs_from_state,
+        speaker,
+        piece,
+        asks_to_follow,
+    } = event;
     let agent = &core.speaks_in(agent, session, speaker.as_deref(), &type_name)?;
     if needs_from_state {
         let standing = core.standing(agent, session).ok_or_else(standing::over)?;
@@ -169,6 +182,8 @@ fn emit(
     }
     let (event, number) = core.emit(agent, session, &type_name, &payload, arguments.as_ref())?;
     piece.into_iter().for_each(|piece| core.note_piece(piece));
+    let name = EventKind::named(&type_name).map_or(&*type_name, |kind| kind.as_str());
+    core.note_said(session, name, &asks_to_follow);
     let event = EventId::from_bits(event);
     Ok((StatusCode::CREATED, format!(r#"{{"event_id":"{event}","sequence_number":{number}}}"#)))
 }
@@ -180,9 +195,8 @@ fn ask(
     session: SessionId,
     question: &Question,
 ) -> Result<Said, Problem> {
-    if let Some(speaker) = &question.speaker {
-        core.may_speak_for(agent, speaker)?;
-    }
+    let name = question.kind.as_str();
+    let agent = &core.speaks_in(agent, session, question.speaker.as_deref(), name)?;
     let asked = Ask {
         agent,
         session,
@@ -195,6 +209,8 @@ fn ask(
         described_by: question.described_by,
     };
     let (request, again) = core.ask(asked)?;
+    core.note_said(session, EventKind::StateChanged.as_str(), &[]);
+    core.note_said(session, name, &question.asks_to_follow);
     let view = core.request(agent, request).ok_or_else(lost)?;
     let status = if again { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, view_json(request, &view)))
@@ -226,6 +242,7 @@ async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> 
         let agent = call.known.principal.clone();
         let (view, decided) = hub
             .call(move |core| {
+                let agent = core.stands_for(&agent, request);
                 let view = core.request(&agent, request);
                 let pending = view.as_ref().is_some_and(|view| view.status == Status::Pending);
                 let decided = pending.then(|| core.when_decided(&agent, request));
@@ -330,8 +347,12 @@ async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<A
             KeyUse::New => {}
         }
         let arguments = body.said?;
-        let session = core.request(agent, request).ok_or_else(lost)?.session;
-        core.invoke(agent, request, arguments.as_ref()).map_err(about(request))?;
+        let runner = &core.runs_for(agent, request).map_err(about(request))?;
+        let session = core.request(runner, request).ok_or_else(lost)?.session;
+        core.invoke(runner, request, arguments.as_ref()).map_err(about(request))?;
+        for kind in [EventKind::StateChanged, EventKind::ToolInvoked] {
+            core.note_said(session, kind.as_str(), &[]);
+        }
         if let Some((key, body)) = key {
             let kept = Kept { body, status: 200, answer: String::new() };
             core.keep_call(agent, key, session, kept);

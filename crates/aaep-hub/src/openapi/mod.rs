@@ -300,10 +300,18 @@ mod tests {
                 let members = schemas[part]["properties"].as_object().unwrap();
                 assert!(members.len() >= 3, "{part}: {members:?}");
                 assert!(!members.contains_key("reply_token"), "{part}");
+                for hint in ["@context", "extensions", "urgency", "verbosity", "producer"] {
+                    assert!(members.contains_key(hint), "{part}: {hint}");
+                }
                 for required in schemas[part]["required"].as_array().unwrap() {
                     assert!(members.contains_key(required.as_str().unwrap()), "{part}: {required}");
                 }
             }
+        }
+        let session = &schemas["NewSession"];
+        assert_eq!(session["required"], json!(["summary_normal", "producer"]));
+        for member in ["@context", "extensions", "language", "sub_agents", "summary_terse"] {
+            assert!(session["properties"][member].is_object(), "{member}");
         }
         assert!(schemas["NewConfirmation"]["properties"]["risk_level"]["enum"].is_array());
         assert!(schemas["NewToolInvoked"]["properties"]["arguments"].is_object());

@@ -1,7 +1,7 @@
 //! What the API takes and gives, as JSON Schema. The members of events and requests come from the
 //! types that read them, so that the description cannot fall behind.
 
-use aaep_types::{EventKind, schema};
+use aaep_types::{CORE_CONTEXT, EventKind, schema};
 use serde_json::{Map, Value, json};
 
 use super::reference;
@@ -24,6 +24,7 @@ const EMITTED: [EventKind; 9] = [
 pub(super) fn all() -> Value {
     let mut schemas = fixed();
     if let Value::Object(schemas) = &mut schemas {
+        schemas.insert("NewSession".into(), new_session());
         schemas.insert("NewEvent".into(), new_event());
         for kind in EMITTED {
             schemas.insert(event_name(kind), event(kind));
@@ -76,7 +77,10 @@ fn event(kind: EventKind) -> Value {
 
 /// The members of the envelope that agents may fill.
 fn with_envelope(schema: &mut Value) {
+    let about = "The protocol's own address, then one for each extension that the event uses.";
+    let context = json!({ "type": "array", "items": { "type": "string", "format": "uri" }, "minItems": 1, "maxItems": 9, "description": about, "example": [CORE_CONTEXT, "https://example.org/medai/context/v1"] });
     let members = [
+        ("@context", context),
         ("verbosity", json!({ "type": "string", "enum": ["terse", "normal", "detailed"] })),
         (
             "urgency",
@@ -99,6 +103,29 @@ fn with_envelope(schema: &mut Value) {
     for (name, member) in members {
         put(schema, name, member, false);
     }
+}
+
+/// The first event of a session, and what the hub has to know besides.
+fn new_session() -> Value {
+    let mut schema = schema::payload(EventKind::SessionStarted);
+    with_envelope(&mut schema);
+    let producer = json!({ "type": "object", "required": ["agent_id"], "properties": { "agent_id": text(), "agent_name": text(), "agent_version": text(), "model": text(), "manifest_uri": text() } });
+    put(&mut schema, "producer", producer, true);
+    let about = "Other agents that speak in this session, by their `agent_id`.";
+    for (name, member) in [
+        ("language", json!({ "type": "string", "default": "en" })),
+        (
+            "lease_seconds",
+            json!({ "type": "integer", "minimum": 15, "maximum": 86400, "default": 120 }),
+        ),
+        (
+            "sub_agents",
+            json!({ "type": "array", "items": text(), "minItems": 1, "maxItems": 32, "description": about }),
+        ),
+    ] {
+        put(&mut schema, name, member, false);
+    }
+    schema
 }
 
 fn new_request() -> Value {
@@ -143,6 +170,10 @@ fn request(kind: EventKind, word: &str) -> Value {
     put(&mut schema, "kind", json!({ "type": "string", "enum": [word] }), true);
     with_envelope(&mut schema);
     schema
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
 }
 
 fn put(schema: &mut Value, name: &str, member: Value, required: bool) {
@@ -207,7 +238,6 @@ pub(super) fn examples(schema: &str) -> Map<String, Value> {
 }
 
 fn fixed() -> Value {
-    let text = || json!({ "type": "string" });
     let statuses = [
         "pending",
         "accepted",
@@ -231,18 +261,6 @@ fn fixed() -> Value {
             "type": "object",
             "required": ["error", "rule", "section", "text"],
             "properties": { "error": text(), "rule": text(), "section": text(), "text": text(), "request_id": text() },
-        },
-        "NewSession": {
-            "type": "object",
-            "required": ["producer", "summary_normal"],
-            "properties": {
-                "producer": { "type": "object", "required": ["agent_id"], "properties": { "agent_id": text(), "agent_name": text() } },
-                "summary_normal": text(),
-                "language": { "type": "string", "default": "en" },
-                "lease_seconds": { "type": "integer", "minimum": 15, "maximum": 86400, "default": 120 },
-                "sub_agents": { "type": "array", "items": text(), "minItems": 1, "maxItems": 32, "description": "Other agents that speak in this session, by their `agent_id`." },
-                "summary_terse": text(), "summary_detailed": text(),
-            },
         },
         "Session": {
             "type": "object",

@@ -55,6 +55,8 @@ pub(super) struct Opening {
     pub(super) lease_seconds: u64,
     /// What else its first event says.
     pub(super) payload: String,
+    /// The rules of the profile by which something has to follow.
+    pub(super) asks_to_follow: Vec<usize>,
 }
 
 /// `POST agent/sessions/{id}/events`.
@@ -69,6 +71,8 @@ pub(super) struct Emission {
     pub(super) speaker: Option<String>,
     /// The output that it goes on with.
     pub(super) piece: Option<Piece>,
+    /// The rules of the profile by which something has to follow.
+    pub(super) asks_to_follow: Vec<usize>,
 }
 
 /// `POST agent/sessions/{id}/requests`.
@@ -85,6 +89,8 @@ pub(super) struct Question {
     pub(super) described_by: DescribedBy,
     /// The producer that it names, if it names one.
     pub(super) speaker: Option<String>,
+    /// The rules of the profile by which something has to follow.
+    pub(super) asks_to_follow: Vec<usize>,
 }
 
 /// Reads the body of a call for this route; `keyed` says whether it carries an idempotency key.
@@ -189,7 +195,10 @@ fn opening(hub: &Hub, object: &Object<'_>) -> Result<Opening, Problem> {
         let text = format!("`lease_seconds` is a whole number from {least} to {most}.");
         return Err(Problem::malformed(text));
     }
-    Ok(Opening { producer: producer.to_owned(), summary, language, lease_seconds, payload })
+    let started = with_member(&payload, "summary_normal", &summary);
+    let asks_to_follow = keeps_profile(hub, EventKind::SessionStarted.as_str(), &started)?;
+    let producer = producer.to_owned();
+    Ok(Opening { producer, summary, language, lease_seconds, payload, asks_to_follow })
 }
 
 // enforces: E28
@@ -256,21 +265,24 @@ fn emission(hub: &Hub, session: SessionId, object: &Object<'_>) -> Result<Emissi
         }
         _ => (payload, None),
     };
-    keeps_profile(hub, &type_name, &payload)?;
+    let asks_to_follow = keeps_profile(hub, &type_name, &payload)?;
     // An agent says where it goes; where it comes from, the hub knows better.
     let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
     let needs_from_state = moves && object.0.find("from_state").is_none();
-    Ok(Emission { type_name, payload, arguments, needs_from_state, speaker, piece })
+    Ok(Emission { type_name, payload, arguments, needs_from_state, speaker, piece, asks_to_follow })
 }
 
 // enforces: X9
-/// Whether an event keeps the rules of the profile in force.
-fn keeps_profile(hub: &Hub, type_name: &str, payload: &str) -> Result<(), Problem> {
-    let Some(profile) = &hub.0.profile else { return Ok(()) };
+/// Whether an event keeps the rules of the profile in force, and those by which something has to follow.
+fn keeps_profile(hub: &Hub, type_name: &str, payload: &str) -> Result<Vec<usize>, Problem> {
+    let Some(profile) = &hub.0.profile else { return Ok(Vec::new()) };
     let name = EventKind::named(type_name).map_or(type_name, |kind| kind.as_str());
     let event = with_member(payload, "type", name);
     match profile.broken_by(event.as_bytes()).first() {
-        None => Ok(()),
+        None => {
+            let members = Members::whole(&event, 64).ok().flatten().unwrap_or_default();
+            Ok(profile.asks_to_follow(&members).map(|(place, _)| place).collect())
+        }
         Some(rule) => {
             let text = format!("{} ({}, {})", rule.text, rule.id, profile.name);
             Err(Problem::malformed(text).under(rule::X9))
@@ -323,10 +335,20 @@ fn question(hub: &Hub, object: &Object<'_>) -> Result<Question, Problem> {
     };
     let payload = look_through(payload, hub.config().secrets)?;
     let canonical = aaep_engine::canonical_ask(kind, &arguments, &payload)?;
-    keeps_profile(hub, kind.as_str(), &payload)?;
+    let asks_to_follow = keeps_profile(hub, kind.as_str(), &payload)?;
     // enforces: I31
     let readable = ReadableArguments::of(&arguments);
-    Ok(Question { kind, tool, arguments, payload, canonical, readable, described_by, speaker })
+    Ok(Question {
+        kind,
+        tool,
+        arguments,
+        payload,
+        canonical,
+        readable,
+        described_by,
+        speaker,
+        asks_to_follow,
+    })
 }
 
 /// The arguments of a call, to be compared with those that were asked about.
