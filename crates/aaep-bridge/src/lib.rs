@@ -12,6 +12,7 @@
 //! | [`host`] | the programs: how they speak to a hook, and how they want to be answered |
 //! | [`hook`] | what happens when one calls |
 //! | [`mcp`] | a proxy before a server of the Model Context Protocol |
+//! | [`guard`] | sets a program up, proves that it asks, and takes it back |
 //!
 //! # What it holds
 //!
@@ -37,9 +38,10 @@
 //! * **A sandbox.** A build or a test runs whatever the project says, and an agent can write what the
 //!   project says. What has to be impossible needs a sandbox around the agent.
 //! * **A verdict "never".** A judgment says whether to ask, never that something may not be done.
-#![allow(clippy::disallowed_methods)] // it looks at files, and keeps tickets in some
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // it looks at files, keeps tickets in some, and starts programs
 
 pub mod act;
+pub mod guard;
 pub mod hook;
 pub mod host;
 pub mod mcp;

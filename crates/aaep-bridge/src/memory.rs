@@ -95,7 +95,7 @@ pub(crate) fn digest(parts: &[&str]) -> String {
     hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn make_private(directory: &Path) -> io::Result<()> {
+pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

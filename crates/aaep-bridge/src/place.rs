@@ -36,6 +36,7 @@ const GUARDS: &[&str] = &[
     ".gemini",
     ".qwen",
     ".kimi",
+    ".kimi-code",
     ".copilot",
     ".cline",
     ".clinerules",

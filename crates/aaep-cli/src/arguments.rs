@@ -23,7 +23,7 @@ Examples:
   aaep status
   aaep ask \"Delete the build?\" && rm -r build
   aaep policy explain \"rm -rf build\"
-  aaep hook --help")]
+  aaep guard claude")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -41,6 +41,7 @@ pub(crate) enum Command {
     Listen(crate::listen::ListenOptions),
     Status(StatusOptions),
     Audit(AuditOptions),
+    Guard(crate::guard::GuardOptions),
     Hook(crate::hook::HookOptions),
     Mcp(crate::mcp::McpOptions),
 }

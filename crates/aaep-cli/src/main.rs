@@ -16,6 +16,7 @@
 //! $ aaep ask "Delete the build?" && rm -r build
 //! $ aaep listen
 //! $ aaep status
+//! $ aaep guard claude
 //! $ aaep hook < call.json
 //! $ aaep mcp --name files -- mcp-server-filesystem .
 //! ```
@@ -27,6 +28,7 @@ mod audit;
 mod check;
 mod demo;
 mod exit;
+mod guard;
 mod hook;
 mod hub;
 mod input;
@@ -82,6 +84,7 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Ask(options) => ask::run(&options, out),
         Command::Listen(options) => listen::run(&options, out),
         Command::Status(options) => status::run(&options, out),
+        Command::Guard(options) => guard::run(&options, out),
         Command::Hook(options) => hook::run(&options, out),
         Command::Mcp(options) => mcp::run(&options, out),
     }

@@ -5,8 +5,8 @@
 
 mod answers;
 mod doubt;
+mod guard;
 mod mcp;
-mod model;
 mod real;
 mod sessions;
 

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use super::model::{Model, Script};
+use aaep_bridge::guard::model::{Model, Script};
+
 use super::*;
 
 /// Where the programs are, if they are.
@@ -136,12 +137,12 @@ fn mark(home: &Path, name: &str) -> (PathBuf, String) {
     (path, command)
 }
 
-async fn model(program: Program, steps: &[&[&str]]) -> Model {
+fn model(program: Program, steps: &[&[&str]]) -> Model {
     let script: Script = steps
         .iter()
         .map(|step| step.iter().map(|command| program.shell(command)).collect())
         .collect();
-    Model::start(script).await
+    Model::start(script).unwrap()
 }
 
 async fn asked(ear: &mut Ear, program: Program) -> Value {
@@ -160,7 +161,7 @@ fn yes_runs_and_no_does_not_and_what_is_harmless_is_told() {
             let home = hub.home();
             let (yes, first) = mark(home, "YES");
             let (no, second) = mark(home, "NO");
-            let model = model(program, &[&["touch TOLD"], &[&first], &[&second]]).await;
+            let model = model(program, &[&["touch TOLD"], &[&first], &[&second]]);
             let mut ear = Ear::unix(&hub).await;
             let agent = program.start(&bin, home, &hook(program, ""), &model);
             let told = ear.event("tool.invoked").await;
@@ -187,14 +188,14 @@ fn without_an_answer_without_a_hub_and_with_a_dying_hub_nothing_runs() {
             let hub = Hub::start(Setup::default());
             let home = hub.home();
             let (late, command) = mark(home, "LATE");
-            let slow = model(program, &[&[&command]]).await;
+            let slow = model(program, &[&[&command]]);
             let agent = program.start(&bin, home, &hook(program, "--host-timeout 5"), &slow);
             let silent = ended(agent).await;
             assert!(!late.exists(), "{program:?}: {silent:?}");
             assert!(slow.told().contains("in time"), "{program:?}: {}", slow.told());
 
             let (absent, command) = mark(home, "ABSENT");
-            let model_without = model(program, &[&[&command, "touch HARMLESS"]]).await;
+            let model_without = model(program, &[&[&command, "touch HARMLESS"]]);
             let agent =
                 program.start(&bin, home, &hook(program, "--hub unix:/nowhere"), &model_without);
             let without = ended(agent).await;
@@ -204,7 +205,7 @@ fn without_an_answer_without_a_hub_and_with_a_dying_hub_nothing_runs() {
             );
 
             let (killed, command) = mark(home, "KILLED");
-            let model = model(program, &[&[&command]]).await;
+            let model = model(program, &[&[&command]]);
             let mut ear = Ear::unix(&hub).await;
             let agent = program.start(&bin, home, &hook(program, "--host-timeout 12"), &model);
             asked(&mut ear, program).await;
@@ -223,7 +224,7 @@ fn two_calls_at_once_are_two_questions_with_two_answers() {
         let hub = Hub::start(Setup::default());
         let home = hub.home();
         let ((first, one), (second, two)) = (mark(home, "FIRST"), mark(home, "SECOND"));
-        let model = model(program, &[&[&one, &two]]).await;
+        let model = model(program, &[&[&one, &two]]);
         let mut ear = Ear::unix(&hub).await;
         let agent = program.start(&bin, home, &hook(program, ""), &model);
         for _ in 0..2 {
@@ -244,7 +245,7 @@ fn a_hook_that_is_killed_lets_nothing_through_where_the_program_can_be_told_so()
         let hub = Hub::start(Setup::default());
         let home = hub.home();
         let (ran, command) = mark(home, "RAN");
-        let model = model(program, &[&[&command]]).await;
+        let model = model(program, &[&[&command]]);
         let mut ear = Ear::unix(&hub).await;
         let hook = format!("exec {}", hook(program, ""));
         let agent = program.start(&bin, home, &hook, &model);
@@ -262,7 +263,7 @@ fn a_published_server_behind_the_proxy_waits_for_the_person() {
         let hub = Hub::start(Setup::default());
         let home = hub.home();
         let call = |text: &str| vec![("mcp__ev__echo", json!({ "message": text }))];
-        let model = Model::start(vec![call("first words"), call("second words")]).await;
+        let model = Model::start(vec![call("first words"), call("second words")]).unwrap();
         let server = bin.join("node_modules/.bin/mcp-server-everything");
         let config = json!({ "mcpServers": { "ev": { "command": env!("CARGO_BIN_EXE_aaep"),
             "args": ["mcp", "--name", "ev", "--", server, "stdio"] } } });
@@ -314,4 +315,63 @@ fn kill_hook(home: &Path) {
         std::thread::sleep(Duration::from_millis(20));
     }
     panic!("no hook runs");
+}
+
+/// `aaep guard` in this home, with the programs in its way.
+fn guard(bin: &Path, home: &Path, words: &[&str]) -> Ended {
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", bin.join("node_modules/.bin").display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
+    command.arg("guard").args(words).current_dir(project(home)).stdin(Stdio::null());
+    let output = command.env_clear().env("HOME", home).env("PATH", path).output().unwrap();
+    Ended {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn a_guard_is_proved_with_the_program_itself_and_so_is_its_failure() {
+    let Some(bin) = programs() else { return };
+    for program in Program::ALL {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let id = program.id();
+        let made = guard(&bin, home, &[id, "--yes"]);
+        assert_eq!(made.code, 0, "{program:?}: {made:?}");
+        assert!(made.out.contains("the hook refused, and the file was not made"), "{made:?}");
+        let held = guard(&bin, home, &["status"]);
+        assert!(held.code == 0 && held.out.contains("the hook refused"), "{held:?}");
+
+        // Each program drops its hooks without a word for another reason.
+        let file = home.join(match program {
+            Program::Claude => ".claude/settings.json",
+            Program::Codex => ".codex/hooks.json",
+            Program::Gemini => ".gemini/settings.json",
+        });
+        let with = std::fs::read_to_string(&file).unwrap();
+        let (broken, words) = match program {
+            Program::Claude => (with.replacen('{', "{ \"permissions\": { \"allow\": 5 },", 1), ""),
+            Program::Codex => {
+                (with.replace("86400,", "86399,").replace("86400\n", "86399\n"), "does not trust")
+            }
+            Program::Gemini => (
+                with.replacen('{', "{ \"hooksConfig\": { \"enabled\": false },", 1),
+                "switches hooks off",
+            ),
+        };
+        assert_ne!(broken, with);
+        write(&file, &broken);
+        let off = guard(&bin, home, &["status"]);
+        assert!(off.code == 1 && off.out.contains(words), "{program:?}: {off:?}");
+        assert!(off.out.contains("does not ask") && off.out.contains("it was made"), "{off:?}");
+
+        write(&file, &with);
+        let again = guard(&bin, home, &["status"]);
+        assert_eq!(again.code, 0, "{program:?}: {again:?}");
+        let gone = guard(&bin, home, &["remove", id]);
+        assert!(gone.code == 0 && !file.exists(), "{gone:?}");
+        assert!(!home.join(".codex/config.toml").exists(), "trust is taken back too");
+    }
 }

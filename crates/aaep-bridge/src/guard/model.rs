@@ -1,59 +1,67 @@
 //! A model that says what a script says: enough of three protocols for real programs to work with it,
 //! without a network.
 
-use std::sync::{Arc, Mutex};
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 
 /// Tools to call: all of one step at once, one step after the other. Then the model is done.
 pub type Script = Vec<Vec<(&'static str, Value)>>;
 
+/// The longest request, in bytes.
+const MAX_REQUEST_BYTES: usize = 64 << 20;
+
+/// How long a connection may say nothing.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// A model on a port of the loopback address.
+#[derive(Debug)]
 pub struct Model {
+    /// Where it is.
     pub url: String,
     told: Arc<Mutex<String>>,
 }
 
 impl Model {
-    /// Starts one on a free port; it ends with the runtime.
-    pub async fn start(script: Script) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+    /// Starts one on a free port; it ends with the process.
+    pub fn start(script: Script) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let url = format!("http://{}", listener.local_addr()?);
         let told = Arc::new(Mutex::new(String::new()));
         let (script, heard) = (Arc::new(script), told.clone());
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
+        thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
                 let (script, heard) = (script.clone(), heard.clone());
-                tokio::spawn(async move { serve(stream, &script, &heard).await });
+                thread::spawn(move || serve(stream, &script, &heard));
             }
         });
-        Self { url, told }
+        Ok(Self { url, told })
     }
 
     /// Everything that it was told in its last request.
     pub fn told(&self) -> String {
-        self.told.lock().unwrap().clone()
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-async fn serve(mut stream: TcpStream, script: &Script, told: &Mutex<String>) -> Option<()> {
+fn serve(mut stream: TcpStream, script: &Script, told: &Mutex<String>) -> io::Result<()> {
+    stream.set_read_timeout(Some(SILENCE))?;
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
             break at + 4;
         }
-        if stream.read_buf(&mut bytes).await.ok()? == 0 {
-            return None;
-        }
+        more(&mut stream, &mut bytes)?;
     };
     let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
     let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
-    let length = length.map_or(0, |length| length.trim().parse().unwrap());
-    while bytes.len() < end + length {
-        if stream.read_buf(&mut bytes).await.ok()? == 0 {
-            return None;
-        }
+    let length = length.and_then(|length| length.trim().parse::<usize>().ok()).unwrap_or(0);
+    while bytes.len() < end.saturating_add(length) {
+        more(&mut stream, &mut bytes)?;
     }
     let body: Value = serde_json::from_slice(&bytes[end..]).unwrap_or_default();
     let path = head.split_whitespace().nth(1).unwrap_or_default().to_owned();
@@ -62,8 +70,20 @@ async fn serve(mut stream: TcpStream, script: &Script, told: &Mutex<String>) -> 
         "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         answer.len()
     );
-    stream.write_all(head.as_bytes()).await.ok()?;
-    stream.write_all(answer.as_bytes()).await.ok()
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(answer.as_bytes())
+}
+
+fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let mut buffer = [0; 16 * 1024];
+    match stream.read(&mut buffer)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ if bytes.len() > MAX_REQUEST_BYTES => Err(io::ErrorKind::InvalidData.into()),
+        read => {
+            bytes.extend_from_slice(&buffer[..read]);
+            Ok(())
+        }
+    }
 }
 
 fn answer(
@@ -74,7 +94,7 @@ fn answer(
 ) -> (&'static str, String) {
     let stream = "text/event-stream";
     let step = |done: usize| script.get(done);
-    let hears = || *told.lock().unwrap() = body.to_string();
+    let hears = || *told.lock().unwrap_or_else(PoisonError::into_inner) = body.to_string();
     if path.starts_with("/v1/messages") && !path.contains("count_tokens") {
         // Calls for a title and the like offer no tools.
         let plain = body["tools"].as_array().is_none_or(|tools| tools.len() < 2);
@@ -127,7 +147,8 @@ fn turns(messages: &Value, kind: &str) -> usize {
 fn anthropic(step: Option<&Vec<(&str, Value)>>, done: usize) -> String {
     let mut out = String::new();
     let mut say = |event: Value| {
-        out += &format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+        let kind = event["type"].as_str().unwrap_or_default();
+        out += &format!("event: {kind}\ndata: {event}\n\n");
     };
     say(
         json!({ "type": "message_start", "message": { "id": format!("msg_{done}"), "type": "message",
@@ -158,7 +179,8 @@ fn anthropic(step: Option<&Vec<(&str, Value)>>, done: usize) -> String {
 fn openai(step: Option<&Vec<(&str, Value)>>, done: usize) -> String {
     let mut out = String::new();
     let mut say = |event: Value| {
-        out += &format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+        let kind = event["type"].as_str().unwrap_or_default();
+        out += &format!("event: {kind}\ndata: {event}\n\n");
     };
     let id = format!("resp_{done}");
     say(json!({ "type": "response.created", "response": { "id": id } }));

@@ -1,0 +1,325 @@
+//! `aaep guard`: sets a coding agent up so that it asks, proves that it does, and takes it back.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+
+use aaep_bridge::guard::canary::{self, Outcome};
+use aaep_bridge::guard::checks::{self, Weight};
+use aaep_bridge::guard::{Cannot, Guard, Installed, PROGRAMS, Places, Plan, Removed, Scope, find};
+use aaep_bridge::host::Host;
+use clap::{Args, Subcommand};
+
+use crate::exit::{Exit, say};
+
+/// Set a coding agent up so that it asks you, and prove that it does.
+///
+/// It shows what it would change in your files, and asks first. Then it lets the agent's program
+/// call a tool that has to be refused, and says what that proved.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "\
+It ends with 0 if the guard holds as far as it can be tried, 1 if it does not, and 2 if nothing was done.
+What each program cannot be made to do is in docs/bridges.md.
+
+Examples:
+  aaep guard claude
+  aaep guard codex --dry-run
+  aaep guard status
+  aaep guard remove gemini")]
+pub(crate) struct GuardOptions {
+    #[command(subcommand)]
+    command: Option<GuardCommand>,
+    /// The program: claude, codex, gemini, opencode, copilot, qwen or kimi.
+    #[arg(value_name = "PROGRAM", value_parser = program)]
+    program: Option<Host>,
+    #[command(flatten)]
+    scope: ScopeOptions,
+    /// Make the change without a question.
+    #[arg(long)]
+    yes: bool,
+    /// Show what would be changed, and change nothing.
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum GuardCommand {
+    Status(StatusOptions),
+    Remove(RemoveOptions),
+}
+
+/// Repeat the proof, and look for settings that switch it off.
+#[derive(Args, Debug)]
+struct StatusOptions {
+    /// The programs. Without any: all that are set up.
+    #[arg(value_name = "PROGRAM", value_parser = program)]
+    programs: Vec<Host>,
+    #[command(flatten)]
+    scope: ScopeOptions,
+}
+
+/// Take it back: files are as they were before.
+#[derive(Args, Debug)]
+struct RemoveOptions {
+    /// The program.
+    #[arg(value_name = "PROGRAM", value_parser = program)]
+    program: Host,
+    #[command(flatten)]
+    scope: ScopeOptions,
+}
+
+#[derive(Args, Clone, Copy, Debug)]
+struct ScopeOptions {
+    /// In your own settings. This is what happens without any of the three.
+    #[arg(long, group = "whose")]
+    user: bool,
+    /// In the settings of the project that you are in.
+    #[arg(long, group = "whose")]
+    project: bool,
+    /// In the settings of the machine, which agents of other users cannot change. Needs root.
+    #[arg(long, group = "whose")]
+    managed: bool,
+}
+
+impl ScopeOptions {
+    fn named(self) -> Option<Scope> {
+        match (self.user, self.project, self.managed) {
+            (true, _, _) => Some(Scope::User),
+            (_, true, _) => Some(Scope::Project),
+            (_, _, true) => Some(Scope::Managed),
+            _ => None,
+        }
+    }
+}
+
+fn program(name: &str) -> Result<Host, String> {
+    PROGRAMS.into_iter().find(|host| host.id() == name).ok_or_else(|| {
+        let known: Vec<_> = PROGRAMS.iter().map(|host| host.id()).collect();
+        format!("there is no program of this name; there are {}", known.join(", "))
+    })
+}
+
+pub(crate) fn run(options: &GuardOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let places = match places() {
+        Ok(places) => places,
+        Err(why) => {
+            say(&why);
+            return Ok(Exit::Unable);
+        }
+    };
+    match &options.command {
+        Some(GuardCommand::Status(options)) => status(options, &places, out),
+        Some(GuardCommand::Remove(options)) => remove(options, &places, out),
+        None => match options.program {
+            Some(host) => set_up(host, options, &places, out),
+            None => {
+                say("name a program, such as `aaep guard claude`. See `aaep guard --help`.");
+                Ok(Exit::Unable)
+            }
+        },
+    }
+}
+
+fn places() -> Result<Places, String> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = absolute("HOME").ok_or("HOME is not set. Set it, and try again.")?;
+    let state = absolute("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state"));
+    let project = std::env::current_dir().map_err(|error| format!("where are we? {error}"))?;
+    let mut elsewhere = BTreeMap::new();
+    for (host, name) in [(Host::Claude, "CLAUDE_CONFIG_DIR"), (Host::Codex, "CODEX_HOME")] {
+        elsewhere.extend(absolute(name).map(|path| (host.id(), path)));
+    }
+    let configuration = absolute("XDG_CONFIG_HOME").map(|path| path.join("opencode"));
+    elsewhere.extend(configuration.map(|path| (Host::Opencode.id(), path)));
+    Ok(Places { home, project, etc: "/etc".into(), elsewhere, state: state.join("aaep/guard") })
+}
+
+fn guard(host: Host, scope: Scope, places: &Places) -> io::Result<Guard> {
+    Ok(Guard { host, scope, places: places.clone(), program: std::env::current_exe()? })
+}
+
+fn installed(host: Host) -> Option<Installed> {
+    find(host, &std::env::var_os("PATH").unwrap_or_default())
+}
+
+fn set_up(
+    host: Host,
+    options: &GuardOptions,
+    places: &Places,
+    out: &mut impl Write,
+) -> io::Result<Exit> {
+    let guard = guard(host, options.scope.named().unwrap_or(Scope::User), places)?;
+    let installed = installed(host);
+    match &installed {
+        Some(found) => writeln!(
+            out,
+            "{} {} is at {}.",
+            host.name(),
+            found.version_text(),
+            found.path.display()
+        )?,
+        None => writeln!(
+            out,
+            "{} was not found in PATH. It can be set up, but not tried.",
+            host.name()
+        )?,
+    }
+    writeln!(out, "It is guarded by its hook, which is called before each tool.")?;
+    let plan = match guard.plan() {
+        Ok(plan) => plan,
+        Err(why) => return unable(&why, out),
+    };
+    show(&plan, out)?;
+    let trusts = host == Host::Codex && guard.scope == Scope::User && installed.is_some();
+    if trusts {
+        writeln!(out, "Codex is told to trust these hooks, in its config.toml.")?;
+    }
+    if options.dry_run {
+        writeln!(out, "Nothing was changed.")?;
+        return Ok(Exit::Good);
+    }
+    if !plan.is_done() {
+        if !options.yes && !agreed(out)? {
+            writeln!(out, "Nothing was changed.")?;
+            return Ok(Exit::Unable);
+        }
+        if let Err(why) = guard.make(&plan) {
+            return unable(&why, out);
+        }
+        writeln!(out, "Done. `aaep guard remove {}` takes it back.", host.id())?;
+    }
+    if let Some(found) = installed.as_ref().filter(|_| trusts) {
+        match guard.trust(&found.path) {
+            Ok(words) => words.map_or(Ok(()), |words| writeln!(out, "{words}"))?,
+            Err(why) => writeln!(out, "{why}")?,
+        }
+    }
+    let exit = prove(&guard, installed.as_ref(), out)?;
+    writeln!(out, "To hear it and to answer, run `aaep listen` in a terminal of your own.")?;
+    Ok(exit)
+}
+
+fn unable(why: &Cannot, out: &mut impl Write) -> io::Result<Exit> {
+    out.flush()?;
+    say(&why.to_string());
+    Ok(Exit::Unable)
+}
+
+fn show(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
+    let path = plan.path.display();
+    if plan.by_hand {
+        return writeln!(out, "{path} has the hook already. Somebody wrote it; it stays as it is.");
+    }
+    if plan.is_done() {
+        return writeln!(out, "{path} is set up already.");
+    }
+    match plan.before {
+        Some(_) => writeln!(out, "This is added to {path}; everything else in it stays:")?,
+        None => writeln!(out, "{path} is made, with this in it:")?,
+    }
+    // Pieces are kept last first.
+    for line in plan.pieces.iter().rev().flat_map(|piece| piece.lines()) {
+        if !line.trim().is_empty() {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn agreed(out: &mut impl Write) -> io::Result<bool> {
+    write!(out, "Make this change? Type yes or no: ")?;
+    out.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "yes" | "y"))
+}
+
+/// Says what was found and proved.
+fn prove(guard: &Guard, installed: Option<&Installed>, out: &mut impl Write) -> io::Result<Exit> {
+    let findings = checks::look(guard, installed, &|name| std::env::var(name).ok());
+    let mut holds = true;
+    for finding in &findings {
+        let mark = match finding.weight {
+            Weight::Off => "Does not hold: ",
+            Weight::Weak => "Weak: ",
+            Weight::Note => "Note: ",
+        };
+        holds &= finding.weight < Weight::Off;
+        writeln!(out, "{mark}{}", finding.text)?;
+    }
+    out.flush()?;
+    let mut outcomes = vec![canary::hook(guard)];
+    if let (Outcome::Held(_), Some(installed)) = (&outcomes[0], installed) {
+        outcomes.push(canary::program(guard, installed));
+    }
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Held(what) => writeln!(out, "Proved: {what}")?,
+            Outcome::Unproven(what) => writeln!(out, "Not proved: {what}")?,
+            Outcome::Broken(what) => {
+                holds = false;
+                writeln!(out, "Does not hold: {what}")?;
+            }
+        }
+    }
+    Ok(if holds { Exit::Good } else { Exit::Wrong })
+}
+
+fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io::Result<Exit> {
+    let mut exit = Exit::Good;
+    let mut any = false;
+    for host in PROGRAMS {
+        let named = options.programs.contains(&host);
+        if !options.programs.is_empty() && !named {
+            continue;
+        }
+        for scope in Scope::ALL {
+            let guard = guard(host, scope, places)?;
+            let meant = match options.scope.named() {
+                Some(named) => named == scope,
+                None => guard.is_set_up() || (named && scope == Scope::User),
+            };
+            // Without a name, what was never set up is not looked at.
+            if guard.path().is_err() || !meant {
+                continue;
+            }
+            any = true;
+            let installed = installed(host);
+            let version = installed.as_ref().map(Installed::version_text).unwrap_or_default();
+            writeln!(out, "{} {version}, {} settings:", host.name(), scope.name())?;
+            exit = exit.max(prove(&guard, installed.as_ref(), out)?);
+        }
+    }
+    if !any {
+        writeln!(out, "No program is set up. `aaep guard claude` sets one up.")?;
+        exit = Exit::Wrong;
+    }
+    Ok(exit)
+}
+
+fn remove(options: &RemoveOptions, places: &Places, out: &mut impl Write) -> io::Result<Exit> {
+    let scope = options.scope.named().unwrap_or(Scope::User);
+    let guard = guard(options.program, scope, places)?;
+    let path = match guard.path() {
+        Ok(path) => path,
+        Err(why) => return unable(&why, out),
+    };
+    match guard.remove() {
+        Ok(Removed::AsBefore) => {
+            writeln!(out, "{} is as it was before, to the byte.", path.display())?;
+        }
+        Ok(Removed::OursOnly) => writeln!(
+            out,
+            "Our part is gone from {}; what was changed since is kept.",
+            path.display()
+        )?,
+        Ok(Removed::Nothing) => {
+            writeln!(out, "There is nothing of ours to take out of {}.", path.display())?;
+        }
+        Err(why) => return unable(&why, out),
+    }
+    writeln!(out, "{} asks you no longer.", options.program.name())?;
+    Ok(Exit::Good)
+}
