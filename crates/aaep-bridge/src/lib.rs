@@ -12,6 +12,7 @@
 //! | [`host`] | the programs: how they speak to a hook, and how they want to be answered |
 //! | [`hook`] | what happens when one calls |
 //! | [`mcp`] | a proxy before a server of the Model Context Protocol |
+//! | [`acp`] | a proxy between an editor and an agent of the Agent Client Protocol |
 //! | [`guard`] | sets a program up, proves that it asks, and takes it back |
 //!
 //! # What it holds
@@ -40,6 +41,7 @@
 //! * **A verdict "never".** A judgment says whether to ask, never that something may not be done.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // it looks at files, keeps tickets in some, and starts programs
 
+pub mod acp;
 pub mod act;
 pub mod guard;
 pub mod hook;

@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Guard(crate::guard::GuardOptions),
     Hook(crate::hook::HookOptions),
     Mcp(crate::mcp::McpOptions),
+    Acp(crate::acp::AcpOptions),
 }
 
 /// Start a hub with an agent to talk to, for trying out.

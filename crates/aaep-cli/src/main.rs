@@ -19,9 +19,11 @@
 //! $ aaep guard claude
 //! $ aaep hook < call.json
 //! $ aaep mcp --name files -- mcp-server-filesystem .
+//! $ aaep acp -- gemini --acp
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
+mod acp;
 mod arguments;
 mod ask;
 mod audit;
@@ -42,6 +44,7 @@ mod reader;
 mod schema;
 mod signals;
 mod status;
+mod stdio;
 mod validate;
 
 use std::io::{self, BufWriter, Write};
@@ -87,5 +90,6 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Guard(options) => guard::run(&options, out),
         Command::Hook(options) => hook::run(&options, out),
         Command::Mcp(options) => mcp::run(&options, out),
+        Command::Acp(options) => acp::run(&options, out),
     }
 }

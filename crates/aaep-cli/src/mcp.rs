@@ -1,31 +1,22 @@
 //! `aaep mcp`: stands before a server of the Model Context Protocol, and asks before its tools run.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
 
 use aaep_agent::Producer;
 use aaep_bridge::mcp::Proxy;
 use aaep_policy::Policy;
 use clap::Args;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex};
-use tokio::process::{Child, Command};
-use tokio::runtime::{Builder, Handle};
+use tokio::io::{BufReader, DuplexStream};
 
 use crate::exit::{Exit, say};
 use crate::near;
 use crate::policy;
+use crate::stdio;
 
 /// How long a hub that does not answer is waited for.
 const HUB_ANSWERS: Duration = Duration::from_secs(20);
-
-/// What may be on its way in one direction, in bytes.
-const ROOM: usize = 64 * 1024;
-
-/// How long a server may take to end when its client is gone.
-const SERVER_ENDS: Duration = Duration::from_secs(5);
 
 /// Stand before an MCP server: ask before its tools run.
 ///
@@ -67,55 +58,12 @@ pub(crate) fn run(options: &McpOptions, out: &mut impl Write) -> io::Result<Exit
             return Ok(Exit::Unable);
         }
     };
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    // This thread has standard output, so it writes, and the work is done elsewhere.
-    let (to_client, mut written) = duplex(ROOM);
-    let pump = Builder::new_current_thread().build()?;
-    thread::scope(|scope| {
-        let worker = scope.spawn(move || runtime.block_on(serve(options, policy, to_client)));
-        let mut buffer = vec![0; ROOM];
-        loop {
-            match pump.block_on(written.read(&mut buffer))? {
-                0 => break,
-                read => out.write_all(&buffer[..read]).and_then(|()| out.flush())?,
-            }
-        }
-        Ok(worker.join().unwrap_or(Exit::Unable))
-    })
-}
-
-/// Standard input, for a task: a thread reads it, because that may take forever.
-fn input() -> DuplexStream {
-    let (mut to, from) = duplex(ROOM);
-    let runtime = Handle::current();
-    thread::spawn(move || {
-        let mut buffer = vec![0; ROOM];
-        let mut stdin = io::stdin().lock();
-        while let Ok(read @ 1..) = stdin.read(&mut buffer) {
-            if runtime.block_on(to.write_all(&buffer[..read])).is_err() {
-                return;
-            }
-        }
-    });
-    from
+    stdio::serve(out, move |to_client| serve(options, policy, to_client))
 }
 
 async fn serve(options: &McpOptions, policy: Policy, to_client: DuplexStream) -> Exit {
-    let Some((program, arguments)) = options.command.split_first() else { return Exit::Unable };
-    let mut server = Command::new(program);
-    server.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-    let mut child = match server.spawn() {
-        Ok(child) => child,
-        Err(error) => {
-            say(&format!("cannot start {program}: {error}. Check the command behind --."));
-            return Exit::Unable;
-        }
-    };
-    let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
-        return Exit::Unable;
-    };
-    let usual = program.rsplit('/').next().unwrap_or(program);
-    let name = options.name.clone().unwrap_or_else(|| usual.to_owned());
+    let Some((child, to, from)) = stdio::start(&options.command) else { return Exit::Unable };
+    let name = options.name.clone().unwrap_or_else(|| stdio::name(&options.command).to_owned());
     let hub = options.hub.clone();
     let proxy = Proxy {
         policy,
@@ -129,23 +77,11 @@ async fn serve(options: &McpOptions, policy: Policy, to_client: DuplexStream) ->
         }),
         name,
     };
-    let done = proxy.run(BufReader::new(input()), to_client, BufReader::new(from), to).await;
+    let done = proxy.run(BufReader::new(stdio::input()), to_client, BufReader::new(from), to).await;
     if let Err(error) = &done
         && error.kind() != io::ErrorKind::BrokenPipe
     {
         say(&error.to_string());
     }
-    ended(child).await
-}
-
-/// The server's end is ours.
-async fn ended(mut child: Child) -> Exit {
-    match tokio::time::timeout(SERVER_ENDS, child.wait()).await {
-        Ok(Ok(status)) if status.success() => Exit::Good,
-        Ok(Ok(_)) => Exit::Wrong,
-        _ => {
-            let _ = child.kill().await;
-            Exit::Wrong
-        }
-    }
+    stdio::ended(child).await
 }

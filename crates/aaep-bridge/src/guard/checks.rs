@@ -263,7 +263,7 @@ impl Found {
                 self.off(format!("{} switches the hook aaep off.", path.display()));
             }
         }
-        self.weak("gemini --acp runs no hooks.");
+        self.weak("gemini --acp runs no hooks. Start it with `aaep acp -- gemini --acp` there.");
     }
 }
 

@@ -1,0 +1,399 @@
+//! `aaep acp`: an agent behind it, an editor before it, a real hub beside it.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{ChildStdin, ChildStdout};
+
+use super::*;
+
+/// An agent that writes down every line that it gets, and does what its prompts say.
+const AGENT: &str = r#"
+import json, sys
+seen = open(sys.argv[1], "ab", buffering=0)
+ran = open(sys.argv[2], "a", buffering=1)
+def say(m): sys.stdout.write(json.dumps({"jsonrpc": "2.0", **m}) + "\n"); sys.stdout.flush()
+def update(u): say({"method": "session/update", "params": {"sessionId": "s1", "update": u}})
+def content(t): return {"type": "text", "text": t}
+OPTIONS = [{"optionId": "always", "name": "Always", "kind": "allow_always"},
+    {"optionId": "once", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "never", "name": "Never", "kind": "reject_always"},
+    {"optionId": "no", "name": "No", "kind": "reject_once"}]
+def ask(i, command, options=OPTIONS, title="a step"):
+    call = {"toolCallId": "c%s" % i, "title": title, "kind": "execute", "status": "pending", "rawInput": {"command": command}}
+    update({"sessionUpdate": "tool_call", **call})
+    say({"id": i, "method": "session/request_permission", "params": {"sessionId": "s1", "toolCall": call, "options": options}})
+waiting, turn = {}, None
+for line in sys.stdin.buffer:
+    seen.write(line)
+    try: m = json.loads(line)
+    except ValueError: continue
+    method = m.get("method")
+    if method == "initialize": say({"id": m["id"], "result": {"protocolVersion": 1, "agentInfo": {"name": "t", "title": "Tester"}}})
+    elif method == "session/new": say({"id": m["id"], "result": {"sessionId": "s1", "modes": {"currentModeId": "default", "availableModes": []}}})
+    elif method == "session/cancel": sys.exit(3)
+    elif method == "session/prompt":
+        turn, text = m["id"], m["params"]["prompt"][0]["text"]
+        if text == "ask": waiting[0] = 1; ask(0, "git push")
+        elif text == "large": waiting[0] = 1; ask(0, "echo " + "x" * (5 << 20))
+        elif text == "odd": waiting[0] = 1; ask(0, "rm\u202e -rf x", title="a\u001b[2Jb\u0000")
+        elif text == "always": waiting[0] = 1; ask(0, "git push", OPTIONS[:1])
+        elif text == "twenty":
+            for i in range(20): waiting[i] = 1; ask(i, "git push origin b%d" % i)
+        else:
+            if text == "garbage":
+                sys.stdout.write("garbage\n{\"jsonrpc\":\"2.0\",\n"); sys.stdout.flush()
+            if text == "talk":
+                update({"sessionUpdate": "agent_thought_chunk", "content": content("Let me see.")})
+                update({"sessionUpdate": "plan", "entries": [{"content": "Look", "status": "completed"}, {"content": "Leap", "status": "in_progress"}]})
+                update({"sessionUpdate": "tool_call", "toolCallId": "r", "title": "Reading", "kind": "read", "status": "in_progress", "locations": [{"path": "notes.txt"}]})
+                update({"sessionUpdate": "tool_call_update", "toolCallId": "r", "status": "completed"})
+                for word in ["All ", "is ", "well."]: update({"sessionUpdate": "agent_message_chunk", "content": content(word)})
+            say({"id": turn, "result": {"stopReason": "end_turn"}})
+    elif method is None and m.get("id") in waiting:
+        i = m["id"]; del waiting[i]
+        outcome = m.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+        ran.write("%s %s\n" % (i, outcome))
+        update({"sessionUpdate": "tool_call_update", "toolCallId": "c%s" % i, "status": "completed" if outcome in ("once", "always") else "failed"})
+        if not waiting: say({"id": turn, "result": {"stopReason": "end_turn"}})
+    elif "id" in m and method: say({"id": m["id"], "result": {"echo": method}})
+"#;
+
+struct Editor {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: Lines<BufReader<ChildStdout>>,
+    home: PathBuf,
+}
+
+impl Editor {
+    fn start(home: &Path, options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
+        command.arg("acp").args(options).args(["--", "python3", "-c", AGENT]);
+        command.arg(home.join("seen.jsonl")).arg(home.join("ran.txt"));
+        command.env_clear().env("HOME", home).env("XDG_RUNTIME_DIR", home.join("run"));
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (to, from) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()).lines());
+        Self { child, to, from, home: home.to_owned() }
+    }
+
+    /// As far as a session.
+    fn open(home: &Path, options: &[&str]) -> Self {
+        let mut editor = Self::start(home, options);
+        editor.say(
+            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#,
+        );
+        assert_eq!(editor.hear()["id"], 0);
+        let place = json!({ "cwd": project(home), "mcpServers": [] });
+        editor.say(
+            &json!({ "jsonrpc": "2.0", "id": 1, "method": "session/new", "params": place })
+                .to_string(),
+        );
+        assert_eq!(editor.hear()["result"]["sessionId"], "s1");
+        editor
+    }
+
+    fn say(&mut self, line: &str) {
+        self.to.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn prompt(&mut self, text: &str) {
+        let params = json!({ "sessionId": "s1", "prompt": [{ "type": "text", "text": text }] });
+        self.say(
+            &json!({ "jsonrpc": "2.0", "id": "turn", "method": "session/prompt", "params": params })
+                .to_string(),
+        );
+    }
+
+    fn choose(&mut self, id: i64, option: &str) -> String {
+        let line = format!(
+            r#"{{ "jsonrpc":"2.0", "id":{id}, "result":{{"outcome":{{"outcome":"selected","optionId":"{option}"}}}} }}"#
+        );
+        self.say(&line);
+        line
+    }
+
+    fn hear_line(&mut self) -> String {
+        self.from.next().unwrap().unwrap()
+    }
+
+    fn hear(&mut self) -> Value {
+        serde_json::from_str(&self.hear_line()).unwrap()
+    }
+
+    /// Hears until a message that fits.
+    fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let message = self.hear();
+            if fits(&message) {
+                return message;
+            }
+        }
+    }
+
+    fn turn_ends(&mut self) {
+        let end = self.until(|message| message["id"] == "turn");
+        assert_eq!(end["result"]["stopReason"], "end_turn");
+    }
+
+    fn is_asked(&mut self) -> Value {
+        self.until(|message| message["method"] == "session/request_permission")
+    }
+
+    fn ran(&self) -> String {
+        std::fs::read_to_string(self.home.join("ran.txt")).unwrap_or_default()
+    }
+
+    fn seen(&self) -> String {
+        std::fs::read_to_string(self.home.join("seen.jsonl")).unwrap_or_default()
+    }
+
+    fn end(mut self) -> i32 {
+        drop(self.to.take());
+        self.child.wait().unwrap().code().unwrap()
+    }
+}
+
+#[test]
+fn everything_passes_byte_for_byte_and_is_told() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let mut ear = Ear::unix(&hub).await;
+        let mut editor = Editor::open(hub.home(), &[]);
+        let odd = r#"{ "jsonrpc" : "2.0",  "id":"é", "method":"x/odd", "params":{"n":1.50,"big":2227777777727777777769} }"#;
+        for line in [odd, "garbage", r#"{"jsonrpc":"2.0","#] {
+            editor.say(line);
+        }
+        assert_eq!(editor.hear()["result"]["echo"], "x/odd");
+        assert!(editor.seen().contains(&format!("{odd}\ngarbage\n{{\"jsonrpc\":\"2.0\",\n")));
+        editor.prompt("garbage");
+        assert_eq!(editor.hear_line(), "garbage");
+        assert_eq!(editor.hear_line(), "{\"jsonrpc\":\"2.0\",");
+        editor.turn_ends();
+        ear.event("session.completed").await;
+
+        editor.prompt("talk");
+        editor.turn_ends();
+        let begun = ear.event("session.started").await;
+        assert_eq!(begun["summary_normal"], "Tester: talk");
+        let thought = ear.event("state.changed").await;
+        assert!(thought.to_string().contains("Let me see."), "{thought}");
+        let plan = ear.event("progress.updated").await;
+        assert!(plan.to_string().contains("Leap"), "{plan}");
+        assert_eq!(ear.event("tool.invoked").await["summary_normal"], "Read notes.txt.");
+        assert_eq!(ear.event("tool.completed").await["status"], "success");
+        let text = ear.event("output.streaming").await;
+        assert!(text.to_string().contains("All is well."), "{text}");
+        let end = ear.event("session.completed").await;
+        assert_eq!(end["summary_normal"], "Tester is done.");
+        assert_eq!(editor.end(), 0);
+        ear.is_lawful();
+    });
+}
+
+// covers: C1, T27
+#[test]
+fn a_yes_elsewhere_counts_once_and_takes_the_question_from_the_editor() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let mut ear = Ear::unix(&hub).await;
+        let mut editor = Editor::open(hub.home(), &[]);
+        editor.prompt("ask");
+        editor.is_asked();
+        let asked = ear.event("awaiting.confirmation").await;
+        // What it does, not what the agent calls it.
+        assert!(
+            asked["action"].as_str().unwrap().contains("git push")
+                || asked["action"].as_str().unwrap().contains("Push"),
+            "{asked}"
+        );
+        assert!(!asked.to_string().contains("a step\""), "{asked}");
+        assert_eq!(editor.ran(), "");
+        ear.decide(&asked, "accept").await;
+        let gone = editor.until(|message| message["method"] == "$/cancel_request");
+        assert_eq!(gone["params"]["requestId"], 0);
+        editor.turn_ends();
+        assert_eq!(editor.ran(), "0 once\n");
+        ear.event("tool.invoked").await;
+        assert_eq!(ear.event("tool.completed").await["status"], "success");
+        // Too late: the agent does not hear it.
+        let late = editor.choose(0, "always");
+        editor.say(r#"{"jsonrpc":"2.0","id":9,"method":"x/ping"}"#);
+        editor.until(|message| message["id"] == 9);
+        assert!(!editor.seen().contains(&late), "{}", editor.seen());
+        assert_eq!(editor.end(), 0);
+        ear.is_lawful();
+    });
+}
+
+#[test]
+fn a_no_elsewhere_and_silence_reject_once() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let mut ear = Ear::unix(&hub).await;
+        let mut editor = Editor::open(hub.home(), &["--timeout", "2"]);
+        editor.prompt("ask");
+        let asked = ear.event("awaiting.confirmation").await;
+        ear.decide(&asked, "reject").await;
+        editor.turn_ends();
+        assert_eq!(editor.ran(), "0 no\n");
+        editor.prompt("ask");
+        ear.event("awaiting.confirmation").await;
+        editor.turn_ends();
+        assert_eq!(editor.ran(), "0 no\n0 no\n");
+        assert_eq!(editor.end(), 0);
+        ear.is_lawful();
+    });
+}
+
+#[test]
+fn the_editor_may_be_first_and_its_answer_passes_as_it_is() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let mut ear = Ear::unix(&hub).await;
+        let mut editor = Editor::open(hub.home(), &[]);
+        for (option, runs) in [("always", true), ("no", false)] {
+            editor.prompt("ask");
+            editor.is_asked();
+            let asked = ear.event("awaiting.confirmation").await;
+            let chosen = editor.choose(0, option);
+            let settled = ear.event("state.changed").await;
+            assert!(settled.to_string().contains("cancelled"), "{settled}");
+            // A yes that comes now is for nobody.
+            ear.decide(&asked, "accept").await;
+            editor.turn_ends();
+            assert!(editor.seen().contains(&format!("{chosen}\n")));
+            assert!(editor.ran().ends_with(&format!("0 {option}\n")), "{}", editor.ran());
+            if runs {
+                let told = ear.event("progress.updated").await;
+                assert!(told.to_string().contains("Allowed in the editor: "), "{told}");
+            }
+            ear.event("session.completed").await;
+        }
+        assert_eq!(editor.ran().lines().count(), 2);
+        assert_eq!(editor.end(), 0);
+        ear.is_lawful();
+    });
+}
+
+#[test]
+fn without_a_hub_the_editor_asks_alone() {
+    run(async {
+        let home = tempfile::tempdir().unwrap();
+        let mut editor = Editor::open(home.path(), &["--hub", "none"]);
+        editor.prompt("ask");
+        editor.is_asked();
+        editor.choose(0, "no");
+        editor.turn_ends();
+        assert_eq!(editor.ran(), "0 no\n");
+        assert_eq!(editor.end(), 0);
+    });
+}
+
+#[test]
+fn modes_in_which_the_agent_asks_less_are_told_and_refused_if_the_person_says_so() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let mut ear = Ear::unix(&hub).await;
+        let yolo = r#"{"jsonrpc":"2.0","id":5,"method":"session/set_mode","params":{"sessionId":"s1","modeId":"yolo"}}"#;
+        let option = r#"{"jsonrpc":"2.0","id":6,"method":"session/set_config_option","params":{"sessionId":"s1","configId":"mode","value":"bypassPermissions"}}"#;
+        let plan = r#"{"jsonrpc":"2.0","id":7,"method":"session/set_mode","params":{"sessionId":"s1","modeId":"plan"}}"#;
+        let mut editor = Editor::open(hub.home(), &[]);
+        editor.say(yolo);
+        assert_eq!(editor.hear()["result"]["echo"], "session/set_mode");
+        let told = ear.event("progress.updated").await;
+        assert!(told.to_string().contains("the agent asks nothing"), "{told}");
+        assert_eq!(editor.end(), 0);
+        ear.event("session.completed").await;
+
+        std::fs::remove_file(hub.home().join("seen.jsonl")).unwrap();
+        let mut editor = Editor::open(hub.home(), &["--keep-asking"]);
+        for line in [yolo, option] {
+            editor.say(line);
+            let refused = editor.hear();
+            assert_eq!(refused["error"]["code"], -32600, "{refused}");
+            let told = ear.event("progress.updated").await;
+            assert!(told.to_string().contains("was refused"), "{told}");
+        }
+        editor.say(plan);
+        assert_eq!(editor.hear()["result"]["echo"], "session/set_mode");
+        assert!(!editor.seen().contains("yolo") && !editor.seen().contains("bypass"));
+        assert_eq!(editor.end(), 0);
+    });
+}
+
+#[test]
+fn whoever_goes_away_takes_the_question_along() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let mut ear = Ear::unix(&hub).await;
+        let mut editor = Editor::open(hub.home(), &[]);
+        editor.prompt("ask");
+        ear.event("awaiting.confirmation").await;
+        editor.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}"#);
+        let settled = ear.event("state.changed").await;
+        assert!(settled.to_string().contains("cancelled"), "{settled}");
+        ear.event("session.completed").await;
+        assert_eq!(editor.end(), 1, "the agent died");
+
+        let mut editor = Editor::open(hub.home(), &[]);
+        editor.prompt("ask");
+        ear.event("awaiting.confirmation").await;
+        assert_eq!(editor.end(), 0, "the editor went away");
+        ear.event("session.completed").await;
+        ear.is_lawful();
+        assert_eq!(std::fs::read_to_string(hub.home().join("ran.txt")).unwrap(), "");
+    });
+}
+
+#[test]
+fn what_cannot_be_asked_here_is_left_to_the_editor() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let mut ear = Ear::unix(&hub).await;
+        let mut editor = Editor::open(hub.home(), &[]);
+        for prompt in ["large", "always"] {
+            editor.prompt(prompt);
+            editor.is_asked();
+            let told = ear.event("progress.updated").await;
+            assert!(told.to_string().contains("only its editor can answer"), "{told}");
+            assert!(!editor.ran().contains("always"));
+            editor.choose(0, "no");
+            editor.turn_ends();
+        }
+        editor.prompt("odd");
+        let asked = ear.event("awaiting.confirmation").await;
+        let action = asked["action"].as_str().unwrap();
+        assert!(!action.contains(['\u{1b}', '\u{202e}', '\u{0}']), "{action}");
+        ear.decide(&asked, "reject").await;
+        editor.turn_ends();
+        assert_eq!(editor.end(), 0);
+        ear.is_lawful();
+    });
+}
+
+#[test]
+fn twenty_questions_at_once_have_twenty_answers() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let mut ear = Ear::unix(&hub).await;
+        let mut editor = Editor::open(hub.home(), &[]);
+        editor.prompt("twenty");
+        let mut yes = Vec::new();
+        for count in 0..20 {
+            let asked = ear.event("awaiting.confirmation").await;
+            let action = asked["action"].as_str().unwrap();
+            let branch = (0..20).rev().find(|i| action.contains(&format!("b{i}"))).unwrap();
+            ear.decide(&asked, if count % 2 == 0 { "accept" } else { "reject" }).await;
+            yes.push((branch, count % 2 == 0));
+        }
+        editor.turn_ends();
+        let ran = editor.ran();
+        assert_eq!(ran.lines().count(), 20, "{ran}");
+        for (branch, yes) in yes {
+            let line = format!("{branch} {}\n", if yes { "once" } else { "no" });
+            assert!(ran.contains(&line), "{line} in {ran}");
+        }
+        assert_eq!(editor.end(), 0);
+    });
+}
