@@ -302,16 +302,21 @@ export const needsSecond = (request, when) =>
   request.asks === "consent" &&
   (when === "always" || (request.risk === "high" && request.reversibility === "irreversible"));
 
+/** Where the ten digits of scripts begin that our languages are written in. */
+const ZEROS = [0x660, 0x6f0, 0x966, 0xff10];
+
 /**
- * A number as people write it.
+ * A number as people write it, with a point or a comma before its fraction. Thousands are not guessed:
+ * 1,234 would be a thousand to some and one and a bit to others.
  * @param {string} text
  * @returns {number | null}
  */
 export function numeric(text) {
-  const digits = text.trim().replace(/[٠-٩]/g, (digit) => String(digit.charCodeAt(0) - 0x660))
-    .replace(/[０-９．－]/g, (digit) => String.fromCharCode(digit.charCodeAt(0) - 0xfee0))
-    .replace("٫", ".").replace("−", "-");
-  return /^[+-]?(\d+\.?\d*|\.\d+)$/.test(digits) ? Number(digits) : null;
+  const western = text.trim().replace(/\p{Nd}/gu, (digit) => {
+    const zero = ZEROS.find((one) => digit >= String.fromCharCode(one) && digit <= String.fromCharCode(one + 9));
+    return zero === undefined ? digit : String(digit.charCodeAt(0) - zero);
+  }).replace(/[٫．]/g, ".").replace(/[−－]/g, "-").replace(/^([+-]?\d*),(\d{1,2}|\d{4,})$/, "$1.$2");
+  return /^[+-]?(\d+\.?\d*|\.\d+)$/.test(western) ? Number(western) : null;
 }
 
 /**

@@ -1,12 +1,9 @@
 // Settings and help: everything has a label that can be said, and takes effect at once.
 
 import { h } from "./dom.js";
-import { CHOICES, CODES, MODIFIERS } from "./settings.js";
+import { CHOICES, CODES, LANGUAGES, MODIFIERS } from "./settings.js";
 
 const SWITCHES = /** @type {const} */ (["sounds", "shortcuts", "notify"]);
-
-/** Each in its own name. @type {Record<string, string>} */
-const LANGUAGES = { en: "English", ar: "العربية", zh: "中文" };
 
 /** How modifiers are written, and which flags of a key press they are. @type {Record<string, [string, string[]]>} */
 const HELD = {
@@ -25,6 +22,12 @@ export const held = (event, modifiers) => ["altKey", "ctrlKey", "metaKey", "shif
 /** @param {Settings} settings @param {string} code */
 const written = ({ modifiers }, code) => `${HELD[modifiers]?.[0]}+${code.replace(/^(Key|Digit)/, "")}`;
 
+/** A language in its own name, with a mark until somebody who speaks it has read its words. @param {Words} words @param {string} tag */
+function language(words, tag) {
+  const { name = tag, by_machine = false } = LANGUAGES[tag] ?? {};
+  return by_machine ? words.text("page.language.machine", { language: { ours: name } }) : name;
+}
+
 /**
  * @param {Words} words @param {Settings} settings
  * @param {(changed: Partial<Settings>) => void} change
@@ -32,19 +35,20 @@ const written = ({ modifiers }, code) => `${HELD[modifiers]?.[0]}+${code.replace
 export function settingsPanel(words, settings, change) {
   const fields = Object.entries(CHOICES).map(([name, choices]) => {
     const id = `setting-${name}`;
-    const select = h("select", { id }, ...choices.map((choice) => {
-      const label = name === "language" && choice !== "auto"
-        ? LANGUAGES[choice] ?? String(choice)
-        : words.text(`page.${name}.${choice}`);
-      return h("option", { value: choice }, label);
-    }));
+    const select = h("select", { id }, ...choices.map((choice) =>
+      h("option", { value: choice }, LANGUAGES[choice] ? language(words, String(choice)) : words.text(`page.${name}.${choice}`))));
     const chosen = /** @type {any} */ (settings)[name];
     select.value = String(chosen);
     select.addEventListener("change", () => {
       const value = typeof chosen === "number" ? Number(select.value) : select.value;
       change(/** @type {Partial<Settings>} */ ({ [name]: value }));
     });
-    return h("div", { class: "field" }, h("label", { for: id }, words.text(`page.${name}`)), select);
+    const field = h("div", { class: "field" }, h("label", { for: id }, words.text(`page.${name}`)), select);
+    if (name === "language" && LANGUAGES[words.language]?.by_machine) {
+      select.setAttribute("aria-describedby", "by-machine");
+      field.append(h("p", { class: "hint", id: "by-machine" }, words.text("page.language.machine.about")));
+    }
+    return field;
   });
   const switches = SWITCHES.map((name) => {
     const box = h("input", { type: "checkbox", id: `setting-${name}` });

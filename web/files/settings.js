@@ -20,9 +20,28 @@ export const DEFAULTS = {
   notify: false,
 };
 
+/**
+ * The languages of the page: each in its own name, and whether a machine wrote its words and nobody who
+ * speaks it has read them yet.
+ * @type {Record<string, {name: string, by_machine: boolean}>}
+ */
+export const LANGUAGES = {
+  en: { name: "English", by_machine: false },
+  ar: { name: "العربية", by_machine: true },
+  zh: { name: "中文", by_machine: true },
+  fr: { name: "Français", by_machine: true },
+  de: { name: "Deutsch", by_machine: true },
+  es: { name: "Español", by_machine: true },
+  pt: { name: "Português", by_machine: true },
+  hi: { name: "हिन्दी", by_machine: true },
+  yo: { name: "Yorùbá", by_machine: true },
+  ha: { name: "Hausa", by_machine: true },
+  ig: { name: "Igbo", by_machine: true },
+};
+
 /** What may be chosen, for everything that is no switch. */
 export const CHOICES = {
-  language: ["auto", "en", "ar", "zh"],
+  language: ["auto", ...Object.keys(LANGUAGES)],
   verbosity: ["terse", "normal", "detailed"],
   load: ["low", "medium", "high"],
   pace: [0, 120, 160, 200, 300],

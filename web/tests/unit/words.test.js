@@ -8,6 +8,7 @@ import { lookAlikes, setTable } from "../../files/alike.js";
 import { numeric, beware, ownWords } from "../../files/dialog.js";
 import { safe } from "../../files/safe.js";
 import { setLookAlikes } from "../../files/speech.js";
+import { LANGUAGES } from "../../files/settings.js";
 import { Words } from "../../files/words.js";
 import { Hub } from "../support/hub.js";
 
@@ -24,7 +25,7 @@ setLookAlikes(lookAlikes);
 
 function words(wanted) {
   const base = wanted.toLowerCase().split("-")[0];
-  const language = ["ar", "zh"].includes(base) ? base : "en";
+  const language = Object.hasOwn(LANGUAGES, base) ? base : "en";
   const of = (name) => read(`messages/${language}/${name}.json`);
   return new Words(language, of("language").direction, { ...of("said"), ...of("page") });
 }
@@ -86,7 +87,7 @@ test("every language has every phrase of the page, with its places and plurals",
     const texts = typeof message === "string" ? [message] : Object.values(message);
     return new Set(texts.flatMap((text) => text.match(/\{\w+\}/g) ?? []));
   };
-  for (const language of ["ar", "zh"]) {
+  for (const language of Object.keys(LANGUAGES)) {
     const other = read(`messages/${language}/page.json`);
     assert.deepEqual(Object.keys(other), Object.keys(english), language);
     for (const [key, message] of Object.entries(english)) {
@@ -95,6 +96,16 @@ test("every language has every phrase of the page, with its places and plurals",
       const wanted = new Intl.PluralRules(language).resolvedOptions().pluralCategories;
       assert.deepEqual(Object.keys(other[key]).sort(), [...wanted].sort(), `${language} ${key}`);
     }
+  }
+});
+
+test("the page has the languages of the library, with their names and who wrote their words", () => {
+  const messages = new URL("messages/", library);
+  const folders = readdirSync(messages, { withFileTypes: true }).filter((one) => one.isDirectory()).map(({ name }) => name);
+  assert.deepEqual(Object.keys(LANGUAGES).sort(), folders.sort());
+  for (const [tag, { name, by_machine }] of Object.entries(LANGUAGES)) {
+    const about = read(`messages/${tag}/language.json`);
+    assert.deepEqual([about.name, about.written_by === "machine"], [name, by_machine], tag);
   }
 });
 
@@ -109,7 +120,8 @@ test("every phrase that the page asks for is there", () => {
 });
 
 test("numbers are taken as people write them, and nothing else is", () => {
-  const given = { "12": 12, " 12.5 ": 12.5, "-3": -3, "−3": -3, "١٢٫٥": 12.5, "１２": 12, ".5": 0.5, "5.": 5 };
+  const given = { "12": 12, " 12.5 ": 12.5, "-3": -3, "−3": -3, "١٢٫٥": 12.5, "１２": 12, "१२.५": 12.5, ".5": 0.5, "5.": 5,
+    "2,5": 2.5, "-0,25": -0.25 };
   for (const [text, number] of Object.entries(given)) assert.equal(numeric(text), number, text);
-  for (const text of ["", "a few", "1,5", "1e5", "Infinity", "0x10", "--1", "1 2"]) assert.equal(numeric(text), null, text);
+  for (const text of ["", "a few", "1,234", "1,234.5", "1,2,3", "1e5", "Infinity", "0x10", "--1", "1 2"]) assert.equal(numeric(text), null, text);
 });

@@ -133,6 +133,7 @@ fn western(text: &str) -> String {
         .map(|sign| match sign {
             '\u{660}'..='\u{669}' => digit(sign, '\u{660}').unwrap_or(sign),
             '\u{6F0}'..='\u{6F9}' => digit(sign, '\u{6F0}').unwrap_or(sign),
+            '\u{966}'..='\u{96F}' => digit(sign, '\u{966}').unwrap_or(sign),
             '\u{FF10}'..='\u{FF19}' => digit(sign, '\u{FF10}').unwrap_or(sign),
             '\u{66B}' => '.',
             '\u{2212}' | '\u{FF0D}' => '-',
@@ -174,6 +175,7 @@ mod tests {
             ("2,5", Some(2.5)),
             ("٣٫٥", Some(3.5)),
             ("７", Some(7.0)),
+            ("१२.५", Some(12.5)),
             ("1,234", None),
             ("1,234.5", None),
             ("1e5", None),
