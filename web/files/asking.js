@@ -36,7 +36,10 @@ export class Asking {
       // After the focus: what is inert before it would leave the focus nowhere.
       this.main.inert = true;
       hands.dialog(true);
+      this.catchUp();
     });
+    /** What changes at leisure, when the dialog that comes has the focus. @type {(() => void)[]} */
+    this.changes = [];
     this.log = new Log();
     /** Everything that is no dialog. */
     this.main = h("div", { class: "main" });
@@ -71,6 +74,22 @@ export class Asking {
   /** Shows what changed. */
   refresh() {}
 
+  /**
+   * Changes the log or a list. Not between a dialog's coming and its focus: a screen reader would look
+   * at all of that before it says the question.
+   * @param {() => void} change
+   */
+  atLeisure(change) {
+    this.changes.push(change);
+    this.catchUp();
+  }
+
+  /** Changes what waits for that. */
+  catchUp() {
+    if (this.dialog.isComing) return;
+    for (const change of this.changes.splice(0)) change();
+  }
+
   /** How much is said. The hub is told how much the user takes in; the words, how little. */
   get manner() {
     const { verbosity, load } = this.settings;
@@ -90,8 +109,10 @@ export class Asking {
   entry(session, agent, about, line, language, kind) {
     const known = this.inbox.sessions.get(session)?.about || (typeof about === "string" ? about : "");
     const given = { agent: { theirs: agent }, about: { theirs: known } };
-    const heading = this.log.sessions.has(session) ? [] : this.words.phrase("page.session", given);
-    this.log.add(session, heading, line, language, kind);
+    this.atLeisure(() => {
+      const heading = this.log.sessions.has(session) ? [] : this.words.phrase("page.session", given);
+      this.log.add(session, heading, line, language, kind);
+    });
   }
 
   /** @param {AgentRequest} request */
@@ -101,10 +122,15 @@ export class Asking {
     if (request.continues !== null && !request.changed) return this.goesOn(request, request.continues);
     const line = this.words.phrase(request.asks === "consent" ? "ask.consent" : "ask.question",
       { action: { theirs: request.action }, question: { theirs: request.action } });
-    this.entry(request.session_id, request.agent.name, "", line, request.language, "request");
     this.announcer.play("blocked");
     this.announcer.call(this.words.text("page.waits"), plain(line), keyOf(request));
+    this.bring(request);
+    this.entry(request.session_id, request.agent.name, "", line, request.language, "request");
     this.refresh();
+  }
+
+  /** Shows a request, or says that it waits. @param {AgentRequest} request */
+  bring(request) {
     const before = request.changed ? request.continues ?? request.number : null;
     if (before !== null) this.later.delete(before);
     const shows = this.current !== null && this.current.number === before;
@@ -212,7 +238,9 @@ export class Asking {
   /** @param {AgentRequest} request */
   opener(request) {
     const line = this.words.phrase("page.open", { number: request.shown_number, action: { theirs: request.action } });
-    const opener = button("", () => this.open(request), { class: "opener" });
+    // As it is then: it may have changed meanwhile.
+    const now = () => this.inbox.waiting().find(({ number }) => number === request.number) ?? request;
+    const opener = button("", () => this.open(now()), { class: "opener" });
     opener.append(...shown(line, request.language));
     return opener;
   }
@@ -244,6 +272,7 @@ export class Asking {
       if (later) this.open(later);
       else this.hide();
     });
+    this.catchUp();
   }
 
   /** The next request that was not put off. */
@@ -259,6 +288,7 @@ export class Asking {
 
   hide() {
     this.dialog.hide();
+    this.catchUp();
     this.announcer.busyUntil = performance.now() + SPOKEN_MS;
     this.announcer.hold(false);
   }

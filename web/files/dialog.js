@@ -1,7 +1,7 @@
 // Dialogs that ask: a request of an agent, or whether to stop one. The focus goes to the dialog
 // itself, never to a button, and no key press that was under way before can answer.
 
-import { allowFocus, button, focused, h, reading, shown, stops } from "./dom.js";
+import { allowFocus, button, focused, h, readFrom, reading, shown, stops } from "./dom.js";
 import { choiceLabel } from "./inbox.js";
 import { Speech } from "./speech.js";
 import { plain } from "./words.js";
@@ -124,6 +124,11 @@ export class Dialog {
     this.timer = setTimeout(() => this.goOn(), Math.max(ms, FOCUS_MS));
   }
 
+  /** Whether it is shown and has not got the focus yet. */
+  get isComing() {
+    return this.isOpen && !this.isEnding && this.since === Infinity;
+  }
+
   get isEnding() {
     return this.after !== null;
   }
@@ -149,10 +154,14 @@ export class Dialog {
     const active = focused();
     const inside = this.root.contains(active) || active === null || active === document.body;
     this.isOpen = false;
+    const back = this.before?.isConnected ? this.before : this.home;
+    // Before the dialog goes: a screen reader's cursor would be left where it was, behind everything.
+    if (inside && back) {
+      readFrom(back);
+      back.focus({ preventScroll: back === this.home });
+    }
     this.root.hidden = true;
     this.root.replaceChildren();
-    const back = this.before?.isConnected ? this.before : this.home;
-    if (inside) back?.focus({ preventScroll: back === this.home });
     this.before = null;
   }
 

@@ -235,13 +235,18 @@ export class View extends Asking {
   }
 
   refresh() {
+    this.atLeisure(() => this.redraw());
+  }
+
+  /** Draws what changed, and nothing else: a screen reader looks at everything that is drawn anew. */
+  redraw() {
     const { words } = this;
     const sessions = this.inbox.running();
     const requests = this.inbox.waiting();
-    this.state.textContent = words.text(this.connection) +
-      (sessions.length === 0 && /connected|listening/.test(this.connection) ? ` ${words.text("page.idle")}` : "");
+    write(this.state, words.text(this.connection) +
+      (sessions.length === 0 && /connected|listening/.test(this.connection) ? ` ${words.text("page.idle")}` : ""));
     this.running.hidden = sessions.length === 0;
-    keep(this.running, () => this.running.replaceChildren(...sessions.slice(-20).map((session) => {
+    keep(this.running, sessions.slice(-20).map((session) => {
       const line = words.phrase("page.running", { agent: { theirs: session.agent.name }, about: { theirs: session.about },
         doing: { theirs: session.doing || session.about } });
       const stop = button(words.text("page.stop"), () => this.askStop(session.id), { class: "stop",
@@ -250,15 +255,15 @@ export class View extends Asking {
       stop.append(h("span", { class: "unseen" }, ` ${which}`));
       stop.hidden = this.connection === "page.listening";
       return h("li", {}, h("span", {}, ...shown(line)), " ", stop);
-    })));
+    }));
     const heading = this.questions?.querySelector("h2");
-    if (heading) heading.textContent = this.howMany(requests.length);
+    if (heading) write(heading, this.howMany(requests.length));
     this.waiting.hidden = requests.length === 0;
-    keep(this.waiting, () => this.waiting.replaceChildren(...requests.map((request) => {
+    keep(this.waiting, requests.map((request) => {
       const opener = this.opener(request);
       opener.dataset.key = `open-${request.number}`;
       return h("li", {}, opener);
-    })));
+    }));
     this.root.dispatchEvent(new CustomEvent("aaep-requests", { bubbles: true, composed: true,
       detail: { count: requests.length } }));
   }
@@ -322,14 +327,21 @@ export class View extends Asking {
   }
 }
 
+/** @param {HTMLElement} element @param {string} text */
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 /**
- * Makes a list anew, and puts the focus back on the button that had it.
- * @param {HTMLElement} list @param {() => void} make
+ * Puts these into a list, unless they are there, and the focus back on the button that had it.
+ * @param {HTMLElement} list @param {HTMLElement[]} items
  */
-function keep(list, make) {
+function keep(list, items) {
+  const same = items.length === list.children.length && items.every((item, at) => list.children[at]?.isEqualNode(item));
+  if (same) return;
   const key = list.contains(focused()) ? focused()?.dataset.key : undefined;
-  make();
+  list.replaceChildren(...items);
   if (key === undefined) return;
-  const same = [...list.querySelectorAll("button")].find((one) => one.dataset.key === key);
-  same?.focus();
+  const found = [...list.querySelectorAll("button")].find((one) => one.dataset.key === key);
+  found?.focus();
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use aaep_types::{Level, Verbosity};
 use aaep_voice::braille::Settings as BrailleSettings;
-use aaep_voice::speech::{Engine, Punctuation, Settings, VoiceName};
+use aaep_voice::speech::{Engine, Punctuation, Settings, Spelling, VoiceName};
 use clap::{Args, ValueEnum};
 
 use super::talk::{By, SecondStep};
@@ -86,6 +86,9 @@ pub(crate) struct ListenOptions {
     /// How much punctuation is spoken: none, some, most or all.
     #[arg(long, value_name = "HOW MUCH", env = "AAEP_SPEECH_PUNCTUATION")]
     pub(crate) speech_punctuation: Option<Punctuation>,
+    /// Which of the agent's words are spelled: none, codes (letters and digits in one), or all.
+    #[arg(long, value_name = "WHICH", env = "AAEP_SPEECH_SPELLING", default_value = "none")]
+    pub(crate) speech_spelling: Spelling,
     /// How much lower or higher the agent's own words are spoken, from -100 to 100.
     #[arg(long, value_name = "PITCH", env = "AAEP_AGENT_PITCH", default_value = "-25")]
     #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(i8).range(-100..=100))]
@@ -138,6 +141,10 @@ pub(crate) enum Speak {
     SpeechDispatcher,
     /// espeak-ng, without a server.
     EspeakNg,
+    /// say, as macOS has it.
+    Say,
+    /// SAPI of Windows, through PowerShell.
+    Sapi,
     /// What the system has: say on macOS, SAPI on Windows.
     System,
 }
@@ -156,6 +163,8 @@ impl ListenOptions {
             Speak::Auto => Engine::Auto,
             Speak::SpeechDispatcher => Engine::SpeechDispatcher,
             Speak::EspeakNg => Engine::Espeak,
+            Speak::Say => Engine::Say,
+            Speak::Sapi => Engine::Sapi,
             Speak::System => Engine::System,
         };
         Some(Settings {
@@ -163,6 +172,7 @@ impl ListenOptions {
             rate: self.speech_rate,
             voice: self.speech_voice.clone(),
             punctuation: self.speech_punctuation,
+            spelling: self.speech_spelling,
             agent_pitch: self.agent_pitch,
             language: language.to_owned(),
             ..Settings::default()

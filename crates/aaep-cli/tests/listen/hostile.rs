@@ -161,24 +161,35 @@ fn a_flood_is_bounded_and_a_request_in_it_is_heard_and_answered() {
     }
 }
 
-// covers: I31, S10, T21
-#[test]
-fn a_producer_that_swaps_its_question_is_read_again_and_gets_no_answer_meant_for_another() {
-    const PAUSE: std::time::Duration = std::time::Duration::from_millis(2500);
-    let stage = Stage::start();
-    let home = [("HOME".into(), "/nonexistent".into())];
-    let mut tty = Tty::start(&["--pause", "2000", &stage.base], &home);
+/// Says "Save a note", then another action under the same flag, as one that goes on with the first.
+fn swap(stage: &Stage, tty: &mut Tty) {
     tty.sees("Connected to");
     stage.attached(1);
     stage.send(&request(1, "sess_a", "Save a note"));
     tty.sees("Request 1 waits for you");
-    std::thread::sleep(PAUSE);
-    // Another action under the same flag: a question of its own, with its own time to read.
     let mut swapped = request(2, "sess_a", "Give everything away");
     swapped["extensions"] = json!({ "timing": { "supersedes": "evt_1" } });
     stage.send(&swapped);
     tty.sees("Request 2 waits for you");
+}
+
+// covers: I31, S10, T21
+#[test]
+fn a_question_that_was_swapped_is_not_answered_before_it_can_have_been_heard() {
+    let stage = Stage::start();
+    let home = [("HOME".into(), "/nonexistent".into())];
+    // However slow this machine is, an hour has not passed.
+    let mut tty = Tty::start(&["--pause", "3600000", &stage.base], &home);
+    swap(&stage, &mut tty);
     tty.types("y").sees("Not taken: request 2 had only just been said.");
+}
+
+// covers: I31, S10, T21
+#[test]
+fn a_producer_that_swaps_its_question_is_read_again_and_gets_no_answer_meant_for_another() {
+    let stage = Stage::start();
+    let mut tty = listen(&stage);
+    swap(&stage, &mut tty);
     // Another session takes nobody's place, and the same event does not change its words.
     let mut stolen = request(3, "sess_b", "Open the door");
     stolen["extensions"] = json!({ "timing": { "supersedes": "evt_2" } });
@@ -189,9 +200,7 @@ fn a_producer_that_swaps_its_question_is_read_again_and_gets_no_answer_meant_for
     stage.send(&reworded);
     stage.send(&request(4, "sess_c", "Ring the bell"));
     tty.sees("Request 4 waits too");
-    std::thread::sleep(PAUSE);
     tty.types("r").sees("“Give everything away”");
-    std::thread::sleep(PAUSE);
     tty.types("n");
     assert_eq!(stage.reply("rpl_2")["decision"], "reject");
     let printed = tty.all();

@@ -1,11 +1,11 @@
 //! Speech: synthesizers behind one trait, and the thread that drives one by the policy.
 
+mod children;
 mod espeak;
-#[cfg(windows)]
 mod sapi;
-#[cfg(target_os = "macos")]
 mod say;
 mod speaker;
+mod spelling;
 #[cfg(unix)]
 pub mod ssip;
 
@@ -19,11 +19,10 @@ use crate::announcer::Id;
 use crate::utterance::{Class, Part};
 
 pub use espeak::Espeak;
-#[cfg(windows)]
 pub use sapi::Sapi;
-#[cfg(target_os = "macos")]
 pub use say::Say;
 pub use speaker::{Command, Notice, Notices, Speaker};
+pub use spelling::Spelling;
 #[cfg(unix)]
 pub use ssip::Ssip;
 
@@ -73,6 +72,10 @@ pub enum Engine {
     SpeechDispatcher,
     /// espeak-ng, run directly.
     Espeak,
+    /// `say`, as macOS has it.
+    Say,
+    /// SAPI of Windows, through PowerShell; from Linux inside Windows, too.
+    Sapi,
     /// What the system has of its own: `say` on macOS, SAPI on Windows.
     System,
 }
@@ -124,6 +127,8 @@ pub struct Settings {
     pub voice: Option<VoiceName>,
     /// How much punctuation is spoken.
     pub punctuation: Option<Punctuation>,
+    /// Which of the agent's words are spelled.
+    pub spelling: Spelling,
     /// How much lower or higher the agent's words are spoken than ours, so that it is heard whose
     /// they are.
     pub agent_pitch: i8,
@@ -134,6 +139,10 @@ pub struct Settings {
     pub speechd_address: Option<String>,
     /// The program that is run as espeak-ng.
     pub espeak_program: PathBuf,
+    /// The program that is run as `say`.
+    pub say_program: PathBuf,
+    /// The program that is run as PowerShell.
+    pub powershell_program: PathBuf,
 }
 
 impl Default for Settings {
@@ -143,10 +152,13 @@ impl Default for Settings {
             rate: None,
             voice: None,
             punctuation: None,
+            spelling: Spelling::None,
             agent_pitch: -25,
             language: "en".into(),
             speechd_address: None,
             espeak_program: "espeak-ng".into(),
+            say_program: "say".into(),
+            powershell_program: "powershell.exe".into(),
         }
     }
 }
@@ -190,19 +202,32 @@ pub(crate) fn single_line(text: &str) -> Cow<'_, str> {
 /// Opens the synthesizer that the settings name.
 pub fn open(settings: &Settings, reporter: Reporter) -> Result<Box<dyn Synthesizer>, String> {
     let dispatcher = || dispatcher(settings, reporter.clone());
-    let espeak = || -> Result<Box<dyn Synthesizer>, String> {
-        Ok(Box::new(Espeak::open(settings, reporter.clone())?))
+    let espeak = || boxed(Espeak::open(settings, reporter.clone()));
+    let say = || boxed(Say::open(settings, reporter.clone()));
+    let sapi = || boxed(Sapi::open(settings, reporter.clone()));
+    let system = || match () {
+        () if cfg!(target_os = "macos") => say(),
+        () if cfg!(windows) => sapi(),
+        () => Err("This system has no speech of its own.".into()),
     };
     match settings.engine {
         Engine::SpeechDispatcher => dispatcher(),
         Engine::Espeak => espeak(),
-        Engine::System => system(settings, reporter.clone()),
+        Engine::Say => say(),
+        Engine::Sapi => sapi(),
+        Engine::System => system(),
         Engine::Auto => dispatcher().or_else(|first| {
-            system(settings, reporter.clone()).or_else(|_| espeak()).map_err(|last| {
+            system().or_else(|_| espeak()).map_err(|last| {
                 format!("{first} {last} Install speech-dispatcher or espeak-ng to hear speech.")
             })
         }),
     }
+}
+
+fn boxed<S: Synthesizer + 'static>(
+    opened: Result<S, String>,
+) -> Result<Box<dyn Synthesizer>, String> {
+    Ok(Box::new(opened?))
 }
 
 #[cfg(unix)]
@@ -213,21 +238,6 @@ fn dispatcher(settings: &Settings, reporter: Reporter) -> Result<Box<dyn Synthes
 #[cfg(not(unix))]
 fn dispatcher(_: &Settings, _: Reporter) -> Result<Box<dyn Synthesizer>, String> {
     Err("Speech Dispatcher is for Unix.".into())
-}
-
-#[cfg(target_os = "macos")]
-fn system(settings: &Settings, reporter: Reporter) -> Result<Box<dyn Synthesizer>, String> {
-    Ok(Box::new(Say::open(settings, reporter)?))
-}
-
-#[cfg(windows)]
-fn system(settings: &Settings, reporter: Reporter) -> Result<Box<dyn Synthesizer>, String> {
-    Ok(Box::new(Sapi::open(settings, reporter)?))
-}
-
-#[cfg(not(any(target_os = "macos", windows)))]
-fn system(_: &Settings, _: Reporter) -> Result<Box<dyn Synthesizer>, String> {
-    Err("This system has no speech of its own.".into())
 }
 
 #[cfg(test)]

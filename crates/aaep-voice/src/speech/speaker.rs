@@ -5,9 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Event, Reporter, Settings, Synthesizer};
+use aaep_subscriber::words::Words;
+
+use super::{Event, Reporter, Settings, Spelling, Synthesizer};
 use crate::announcer::{Action, Announcer, End};
-use crate::utterance::Utterance;
+use crate::utterance::{Part, Utterance};
 
 /// Between two attempts to get a lost synthesizer back: the first pause, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -72,6 +74,8 @@ impl Speaker {
             synthesizer: Some(synthesizer),
             connection: 0,
             announcer: Announcer::default(),
+            spelling: settings.spelling,
+            words: Words::new(&[settings.language.as_str()]),
             notices,
             began: Instant::now(),
             retry_at: None,
@@ -122,6 +126,9 @@ struct Driver {
     /// Counts the synthesizers, so that the last words of a lost one are not taken for the new one's.
     connection: u64,
     announcer: Announcer,
+    spelling: Spelling,
+    /// What is said around letters that are spelled.
+    words: Words,
     notices: Notices,
     began: Instant,
     retry_at: Option<Instant>,
@@ -216,7 +223,9 @@ impl Driver {
             let done = match action {
                 Action::Stop => synthesizer.stop(),
                 Action::Say { id, utterance } => {
-                    synthesizer.speak(id, utterance.class, &utterance.parts)
+                    let spelled = |part: &Part| self.spelling.spell(part, &self.words).into_owned();
+                    let parts: Vec<Part> = utterance.parts.iter().map(spelled).collect();
+                    synthesizer.speak(id, utterance.class, &parts)
                 }
             };
             if let Err(error) = done {

@@ -49,6 +49,8 @@ struct Spoken {
     messages: BTreeMap<u64, (Id, usize, usize)>,
     /// Events of messages whose number is not noted yet: the server speaks before it replies to us.
     early: Vec<(u16, u64)>,
+    /// The utterance that somebody else cut last.
+    cut: Option<Id>,
 }
 
 /// Events that are kept for messages that are not known yet.
@@ -153,8 +155,15 @@ impl Synthesizer for Ssip {
             let early = std::mem::take(&mut spoken.early);
             let events: Vec<Event> =
                 early.into_iter().filter_map(|(code, of)| spoken.event(code, of)).collect();
+            let is_cut = spoken.cut == Some(id);
             drop(spoken);
             events.into_iter().for_each(|event| (self.reporter)(event));
+            // Somebody else cut it while it was being handed over: the rest would be spoken without
+            // its beginning.
+            if is_cut {
+                self.command("BLOCK END")?;
+                return self.stop();
+            }
         }
         self.command("BLOCK END")?;
         Ok(())
@@ -244,6 +253,7 @@ impl Spoken {
             }
             703 => {
                 self.messages.retain(|_, (of, ..)| *of != id);
+                self.cut = Some(id);
                 Some(Event::Cut(id))
             }
             _ => None,

@@ -278,3 +278,15 @@ fn a_yes_that_is_being_made_certain_does_not_go_over_to_another_question() {
     let replies = story.asked(consent(2, "Transfer")).types("yes").replies();
     assert!(replies.is_empty(), "{replies:?}");
 }
+
+// covers: I31, S10
+#[test]
+fn a_question_that_takes_the_place_of_another_has_its_own_time_to_be_heard() {
+    let mut story = Story::with(|settings| settings.pause_ms = 2_000);
+    story.asked(mild(1, "Save a note")).after(60).heard();
+    story.settled(mild(1, "Save a note"), Outcome::Superseded);
+    let replies = story.asked(mild(2, "Give everything away")).types_at_once("y").replies();
+    assert!(replies.is_empty(), "{replies:?}");
+    // It was asked two seconds ago, and no longer is new.
+    assert_eq!(story.types("n").replies(), reply(2, &Answer::Reject));
+}
