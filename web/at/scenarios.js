@@ -79,6 +79,7 @@ export const SCENARIOS = {
         await agent.confirm("Second thing.", MILD);
       }, { until: "2 requests wait" });
       await at.step("press Ctrl+Shift+7, reject", () => at.desktop.key("ctrl+shift+7"), { until: "Second thing" });
+      await at.press("Tab");
       await at.step("press Ctrl+Shift+9, accept", () => at.desktop.key("ctrl+shift+9"), { until: "accepted" });
       await at.step("the agent is done", () => agent.end("That is all."), { until: "Done" });
     },
@@ -222,7 +223,24 @@ export const SCENARIOS = {
       await at.step("the agent reports", () => agent.emit("progress.updated", { progress: { step: 1, total_steps: 2 }, summary_normal: "Step 1 of 2." }));
       await at.press("Tab");
       await at.step("press Enter", () => at.desktop.key("Return"), { until: "rejected" });
+      await at.step("the agent reports twenty times in two seconds", async () => {
+        for (let step = 1; step <= 20; step += 1) {
+          await agent.emit("progress.updated", { progress: { step, total_steps: 20 }, summary_normal: `Step ${step} of 20.` });
+          await sleep(100);
+        }
+      }, { until: "20 of 20" });
       await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
+    },
+  },
+  "failed": {
+    about: "An agent fails while its request is open. That is said at once, with what can be done, and the person is where they were.",
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Copying.");
+      await at.step("an agent starts", null, { until: "Copying" });
+      await at.step("a request comes", () => agent.confirm("Overwrite the copy.", MILD), { until: "Overwrite" });
+      await at.step("the agent fails", () => agent.emit("session.errored", { error_category: "requires_user",
+        summary_normal: "The disk is full.", remediation_hint: "Make room." }), { until: "Focus mode" });
     },
   },
   "chatter": {

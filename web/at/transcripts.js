@@ -28,6 +28,17 @@ export class Transcripts {
     return others.length === 0;
   }
 
+  /**
+   * Whether each run that differs differs only by words that were lost or came late, as on a busy
+   * machine. Other words, words in another order, words twice or cut are never forgiven.
+   */
+  mayTryAgain(name, all) {
+    const file = new URL(`${name}.txt`, this.folder);
+    if (!existsSync(file)) return false;
+    const kept = readFileSync(file, "utf8").replace(AGREED, "");
+    return all.every((one) => isOnlyLess(kept, one));
+  }
+
   /** Keeps what was heard most often. */
   keep(file, name, all) {
     const times = (text) => all.filter((one) => one === text).length;
@@ -38,6 +49,20 @@ export class Transcripts {
     for (const other of new Set(all)) if (other !== best) console.log(differences(best, other));
     return true;
   }
+}
+
+/** Lines that were heard: not the steps, not the rig's own notes, not that it was silent. */
+const lines = (text) => text.split("\n\n").slice(1).join("\n\n").split("\n")
+  .filter((line) => line !== "" && !line.startsWith(">") && line.trim() !== "(nothing)");
+
+/** Whether nothing was heard but what is kept, in its order, perhaps not all of it. */
+export function isOnlyLess(kept, heard) {
+  const wanted = lines(kept);
+  let at = 0;
+  return lines(heard).every((line) => {
+    at = wanted.indexOf(line, at) + 1;
+    return at > 0;
+  });
 }
 
 /** Both, line by line: what is only kept with `-`, what is only heard with `+`. */

@@ -131,8 +131,7 @@ fn a_request_stops_the_program_that_chatters_and_the_rest_is_heard_later() {
         "read -r text\nif [ \"$text\" = slowly ] && mkdir begun; then exec sleep 60; fi\n",
     );
     std::fs::write(&program, script).unwrap();
-    let settings =
-        Settings { engine: Engine::Say, say_program: program, ..Settings::default() };
+    let settings = Settings { engine: Engine::Say, say_program: program, ..Settings::default() };
     let speaker = Speaker::start(settings, Box::new(|_| {})).unwrap();
     let story = [("first", "en", true), ("slowly", "en", true), ("last", "en", true)];
     speaker.send(vec![Command::Say(utterance(Class::Text, &story))]);
@@ -161,8 +160,7 @@ fn a_program_that_breaks_is_told_and_what_it_should_have_said_is_said_again() {
     let once = format!("mkdir \"{}/broke\" 2>/dev/null && exit 1\n", directory.path().display());
     std::fs::write(&program, works.replace("read -r text\n", &format!("{once}read -r text\n")))
         .unwrap();
-    let settings =
-        Settings { engine: Engine::Say, say_program: program, ..Settings::default() };
+    let settings = Settings { engine: Engine::Say, say_program: program, ..Settings::default() };
     let (tell, notices) = channel();
     let speaker =
         Speaker::start(settings, Box::new(move |notice| drop(tell.send(notice)))).unwrap();

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { Listener, normal } from "../../at/listener.js";
-import { Transcripts, differences } from "../../at/transcripts.js";
+import { Transcripts, differences, isOnlyLess } from "../../at/transcripts.js";
 
 const ABOUT = "Two come.\n\n> two come\n";
 
@@ -43,6 +43,9 @@ test("what is heard most often is kept with its count, and anything else fails",
     });
     assert.equal(judge("x-two", `${ABOUT}  Two.\n`), true);
     assert.equal(judge("x-two", `${ABOUT}  Two.\n`, `${ABOUT}  One.\n`), false);
+    const again = (...heard) => new Transcripts(folder, false).mayTryAgain("x-two", heard);
+    assert.equal(again(`${ABOUT}  (nothing)\n`), true, "what was lost may be tried again");
+    assert.equal(again(`${ABOUT}  (nothing)\n`, `${ABOUT}  Three.\n`), false, "other words may not");
     assert.equal(judge("x-three", `${ABOUT}  Two.\n`), false, "what is not kept is no success");
   } finally {
     rmSync(folder, { recursive: true });
@@ -51,4 +54,21 @@ test("what is heard most often is kept with its count, and anything else fails",
 
 test("differences are shown line by line", () => {
   assert.equal(differences("a\nb\nc", "a\nx\nc"), "  a\n- b\n+ x\n  c");
+});
+
+test("a scenario is played again only if something was lost or late, never if something else was heard", () => {
+  const kept = "About.\n\n> one comes\n  Allow this?\n  Low risk.\n> press n\n  Rejected.\n";
+  const forgiven = {
+    "a word is lost": "About.\n\n> one comes\n  Allow this?\n> press n\n  Rejected.\n",
+    "a word is late": "About.\n\n> one comes\n  Allow this?\n> press n\n  Low risk.\n  Rejected.\n",
+    "nothing came": "About.\n\n> one comes\n  (nothing)\n> (not heard: Low risk)\n> press n\n  (nothing)\n",
+  };
+  const failed = {
+    "said twice": "About.\n\n> one comes\n  Allow this?\n  Allow this?\n  Low risk.\n> press n\n  Rejected.\n",
+    "another order": "About.\n\n> one comes\n  Low risk.\n  Allow this?\n> press n\n  Rejected.\n",
+    "cut": "About.\n\n> one comes\n  Allow this? (cut after: Allow)\n  Low risk.\n> press n\n  Rejected.\n",
+    "other words": "About.\n\n> one comes\n  Allow this?\n  High risk.\n> press n\n  Rejected.\n",
+  };
+  for (const [what, heard] of Object.entries(forgiven)) assert.equal(isOnlyLess(kept, heard), true, what);
+  for (const [what, heard] of Object.entries(failed)) assert.equal(isOnlyLess(kept, heard), false, what);
 });

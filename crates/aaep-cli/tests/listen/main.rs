@@ -4,6 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run programs and clocks
 
+mod bad_input;
 mod docs;
 mod guests;
 mod hostile;

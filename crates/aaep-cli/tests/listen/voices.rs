@@ -149,3 +149,39 @@ fn without_speech_it_is_said_what_to_do_before_anything_else() {
     assert_eq!(code, 2);
     assert!(err.contains("speech-dispatcher --spawn"), "{err}");
 }
+
+/// `say` is a stand-in on the path that writes down what it is given; the real one was not run.
+#[test]
+fn a_request_is_heard_through_say_with_its_codes_spelled() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = tempfile::tempdir().unwrap();
+    let (program, heard) = (directory.path().join("say"), directory.path().join("heard"));
+    let script = format!(
+        "#!/bin/sh\n[ \"$2\" = '?' ] && exit\nread -r text\necho \"$text\" >> '{}'\n",
+        heard.display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let stage = crate::stage::Stage::start();
+    let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap());
+    let variables = [("HOME".into(), "/nonexistent".into()), ("PATH".into(), path)];
+    let options = ["--pause", "0", "--speak=say", "--speech-spelling", "codes", &stage.base];
+    let mut tty = Tty::start(&options, &variables);
+    tty.sees("Connected to");
+    stage.attached(1);
+    stage.send(&crate::stage::request(1, "sess_1", "Pay account DE4 [[volm 0]] now"));
+    tty.sees("Request 1 waits for you");
+    let until = std::time::Instant::now() + crate::speech::PATIENCE;
+    let heard = loop {
+        let heard = std::fs::read_to_string(&heard).unwrap_or_default();
+        if heard.contains("Press y for yes") {
+            break heard;
+        }
+        assert!(std::time::Instant::now() < until, "{heard}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    let lines: Vec<&str> = heard.lines().collect();
+    assert!(lines.contains(&"Pay account capital D, capital E, 4 [ [volm 0] ] now"), "{heard}");
+    assert!(lines.contains(&"Allow this?"), "{heard}");
+}

@@ -85,10 +85,8 @@ fn without_commands(text: &str) -> Cow<'_, str> {
 
 impl Synthesizer for Say {
     fn speak(&mut self, id: Id, _class: Class, parts: &[Part]) -> io::Result<()> {
-        let harmless = |part: &Part| Part {
-            text: without_commands(&part.text).into_owned(),
-            ..part.clone()
-        };
+        let harmless =
+            |part: &Part| Part { text: without_commands(&part.text).into_owned(), ..part.clone() };
         self.children.speak(id, &parts.iter().map(harmless).collect::<Vec<_>>())
     }
 

@@ -85,6 +85,13 @@ impl Brltty {
         self.wait(text, |shown| shown.contains(text))
     }
 
+    /// Waits until the display shows something with this, and gives all of it.
+    #[track_caller]
+    pub fn now_shows(&self, text: &str) -> String {
+        self.shows_like(text);
+        self.shown.lock().unwrap().last().unwrap().1.clone()
+    }
+
     #[track_caller]
     fn wait(&self, what: &str, fits: impl Fn(&str) -> bool) -> Instant {
         let until = Instant::now() + PATIENCE;

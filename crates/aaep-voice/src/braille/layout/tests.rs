@@ -187,3 +187,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_question_of_any_length_and_kind_is_panned_whole_and_answered() {
+    let long = "word ".repeat(16_384 / 5) + "ends";
+    let texts = [
+        long.as_str(),
+        "Send 👩\u{200d}🚀👍🏽 to Ann 🇳🇬",
+        "x\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301} marks",
+        "tab\tbreak\r\nnext\u{85}line\u{2028}end",
+        "احذف الملف 20 ثم توقف",
+        "<speak>.</speak> . .. STOP ALL",
+    ];
+    for (text, cells) in texts.iter().flat_map(|text| [14, 20, 40, 80].map(|cells| (*text, cells)))
+    {
+        let mut board = Board::new(cells, 0);
+        board.command(&Command::Asked(1), 0);
+        board.ask(Question { text: text.into(), second_step: None, ..grave(1) }, 0);
+        let pages = pages(&mut board);
+        // The first cells tell that it waits.
+        let read: String = pages.iter().flat_map(|page| page.chars().skip(STATUS_CELLS)).collect();
+        let without_spaces = |text: &str| text.split_whitespace().collect::<String>();
+        assert_eq!(without_spaces(&read), without_spaces(text) + "noyes", "{cells} cells");
+        assert!(pages.iter().all(|page| page.chars().count() <= cells), "{cells} cells");
+        let no = Pressed { number: 1, reply: Reply::No, certain: false };
+        assert_eq!(press(&mut board, "no", 0), Some(no), "{cells} cells");
+    }
+}
