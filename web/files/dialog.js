@@ -157,8 +157,8 @@ export class Dialog {
     const back = this.before?.isConnected ? this.before : this.home;
     // Before the dialog goes: a screen reader's cursor would be left where it was, behind everything.
     if (inside && back) {
-      readFrom(back);
       back.focus({ preventScroll: back === this.home });
+      readFrom(back);
     }
     this.root.hidden = true;
     this.root.replaceChildren();

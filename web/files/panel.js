@@ -46,7 +46,7 @@ export function settingsPanel(words, settings, change) {
     const field = h("div", { class: "field" }, h("label", { for: id }, words.text(`page.${name}`)), select);
     if (name === "language" && LANGUAGES[words.language]?.by_machine) {
       select.setAttribute("aria-describedby", "by-machine");
-      field.append(h("p", { class: "hint", id: "by-machine" }, words.text("page.language.machine.about")));
+      field.append(h("p", { class: "hint", id: "by-machine" }, words.text("by_machine")));
     }
     return field;
   });

@@ -305,6 +305,11 @@ impl Talk {
         for name in HELP {
             self.say(format!("help.{name}"), &[]);
         }
+        if self.words.by_machine() {
+            let said = self.words.phrase("by_machine", &[]);
+            let utterance = self.utterance(&said, &About::new(Class::Feedback));
+            self.announce(utterance);
+        }
     }
 
     fn quit(&mut self) {

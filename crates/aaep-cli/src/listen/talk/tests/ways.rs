@@ -1,6 +1,7 @@
 //! Whole sessions, stopping, leaving, and a hub that goes away.
 
 use aaep_subscriber::inbox::Answer;
+use aaep_subscriber::words::Words;
 use aaep_subscriber::{Happening, Outcome};
 
 use crate::listen::talk::stories::{Story, consent, mild, reply};
@@ -139,4 +140,14 @@ fn the_hub_that_goes_and_comes_back_is_told_and_what_waits_still_does() {
     assert_eq!(heard.lines().count(), 4, "{heard}");
     assert!(heard.contains("Start one with") && heard.contains("Press ? for help."), "{heard}");
     assert_eq!(story.types("y").replies(), reply(1, &Answer::Accept));
+}
+
+#[test]
+fn help_says_so_where_a_machine_wrote_the_words_and_no_speaker_has_read_them() {
+    for (language, _) in Words::languages() {
+        let words = Words::new(&[language]);
+        let mark = words.phrase("by_machine", &[]).to_string();
+        let heard = Story::in_language(language, |_| {}).types("?").heard();
+        assert_eq!(heard.contains(&mark), words.by_machine(), "{language}: {heard}");
+    }
 }
