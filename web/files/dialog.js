@@ -1,7 +1,7 @@
 // Dialogs that ask: a request of an agent, or whether to stop one. The focus goes to the dialog
 // itself, never to a button, and no key press that was under way before can answer.
 
-import { allowFocus, button, focused, h, readFrom, reading, shown, stops } from "./dom.js";
+import { allowFocus, button, focused, h, reading, shown, stops } from "./dom.js";
 import { choiceLabel } from "./inbox.js";
 import { Speech } from "./speech.js";
 import { plain } from "./words.js";
@@ -154,14 +154,12 @@ export class Dialog {
     const active = focused();
     const inside = this.root.contains(active) || active === null || active === document.body;
     this.isOpen = false;
-    const back = this.before?.isConnected ? this.before : this.home;
-    // Before the dialog goes: a screen reader's cursor would be left where it was, behind everything.
-    if (inside && back) {
-      back.focus({ preventScroll: back === this.home });
-      readFrom(back);
-    }
+    // A selection in the dialog would be left behind it, and a screen reader's own cursor with it.
+    if (inside) getSelection()?.removeAllRanges();
     this.root.hidden = true;
     this.root.replaceChildren();
+    const back = this.before?.isConnected ? this.before : this.home;
+    if (inside) back?.focus({ preventScroll: back === this.home });
     this.before = null;
   }
 

@@ -71,15 +71,6 @@ export function reading(inside) {
 }
 
 /**
- * Puts the selection, which a screen reader's own cursor follows, at the beginning of an element.
- * @param {HTMLElement} element
- */
-export function readFrom(element) {
-  // A field has a cursor of its own.
-  if (!element.matches("input, textarea, select")) getSelection()?.collapse(element, 0);
-}
-
-/**
  * Lets an element take the focus once, even if it takes none by itself. Well before it does: a screen
  * reader ignores the focus of what it does not know as focusable yet.
  * @param {HTMLElement} element

@@ -18,7 +18,7 @@ fn texts() -> Vec<(&'static str, String)> {
     vec![
         ("16,384 characters", long),
         ("emoji", "Send 👩\u{200d}🚀👍🏽 to Ann 🇳🇬".into()),
-        ("combining marks", format!("Pay e{} and n\u{303}", "\u{301}".repeat(40))),
+        ("combining marks", format!("Pay x{} and x\u{303}", "\u{301}".repeat(40))),
         (
             "control characters",
             "nul \0 escape \u{1b}[2J bell \u{7} line\u{85}end \u{9b}31m x".into(),
@@ -62,8 +62,7 @@ fn whatever_is_asked_is_heard_whole_and_answered() {
         tty.types("n").sees(&format!("Request {number}: no, sent."));
         assert_eq!(stage.reply(&format!("rpl_{number}"))["decision"], "reject", "{kind}");
     }
-    let rate_was_left_alone = log.texts("cut").is_empty();
-    assert!(rate_was_left_alone, "{:?}", log.texts("cut"));
+    assert_eq!(log.texts("cut"), Vec::<String>::new());
 }
 
 #[test]
@@ -82,10 +81,14 @@ fn whatever_is_asked_is_felt_and_answered_with_a_routing_key() {
         stage.send(&request(number, "sess_1", &text));
         tty.sees("Request 1 waits for you");
         brltty.shows_like("? “");
-        // The answers are at the end.
+        // The answers are at the end, in one window or in two.
         brltty.press("LNDN");
-        let shown = brltty.now_shows("no  yes");
-        let no = shown.rfind("no  yes").map(|at| shown[..at].chars().count()).unwrap();
+        let mut shown = brltty.now_shows("yes");
+        if !shown.contains("no  yes") {
+            brltty.press("FWINLT");
+            shown = brltty.now_shows("  no");
+        }
+        let no = shown.rfind("  no").map(|at| shown[..at].chars().count() + 2).unwrap();
         brltty.press(&format!("ROUTE {no}"));
         assert_eq!(stage.reply(&format!("rpl_{number}"))["decision"], "reject", "{kind}");
     }
@@ -137,8 +140,9 @@ fn two_listeners_who_both_speak_are_both_heard_and_each_tells_the_outcome() {
     both[1].sees("Request 1 was rejected elsewhere.");
     log.ends("Request 1: rejected.");
     log.ends("Request 1 was rejected elsewhere.");
-    for text in ["Transfer 20 euros to Ann.", "Request 1: rejected.", "rejected elsewhere"] {
-        let wanted = if text.starts_with("Transfer") { 2 } else { 1 };
+    let once =
+        [("It cannot be undone.", 2), ("Request 1: rejected.", 1), ("rejected elsewhere", 1)];
+    for (text, wanted) in once {
         assert_eq!(times(&log, text), wanted, "{text}: {:#?}", log.texts("end"));
     }
 }
