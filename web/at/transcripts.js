@@ -6,6 +6,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 /** How often a transcript was heard the same, as its second line says. */
 const AGREED = /^Heard like this in (\d+) of (\d+) runs\.\n/m;
 
+/** The rig's own notes of what it waited for in vain. */
+const BROKE = /^> \((it broke off|not heard): /m;
+
 export class Transcripts {
   /** @param {URL} folder @param {boolean} write whether to keep what is heard */
   constructor(folder, write) {
@@ -44,6 +47,10 @@ export class Transcripts {
     const times = (text) => all.filter((one) => one === text).length;
     const best = all.reduce((one, other) => (times(other) > times(one) ? other : one));
     const count = times(best);
+    if (BROKE.test(best)) {
+      console.log(`${name}: not kept, for it broke off.\n${best}`);
+      return false;
+    }
     writeFileSync(file, best.replace("\n", `\nHeard like this in ${count} of ${all.length} runs.\n`));
     console.log(`${name}: kept, heard in ${count} of ${all.length} runs.`);
     for (const other of new Set(all)) if (other !== best) console.log(differences(best, other));

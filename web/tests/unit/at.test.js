@@ -43,6 +43,9 @@ test("what is heard most often is kept with its count, and anything else fails",
     });
     assert.equal(judge("x-two", `${ABOUT}  Two.\n`), true);
     assert.equal(judge("x-two", `${ABOUT}  Two.\n`, `${ABOUT}  One.\n`), false);
+    const broken = `${ABOUT}  Two.\n> (it broke off: no field)\n  (nothing)\n`;
+    assert.equal(quietly(() => new Transcripts(folder, true).judge("x-four", [broken])), false, "what broke off is not kept");
+    assert.equal(judge("x-four", broken), false);
     const again = (...heard) => new Transcripts(folder, false).mayTryAgain("x-two", heard);
     assert.equal(again(`${ABOUT}  (nothing)\n`), true, "what was lost may be tried again");
     assert.equal(again(`${ABOUT}  (nothing)\n`, `${ABOUT}  Three.\n`), false, "other words may not");
