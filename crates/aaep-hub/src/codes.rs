@@ -8,11 +8,14 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use aaep_engine::{Blame, Refusal};
+use aaep_types::rule;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::Fault;
 use crate::access::{Token, base64url, fill};
+use crate::config::Limits;
 
 /// How long a code is worth something.
 const LIFETIME: Duration = Duration::from_secs(15 * 60);
@@ -29,10 +32,6 @@ const SLOWEST: Duration = Duration::from_secs(5);
 /// How long wrong codes count against their address.
 const REMEMBERED: Duration = Duration::from_secs(10 * 60);
 
-/// Wrong codes whose answers wait at once: from one address, and from all. Who has more is answered
-/// at once that there is no room.
-const WAITING: (usize, usize) = (4, 64);
-
 /// Addresses that are remembered; the one that was heard of first gives way.
 const ADDRESSES: usize = 1024;
 
@@ -43,8 +42,10 @@ const UNIT: Duration = Duration::from_millis(50);
 const RANDOM_BYTES: usize = 32;
 
 /// The codes that are worth something.
-#[derive(Default)]
-pub(crate) struct Codes(Mutex<Open>);
+pub(crate) struct Codes {
+    open: Mutex<Open>,
+    limits: Limits,
+}
 
 #[derive(Default)]
 struct Open {
@@ -89,6 +90,10 @@ struct Code {
 }
 
 impl Codes {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { open: Mutex::default(), limits }
+    }
+
     /// Makes a code for this token.
     pub(crate) fn offer(&self, token: Token) -> Result<String, Fault> {
         let mut random = [0; RANDOM_BYTES];
@@ -128,22 +133,30 @@ impl Codes {
     }
 
     // enforces: I22, I29
-    /// An answer to a wrong code is about to wait; `None` if too many do already. Each holds a
-    /// connection.
-    pub(crate) fn begin_wait(&self, from: IpAddr) -> Option<Waits<'_>> {
+    /// An answer to a wrong code is about to wait, if not too many do already: each holds a connection.
+    pub(crate) fn begin_wait(&self, from: IpAddr) -> Result<Waits<'_>, Refusal> {
         let from = network_of(from);
         let mut open = self.lock();
         let (own, all) = (open.waiting.get(&from).copied(), open.waiting.values().sum::<usize>());
-        if own.unwrap_or_default() >= WAITING.0 || all >= WAITING.1 {
-            return None;
+        let Limits { wrong_codes, wrong_codes_per_address, .. } = self.limits;
+        let full = if own.unwrap_or_default() >= wrong_codes_per_address {
+            Some((wrong_codes_per_address, "from one address", "wrong_codes_per_address"))
+        } else {
+            (all >= wrong_codes).then_some((wrong_codes, "in all", "wrong_codes"))
+        };
+        if let Some((most, who, name)) = full {
+            let text = format!(
+                "At most {most} wrong codes are answered at once {who} (limits.{name}). Wait a few seconds, or paste a token."
+            );
+            return Err(Refusal { blame: Blame::Limit, rule: rule::S5, text });
         }
         *open.waiting.entry(from).or_default() += 1;
-        Some(Waits { codes: self, from })
+        Ok(Waits { codes: self, from })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
         // Nothing panics while it is held; whatever is in it is whole.
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -183,6 +196,12 @@ mod tests {
     use super::*;
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    impl Default for Codes {
+        fn default() -> Self {
+            Self::new(Limits::default())
+        }
+    }
 
     impl Codes {
         fn token(&self, code: &str) -> Option<Token> {
@@ -239,13 +258,19 @@ mod tests {
     // covers: I22, I29
     #[test]
     fn who_guesses_on_many_connections_keeps_few_of_them_waiting() {
-        let codes = Codes::default();
-        let waits: Vec<_> = (0..WAITING.0).filter_map(|_| codes.begin_wait(HERE)).collect();
-        assert!(waits.len() == WAITING.0 && codes.begin_wait(HERE).is_none());
-        let other = "192.0.2.7".parse().unwrap();
-        assert!(codes.begin_wait(other).is_some(), "others have room of their own");
-        drop(waits);
-        assert!(codes.begin_wait(HERE).is_some() && codes.lock().waiting.is_empty());
+        let limits = Limits { wrong_codes_per_address: 3, wrong_codes: 4, ..Limits::default() };
+        let codes = Codes::new(limits);
+        let full = |from, name: &str| match codes.begin_wait(from) {
+            Ok(_) => panic!("there was room"),
+            Err(refused) => assert!(refused.text.contains(name), "{refused:?}"),
+        };
+        let waits: Vec<_> = (0..3).map(|_| codes.begin_wait(HERE).unwrap()).collect();
+        full(HERE, "(limits.wrong_codes_per_address)");
+        let (other, third) = ("192.0.2.7".parse().unwrap(), "192.0.2.8".parse().unwrap());
+        let others = codes.begin_wait(other).unwrap();
+        full(third, "(limits.wrong_codes)");
+        drop((waits, others));
+        assert!(codes.begin_wait(HERE).is_ok() && codes.lock().waiting.is_empty());
     }
 
     // covers: I22

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use aaep_engine::{Offer, Principal};
 use aaep_policy::Policy;
@@ -20,6 +21,7 @@ use crate::guard::Guard;
 use crate::inbox::Inbox;
 use crate::manifest::Manifests;
 use crate::metrics::Metrics;
+use crate::pace::{self, Pace};
 use crate::reading::Turns;
 use crate::roles::Roles;
 use crate::waits::Waits;
@@ -44,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) waits: Waits,
     /// Calls that are being answered.
     pub(crate) calls: Waits,
+    /// Whose call is worked at when.
+    pub(crate) pace: Pace,
     /// What subscribers can agree on.
     pub(crate) offer: Arc<Offer>,
     /// What the hub says of itself to everybody, and to those who are let in.
@@ -131,11 +135,15 @@ impl Hub {
         let _room = self.0.inbox.enter().await.ok_or(Stopped)?;
         let (sender, receiver) = oneshot::channel();
         self.0.inbox.push(Box::new(move |core| {
+            let begun = Instant::now();
             let answer = job(core);
-            Some(Box::new(move || drop(sender.send(answer))))
+            let took = begun.elapsed();
+            Some(Box::new(move || drop(sender.send((answer, took)))))
         }));
-        self.work();
-        receiver.await.map_err(|_| Stopped)
+        pace::for_others(|| self.work());
+        let (answer, took) = receiver.await.map_err(|_| Stopped)?;
+        pace::done_elsewhere(took);
+        Ok(answer)
     }
 
     /// Lets the core do something whose answer tells nothing that must be durable first: it comes at
@@ -145,17 +153,23 @@ impl Hub {
         job: impl FnOnce(&mut Core) -> T + Send + 'static,
     ) -> Result<T, Stopped> {
         let (sender, receiver) = oneshot::channel();
-        let job = move |core: &mut Core| drop(sender.send(job(core)));
+        let job = move |core: &mut Core| {
+            let begun = Instant::now();
+            let answer = job(core);
+            drop(sender.send((answer, begun.elapsed())));
+        };
         if let Err(job) = self.at_once(job) {
             let _room = self.0.inbox.enter().await.ok_or(Stopped)?;
             self.0.inbox.push(Box::new(move |core| {
                 job(core);
                 None
             }));
-            self.work();
-            return receiver.await.map_err(|_| Stopped);
+            pace::for_others(|| self.work());
+            let (answer, took) = receiver.await.map_err(|_| Stopped)?;
+            pace::done_elsewhere(took);
+            return Ok(answer);
         }
-        receiver.await.map_err(|_| Stopped)
+        receiver.await.map(|(answer, _)| answer).map_err(|_| Stopped)
     }
 
     /// Does a job here and now, after everything that waits, if nobody else has the core. Most jobs
@@ -167,13 +181,13 @@ impl Hub {
         }
         let ran = place.with(|core| core.run_now(job));
         if !self.leave(place) {
-            self.work();
+            pace::for_others(|| self.work());
         }
         let Some((ran, helper)) = ran else { return Ok(Ran::Panicked) };
         if let Some(helper) = helper {
             // A commit waits for the disk. The runtime is told, so that this worker's other tasks
             // move to another thread instead of waiting with it.
-            tokio::task::block_in_place(|| helper.help());
+            pace::for_others(|| tokio::task::block_in_place(|| helper.help()));
         }
         Ok(ran)
     }

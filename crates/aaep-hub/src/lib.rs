@@ -76,6 +76,7 @@ mod manifest;
 mod metrics;
 mod openapi;
 mod outbox;
+mod pace;
 #[cfg(test)]
 #[path = "tests/panics.rs"]
 mod panics;

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
+use std::time::Instant;
 
 use aaep_engine::{Handshake, Principal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -15,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::access::{Known, account_of};
 use crate::core::held;
 use crate::hub::{Hub, Stopped};
+use crate::pace;
 
 /// Bytes that are read by the connection itself.
 pub(crate) const SMALL_BYTES: usize = 16 * 1024;
@@ -129,7 +131,12 @@ impl Hub {
             return Ok((read(), None));
         }
         let turn = self.0.turns.read(principal).await?;
-        let read = tokio::task::spawn_blocking(read).await.map_err(|_| Stopped)?;
+        let timed = move || {
+            let begun = Instant::now();
+            (read(), begun.elapsed())
+        };
+        let (read, took) = tokio::task::spawn_blocking(timed).await.map_err(|_| Stopped)?;
+        pace::done_elsewhere(took);
         Ok((read, Some(turn)))
     }
 }

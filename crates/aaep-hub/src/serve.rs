@@ -25,6 +25,7 @@ use crate::hub::{Hub, Phase, Shared};
 use crate::inbox::Inbox;
 use crate::manifest::{LocalFile, Manifests};
 use crate::metrics::Metrics;
+use crate::pace::Pace;
 use crate::reading::Turns;
 use crate::roles::Roles;
 use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
@@ -78,11 +79,12 @@ impl Running {
             turns: Turns::new(config.limits.large_bodies_per_principal),
             waits: Waits::new(config.limits.open_waits()),
             calls: Waits::new(config.limits.open_calls()),
+            pace: Pace::new(config.limits.processor_percent_per_user),
             offer: offer(&config, profile.as_ref(), &addresses).into(),
             profile,
             roles: Roles::new(&config.hearing),
             outputs: Outputs::default(),
-            codes: Codes::default(),
+            codes: Codes::new(config.limits),
             metrics: Metrics::default(),
             phase: watch::Sender::new(Phase::Open),
             config,
@@ -343,7 +345,10 @@ fn open_socket(hub: &Hub, doors: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fa
         config.unix_socket.path.clone().unwrap_or_else(|| path_for(config.hub.agent_id.as_str()));
     let listener = Listener::bind(&path, crate::http::link_options(hub))
         .map_err(|error| Fault::System { what: format!("The socket: {error}") })?
-        .with_connections(config.limits.connections);
+        .with_connections(
+            config.limits.socket_connections,
+            config.limits.socket_connections_per_process,
+        );
     let hub = hub.clone();
     doors.spawn(async move {
         let mut connections = JoinSet::new();

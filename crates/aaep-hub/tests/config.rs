@@ -143,6 +143,13 @@ fn what_is_wrong_in_the_file_is_named_by_line_and_key() {
         ("[limits]\nmessages = -1", 2, "limits.messages", "a whole number"),
         ("[limits]\nmessages = 'many'", 2, "limits.messages", "many"),
         ("[limits]\nmessages = 0", 2, "limits.messages", "lets nothing through"),
+        ("[limits]\nwrong_codes = 0", 2, "limits.wrong_codes", "lets nothing through"),
+        (
+            "[limits]\nprocessor_percent_per_user = 101",
+            2,
+            "limits.processor_percent_per_user",
+            "no more than 100",
+        ),
         ("base = 'x/'", 1, "base", "begins with a slash"),
         ("[log]\nlevel = 'loud'", 2, "log.level", "loud"),
         ("allowed_hosts = ['*.example.org']", 1, "allowed_hosts", "exact name"),

@@ -58,9 +58,6 @@ pub const MAX_HEAD: usize = 16 * 1024;
 /// The least and the longest pause after `accept` has failed, say for want of file descriptors.
 const ACCEPT_PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
-/// What a connection beyond the limits is told, if it is plain.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 5\r\nconnection: close\r\n\r\n";
-
 /// What a body's error must be able to become.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -192,6 +189,17 @@ pub async fn serve_connection<S, B>(
     let _ = timeout(limits.grace, driving).await;
 }
 
+/// The answer to a connection for which there is no place. `limit` is the bound's name.
+fn full(limit: &str) -> String {
+    let text = format!(
+        r#"{{"error":"limit","text":"There is no room for another connection (limits.{limit}). Close some, or try again later."}}"#
+    );
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\nretry-after: 5\r\nconnection: close\r\n\r\n{text}",
+        text.len()
+    )
+}
+
 /// A place for the connection; if there is none, it is told so and dropped.
 fn admit(
     slots: &Arc<Slots>,
@@ -206,7 +214,7 @@ fn admit(
             // Not louder: whoever floods us would flood the log as well.
             debug!(%address, limit, "a connection was refused: the limit is reached");
             if !tls {
-                let _ = stream.try_write(FULL);
+                let _ = stream.try_write(full(limit).as_bytes());
             }
             None
         }

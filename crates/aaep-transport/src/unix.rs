@@ -32,8 +32,11 @@ use share::{Place, Places};
 
 pub use place::{PlaceError, directory, path_for};
 
-/// Connections that one listener holds, unless it is told otherwise; one process gets a quarter.
+/// Connections that one listener holds, unless it is told otherwise.
 pub const MAX_CONNECTIONS: usize = 1024;
+
+/// Of those, connections of one process.
+pub const MAX_CONNECTIONS_PER_PROCESS: usize = 256;
 
 /// A pause after `accept` has failed, say for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
@@ -63,14 +66,14 @@ impl Listener {
         let unusable = |error| PlaceError::Unusable { path: path.into(), error };
         let listener = UnixListener::bind(path).map_err(unusable)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(unusable)?;
-        let places = Places::new(MAX_CONNECTIONS);
+        let places = Places::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_PROCESS);
         Ok(Self { listener, path: path.into(), places, options, lock })
     }
 
-    /// The same with another limit of connections.
+    /// The same with other limits of connections: of all, and of one process.
     #[must_use]
-    pub fn with_connections(mut self, most: usize) -> Self {
-        self.places = Places::new(most);
+    pub fn with_connections(mut self, most: usize, most_of_one: usize) -> Self {
+        self.places = Places::new(most, most_of_one);
         self
     }
 

@@ -77,7 +77,7 @@ pub const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "outputs",
-        about: "outputs of 200 kB each, 8 connections",
+        about: "outputs of 16 kB each, 8 connections",
         connections: 8,
         run: outputs,
     },
@@ -285,7 +285,7 @@ fn talk(mut attacker: Attacker, bytes: usize) {
 }
 
 fn outputs(attacker: Attacker) {
-    talk(attacker, 200_000);
+    talk(attacker, 16_000);
 }
 
 fn handoffs(mut attacker: Attacker) {

@@ -110,6 +110,11 @@ fn principals(entries: &[PrincipalEntry]) -> Option<Wrong> {
 }
 
 fn limits(config: &Config) -> Result<Option<Wrong>, Fault> {
+    if config.limits.processor_percent_per_user > 100 {
+        let key = "limits.processor_percent_per_user";
+        let what = "There are no more than 100 percent.";
+        return Ok(Some(wrong(key, what, "Give a number from 1 to 100.")));
+    }
     let table = config.to_table()?;
     let limits = table.get("limits").and_then(toml::Value::as_table).into_iter().flatten();
     let mut zero = limits.filter(|(_, value)| value.as_integer() == Some(0));

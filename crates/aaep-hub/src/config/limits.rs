@@ -12,6 +12,10 @@ pub struct Limits {
     pub connections: usize,
     /// Connections at once from one address. Named proxies do not count.
     pub connections_per_address: usize,
+    /// Connections to the Unix socket at once.
+    pub socket_connections: usize,
+    /// Of those, connections of one process.
+    pub socket_connections_per_process: usize,
     /// Calls that are answered at once, streams aside. Connections on which none is give way to
     /// newcomers when there is no other place.
     pub calls: usize,
@@ -19,10 +23,14 @@ pub struct Limits {
     pub calls_per_user: usize,
     /// Of those, calls of one principal.
     pub calls_per_principal: usize,
+    /// Percent of the machine's processor time for the calls of one user while another user has calls, too.
+    pub processor_percent_per_user: usize,
     /// Agents that the manifest names at most.
     pub manifest_agents: usize,
     /// Bytes of a request's body.
     pub body_bytes: usize,
+    /// Bytes of what an event or a request says, arguments aside.
+    pub event_bytes: usize,
     /// Bytes of a message of a subscriber: a reply, a handshake.
     pub reply_bytes: usize,
     /// Bodies above 16 KiB that one principal may have under way at once; further ones wait.
@@ -45,10 +53,24 @@ pub struct Limits {
     pub idempotency_keys_per_user: usize,
     /// Of those, calls of one agent.
     pub idempotency_keys_per_principal: usize,
+    /// Of those, keys of events of one session; older ones are forgotten.
+    pub event_keys_per_session: usize,
     /// Things that people said which wait for one agent.
     pub inputs: usize,
     /// Bytes of them.
     pub input_bytes: usize,
+    /// Agents without a token that take input, each with a session secret of its own.
+    pub tokenless_mailboxes: usize,
+    /// Handshakes that came before their stream and wait for it.
+    pub early_handshakes: usize,
+    /// Of those, handshakes of one user.
+    pub early_handshakes_per_user: usize,
+    /// Of those, handshakes of one principal.
+    pub early_handshakes_per_principal: usize,
+    /// Answers to wrong codes of the page that wait at once; each holds a connection.
+    pub wrong_codes: usize,
+    /// Of those, answers to one address.
+    pub wrong_codes_per_address: usize,
     /// Calls at once that wait for something to happen (`?wait=`).
     pub waits: usize,
     /// Of those, calls of one user.
@@ -183,11 +205,15 @@ impl Default for Limits {
         Self {
             connections: 8192,
             connections_per_address: 256,
+            socket_connections: 1024,
+            socket_connections_per_process: 256,
             calls: 8192,
             calls_per_user: 4096,
             calls_per_principal: 2048,
+            processor_percent_per_user: 12,
             manifest_agents: 256,
             body_bytes: 1024 * 1024,
+            event_bytes: 128 * 1024,
             reply_bytes: 64 * 1024,
             large_bodies_per_principal: 8,
             header_seconds: 10,
@@ -199,8 +225,15 @@ impl Default for Limits {
             idempotency_keys: 200_000,
             idempotency_keys_per_user: 40_000,
             idempotency_keys_per_principal: 20_000,
+            event_keys_per_session: 64,
             inputs: 256,
             input_bytes: 1024 * 1024,
+            tokenless_mailboxes: 1024,
+            early_handshakes: 4096,
+            early_handshakes_per_user: 64,
+            early_handshakes_per_principal: 16,
+            wrong_codes: 64,
+            wrong_codes_per_address: 4,
             waits: 8192,
             waits_per_user: 2048,
             waits_per_principal: 1024,
@@ -280,6 +313,18 @@ impl Limits {
             total: self.calls,
             per_user: self.calls_per_user,
             per_principal: self.calls_per_principal,
+        }
+    }
+
+    pub(crate) fn held_handshakes(&self) -> Bound {
+        Bound {
+            name: "early_handshakes",
+            noun: "handshakes that wait for their stream",
+            remedy: "Open a stream first.",
+            rule: rule::H15,
+            total: self.early_handshakes,
+            per_user: self.early_handshakes_per_user,
+            per_principal: self.early_handshakes_per_principal,
         }
     }
 

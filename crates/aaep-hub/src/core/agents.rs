@@ -303,7 +303,8 @@ impl Core {
 
     /// What was said to an agent. From the first time on, what people say is kept for it.
     pub(crate) fn inputs(&mut self, agent: &Principal) -> Result<Inputs, Refusal> {
-        self.agents.mailboxes.take(agent, self.now.boot)
+        let limits = self.hub.config().limits;
+        self.agents.mailboxes.take(agent, &limits, self.now.boot)
     }
 }
 

@@ -8,10 +8,7 @@ use aaep_store::{KeptCall, Note};
 use aaep_types::SessionId;
 
 use super::Core;
-
-/// Events of one session that are remembered: an agent that did not get an answer sends the same
-/// again before it goes on, so older ones never come again, and none does after the session.
-const REMEMBERED_EVENTS: usize = 64;
+use crate::config::Limits;
 
 /// How long calls are remembered after their session, in seconds.
 pub(super) const REMEMBERED_SECONDS: u64 = 24 * 60 * 60;
@@ -65,6 +62,9 @@ fn account_of(agent: &Principal) -> Account {
 /// All calls that are remembered.
 pub(super) struct Keys {
     bound: Bound,
+    /// Events of one session that are remembered: an agent that did not get an answer sends the same
+    /// again before it goes on, so older ones never come again, and none does after the session.
+    events_per_session: usize,
     calls: BTreeMap<CallKey, Kept>,
     sessions: BTreeMap<SessionId, OfSession>,
     /// Sessions that ended, by when they are forgotten.
@@ -77,9 +77,10 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub(super) fn new(bound: Bound) -> Self {
+    pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            bound,
+            bound: limits.remembered_keys(),
+            events_per_session: limits.event_keys_per_session,
             calls: BTreeMap::new(),
             sessions: BTreeMap::new(),
             ended: BTreeSet::new(),
@@ -131,9 +132,10 @@ impl Keys {
         kept: Kept,
         durable: bool,
     ) {
+        let most = self.events_per_session;
         let events = &mut self.session(session, agent).events;
         events.push_back(EventCall { key: key.clone(), durable });
-        let oldest = if events.len() > REMEMBERED_EVENTS { events.pop_front() } else { None };
+        let oldest = if events.len() > most { events.pop_front() } else { None };
         if let Some(oldest) = oldest {
             self.remove(agent, &oldest.key);
             if oldest.durable {
@@ -270,14 +272,13 @@ fn kept_call(key: &CallKey, session: SessionId, kept: &Kept) -> Note {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limits;
     use aaep_engine::Role;
 
     // covers: I29, I22
     #[test]
     fn a_full_share_costs_its_own_principal_its_oldest_ended_calls_and_nobody_else_any() {
         let limits = Limits { idempotency_keys_per_principal: 3, ..Limits::default() };
-        let mut keys = Keys::new(limits.remembered_keys());
+        let mut keys = Keys::new(&limits);
         let (eve, ann) =
             (Principal::new("eve", Role::Agent, "eve"), Principal::new("ann", Role::Agent, "ann"));
         let key = |agent: &Principal, number: u128| {

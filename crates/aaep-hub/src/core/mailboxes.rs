@@ -11,9 +11,6 @@ use super::Inputs;
 use crate::access::has_secret;
 use crate::config::Limits;
 
-/// Mailboxes of agents without a token, each with a session secret of its own.
-const SECRET_MAILBOXES: usize = 1024;
-
 /// How long such a mailbox is kept while nobody looks into it, in seconds.
 const UNREAD_SECONDS: u64 = 120;
 
@@ -48,13 +45,19 @@ impl Mailboxes {
     }
 
     /// What was said to an agent. From the first time on, what people say is kept for it.
-    pub(super) fn take(&mut self, agent: &Principal, now: Boot) -> Result<Inputs, Refusal> {
+    pub(super) fn take(
+        &mut self,
+        agent: &Principal,
+        limits: &Limits,
+        now: Boot,
+    ) -> Result<Inputs, Refusal> {
         let secret = has_secret(agent);
         if secret && !self.has(agent) {
             self.forget_unread(now);
-            if self.secrets.len() >= SECRET_MAILBOXES {
+            let most = limits.tokenless_mailboxes;
+            if self.secrets.len() >= most {
                 let text = format!(
-                    "At most {SECRET_MAILBOXES} agents without a token take input at once."
+                    "At most {most} agents without a token take input at once (limits.tokenless_mailboxes). Use a token."
                 );
                 return Err(Refusal { blame: Blame::Limit, rule: rule::T1, text });
             }
@@ -145,9 +148,10 @@ mod tests {
         let mut known = Mailboxes::default();
         let [waits, gone] = ["local-agent:1", "local-agent:2"].map(|name| agent(name, "local"));
         let named = agent("cook", "ann");
-        let Ok(Inputs::Later(waiting)) = known.take(&waits, Boot(0)) else { panic!() };
-        drop(known.take(&gone, Boot(0)));
-        drop(known.take(&named, Boot(0)));
+        let limits = Limits::default();
+        let Ok(Inputs::Later(waiting)) = known.take(&waits, &limits, Boot(0)) else { panic!() };
+        drop(known.take(&gone, &limits, Boot(0)));
+        drop(known.take(&named, &limits, Boot(0)));
         assert_eq!(known.readers_of("local").count(), 2);
         known.forget_unread(Boot(0).after_seconds(UNREAD_SECONDS));
         assert_eq!(known.readers_of("local").collect::<Vec<_>>(), [&waits]);
@@ -161,13 +165,17 @@ mod tests {
     #[test]
     fn secrets_take_input_within_a_bound_and_looking_again_takes_no_more() {
         let mut known = Mailboxes::default();
-        for number in 0..SECRET_MAILBOXES {
+        let limits = Limits { tokenless_mailboxes: 20, ..Limits::default() };
+        for number in 0..20 {
             let agent = agent(&format!("local-agent:{number}"), "local");
             for moment in 0..2 {
-                assert!(known.take(&agent, Boot(moment)).is_ok());
+                assert!(known.take(&agent, &limits, Boot(moment)).is_ok());
             }
         }
-        assert!(known.take(&agent("local-agent:x", "local"), Boot(2)).is_err());
-        assert!(known.take(&agent("cook", "ann"), Boot(2)).is_ok(), "it has a token");
+        let Err(refused) = known.take(&agent("local-agent:x", "local"), &limits, Boot(2)) else {
+            panic!("it took more");
+        };
+        assert!(refused.text.contains("(limits.tokenless_mailboxes)"), "{refused:?}");
+        assert!(known.take(&agent("cook", "ann"), &limits, Boot(2)).is_ok(), "it has a token");
     }
 }

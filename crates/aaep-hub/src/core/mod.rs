@@ -32,6 +32,7 @@ use tracing::info;
 use crate::hub::{Hub, Phase, Ran};
 use crate::inbox::{After, Job};
 use crate::outbox::End;
+use crate::pace;
 use crate::start::journal::clock_difference;
 
 pub(crate) use agents::Inputs;
@@ -235,7 +236,9 @@ impl Core {
         job: impl FnOnce(&mut Core) -> T,
     ) -> (Ran<T>, Option<Helper>) {
         let (jobs, now) = self.hub.0.inbox.take();
-        self.steps(jobs);
+        if !jobs.is_empty() {
+            pace::for_others(|| self.steps(jobs));
+        }
         self.set_time(now);
         let answer = job(self);
         self.drain();

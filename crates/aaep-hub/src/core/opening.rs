@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use aaep_engine::{Boot, Principal, Shares};
+use aaep_engine::{Boot, Bound, Principal, Refusal, Shares};
 use tokio::sync::oneshot;
 
 /// How long a handshake message waits for its stream to open.
 const HELD_SECONDS: u64 = 10;
-
-/// Handshake messages that may wait: of one principal, of one user, of all.
-const HELD_MESSAGES: [usize; 3] = [16, 64, 4096];
 
 /// Closed calls are looked for when there are this many, and twice as many as the last time.
 const SWEPT: usize = 64;
@@ -42,18 +39,20 @@ impl<T> Default for Opening<T> {
 
 impl<T> Opening<T> {
     // enforces: I22, I29
-    /// Keeps a message until its stream opens; false if there is no room.
-    pub(super) fn hold(&mut self, peer: &Principal, message: T, now: Boot) -> bool {
-        let held =
-            [self.shares.of_principal(peer), self.shares.of_user(&peer.user), self.shares.total()];
-        if held.iter().zip(HELD_MESSAGES).any(|(held, most)| *held >= most) {
-            return false;
-        }
+    /// Keeps a message until its stream opens, if there is room.
+    pub(super) fn hold(
+        &mut self,
+        bound: &Bound,
+        peer: &Principal,
+        message: T,
+        now: Boot,
+    ) -> Result<(), Refusal> {
+        self.shares.admit(bound, peer, 1)?;
         self.last += 1;
         self.shares.add(peer, 1);
         self.messages.entry(peer.clone()).or_default().insert(self.last, message);
         self.ages.insert(self.last, (now.after_seconds(HELD_SECONDS), peer.clone()));
-        true
+        Ok(())
     }
 
     /// The messages of a principal whose stream is open now.
@@ -131,11 +130,17 @@ mod tests {
     #[test]
     fn messages_wait_within_their_principals_share_and_are_forgotten_in_time() {
         let mut opening = Opening::default();
+        let limits = crate::config::Limits::default();
+        let bound = limits.held_handshakes();
+        let mut hold = |peer: &Principal, number, at| opening.hold(&bound, peer, number, Boot(at));
         let (eve, ann) = (principal("local:1", "eve"), principal("reader", "ann"));
-        assert!((0..HELD_MESSAGES[0]).all(|number| opening.hold(&eve, number, Boot(0))));
-        assert!(!opening.hold(&eve, 99, Boot(0)));
-        assert!(!opening.hold(&principal("local:2", "eve"), 99, Boot(0)), "it is one account");
-        assert!(opening.hold(&ann, 7, Boot(1)) && opening.hold(&ann, 8, Boot(2)));
+        for number in 0..limits.early_handshakes_per_principal {
+            assert!(hold(&eve, number, 0).is_ok());
+        }
+        let refused = hold(&eve, 99, 0).unwrap_err();
+        assert!(refused.text.contains("(limits.early_handshakes_per_principal)"), "{refused:?}");
+        assert!(hold(&principal("local:2", "eve"), 99, 0).is_err(), "it is one account");
+        assert!(hold(&ann, 7, 1).is_ok() && hold(&ann, 8, 2).is_ok());
         assert_eq!(opening.take(&ann), [7, 8]);
         assert_eq!(opening.next_deadline(), Some(Boot(0).after_seconds(HELD_SECONDS)));
         opening.forget_old(Boot(0).after_seconds(HELD_SECONDS));

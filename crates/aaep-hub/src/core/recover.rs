@@ -41,7 +41,7 @@ impl Known {
         Self {
             agents: Agents::default(),
             producers: Producers::new(limits.known_producers()),
-            keys: Keys::new(limits.remembered_keys()),
+            keys: Keys::new(limits),
             granted: Grants::default(),
             durable: 0,
         }

@@ -273,22 +273,27 @@ impl Core {
         let serial = heard.hearing.outbox.serial();
         self.streams.open.entry(known.principal.clone()).or_default().insert(serial, id);
         for message in self.streams.opening.take(&known.principal) {
-            self.handshake_on_open(known, message);
+            self.handshake_on_open(known, message)?;
         }
         Ok(heard)
     }
 
     /// A handshake message for the principal's newest stream without a handshake; it waits for a
     /// while if there is none yet. The answer goes out on the stream.
-    pub(crate) fn handshake_on_open(&mut self, known: &Known, message: Handshake) -> bool {
+    pub(crate) fn handshake_on_open(
+        &mut self,
+        known: &Known,
+        message: Handshake,
+    ) -> Result<(), Refusal> {
         let peer = &known.principal;
         let Some(id) = self.streams.newest_open(peer) else {
-            return self.streams.opening.hold(peer, message, self.now.boot);
+            let bound = self.hub.config().limits.held_handshakes();
+            return self.streams.opening.hold(&bound, peer, message, self.now.boot);
         };
         let closes = message.closes().is_some();
         let answer = self.producer.negotiate_on(id, peer, message, self.now);
         self.drain();
-        let Ok(answer) = answer else { return true };
+        let Ok(answer) = answer else { return Ok(()) };
         // Who negotiates knows the protocol.
         if let (Negotiated::Accepted { .. }, Some(stream)) = (&answer, self.streams.get_mut(id)) {
             stream.starts_twice = false;
@@ -299,7 +304,7 @@ impl Core {
         if closes {
             self.streams.end(id, End::Closed);
         }
-        true
+        Ok(())
     }
 
     // enforces: I22

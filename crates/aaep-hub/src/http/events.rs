@@ -82,7 +82,9 @@ pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     let heard = match SubscriptionId::parse(&id) {
         Err(_) => None,
         Ok(id) => {
-            // The terms are made before the core is taken.
+            // The terms are made before the core is taken. No other handshake of this principal changes
+            // them meanwhile.
+            let _turn = hub.handshake_turn(&known.principal).await?;
             let peer = known.clone();
             let asked = hub.look(move |core| core.asked_at_first(&peer, id)).await?;
             let made = asked.and_then(|asked| {

@@ -143,11 +143,8 @@ pub(crate) async fn take(
             let message = hub.judge(known, message).await?;
             let taken = hub.call(move |core| core.handshake_on_open(&peer, message)).await?;
             drop(turn);
-            if taken {
-                return Ok(None);
-            }
-            let text = "Open a stream first; too many messages wait for one.";
-            Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text))
+            taken?;
+            Ok(None)
         }
     }
 }

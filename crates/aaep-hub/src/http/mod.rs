@@ -203,7 +203,12 @@ fn show_secret(known: &mut Known, headers: &HeaderMap) -> Result<(), Problem> {
 /// Lets a request in. What is rare is boxed, so that what is common stays small.
 async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
     let call = match visitor {
-        Visitor::Anybody(request) => return Box::pin(open_to_all(hub, request, body)).await,
+        Visitor::Anybody(request) => {
+            // Whoever watches the hub is told at once how it is.
+            let waits = !matches!(request.1, Route::Health | Route::Ready);
+            let open = Box::pin(open_to_all(hub, request, body));
+            return hub.0.pace.work(None, waits, 0, open).await;
+        }
         Visitor::Known(call) => call,
     };
     if matches!(call.route, Route::WebSocket) {
@@ -214,9 +219,16 @@ async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
         Ok(begun) => (call.route != Route::Events).then_some(begun),
         Err(refusal) => return Problem::from(refusal).into_answer(),
     };
+    let (user, bytes) = (call.known.principal.user.clone(), body.size_hint().lower());
+    // A reply may have a deadline; what many of them leave is bounded by a rate (D40).
+    let waits = !matches!(call.route, Route::Replies | Route::Messages);
+    hub.0.pace.work(Some(user), waits, bytes, serve(hub, &call, body)).await
+}
+
+async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> Answer {
     // A large body's place is held to the end of the call.
     let (bytes, _held) = if call.parts.method == Method::POST {
-        match take_body(hub, &call, body).await {
+        match take_body(hub, call, body).await {
             Ok(taken) => taken,
             Err(problem) => return problem.into_answer(),
         }
@@ -224,14 +236,14 @@ async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
         (Bytes::new(), None)
     };
     let answered = match call.route {
-        Route::Subscriptions => Box::pin(events::subscribe(hub, &call, bytes)).await,
-        Route::Events => Box::pin(events::listen(hub, &call)).await,
-        Route::Replies => messages::reply(hub, &call, bytes).await,
-        Route::Messages => Box::pin(messages::say(hub, &call, bytes)).await,
-        Route::Status => Box::pin(operations::status(hub, &call)).await,
-        Route::Metrics => Box::pin(operations::metrics(hub, &call)).await,
-        Route::Manifest => Box::pin(operations::manifest(hub, &call)).await,
-        _ => agent::answer(hub, &call, bytes).await,
+        Route::Subscriptions => Box::pin(events::subscribe(hub, call, bytes)).await,
+        Route::Events => Box::pin(events::listen(hub, call)).await,
+        Route::Replies => messages::reply(hub, call, bytes).await,
+        Route::Messages => Box::pin(messages::say(hub, call, bytes)).await,
+        Route::Status => Box::pin(operations::status(hub, call)).await,
+        Route::Metrics => Box::pin(operations::metrics(hub, call)).await,
+        Route::Manifest => Box::pin(operations::manifest(hub, call)).await,
+        _ => agent::answer(hub, call, bytes).await,
     };
     answered.unwrap_or_else(Problem::into_answer)
 }
@@ -246,9 +258,16 @@ async fn take_body(
 ) -> Result<(Bytes, Option<Turn>), Problem> {
     let limits = &hub.config().limits;
     let patience = Duration::from_secs(limits.body_seconds);
-    let max = match call.route.face() {
-        Some(Face::Agent) => limits.body_bytes,
-        _ => limits.reply_bytes,
+    let (max, name) = match call.route.face() {
+        Some(Face::Agent) => (limits.body_bytes, "body_bytes"),
+        _ => (limits.reply_bytes, "reply_bytes"),
+    };
+    let explained = |error| match error {
+        BodyError::TooLong(_) => {
+            let text = format!("A body has at most {max} bytes here (limits.{name}); send less.");
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", text).under(rule::E21)
+        }
+        other => Problem::from(other),
     };
     let size = body.size_hint();
     if size.lower() > max as u64 {
@@ -256,7 +275,7 @@ async fn take_body(
         if size.lower() <= limits.body_bytes as u64 {
             discard_body(body, REFUSED_BODY).await;
         }
-        return Err(BodyError::TooLong(max).into());
+        return Err(explained(BodyError::TooLong(max)));
     }
     let small = size.upper().is_some_and(|upper| upper <= SMALL_BYTES as u64);
     let held = if small {
@@ -273,7 +292,7 @@ async fn take_body(
             }
         }
     };
-    Ok((read_body(body, max, patience).await?, held))
+    Ok((read_body(body, max, patience).await.map_err(explained)?, held))
 }
 
 async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody) -> Answer {

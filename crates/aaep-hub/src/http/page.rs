@@ -77,14 +77,10 @@ fn address_of(hub: &Hub, parts: &Parts) -> IpAddr {
     client.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.address)
 }
 
-/// The answer to a wrong code. One that should have waited, and had no room to, says so.
-fn wrong_code(wait: Duration) -> Problem {
-    if wait.is_zero() {
-        let text = "This code was used, or is too old. Paste a token, or start the demo again.";
-        return Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", text);
-    }
-    let text = "Too many wrong codes at once from this address; wait a few seconds.";
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "limit", text)
+/// The answer to a wrong code.
+fn wrong_code() -> Problem {
+    let text = "This code was used, or is too old. Paste a token, or start the demo again.";
+    Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", text)
 }
 
 /// `POST page/token`: a code becomes a token, once.
@@ -101,14 +97,14 @@ pub(crate) async fn token(hub: &Hub, parts: &Parts, body: RequestBody) -> Result
         Worth::Token(token) => token,
         Worth::Nothing(wait) => {
             hub.metrics().refused.add(1);
-            let Some(_waits) = hub.0.codes.begin_wait(from).filter(|_| !wait.is_zero()) else {
-                return Err(wrong_code(wait));
-            };
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = hub.stopping() => {}
+            if !wait.is_zero() {
+                let _waits = hub.0.codes.begin_wait(from)?;
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = hub.stopping() => {}
+                }
             }
-            return Err(wrong_code(Duration::ZERO));
+            return Err(wrong_code());
         }
     };
     let mut out = Writer::new();

@@ -5,12 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// One process gets this part of the connections of a listener.
-const PART: usize = 4;
-
-/// Or this many, where that is more.
-const LEAST: usize = 16;
-
 /// The connections of a listener.
 pub(super) struct Places {
     all: Arc<Semaphore>,
@@ -26,11 +20,10 @@ pub(super) struct Place {
 }
 
 impl Places {
-    pub(super) fn new(most: usize) -> Self {
-        let most = most.min(Semaphore::MAX_PERMITS);
+    pub(super) fn new(most: usize, most_of_one: usize) -> Self {
         Self {
-            all: Arc::new(Semaphore::new(most)),
-            most_of_one: (most / PART).max(LEAST),
+            all: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
+            most_of_one,
             by_process: Arc::default(),
         }
     }
@@ -39,12 +32,14 @@ impl Places {
     /// A place for a connection of this process; the error says which bound is reached.
     pub(super) fn take(&self, process: Option<i32>) -> Result<Place, &'static str> {
         let permit = Arc::clone(&self.all).try_acquire_owned();
-        let permit = permit.map_err(|_| "all connections are taken")?;
+        let permit = permit.map_err(|_| "all connections are taken (socket_connections)")?;
         if let Some(process) = process {
             let mut taken = self.by_process.lock().unwrap_or_else(PoisonError::into_inner);
             let count = taken.entry(process).or_default();
             if *count >= self.most_of_one {
-                return Err("one process has its share of the connections");
+                return Err(
+                    "one process has its share of the connections (socket_connections_per_process)",
+                );
             }
             *count += 1;
         }
@@ -72,7 +67,7 @@ mod tests {
     // covers: I29
     #[test]
     fn one_process_cannot_take_every_place() {
-        let places = Places::new(80);
+        let places = Places::new(80, 20);
         let take = |process| places.take(Some(process)).ok();
         let loud: Vec<_> = (0..20).map(|_| take(1).unwrap()).collect();
         assert!(take(1).is_none());

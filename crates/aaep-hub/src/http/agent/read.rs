@@ -6,6 +6,7 @@
 use aaep_types::action::ReadableArguments;
 use aaep_types::json::{Canonical, Members, Raw, Writer, elements};
 use aaep_types::{DescribedBy, EventKind, LanguageTag, SessionId, rule, team};
+use http::StatusCode;
 use sha2::{Digest as _, Sha256};
 
 use super::super::route::Route;
@@ -178,6 +179,7 @@ fn opening(hub: &Hub, object: &Object<'_>) -> Result<Opening, Problem> {
     // Whatever else the first event of a session may say; the engine knows what that is.
     let ours = ["producer", "summary_normal", "language", "lease_seconds", "sub_agents"];
     let payload = telling(&look_through(object.without(&ours), secrets)?, removed);
+    bounded(hub, &payload)?;
     let payload = match object.0.find("sub_agents") {
         Some(named) => with_extension(&payload, (team::URI, team::PREFIX), &team_of(named)?),
         None => payload,
@@ -259,6 +261,7 @@ fn emission(hub: &Hub, session: SessionId, object: &Object<'_>) -> Result<Emissi
     };
     let secrets = hub.config().secrets;
     let payload = look_through(payload, secrets)?;
+    bounded(hub, &payload)?;
     let (payload, piece) = match EventKind::named(&type_name) {
         Some(EventKind::OutputStreaming) => {
             hub.0.outputs.look_through(session, payload, secrets)?
@@ -270,6 +273,20 @@ fn emission(hub: &Hub, session: SessionId, object: &Object<'_>) -> Result<Emissi
     let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
     let needs_from_state = moves && object.0.find("from_state").is_none();
     Ok(Emission { type_name, payload, arguments, needs_from_state, speaker, piece, asks_to_follow })
+}
+
+// enforces: I22, I29
+/// What an event says is read once more when it has its envelope, while the core is held; so it is
+/// shorter than a body may be.
+fn bounded(hub: &Hub, payload: &str) -> Result<(), Problem> {
+    let most = hub.config().limits.event_bytes;
+    if payload.len() <= most {
+        return Ok(());
+    }
+    let text = format!(
+        "An event has at most {most} bytes (limits.event_bytes), `arguments` aside. Send a long output in several pieces."
+    );
+    Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", text).under(rule::E21))
 }
 
 // enforces: X9
@@ -334,6 +351,7 @@ fn question(hub: &Hub, object: &Object<'_>) -> Result<Question, Problem> {
         _ => (object.without(&ours), DescribedBy::Agent),
     };
     let payload = look_through(payload, hub.config().secrets)?;
+    bounded(hub, &payload)?;
     let canonical = aaep_engine::canonical_ask(kind, &arguments, &payload)?;
     let asks_to_follow = keeps_profile(hub, kind.as_str(), &payload)?;
     // enforces: I31
