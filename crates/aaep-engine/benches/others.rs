@@ -22,6 +22,7 @@ struct House {
 }
 
 /// A user with an agent, a listener and one request that waits.
+#[derive(Clone)]
 struct User {
     agent: Principal,
     phone: Principal,
@@ -44,7 +45,7 @@ impl House {
             Now { boot: Boot(5), wall: Timestamp::from_millis(1_779_632_531_342).expect("a time") };
         let offer = Offer {
             producer: r#"{"agent_id":"hub"}"#.into(),
-            languages: vec![LanguageTag::parse("en").expect("a language")],
+            languages: ["en", "de"].map(|tag| LanguageTag::parse(tag).expect("a tag")).to_vec(),
             extensions: Vec::new(),
             manifest_uri: None,
             signed_manifest: None,
@@ -62,16 +63,30 @@ impl House {
         let name = format!("user{number}");
         let agent = Principal::new(&format!("agent of {name}"), Role::Agent, &name);
         let phone = Principal::new(&format!("phone of {name}"), Role::AccessibilityConsumer, &name);
-        let request = br#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{"supports_confirmation_reply":true}}"#;
-        let answer = self.producer.handshake(&phone, request, self.now).expect("a request");
-        let answer = answer.expect("an answer");
+        let subscription = self.subscribe(&phone, r#"{"supports_confirmation_reply":true}"#);
+        self.producer.attach(subscription, &phone, None, self.now).expect("a stream");
+        let session = self.open(&agent);
+        let user = User { agent, phone, session, subscription };
+        self.ask(&user, "first");
+        self.output(&user, 0, 0);
+        user
+    }
+
+    fn subscribe(&mut self, phone: &Principal, capabilities: &str) -> SubscriptionId {
+        let request = format!(
+            r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{capabilities}}}"#
+        );
+        let answer = self.producer.handshake(phone, request.as_bytes(), self.now);
+        let answer = answer.expect("a request").expect("an answer");
         let Ok(Message::Accepted(accepted)) = Message::parse(answer.as_bytes()) else {
             unreachable!("{answer}")
         };
-        let subscription = accepted.subscription_id;
-        self.producer.attach(subscription, &phone, None, self.now).expect("a stream");
+        accepted.subscription_id
+    }
+
+    fn open(&mut self, agent: &Principal) -> SessionId {
         let open = Open {
-            agent: &agent,
+            agent,
             producer: r#"{"agent_id":"worker"}"#,
             summary: "Working.",
             language: LanguageTag::parse("en").expect("a language"),
@@ -79,10 +94,7 @@ impl House {
             payload: "",
         };
         let Ok(Answer::Session(session)) = self.handle(Input::Open(open)) else { unreachable!() };
-        let user = User { agent, phone, session, subscription };
-        self.ask(&user, "first");
-        self.output(&user, 0, 0);
-        user
+        session
     }
 
     fn handle(&mut self, input: Input<'_>) -> Result<Answer, Refusal> {
@@ -172,6 +184,55 @@ fn main() {
         let [few, many] = times;
         println!("  {what}: {:.2}, {:.2}, {:.2} times", median(few), median(many), median(ratios));
     }
+    longest_steps();
+}
+
+/// What one step costs at its bounds: nobody else has the core meanwhile.
+fn longest_steps() {
+    let (mut house, user) = House::with(0);
+    let most = Limits::default().sessions_per_principal;
+    for _ in 1..most {
+        let session = house.open(&user.agent);
+        house.ask(&User { session, ..user.clone() }, "first");
+    }
+    println!("Milliseconds that one step takes at its bounds:");
+    let mut attach = |what: &str, capabilities: &str| {
+        let subscription = house.subscribe(&user.phone, capabilities);
+        let start = Instant::now();
+        house.producer.attach(subscription, &user.phone, None, house.now).expect("a stream");
+        let took = start.elapsed();
+        // The hub's connection is full after 64 KiB, and the rest waits.
+        house.producer.pause(subscription);
+        house.drain();
+        house.producer.close(subscription, &user.phone, house.now);
+        println!(
+            "  attaching to {most} sessions, each with a question, {what}: {:.1}",
+            millis(took)
+        );
+    };
+    attach("plain", r#"{"supports_confirmation_reply":true}"#);
+    attach(
+        "terse, in German",
+        r#"{"supports_confirmation_reply":true,"preferred_verbosity":"terse","languages":["de"]}"#,
+    );
+    attach(
+        "merged by sentences",
+        r#"{"supports_confirmation_reply":true,"coalesce_boundaries":["sentence"]}"#,
+    );
+    for kibibytes in [1, 15] {
+        let chunk = "All work and no play. ".repeat(kibibytes * 1024 / 22);
+        let payload = format!(r#"{{"chunk":"{chunk}","position":0,"complete":true}}"#);
+        let (agent, session) = (&user.agent, user.session);
+        let type_name = EventKind::OutputStreaming.as_str();
+        let start = Instant::now();
+        let emit = Input::Emit { agent, session, type_name, payload: &payload, arguments: None };
+        house.handle(emit).expect("an output");
+        println!("  an output of {kibibytes} KiB: {:.2}", millis(start.elapsed()));
+    }
+}
+
+fn millis(took: std::time::Duration) -> f64 {
+    took.as_secs_f64() * 1e3
 }
 
 fn median(mut all: Vec<f64>) -> f64 {

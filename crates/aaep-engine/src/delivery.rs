@@ -57,6 +57,8 @@ pub struct Load {
     pub most_events: usize,
     /// Bytes that wait for the subscription for which most do.
     pub most_bytes: usize,
+    /// Events that are ready to be told again to the subscription for which most are.
+    pub most_ready: usize,
     /// Recent events of the session of which most are kept.
     pub most_recent: usize,
     /// Bytes of all recent events.
@@ -289,6 +291,11 @@ impl<R: Rules> Delivery<R> {
         if let Some((_, known)) = self.subscriptions.find(id) {
             known.attached = false;
             known.left_off.offered = self.recent.order();
+            // enforces: I22
+            // Who did not even take how things stand is told anew on coming back; nothing else was sent.
+            if !known.left_off.again.is_empty() {
+                known.left_off.forget();
+            }
         }
     }
 
@@ -323,6 +330,7 @@ impl<R: Rules> Delivery<R> {
         self.preparer.share(&mut terms);
         let order = self.recent.order();
         if let Some((place, known)) = self.subscriptions.find(id) {
+            known.shape_again();
             known.left_off.renegotiate(&terms, order);
             known.shaper.renegotiate(terms, mono(now));
             stir(&mut self.stirred, place, known);
@@ -392,6 +400,7 @@ impl<R: Rules> Delivery<R> {
             subscriptions: known().count(),
             most_events: shapers().map(Shaper::pending_events).max().unwrap_or(0),
             most_bytes: shapers().map(Shaper::pending_bytes).max().unwrap_or(0),
+            most_ready: known().map(|known| known.left_off.ready.len()).max().unwrap_or(0),
             most_recent,
             recent_bytes,
             most_recent_bytes,

@@ -149,7 +149,29 @@ impl Subscription {
     }
 
     pub(crate) fn next(&mut self, now: Boot) -> Option<Shaped> {
-        self.left_off.ready.pop_front().or_else(|| self.shaper.poll_output(mono(now)))
+        if let Some(ready) = self.left_off.ready.pop_front() {
+            return Some(ready);
+        }
+        while let Some(event) = self.left_off.again.pop_front() {
+            if let Some(told) = self.shaper.as_it_was(&event) {
+                return Some(told);
+            }
+        }
+        self.shaper.poll_output(mono(now))
+    }
+
+    /// Tells events of before as they were, when they can be sent.
+    pub(crate) fn tell_again(&mut self, events: Vec<Arc<Prepared>>) {
+        let asking = events.iter().filter(|event| event.is_critical());
+        self.asked.extend(asking.map(|event| event.session_id()));
+        self.left_off.again = events.into();
+    }
+
+    /// Makes ready what is still to be told again, before the terms change or the order matters.
+    pub(crate) fn shape_again(&mut self) {
+        for event in std::mem::take(&mut self.left_off.again) {
+            self.left_off.ready.extend(self.shaper.as_it_was(&event));
+        }
     }
 
     pub(crate) fn take(

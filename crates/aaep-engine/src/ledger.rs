@@ -61,9 +61,8 @@ impl<R: Rules> Engine<R> {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
         self.may_begin()?;
-        self.waiting.admit(&self.limits.waiting_requests().kept_by::<R>(), ask.agent, 1)?;
-        let bytes = ask.arguments.len() + ask.payload.len();
-        self.waiting_bytes.admit(&self.limits.waiting_bytes(), ask.agent, bytes)?;
+        let bound = self.limits.waiting_requests().kept_by::<R>(Check::SharesRequests);
+        self.waiting.admit(&bound, ask.agent, 1)?;
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
@@ -74,6 +73,11 @@ impl<R: Rules> Engine<R> {
         let spelled = ReplyToken::from_bits(token);
         let head = stretched(agent_members(ask.payload, &[])?, self.listeners.time_factor(&user));
         let members = with_token(&head, spelled.as_str());
+        let without_token: Arc<str> = with_token(&head, "").into();
+        // What a restart counts, too: otherwise somebody would hold more than their share after it.
+        let bytes = ask.arguments.len() + without_token.len();
+        let bound = self.limits.waiting_bytes().kept_by::<R>(Check::SharesBytes);
+        self.waiting_bytes.admit(&bound, ask.agent, bytes)?;
         let mut draft = Draft::of_agent(ask.kind.as_str(), Some(ask.kind), members)?;
         draft.account = if confirmation { account_for(&ask, &digest) } else { None };
         let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
@@ -88,7 +92,7 @@ impl<R: Rules> Engine<R> {
             request_of(payload, (key, home), &ask, digest, (event, token, stamp), now)
         })?;
         request.producer = draft.hints.as_deref().and_then(Hints::sub_agent);
-        let without_token = with_token(&head, "").into();
+        request.bytes = bytes;
         self.begin_waiting(request, (without_token, draft.account), &json, now);
         Ok(Answer::Waiting { request: event, digest, again: false })
     }
@@ -617,7 +621,7 @@ fn request_of(
         counted_down: 100,
         status: Status::Pending,
         by: None,
-        bytes: ask.arguments.len() + ask.payload.len(),
+        bytes: 0,
         event: None,
         producer: None,
     })

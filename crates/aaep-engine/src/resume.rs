@@ -34,15 +34,18 @@ pub(crate) struct LeftOff {
     /// What it was told on coming back and may have now. It lies here and not in the shaper, where so
     /// much at once would be merged.
     pub(crate) ready: VecDeque<Shaped>,
+    /// What it is told after that, as it was. Without a rate it is shaped only when it is sent, which a
+    /// slow reader may never let happen.
+    pub(crate) again: VecDeque<Arc<Prepared>>,
     /// Everything up to this place was offered to its shaper.
     pub(crate) offered: u64,
 }
 
 impl LeftOff {
     pub(crate) fn new(terms: &Terms) -> Self {
-        let (sent, ready) = (VecDeque::new(), VecDeque::new());
+        let (sent, ready, again) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
         let plain = (0, if terms.holds() { 0 } else { u64::MAX });
-        Self { plain, sent, sent_is_all: true, ready, offered: 0 }
+        Self { plain, sent, sent_is_all: true, ready, again, offered: 0 }
     }
 
     /// Whether something is held or merged, so that the order is another one.
@@ -87,10 +90,11 @@ impl LeftOff {
     }
 
     /// Nothing that was sent or held until now is of use any more.
-    fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.sent_is_all &= self.sent.is_empty();
         self.sent.clear();
-        self.ready.clear();
+        self.ready = VecDeque::new();
+        self.again = VecDeque::new();
     }
 
     /// What was let go after this event; `None` if it is not known any more.
@@ -133,6 +137,10 @@ impl<R: Rules> Delivery<R> {
                 if !snapshot.is_empty() && !known.left_off.holds() {
                     known.left_off.plain_only_after(order);
                 }
+                if known.shaper.terms().rate.is_none() {
+                    known.tell_again(snapshot);
+                    return Some(self.attached(id, Resumed::Snapshot));
+                }
                 (Resumed::Snapshot, snapshot)
             }
         };
@@ -146,6 +154,14 @@ impl<R: Rules> Delivery<R> {
         }
         self.let_go(id, now);
         Some(resumed)
+    }
+
+    /// There may be something to fetch.
+    fn attached(&mut self, id: SubscriptionId, resumed: Resumed) -> Resumed {
+        if let Some((place, known)) = self.subscriptions.find(id) {
+            stir(&mut self.stirred, place, known);
+        }
+        resumed
     }
 
     /// Tells an event of before as it was.
@@ -180,6 +196,7 @@ impl<R: Rules> Delivery<R> {
     ) -> Option<Vec<Arc<Prepared>>> {
         // enforces: I19
         let (_, known) = self.subscriptions.find(id)?;
+        known.shape_again();
         if let Some(unheard) = known.left_off.let_go_after(last) {
             let unheard = unheard.filter(|_| R::keeps(Check::SendsAgain));
             let (resent, offered) =

@@ -354,6 +354,58 @@ fn who_heard_only_a_part_of_how_things_stand_is_told_once_more() {
     assert_eq!(hall.kinds(1), [SessionStarted; 6]);
 }
 
+// covers: I22, I29, D28
+#[test]
+fn how_things_stand_is_made_ready_as_it_is_taken_and_anew_for_who_comes_back() {
+    let mut hall = Hall::new(Limits::default());
+    let ann = hall.world.ann.clone();
+    let now = hall.world.now.boot;
+    for _ in 0..50 {
+        let session = hall.world.open();
+        hall.world.ask(session, "{}");
+    }
+    hall.drain();
+    let all = [[SessionStarted, StateChanged, AwaitingConfirmation]; 50].concat();
+    for capabilities in ["{}", r#"{"preferred_verbosity":"terse","coalesce_boundaries":["none"]}"#]
+    {
+        hall.listen(1, &ann, capabilities);
+        assert_eq!(hall.kinds(1), all);
+        // A connection that takes one event, and then no more.
+        hall.delivery.detach(id(1));
+        for more in ["goes on", "comes back"] {
+            hall.heard.clear();
+            assert_eq!(hall.delivery.attach(id(1), &ann, None, now), Some(Resumed::Snapshot));
+            let Some(Deliver::Send { event, .. }) = hall.delivery.poll_output(now) else {
+                panic!()
+            };
+            hall.delivery.pause(id(1));
+            hall.drain();
+            assert!(hall.heard.is_empty() && hall.delivery.load().most_ready == 0);
+            // What is said meanwhile comes after it.
+            let late = hall.world.open();
+            hall.drain();
+            if more == "goes on" {
+                hall.delivery.go_on(id(1));
+                hall.drain();
+                let heard = hall.kinds(1);
+                assert_eq!((heard.len(), heard.last()), (all.len(), Some(&SessionStarted)));
+            } else {
+                hall.delivery.detach(id(1));
+                let last = event.event_id().to_string();
+                let resumed = hall.delivery.attach(id(1), &ann, Some(&last), now);
+                assert_eq!(resumed, Some(Resumed::Snapshot));
+                hall.drain();
+                assert_eq!(hall.kinds(1).len(), all.len() + 1);
+            }
+            hall.world.emit(late, SessionCompleted, r#"{"summary_normal":"Done."}"#).unwrap();
+            hall.drain();
+            hall.delivery.detach(id(1));
+        }
+        hall.delivery.close(id(1));
+        hall.heard.clear();
+    }
+}
+
 // covers: W7, I19
 #[test]
 fn where_events_are_merged_an_id_of_long_ago_says_nothing_of_others() {

@@ -206,6 +206,23 @@ fn requests_of_one_principal_and_one_user_leave_room_for_others() {
 
 // covers: I29, I22
 #[test]
+fn after_a_restart_requests_count_as_many_bytes_as_before() {
+    let limits = Limits { pending_bytes_per_principal: 2_000, ..Limits::default() };
+    let mut house = House::new(limits);
+    let eve = agent("eve", "eve");
+    let session = house.open(&eve).unwrap();
+    let mut asked = 0;
+    while house.ask(&eve, session, &asked.to_string()).is_ok() {
+        asked += 1;
+    }
+    let held = house.producer.engine().byte_shares().of_user("eve");
+    assert!(asked > 3 && held > 1_000 && held <= 2_000, "{asked}, {held}");
+    house.restart();
+    assert_eq!(house.producer.engine().byte_shares().of_user("eve"), held);
+}
+
+// covers: I22, I29
+#[test]
 fn bytes_of_requests_that_wait_are_bounded() {
     let limits = Limits { pending_bytes_per_principal: 100_000, ..Limits::default() };
     let mut house = House::new(limits);

@@ -7,6 +7,7 @@ use super::{Delivery, Shaper};
 use crate::bounds::Overflow;
 use crate::prepared::Prepared;
 use crate::queue::{Item, Queue};
+use crate::shapes::Cast;
 use crate::time::Mono;
 
 impl Shaper {
@@ -37,6 +38,17 @@ impl Shaper {
         let (session, bytes) = (event.session_id(), event.bytes(&self.terms.shape));
         self.queue.push(session, Item::Again(Delivery { event: event.clone(), bytes }), now);
         self.relieve(now)
+    }
+
+    /// What comes of [`Self::offer_again`] where there is no rate and nothing is held: the event as it
+    /// was, if this subscription wants it. It follows from the terms alone, so there is no hurry to ask.
+    pub fn as_it_was(&self, event: &Arc<Prepared>) -> Option<Delivery> {
+        let bytes = match event.is_critical() {
+            true => event.cast(&self.terms.shape, Cast::Plain, String::new),
+            false if self.admits(event) => event.bytes(&self.terms.shape),
+            false => return None,
+        };
+        Some(Delivery { event: event.clone(), bytes })
     }
 
     fn again(&mut self, delivery: Delivery, now: Mono) {
