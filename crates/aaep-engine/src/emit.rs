@@ -27,7 +27,8 @@ impl<R: Rules> Engine<R> {
         if open.agent.role != Role::Agent {
             return Err(Refusal::new(Blame::NotYours, rule::S6, "Only agents open sessions."));
         }
-        self.open.admit(&self.limits.open_sessions().kept_by::<R>(), open.agent, 1)?;
+        let bound = self.limits.open_sessions().kept_by::<R>(Check::SharesSessions);
+        self.open.admit(&bound, open.agent, 1)?;
         self.admits_errors_of(open.agent, now)?;
         self.may_begin()?;
         if Opaque::parse(open.producer).is_none() {
@@ -129,7 +130,7 @@ impl<R: Rules> Engine<R> {
         if let Payload::ToolInvoked(invoked) = parsed.payload() {
             self.admits_announcement(id, invoked.tool.as_str(), arguments)?;
             self.needs_journal()?;
-            let bound = self.limits.known_calls().kept_by::<R>();
+            let bound = self.limits.known_calls().kept_by::<R>(Check::SharesCalls);
             self.known_calls.admit(&bound, &session.agent, 1)?;
         }
         if kind == Some(EventKind::HandoffRequested) {

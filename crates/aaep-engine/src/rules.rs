@@ -100,8 +100,14 @@ pub enum Check {
     CriticalNeverWaits,
     /// I20: handoffs and errors have a budget, because they wait for nobody.
     BudgetsCriticals,
-    /// I29: each principal and each user has a share of its own.
-    KeepsShares,
+    /// I29: each principal and each user has a share of the sessions.
+    SharesSessions,
+    /// I29: and of the requests that wait.
+    SharesRequests,
+    /// I29: and of their bytes.
+    SharesBytes,
+    /// I29: and of the tool calls that are known.
+    SharesCalls,
     /// I32: who is told how things stand hears of every session that goes on.
     TellsWhatGoesOn,
     /// I21: who takes nothing holds up nobody else.

@@ -37,9 +37,9 @@ impl Bound {
         Refusal::new(Blame::Limit, *rule, text)
     }
 
-    /// The bound as an engine with these checks keeps it.
-    pub(crate) fn kept_by<R: Rules>(self) -> Self {
-        if R::keeps(Check::KeepsShares) {
+    /// The bound as an engine keeps it that may lack this check.
+    pub(crate) fn kept_by<R: Rules>(self, check: Check) -> Self {
+        if R::keeps(check) {
             return self;
         }
         Self { per_user: usize::MAX, per_principal: usize::MAX, ..self }

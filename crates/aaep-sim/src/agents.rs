@@ -239,8 +239,7 @@ impl<R: Rules> World<'_, R> {
     /// More at once than a slow listener can hold.
     fn agent_is_busy(&mut self, index: usize) {
         for _ in 0..1 + self.random.below(6) {
-            let looks = r#"{"tool":"look","summary_normal":"Looking."}"#;
-            self.emit(index, EventKind::ToolInvoked, looks, false);
+            self.look(index);
             let seen = r#"{"tool":"look","status":"success","summary_normal":"Seen."}"#;
             self.emit(index, EventKind::ToolCompleted, seen, false);
         }
@@ -319,10 +318,25 @@ impl<R: Rules> World<'_, R> {
             for question in &QUESTIONS {
                 self.ask(index, question);
             }
+            for _ in 0..self.limits.known_calls / self.limits.sessions_per_user {
+                self.look(index);
+            }
             // They are left alone after that.
             self.errands[index].over = true;
         }
-        self.open(BANK + COOK - hostile);
+        let other = BANK + COOK - hostile;
+        self.open(other);
+        let last = self.errands.iter().rposition(|errand| errand.agent == other && !errand.over);
+        if let Some(last) = last {
+            self.ask(last, &QUESTIONS[0]);
+            self.look(last);
+        }
+    }
+
+    /// Calls a tool that nobody has to be asked about.
+    fn look(&mut self, index: usize) {
+        let looks = r#"{"tool":"look","summary_normal":"Looking."}"#;
+        self.emit(index, EventKind::ToolInvoked, looks, false);
     }
 
     /// The agent's program dies: it forgets everything, and its session is left alone.
@@ -348,6 +362,7 @@ impl<R: Rules> World<'_, R> {
         let input = Input::Emit { agent: agent_is, session, type_name, payload, arguments };
         let answer = self.handle_and(input, cause, |world, answer| {
             world.oracle.touched(session, agent, answer);
+            world.oracle.refused_fairly(answer);
             if answer.is_ok() {
                 world.oracle.took(session, kind);
             }

@@ -25,10 +25,27 @@ pub(crate) fn limits(motley: bool) -> Limits {
         pending_requests: 16,
         pending_requests_per_user: 8,
         pending_requests_per_principal: 8,
+        known_calls: 64,
+        known_calls_per_user: 32,
+        known_calls_per_principal: 32,
         ..Limits::default()
     };
     // Near the bound even plain streams are merged; with plain subscribers only, nothing is.
-    if motley { Limits { held_events: 8, held_bytes: 16 * 1024, ..most } } else { most }
+    if !motley {
+        return most;
+    }
+    // Here requests are bounded by their bytes: sooner than by their number.
+    Limits {
+        held_events: 8,
+        held_bytes: 16 * 1024,
+        pending_requests: 64,
+        pending_requests_per_user: 32,
+        pending_requests_per_principal: 32,
+        pending_bytes: 4000,
+        pending_bytes_per_user: 2000,
+        pending_bytes_per_principal: 2000,
+        ..most
+    }
 }
 
 /// Decides about a write that was not synced, given its place among them and its length.

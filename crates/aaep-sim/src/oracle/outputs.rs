@@ -115,8 +115,8 @@ impl Oracle {
     /// hold.
     pub(crate) fn refused_fairly(&mut self, answer: &Result<Answer, Refusal>) {
         let Err(refusal) = answer else { return };
-        let others = refusal.text.contains("(limits.sessions)")
-            || refusal.text.contains("(limits.pending_requests)");
+        let mut all = ["sessions", "pending_requests", "pending_bytes", "known_calls"].into_iter();
+        let others = all.any(|name| refusal.text.contains(&format!("(limits.{name})")));
         self.demand(!others, "I29", || format!("refused for others: {}", refusal.text));
     }
 
