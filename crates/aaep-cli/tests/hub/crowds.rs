@@ -110,3 +110,91 @@ fn nobody_waits_behind_the_junk_of_64_connections() {
         assert!(overtook[10] < 32, "a call waits behind those of all 64: {overtook:?}");
     });
 }
+
+// covers: I22, I29
+#[test]
+fn an_event_longer_than_the_bound_is_refused_and_the_bound_named() {
+    run(async {
+        let hub = Hub::start(Setup::default().limit("event_bytes", 20_000));
+        let person = hub.person();
+        let (agent, mut ear) = (person.agent(), person.phone().await);
+        let session = agent.open().await;
+        let long = "x".repeat(20_000);
+        let piece = |text: &str| json!({ "chunk": text, "position": 0, "complete": true });
+        let mut question = deletion("a");
+        question["context"] = json!({ "why": long });
+        let opening = json!({ "producer": { "agent_id": "long" }, "summary_normal": "Hm.",
+            "extra_context": { "why": long } });
+        for answer in [
+            agent.try_emit(&session, "output.streaming", piece(&long)).await,
+            agent.try_ask(&session, &question).await,
+            agent.post("agent/sessions", &opening).await,
+        ] {
+            assert_eq!(answer.status, 413, "{answer:?}");
+            assert!(text(&body(&answer), "text").contains("(limits.event_bytes)"), "{answer:?}");
+        }
+        // Arguments have a bound of their own: nobody reads them inside the core.
+        let mut large = deletion("a");
+        large["arguments"] = json!({ "path": "a", "data": long });
+        assert_eq!(agent.try_ask(&session, &large).await.status, 201);
+        let short = agent.try_emit(&session, "output.streaming", piece(&long[..16_000])).await;
+        assert_eq!(short.status, 201, "{short:?}");
+        let heard = ear.event("output.streaming").await;
+        assert_eq!(text(&heard, "chunk").len(), 16_000);
+    });
+}
+
+/// Begins a call for each of these principals; none is over, since no body comes. One of them is
+/// refused, and told which bound it was: the last, whichever that is.
+fn fill(hub: &Hub, tokens: Vec<String>, bound: &str) -> Vec<Raw> {
+    let body = [("content-type", "application/json"), ("content-length", "100")];
+    let begin = |token: &String| {
+        let mut raw = Raw::connect(hub);
+        raw.send(raw.head("POST", "replies", Some(token), &body) + "\r\n");
+        raw
+    };
+    let mut calls: Vec<Raw> = tokens.iter().map(begin).collect();
+    let until = std::time::Instant::now() + PATIENCE;
+    let refused = loop {
+        if let Some(reply) = calls.iter_mut().find_map(Raw::reply_at_once) {
+            break reply;
+        }
+        assert!(std::time::Instant::now() < until, "nobody is refused");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert!(refused.text().contains(&format!("(limits.{bound})")), "{}", refused.text());
+    calls
+}
+
+// covers: I29, I22
+#[test]
+fn calls_under_way_are_bounded_for_one_principal_one_user_and_all() {
+    run(async {
+        let setup = Setup::default()
+            .limit("calls_per_principal", 10)
+            .limit("calls_per_user", 15)
+            .limit("calls", 40);
+        let hub = Hub::start(setup);
+        let (victim, others) = (hub.person(), [(); 4].map(|()| hub.person()));
+        let calls = |person: &Person, reader: usize, phone: usize| {
+            let mut tokens = vec![person.token("reader"); reader];
+            tokens.resize(reader + phone, person.token("phone"));
+            tokens
+        };
+        let taken = fill(&hub, calls(&others[0], 11, 0), "calls_per_principal");
+        is_served(&victim).await;
+        drop(taken);
+        let taken = fill(&hub, calls(&others[1], 8, 8), "calls_per_user");
+        is_served(&victim).await;
+        // Several users together can fill what is for everybody, and are told that.
+        let more = [calls(&others[2], 8, 7), calls(&others[3], 6, 5)].concat();
+        let all = fill(&hub, more, "calls");
+        drop((taken, all));
+        soon("room", async {
+            while victim.client("reader").get("status").await.unwrap().status != 200 {}
+        })
+        .await;
+        is_served(&victim).await;
+    });
+}

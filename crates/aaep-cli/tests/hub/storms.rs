@@ -162,6 +162,7 @@ fn beyond_the_limit_of_connections_one_is_told_to_come_later() {
     };
     assert_eq!(refused.status, 503);
     assert!(refused.head.contains("retry-after"), "{}", refused.head);
+    assert!(refused.text().contains("(limits.connections)"), "{}", refused.text());
     drop(held);
     let until = Instant::now() + PATIENCE;
     loop {
