@@ -108,7 +108,7 @@ fn vector_rule(path: &str) -> Option<&str> {
 }
 
 /// Every file under a folder, with `/` between the names; none if the folder does not exist.
-fn files_under(root: &Path, folder: &str) -> Result<BTreeSet<String>> {
+pub(super) fn files_under(root: &Path, folder: &str) -> Result<BTreeSet<String>> {
     let mut files = BTreeSet::new();
     if !root.join(folder).is_dir() {
         return Ok(files);

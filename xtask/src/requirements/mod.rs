@@ -9,6 +9,7 @@ mod ids;
 mod rules;
 mod source;
 mod table;
+mod threats;
 
 use std::path::Path;
 
@@ -82,6 +83,8 @@ pub(crate) fn check() -> Result<()> {
     let constants = read(&root, gaps::CONSTANTS).unwrap_or_default(); // no code, no difference
     problems.extend(gaps::differing_sections(&rules, &constants));
     problems.extend(gaps::missing(&rules, &evidence));
+    let security = read(&root, threats::DOCUMENT)?;
+    problems.extend(threats::problems(&root, &security, &threats::Known::gather(&root)?));
     // A missing table is a stale one.
     let on_disk = read(&root, TABLE).unwrap_or_default();
     if on_disk != table::render(&rules, &evidence) {
