@@ -26,7 +26,7 @@ test("no link, frame, image or address bar takes what was said to an agent", asy
   const tab = await browser.tab();
   /** Every answer of the agents' part of the API, with what the browser said of itself. */
   const answers = [];
-  tab.page.on("response", async (response) => {
+  tab.page.on("response", (response) => {
     if (response.url().startsWith(target)) answers.push([response.url(), response.status(), response.request()]);
   });
   await tab.page.goto(site.address, { waitUntil: "networkidle" });
@@ -41,8 +41,9 @@ test("no link, frame, image or address bar takes what was said to an agent", asy
   const typed = await tab.page.goto(target);
   assert.equal(typed.status(), 403);
   for (const [url, refused] of answers) assert.equal(refused, 403, url);
-  const from = answers.map(([url]) => new URL(url).searchParams.get("from")).filter(Boolean);
-  assert.deepEqual(from.sort(), ["fetch", "frame", "image"], "each way was tried");
+  // Some answers the browser keeps even from us; that it asked, it does not.
+  const from = tab.asked.filter((url) => url.startsWith(target)).map((url) => new URL(url).searchParams.get("from"));
+  assert.deepEqual(from.filter(Boolean).sort(), ["fetch", "frame", "image"], "each way was tried");
   // Nobody took it.
   const { inputs } = await hub.get("agent/inputs", agent.secret);
   assert.deepEqual(inputs.map(({ text }) => text), ["Hello."]);
