@@ -31,6 +31,8 @@ pub(super) struct Build {
     folder: PathBuf,
     /// The ways of each file that compile.
     ways: BTreeMap<String, Vec<(Switch, Way)>>,
+    /// The files as they were when the ways were found: somebody may go on writing.
+    texts: BTreeMap<String, String>,
     programs: BTreeMap<(String, String), PathBuf>,
 }
 
@@ -38,7 +40,8 @@ impl Build {
     /// Copies the workspace, with every way to take away what these places mark.
     pub(super) fn prepare(places: &BTreeSet<Place>) -> Result<Self> {
         let folder = target_dir().join("rules");
-        let mut build = Self { folder, ways: BTreeMap::new(), programs: BTreeMap::new() };
+        let (ways, texts, programs) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut build = Self { folder, ways, texts, programs };
         std::fs::create_dir_all(&build.folder)?;
         build.take_away(None)?;
         let unfit = build.unfit();
@@ -47,6 +50,7 @@ impl Build {
             let mut found = build.ways_at(place, &text);
             found.retain(|(switch, _)| !unfit.contains(&fingerprint(switch, &text)));
             build.ways.entry(place.path.clone()).or_default().extend(found);
+            build.texts.insert(place.path.clone(), text);
         }
         let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output()?;
         if !listed.status.success() {
@@ -88,10 +92,10 @@ impl Build {
         if !from.is_file() {
             return Ok(());
         }
-        let mut bytes = std::fs::read(&from)?;
-        if let Some(ways) = self.ways.get(path).filter(|ways| !ways.is_empty()) {
-            bytes = site::apply(&String::from_utf8(bytes)?, ways.iter().map(|(_, way)| way)).into();
-        }
+        let mut bytes = match (self.texts.get(path), self.ways.get(path)) {
+            (Some(text), Some(ways)) => site::apply(text, ways.iter().map(|(_, way)| way)).into(),
+            _ => std::fs::read(&from)?,
+        };
         if path == REPORT {
             bytes = self.deaf_report(&String::from_utf8(bytes)?).into();
         }
@@ -214,11 +218,11 @@ impl Build {
         let mut changed = Vec::new();
         for (path, ways) in &mut self.ways {
             let before = ways.len();
-            let text = std::fs::read_to_string(root().join(path))?;
+            let text = self.texts.get(path).map_or("", String::as_str);
             ways.retain(|(switch, _)| {
                 let fits = !unfit.contains(switch);
                 if !fits {
-                    known.insert(fingerprint(switch, &text));
+                    known.insert(fingerprint(switch, text));
                 }
                 fits
             });

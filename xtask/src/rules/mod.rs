@@ -127,8 +127,7 @@ fn trials(wanted: &Wanted, table: &Table, build: &Build, id: &str) -> Vec<Trial>
 /// Whether the place is a line of an `object!` table.
 fn is_member(place: &Place) -> bool {
     let text = std::fs::read_to_string(root().join(&place.path)).unwrap_or_default();
-    let line = text.lines().nth(place.line - 1).unwrap_or_default().trim_start();
-    line.starts_with("required ") || line.starts_with("optional ")
+    text.lines().nth(place.line - 1).is_some_and(site::is_member)
 }
 
 /// Whether each place of a rule is missed.

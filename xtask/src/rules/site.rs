@@ -24,6 +24,9 @@ pub(super) fn ways(text: &str, marker: usize, mut off: impl FnMut() -> String) -
     let Some(at) = marked(&lines, marker) else { return Vec::new() };
     let source = Source { lines };
     let code = source.lines[at].trim_start();
+    if is_member(code) {
+        return Vec::new();
+    }
     if is_function(code) {
         return source.function(at, &mut off);
     }
@@ -58,6 +61,13 @@ fn marked(lines: &[&str], marker: usize) -> Option<usize> {
         let line = lines[at].trim_start();
         !line.is_empty() && !line.starts_with("//") && !line.starts_with("#[")
     })
+}
+
+/// Whether the line is one of an `object!` table. What it enforces is switched off where problems are
+/// reported.
+pub(super) fn is_member(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("required ") || line.starts_with("optional ")
 }
 
 fn is_function(line: &str) -> bool {
@@ -322,6 +332,11 @@ mod tests {
         assert!(
             first(value).contains("if off() { Default::default() } else { a.b()\n        .c() }\n")
         );
+    }
+
+    #[test]
+    fn a_line_of_a_table_stays() {
+        assert_eq!(first("object! {\n    // enforces: E7\n    required a: T, E7;\n}\n"), "");
     }
 
     #[test]

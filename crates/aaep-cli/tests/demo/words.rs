@@ -55,11 +55,43 @@ fn its_words_show_every_event_type_and_every_stream_is_lawful() {
         all.retain(|kind| !kind.contains(':'));
         assert_eq!(all.len(), 12, "{all:?}");
         ear.is_lawful();
-        // Nor is anything in them worth a warning.
-        for message in &ear.heard {
-            let problems = aaep_types::validate(message.as_bytes());
-            assert!(problems.is_empty(), "{problems:?}\n{message}");
+        nothing_is_found(&ear.heard, "accept");
+    });
+}
+
+/// `aaep check --complete` finds neither an error nor a warning in what was heard, and nothing in it is
+/// worth a warning by itself.
+fn nothing_is_found(heard: &[String], what: &str) {
+    for message in heard {
+        let problems = aaep_types::validate(message.as_bytes());
+        assert!(problems.is_empty(), "{problems:?}\n{message}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let stream = directory.path().join("heard.jsonl");
+    std::fs::write(&stream, heard.join("\n")).unwrap();
+    let judged = aaep(&["check", "--complete", stream.to_str().unwrap()]).output().unwrap();
+    let said = String::from_utf8(judged.stdout).unwrap();
+    let clean = format!("1 stream, {} messages: 0 errors, 0 warnings, 0 notes\n", heard.len());
+    assert_eq!((judged.status.code(), said.as_str()), (Some(0), clean.as_str()), "{what}");
+}
+
+// covers: T12, T27, C2
+#[test]
+fn whatever_is_answered_the_check_of_whole_streams_finds_nothing() {
+    run(async {
+        let hub = demo(&["--strict"]);
+        let mut ear = Ear::subscribe(hub.anonymous()).await;
+        let words = [
+            ("transfer 20 euros to Ann", 1),
+            ("delete the record", 1),
+            ("several at once", 3),
+            ("ask me something", 1),
+        ];
+        for (words, sessions) in words {
+            say(&hub, words).await;
+            follow(&mut ear, sessions, "reject").await;
         }
+        nothing_is_found(&ear.heard, "reject");
     });
 }
 

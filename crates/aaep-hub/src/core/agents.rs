@@ -258,7 +258,6 @@ impl Core {
     /// A session ended; its agent is told, unless it ended it itself.
     pub(super) fn agent_stopped(&mut self, session: SessionId) {
         let own = self.agents.ending.remove(&session);
-        // enforces: S8
         // Logs hold envelopes: ids and names, never what was said.
         tracing::info!(%session, "a session ended");
         for watcher in self.agents.watchers.remove(&session).unwrap_or_default() {
