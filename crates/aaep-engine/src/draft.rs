@@ -162,9 +162,9 @@ impl<'a> Draft<'a> {
         words: &Words,
         session: &Session,
     ) -> Draft<'static> {
-        // enforces: T29, T35
         let mut payload = members(&[("from_state", &from), ("to_state", to)]);
         payload.push(',');
+        // enforces: T29, T35
         payload.push_str(&members(&words.members()));
         let mut draft = Draft::new(EventKind::StateChanged, payload);
         draft.urgency = Urgency::Normal;

@@ -343,7 +343,6 @@ impl<R: Rules> Producer<R> {
         }
     }
 
-    // enforces: I29
     /// Somebody is about to attach: these are the terms, made from what was asked for. Without them
     /// they are made in [`Self::attach`].
     pub fn prepare(&mut self, id: SubscriptionId, asked: &Arc<str>, terms: Terms) {

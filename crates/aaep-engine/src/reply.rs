@@ -95,9 +95,9 @@ impl<R: Rules> Engine<R> {
         if within { Ok(()) } else { Err(by) }
     }
 
+    // enforces: I6, I22
     /// A reply that does not count leaves a record; beyond the rate it is only counted.
     fn ignore(&mut self, peer: &Principal, reason: Ignored, within: bool) -> Option<u64> {
-        // enforces: I6, I22
         if !R::keeps(Check::RecordsIgnored) {
             return Some(0);
         }

@@ -59,7 +59,7 @@ fn an_approval_is_good_for_one_run_of_exactly_what_was_confirmed() {
     world.check();
 }
 
-// covers: C2, T24, D16, C13
+// covers: C2, T24, D16, C13, S2
 #[test]
 fn a_rejected_action_never_runs_and_says_so() {
     let mut world = World::new();

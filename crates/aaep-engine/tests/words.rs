@@ -71,7 +71,7 @@ fn say_everything(language: &str) -> World {
     world
 }
 
-// covers: T35, L13, E12, E14
+// covers: T29, T35, L13, E12, E14
 #[test]
 fn nothing_the_hub_says_is_worth_a_warning_in_any_language() {
     for language in

@@ -228,8 +228,8 @@ impl<'t> Graphemes<'t> {
         Self { text, segmenter: segmenters.graphemes, ends: OnceCell::new() }
     }
 
+    // enforces: L6, D19
     fn end_at(&self, at: usize) -> bool {
-        // enforces: L6, D19
         let (before, after) = self.text.split_at(at);
         if before.ends_with(|c: char| c.is_ascii()) && after.starts_with(|c: char| c.is_ascii()) {
             return !(before.ends_with('\r') && after.starts_with('\n'));

@@ -200,3 +200,25 @@ impl<'a> Heard<'a> {
         self.text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: D13
+    #[test]
+    fn a_question_is_critical_whatever_it_says_and_an_unknown_urgency_is_normal() {
+        let urgency = |name: &str, says: &str| {
+            let event = format!(
+                r#"{{"type":"aaep:agent.{name}","event_id":"evt_1","session_id":"sess_1"{says}}}"#
+            );
+            Heard::parse(event.as_bytes()).unwrap().urgency()
+        };
+        for critical in ["awaiting.confirmation", "session.errored", "handoff.requested"] {
+            assert_eq!(urgency(critical, ""), Urgency::Critical);
+            assert_eq!(urgency(critical, r#","urgency":"background""#), Urgency::Critical);
+        }
+        assert_eq!(urgency("progress.updated", r#","urgency":"critical""#), Urgency::Critical);
+        assert_eq!(urgency("progress.updated", r#","urgency":"shouting""#), Urgency::Normal);
+    }
+}

@@ -6,6 +6,8 @@ mod build;
 mod site;
 mod tests;
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail};
 
 use self::build::{Build, Switch};
@@ -132,8 +134,12 @@ fn is_member(place: &Place) -> bool {
 
 /// Whether each place of a rule is missed.
 fn is_noticed(build: &Build, id: &str, trials: &[Trial]) -> Result<bool> {
-    let mut whole = true;
+    let (mut whole, mut known) = (true, BTreeSet::new());
     for Trial { place, switches, targets } in trials {
+        // The lines of a table that name one rule are switched off together.
+        if !known.insert(switches) {
+            continue;
+        }
         let mut noticed = None;
         'ways: for switch in switches {
             for target in targets {

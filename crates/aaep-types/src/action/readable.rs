@@ -186,6 +186,20 @@ impl Lines {
 mod tests {
     use super::*;
 
+    // covers: L6, I22
+    #[test]
+    fn a_long_account_is_cut_between_characters_as_people_see_them() {
+        // Each value is cut by itself; together they are too long.
+        let value = "e\u{301}".repeat(200);
+        let list: Vec<&str> = vec![&value; 20];
+        let readable = ReadableArguments::of(&serde_json::to_string(&list).unwrap());
+        let text = &readable.text;
+        assert!(text.chars().count() <= MAX_CHARACTERS, "{}", text.chars().count());
+        assert!(readable.shortened);
+        let kept = text.strip_suffix(LEFT_OUT).unwrap();
+        assert!(kept.ends_with('\u{301}') || !kept.ends_with('e'), "a letter lost its accent");
+    }
+
     fn text(json: &str) -> String {
         ReadableArguments::of(json).text
     }
