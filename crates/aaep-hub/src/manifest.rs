@@ -138,6 +138,18 @@ pub(crate) fn of(config: &Config, profile: Option<&Profile>, agents: Option<&[St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // covers: I22, I29
+    #[test]
+    fn whoever_reads_a_manifest_slowly_holds_a_reference_and_no_copy() {
+        let manifests = Manifests::new(&Config::default(), None);
+        assert_eq!(manifests.own().as_ptr(), manifests.own().as_ptr());
+        let user: Arc<str> = "ann".into();
+        let kept = manifests.keep(Some(user.clone()), "{}".into());
+        let [first, second] = [(); 2].map(|()| manifests.listed(Some(&user)).unwrap());
+        assert!(first.as_ptr() == kept.as_ptr() && second.as_ptr() == kept.as_ptr());
+        assert!(manifests.listed(None).is_none(), "that is another list");
+    }
     use aaep_types::Message;
 
     // covers: H22, H27

@@ -87,11 +87,6 @@ impl Raw {
         self.try_reply().unwrap_or_else(|| panic!("no answer, but {:?}", self.unread))
     }
 
-    /// Waits until an answer begins; the rest stays where it is.
-    pub fn wait_for_a_byte(&mut self) {
-        assert_eq!(self.stream.peek(&mut [0]).unwrap(), 1);
-    }
-
     /// The next answer, if it is there already.
     pub fn reply_at_once(&mut self) -> Option<Reply> {
         self.stream.set_nonblocking(true).unwrap();
