@@ -422,10 +422,12 @@ where
         let judgment = self.judge(&name, &call);
         let arguments = call.to_string();
         if !asked.has_yes() || arguments.len() > MAX_ASKED_BYTES {
-            let words = format!(
-                "The agent asks something that only its editor can answer: {}",
-                judgment.action()
-            );
+            self.left_to_the_editor(&id).await;
+            let who = match self.proxy.editor_asks {
+                true => "The agent asks something that only its editor can answer",
+                false => "The agent asked what cannot be asked here, so it is not done",
+            };
+            let words = format!("{who}: {}", judgment.action());
             return session.progress(Progress::described(words)).await;
         }
         let question = Question {
@@ -433,7 +435,7 @@ where
             judgment,
             tool: judged::wire_name(&call),
             arguments,
-            always: asked.offers_always(),
+            always: asked.offers_always() && self.proxy.editor_asks,
             seconds: u32::try_from(self.proxy.timeout.as_secs())
                 .unwrap_or(u32::MAX)
                 .clamp(1, 86_400),

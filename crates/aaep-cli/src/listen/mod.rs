@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use aaep_subscriber::words::{Manner, Words};
 use aaep_types::Level;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::exit::{self, Exit};
 use crate::signals::Signals;
@@ -42,13 +43,16 @@ use options::SoundKind;
 /// Milliseconds after a request in which a terminal's keys do not answer it: nobody hears faster.
 const PAUSE_MS: u64 = 500;
 
+/// How long the last words of an agent that is gone may take to arrive.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// How long goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(options: &ListenOptions, out: &mut impl Write) -> io::Result<Exit> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let ended = runtime.block_on(listen(options, out));
+    let ended = runtime.block_on(listen(options, out, None));
     terminal::restore();
     // A thread may still wait for a key.
     runtime.shutdown_background();
@@ -61,8 +65,53 @@ pub(crate) fn run(options: &ListenOptions, out: &mut impl Write) -> io::Result<E
     }
 }
 
+/// Where words for an agent go, from a terminal that is its own.
+pub(crate) struct Prompts {
+    /// What the person wants; none once nothing more can be typed.
+    wish: Option<mpsc::Sender<String>>,
+    /// Resolves when the agent is gone.
+    ended: Option<oneshot::Receiver<()>>,
+    /// Until then what is on its way is heard.
+    leaves: Option<tokio::time::Instant>,
+}
+
+impl Prompts {
+    pub(crate) fn new(wish: mpsc::Sender<String>, ended: oneshot::Receiver<()>) -> Self {
+        Self { wish: Some(wish), ended: Some(ended), leaves: None }
+    }
+
+    /// Waits until the agent is gone, and its last words had time to arrive; true if it has done all
+    /// that was wanted. May be given up and called again.
+    async fn gone(&mut self) -> bool {
+        if let Some(ended) = &mut self.ended {
+            let _ = ended.await;
+            self.ended = None;
+            self.leaves = Some(tokio::time::Instant::now() + LAST_WORDS);
+        }
+        if let Some(leaves) = self.leaves {
+            tokio::time::sleep_until(leaves).await;
+        }
+        self.wish.is_none()
+    }
+}
+
+/// Listens, and hands what is typed to an agent, where it answers nothing.
+pub(crate) async fn with_prompts(
+    options: &ListenOptions,
+    out: &mut impl Write,
+    prompts: Prompts,
+) -> Result<io::Result<Exit>, String> {
+    let ended = listen(options, out, Some(prompts)).await;
+    terminal::restore();
+    ended
+}
+
 /// Everything that can be wrong is found before anything is said.
-async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Result<Exit>, String> {
+async fn listen(
+    options: &ListenOptions,
+    out: &mut impl Write,
+    prompts: Option<Prompts>,
+) -> Result<io::Result<Exit>, String> {
     let signals = Signals::new().map_err(|fault| fault.to_string())?;
     let standing = options.policy.as_deref().map(Standing::load).transpose()?;
     let transcript = options.transcript.as_deref().map(Transcript::open).transpose()?;
@@ -109,6 +158,7 @@ async fn listen(options: &ListenOptions, out: &mut impl Write) -> Result<io::Res
         voices,
         transcript,
         in_line: false,
+        prompts,
     };
     let ended = shell.listen(signals).await;
     // enforces: H26

@@ -6,6 +6,7 @@ use aaep_subscriber::Happening;
 use aaep_voice::utterance::Utterance;
 use tokio::time::Instant;
 
+use super::Prompts;
 use super::ears::Ears;
 use super::json;
 use super::keyboard::{Keyboard, Typed};
@@ -33,6 +34,8 @@ pub(super) struct Shell<'o, W: Write> {
     pub(super) transcript: Option<Transcript>,
     /// Something may stand in the line already.
     pub(super) in_line: bool,
+    /// An agent that this terminal is for.
+    pub(super) prompts: Option<Prompts>,
 }
 
 impl<W: Write> Shell<'_, W> {
@@ -58,6 +61,13 @@ impl<W: Write> Shell<'_, W> {
                     }
                 }
                 () = until(bell) => self.ring()?,
+                done = gone(&mut self.prompts) => {
+                    if done {
+                        return Ok(Exit::Good);
+                    }
+                    self.line("The agent has ended.")?;
+                    return Ok(Exit::Wrong);
+                }
                 note = self.voices.note() => match note {
                     Note::Speech(notice) => self.talk.voice(&notice),
                     Note::Braille(event) => self.talk.display(&event, self.ears.now()),
@@ -104,10 +114,15 @@ impl<W: Write> Shell<'_, W> {
             match typed {
                 Typed::Key(key) => self.word(key.encode_utf8(&mut [0; 4])),
                 Typed::Line(line) if self.json => self.program(&line),
+                Typed::Line(line) if self.prompts.is_some() => self.wish(&line)?,
                 Typed::Line(line) => self.word(&line),
                 Typed::TooLong => self.talk.too_long(),
                 Typed::End if self.terminal.is_terminal() => self.end_of_file(),
                 Typed::End => {
+                    // What was typed is still done.
+                    if let Some(prompts) = &mut self.prompts {
+                        prompts.wish = None;
+                    }
                     self.talk.input_ended();
                     return self.carry_out(None);
                 }
@@ -126,6 +141,34 @@ impl<W: Write> Shell<'_, W> {
     fn word(&mut self, word: &str) {
         self.note(&format!("> {}", crate::lines::Plain(word)));
         self.talk.typed(word, self.ears.now());
+    }
+
+    /// A line in a terminal that is an agent's: an answer where something waits, otherwise a wish.
+    fn wish(&mut self, line: &str) -> io::Result<()> {
+        if let Some(word) = line.trim_start().strip_prefix('/') {
+            self.word(word);
+            return Ok(());
+        }
+        let said = line.trim().to_lowercase();
+        // A late yes is for nobody, least of all for the agent.
+        let answers = matches!(said.as_str(), "" | "y" | "n" | "yes" | "no");
+        if answers || self.talk.focus().is_some() || self.talk.is_typing() {
+            self.word(line);
+            return Ok(());
+        }
+        self.note(&format!("> {}", crate::lines::Plain(line)));
+        let wish = self.prompts.as_ref().and_then(|prompts| prompts.wish.as_ref());
+        match wish.map(|wish| wish.try_send(line.to_owned())) {
+            Some(Ok(())) => Ok(()),
+            _ => self.line("The agent is busy, and has enough to do. Say it again later."),
+        }
+    }
+
+    /// A line of our own.
+    fn line(&mut self, line: &str) -> io::Result<()> {
+        self.note(line);
+        writeln!(self.out, "{line}")?;
+        self.out.flush()
     }
 
     /// A line of a program.
@@ -243,6 +286,13 @@ impl<W: Write> Shell<'_, W> {
         // A terminal that is gone cannot be told.
         let _ = self.carry_out(None);
         Ok(Exit::Good)
+    }
+}
+
+async fn gone(prompts: &mut Option<Prompts>) -> bool {
+    match prompts {
+        Some(prompts) => prompts.gone().await,
+        None => std::future::pending().await,
     }
 }
 

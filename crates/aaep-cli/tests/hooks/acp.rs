@@ -8,6 +8,7 @@ use super::*;
 /// An agent that writes down every line that it gets, and does what its prompts say.
 const AGENT: &str = r#"
 import json, sys
+if len(sys.argv) > 3 and sys.argv[3] == "dies": sys.exit(4)
 seen = open(sys.argv[1], "ab", buffering=0)
 ran = open(sys.argv[2], "a", buffering=1)
 def say(m): sys.stdout.write(json.dumps({"jsonrpc": "2.0", **m}) + "\n"); sys.stdout.flush()
@@ -27,7 +28,10 @@ for line in sys.stdin.buffer:
     try: m = json.loads(line)
     except ValueError: continue
     method = m.get("method")
-    if method == "initialize": say({"id": m["id"], "result": {"protocolVersion": 1, "agentInfo": {"name": "t", "title": "Tester"}}})
+    if method == "initialize": say({"id": m["id"], "result": {"protocolVersion": 1, "agentInfo": {"name": "t", "title": "Tester"},
+        "agentCapabilities": {"loadSession": True, "sessionCapabilities": {"list": {}}}}})
+    elif method == "session/list": say({"id": m["id"], "result": {"sessions": [{"sessionId": "s1", "title": "Tidy\u001b[2J up", "cwd": "/"}]}})
+    elif method == "session/load": say({"id": m["id"], "result": {}})
     elif method == "session/new": say({"id": m["id"], "result": {"sessionId": "s1", "modes": {"currentModeId": "default", "availableModes": []}}})
     elif method == "session/cancel": sys.exit(3)
     elif method == "session/prompt":
@@ -36,6 +40,11 @@ for line in sys.stdin.buffer:
         elif text == "large": waiting[0] = 1; ask(0, "echo " + "x" * (5 << 20))
         elif text == "odd": waiting[0] = 1; ask(0, "rm\u202e -rf x", title="a\u001b[2Jb\u0000")
         elif text == "always": waiting[0] = 1; ask(0, "git push", OPTIONS[:1])
+        elif text.startswith("write ") or text.startswith("read "):
+            verb, path = text.split(" ", 1)
+            waiting["f"] = 1
+            say({"id": "f", "method": "fs/%s_text_file" % verb, "params": {"sessionId": "s1", "path": path, "content": "new words\n"}})
+        elif text == "terminal": waiting["f"] = 1; say({"id": "f", "method": "terminal/create", "params": {"sessionId": "s1", "command": "touch", "args": ["x"]}})
         elif text == "twenty":
             for i in range(20): waiting[i] = 1; ask(i, "git push origin b%d" % i)
         else:
@@ -51,6 +60,7 @@ for line in sys.stdin.buffer:
     elif method is None and m.get("id") in waiting:
         i = m["id"]; del waiting[i]
         outcome = m.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+        if i == "f": outcome = json.dumps(m.get("result") if "result" in m else m["error"]["code"])
         ran.write("%s %s\n" % (i, outcome))
         update({"sessionUpdate": "tool_call_update", "toolCallId": "c%s" % i, "status": "completed" if outcome in ("once", "always") else "failed"})
         if not waiting: say({"id": turn, "result": {"stopReason": "end_turn"}})
@@ -396,4 +406,174 @@ fn twenty_questions_at_once_have_twenty_answers() {
         }
         assert_eq!(editor.end(), 0);
     });
+}
+
+/// `aaep acp --run`, as somebody who types lines uses it.
+struct Terminal {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: Lines<BufReader<ChildStdout>>,
+    heard: Vec<String>,
+    home: PathBuf,
+}
+
+impl Terminal {
+    fn start(home: &Path, options: &[&str], more: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
+        command.args(["acp", "--run"]).args(options).args(["--", "python3", "-c", AGENT]);
+        command.arg(home.join("seen.jsonl")).arg(home.join("ran.txt")).args(more);
+        command.env_clear().env("HOME", home).env("XDG_RUNTIME_DIR", home.join("run"));
+        command.env("PATH", std::env::var_os("PATH").unwrap()).current_dir(project(home));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (to, from) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()).lines());
+        Self { child, to, from, heard: Vec::new(), home: home.to_owned() }
+    }
+
+    fn types(&mut self, line: &str) {
+        self.to.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// Hears until a line with these words.
+    fn hears(&mut self, words: &str) -> String {
+        loop {
+            let line = self.from.next();
+            let line =
+                line.unwrap_or_else(|| panic!("never heard {words}: {:#?}", self.heard)).unwrap();
+            self.heard.push(line.clone());
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    fn ran(&self) -> String {
+        std::fs::read_to_string(self.home.join("ran.txt")).unwrap_or_default()
+    }
+
+    fn quits(mut self) -> i32 {
+        self.types("/quit");
+        self.child.wait().unwrap().code().unwrap()
+    }
+}
+
+#[test]
+fn an_agent_is_used_in_a_terminal_without_an_editor() {
+    let hub = Hub::start(Setup::default());
+    let mut terminal = Terminal::start(hub.home(), &[], &[]);
+    terminal.hears("Type what the agent should do");
+    terminal.types("talk");
+    terminal.hears("Tester: talk");
+    terminal.hears("Leap");
+    terminal.hears("Read notes.txt.");
+    terminal.hears("All is well.");
+    terminal.hears("Tester is done.");
+
+    terminal.types("ask");
+    terminal.hears("waits for you");
+    assert_eq!(terminal.ran(), "");
+    terminal.types("yes");
+    terminal.hears("To be sure");
+    assert_eq!(terminal.ran(), "");
+    terminal.types("yes");
+    terminal.hears("Tester is done.");
+    assert_eq!(terminal.ran(), "0 once\n");
+
+    terminal.types("ask");
+    terminal.hears("waits for you");
+    terminal.types("no");
+    terminal.hears("Tester is done.");
+    assert_eq!(terminal.ran(), "0 once\n0 no\n");
+    // A yes that comes too late is no wish.
+    terminal.types("yes");
+    terminal.types("talk");
+    terminal.hears("Tester: talk");
+    assert!(!std::fs::read_to_string(hub.home().join("seen.jsonl")).unwrap().contains("\"yes\""));
+    assert_eq!(terminal.quits(), 0);
+}
+
+#[test]
+fn files_are_answered_inside_only_and_written_after_a_yes() {
+    let hub = Hub::start(Setup::default());
+    let home = hub.home();
+    let inside = project(home);
+    std::os::unix::fs::symlink("/etc/hostname", inside.join("link")).unwrap();
+    std::os::unix::fs::symlink(home.join("nowhere"), inside.join("dangling")).unwrap();
+    let mut terminal = Terminal::start(home, &[], &[]);
+    terminal.hears("Type what the agent should do");
+    let mut expected = String::new();
+    for (wish, answer) in [
+        ("read notes.txt", r#"f {"content": "a\nb\n"}"#),
+        ("read ../ran.txt", "f -32602"),
+        ("read /etc/hostname", "f -32602"),
+        ("read link", "f -32602"),
+        ("read dangling", "f -32602"),
+        ("write ../outside.txt", "f -32602"),
+        ("write dangling", "f -32602"),
+        ("terminal", "f -32601"),
+    ] {
+        terminal.types(wish);
+        terminal.hears("Tester is done.");
+        expected += &format!("{answer}\n");
+        assert_eq!(terminal.ran(), expected, "{wish}");
+    }
+    for (answer, said) in [("no", "f -32603\n"), ("yes", "f {}\n")] {
+        terminal.types("write notes.txt");
+        terminal.hears("notes.txt");
+        terminal.hears("waits for you");
+        assert_eq!(std::fs::read_to_string(inside.join("notes.txt")).unwrap(), "a\nb\n");
+        terminal.types(answer);
+        terminal.hears("Tester is done.");
+        assert!(terminal.ran().ends_with(said), "{}", terminal.ran());
+    }
+    assert_eq!(std::fs::read_to_string(inside.join("notes.txt")).unwrap(), "new words\n");
+    assert!(!home.join("outside.txt").exists() && !home.join("nowhere").exists());
+    assert_eq!(terminal.quits(), 0);
+}
+
+#[test]
+fn in_a_terminal_what_cannot_be_asked_is_a_no_and_a_lost_agent_is_told() {
+    let hub = Hub::start(Setup::default());
+    let mut terminal = Terminal::start(hub.home(), &["--timeout", "2"], &[]);
+    terminal.hears("Type what the agent should do");
+    for (wish, answer) in [("large", "0 no\n"), ("always", "0 cancelled\n"), ("ask", "0 no\n")] {
+        terminal.types(wish);
+        terminal.hears("Tester is done.");
+        assert!(terminal.ran().ends_with(answer), "{wish}: {}", terminal.ran());
+    }
+    terminal.types("ask");
+    terminal.hears("waits for you");
+    terminal.types("/stop");
+    terminal.hears("Type stop again");
+    terminal.types("/stop");
+    terminal.hears("The agent has ended.");
+    assert_eq!(terminal.child.wait().unwrap().code(), Some(1));
+    assert_eq!(terminal.ran().lines().filter(|line| line.contains("once")).count(), 0);
+
+    // What was typed before the end is done, and then it is over.
+    let mut piped = Terminal::start(hub.home(), &[], &[]);
+    piped.types("talk");
+    drop(piped.to.take());
+    piped.hears("All is well.");
+    piped.hears("Tester is done.");
+    assert_eq!(piped.child.wait().unwrap().code(), Some(0));
+
+    let mut dead = Terminal::start(hub.home(), &[], &["dies"]);
+    assert_eq!(dead.child.wait().unwrap().code(), Some(2));
+    let mut absent = Terminal::start(hub.home(), &["--hub", "none"], &[]);
+    assert_ne!(absent.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn sessions_are_listed_and_taken_up_again() {
+    let hub = Hub::start(Setup::default());
+    let mut list = Terminal::start(hub.home(), &["--sessions"], &[]);
+    let line = list.hears("s1: Tidy");
+    assert!(!line.contains('\u{1b}'), "{line}");
+    assert_eq!(list.child.wait().unwrap().code(), Some(0));
+    let mut again = Terminal::start(hub.home(), &["--resume", "s1"], &[]);
+    again.hears("Type what the agent should do");
+    let seen = std::fs::read_to_string(hub.home().join("seen.jsonl")).unwrap();
+    assert!(seen.contains("session/load") && !seen.contains("session/new"), "{seen}");
+    assert_eq!(again.quits(), 0);
 }

@@ -375,3 +375,50 @@ fn a_guard_is_proved_with_the_program_itself_and_so_is_its_failure() {
         assert!(!home.join(".codex/config.toml").exists(), "trust is taken back too");
     }
 }
+
+#[test]
+fn a_published_agent_is_used_in_a_terminal_without_an_editor() {
+    use std::io::{BufRead, BufReader};
+    let Some(bin) = programs() else { return };
+    let hub = Hub::start(Setup::default());
+    let home = hub.home();
+    let ((yes, first), (no, second)) = (mark(home, "YES"), mark(home, "NO"));
+    let model = model(Program::Gemini, &[&[&first], &[&second]]);
+    // Its settings and its environment; hooks do not run here.
+    let set_up = Program::Gemini.command(&bin, home, "true", &model);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
+    command.args(["acp", "--run", "--"]).arg(bin.join("node_modules/.bin/gemini"));
+    command.args(["--acp", "-m", "gemini-2.5-pro"]).current_dir(project(home)).env_clear();
+    command.envs(set_up.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut to = child.stdin.take().unwrap();
+    let mut heard = Vec::new();
+    let mut from = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut hears = |words: &str| {
+        loop {
+            let line = from.next().unwrap_or_else(|| panic!("never heard {words}: {heard:#?}"));
+            heard.push(line.unwrap());
+            if heard.last().unwrap().contains(words) {
+                return heard.last().unwrap().clone();
+            }
+        }
+    };
+    let mut types = |line: &str| to.write_all(format!("{line}\n").as_bytes()).unwrap();
+    hears("Type what the agent should do");
+    types("do it");
+    assert!(hears("Allow this?").contains("touch"), "what would run is said");
+    hears("waits for you");
+    assert!(!yes.exists());
+    types("yes");
+    hears("To be sure");
+    types("yes");
+    hears("Allow this?");
+    hears("waits for you");
+    assert!(yes.exists() && !no.exists());
+    types("no");
+    hears("is done");
+    types("/quit");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(!no.exists(), "{heard:#?}");
+}

@@ -1,5 +1,8 @@
 //! `aaep acp`: between an editor and an agent of the Agent Client Protocol.
 
+mod client;
+mod run;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,8 +30,13 @@ The agent speaks the Agent Client Protocol. Silence is a no. A yes counts once; 
 answer in the editor.
 It ends as the agent ends, or with 2 if that cannot be started.
 
+With --run there is no editor: what you type goes to the agent, and everything that it does is heard
+here, as by aaep listen. Speech, braille and sounds are set by the same variables: AAEP_SPEAK and so on.
+A line that begins with / is for aaep, such as /stop or /quit.
+
 Examples:
   aaep acp -- gemini --acp
+  aaep acp --run -- gemini --acp
   aaep acp --keep-asking -- npx -y @agentclientprotocol/claude-agent-acp")]
 pub(crate) struct AcpOptions {
     /// The agent's name, as you know it. Without it: its own, or its command.
@@ -43,23 +51,38 @@ pub(crate) struct AcpOptions {
     /// The hub. Then none is started.
     #[arg(long, value_name = "URL")]
     hub: Option<String>,
+    /// Use the agent here, without an editor.
+    #[arg(long)]
+    run: bool,
+    /// List the sessions that the agent remembers, and end.
+    #[arg(long, requires = "run", conflicts_with = "resume")]
+    sessions: bool,
+    /// Take this session up again.
+    #[arg(long, value_name = "SESSION", requires = "run")]
+    resume: Option<String>,
+    /// Write everything that is heard into this file too, with the time.
+    #[arg(long, value_name = "FILE", requires = "run")]
+    transcript: Option<PathBuf>,
     /// The agent's command.
     #[arg(value_name = "COMMAND", required = true, last = true)]
     command: Vec<String>,
 }
 
 pub(crate) fn run(options: &AcpOptions, out: &mut impl Write) -> io::Result<Exit> {
+    if options.run {
+        return run::run(options, out);
+    }
     stdio::serve(out, move |to_editor| serve(options, to_editor))
 }
 
-fn proxy(options: &AcpOptions) -> Proxy {
+fn proxy(options: &AcpOptions, editor_asks: bool) -> Proxy {
     let name = options.name.clone().unwrap_or_else(|| stdio::name(&options.command).to_owned());
     let (hub, title) = (options.hub.clone(), name.clone());
     Proxy {
         home: std::env::var_os("HOME").map(PathBuf::from),
         timeout: Duration::from_secs(options.timeout),
         keeps_asking: options.keep_asking,
-        editor_asks: true,
+        editor_asks,
         connect: Arc::new(move || {
             let producer = Producer::new("acp").name(title.clone());
             near::connect(hub.as_deref(), producer, HUB_ANSWERS)
@@ -71,7 +94,7 @@ fn proxy(options: &AcpOptions) -> Proxy {
 async fn serve(options: &AcpOptions, to_editor: DuplexStream) -> Exit {
     let Some((child, to, from)) = stdio::start(&options.command) else { return Exit::Unable };
     let editor = BufReader::new(stdio::input());
-    let done = proxy(options).run(editor, to_editor, BufReader::new(from), to).await;
+    let done = proxy(options, true).run(editor, to_editor, BufReader::new(from), to).await;
     if let Err(error) = &done
         && error.kind() != io::ErrorKind::BrokenPipe
     {
