@@ -50,6 +50,8 @@ for line in sys.stdin.buffer:
         else:
             if text == "garbage":
                 sys.stdout.write("garbage\n{\"jsonrpc\":\"2.0\",\n"); sys.stdout.flush()
+            if text == "flood":
+                for i in range(100000): update({"sessionUpdate": "agent_message_chunk", "content": content("Word %d. " % i)})
             if text == "talk":
                 update({"sessionUpdate": "agent_thought_chunk", "content": content("Let me see.")})
                 update({"sessionUpdate": "plan", "entries": [{"content": "Look", "status": "completed"}, {"content": "Leap", "status": "in_progress"}]})
@@ -406,6 +408,35 @@ fn twenty_questions_at_once_have_twenty_answers() {
         }
         assert_eq!(editor.end(), 0);
     });
+}
+
+/// What a process has in memory, in kilobytes.
+#[cfg(target_os = "linux")]
+fn memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hundred_thousand_updates_all_pass_and_leave_nothing_behind() {
+    let hub = Hub::start(Setup::default());
+    let mut editor = Editor::open(hub.home(), &[]);
+    let process = editor.child.id();
+    editor.prompt("flood");
+    for _ in 0..20_000 {
+        editor.hear_line();
+    }
+    let early = memory(process);
+    for _ in 20_000..100_000 {
+        editor.hear_line();
+    }
+    let late = memory(process);
+    editor.turn_ends();
+    println!("memory after 20,000 updates: {early} kB, after 100,000: {late} kB");
+    assert!(late < early + 8 * 1024, "{early} kB, then {late} kB");
+    assert_eq!(editor.end(), 0);
 }
 
 /// `aaep acp --run`, as somebody who types lines uses it.
