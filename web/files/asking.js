@@ -2,7 +2,7 @@
 // stopping an agent.
 
 import { Announcer } from "./announcer.js";
-import { Dialog, answers, details, needsSecond, paragraph, question, waitsFor } from "./dialog.js";
+import { Dialog, answers, beforeYes, details, needsSecond, paragraph, question, waitsFor } from "./dialog.js";
 import { Keys, button, h, shown } from "./dom.js";
 import { keyOf } from "./inbox.js";
 import { Log } from "./log.js";
@@ -335,8 +335,8 @@ export class Asking {
   /** @param {AgentRequest} request */
   second(request) {
     const { words } = this;
-    const text = request.reversibility === "irreversible"
-      ? [paragraph(words.phrase("undo.irreversible"), "", "fact undo-irreversible")] : [];
+    const text = beforeYes(request, words, this.manner)
+      .map((line) => paragraph(line, "", "fact undo-irreversible"));
     const sure = () => {
       const now = this.current;
       if (now && this.mayAnswer(now)) void this.send(now, this.hands.decide(now, "accept"));

@@ -302,6 +302,17 @@ export function details(request, words) {
 }
 
 /**
+ * What the second step says beside the action: that it cannot be undone, once.
+ * @param {Pick<AgentRequest, "action" | "reversibility">} request @param {Words} words @param {Manner} manner
+ * @returns {Line[]}
+ */
+export function beforeYes(request, words, manner) {
+  const speech = new Speech(words, manner);
+  if (request.reversibility === "irreversible") speech.undo(request, [request.action]);
+  return speech.sentences.map(([, line]) => line);
+}
+
+/**
  * Whether accepting takes a second step.
  * @param {AgentRequest} request @param {"risky"|"always"} when
  */

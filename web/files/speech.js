@@ -415,13 +415,21 @@ export class Speech {
     }));
   }
 
+  /**
+   * Whether it can be undone, unless a text that is shown says so itself.
+   * @param {Pick<AgentRequest, "reversibility">} request @param {string[]} texts
+   */
+  undo({ reversibility }, texts) {
+    const key = `undo.${reversibility}`;
+    if (!this.saysItself(key, texts)) this.say(key);
+  }
+
   /** @param {AgentRequest} request @param {string} [name] of the agent, where it is said */
   asks(request, name = "") {
     // enforces: S10
     if (request.asks === "consent") {
       this.whole("ask.consent", "action", request.action, "ask.consent.bare");
-      const undo = `undo.${request.reversibility}`;
-      if (!this.saysItself(undo, [request.action, request.consequence])) this.say(undo);
+      this.undo(request, [request.action, request.consequence]);
       this.newLine();
       this.whole("ask.consequence", "consequence", request.consequence, "ask.consequence.bare");
       this.say(`risk.${request.risk}`);

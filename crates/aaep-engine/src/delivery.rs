@@ -263,7 +263,13 @@ impl<R: Rules> Delivery<R> {
             terms.rate = terms.rate.map(|rate| rate.div_ceil(2));
         }
         let Limits { held_events: max_events, held_bytes: max_bytes, .. } = self.limits;
-        let held = HeldLimits { max_events, max_bytes };
+        let mut held = HeldLimits { max_events, max_bytes, ..HeldLimits::default() };
+        if !R::keeps(Check::MergesWhatWaits) {
+            held.merge_from = usize::MAX;
+        }
+        if !R::keeps(Check::BoundsDebt) {
+            held.max_debt_seconds = 3600;
+        }
         let known = Subscription {
             id,
             peer: peer.clone(),

@@ -4,7 +4,8 @@
 use aaep_shaping::Terms;
 use aaep_types::handshake::Capabilities;
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{Message, RejectionCode, SubscriptionId, rule};
+use aaep_types::resume::{self, LeftOff};
+use aaep_types::{EventId, Message, RejectionCode, SubscriptionId, rule};
 use std::sync::Arc;
 
 use crate::negotiate::{Agreement, Offer, Rejection, accepted, agree, negotiate, too_much};
@@ -17,9 +18,18 @@ pub struct Handshake(pub(crate) Kind);
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    Request(Judged),
-    Renegotiate { subscription: SubscriptionId, renegotiation: Renegotiation },
-    Close { subscription: SubscriptionId },
+    Request {
+        judged: Judged,
+        /// Whether the answer may say that what was missed follows.
+        resumes: bool,
+    },
+    Renegotiate {
+        subscription: SubscriptionId,
+        renegotiation: Renegotiation,
+    },
+    Close {
+        subscription: SubscriptionId,
+    },
 }
 
 /// What becomes of what was asked for.
@@ -41,26 +51,53 @@ pub(crate) struct Proposal {
     pub(crate) rights: Rights,
     /// The answer, before and after the subscription's id.
     answer: (Box<str>, Box<str>),
+    /// Where the subscriber left off, and what stands after the id if it goes on from there.
+    left_off: Option<(LeftOff, Box<str>)>,
 }
 
 impl Proposal {
-    pub(crate) fn of(asked: &Capabilities<'_>, agreement: &Agreement<'_>, offer: &Offer) -> Self {
+    pub(crate) fn of(asked: &Capabilities<'_>, agreement: Agreement<'_>, offer: &Offer) -> Self {
         let id = SubscriptionId::from_bits(0);
-        let answer = accepted(id, agreement, offer);
         // Nothing that others chose stands before the id.
-        let (before, after) = answer.split_once(id.as_str()).unwrap_or_default();
+        let halves = |agreement: &Agreement<'_>| -> (Box<str>, Box<str>) {
+            let answer = accepted(id, agreement, offer);
+            let (before, after) = answer.split_once(id.as_str()).unwrap_or_default();
+            (before.into(), after.into())
+        };
+        let left_off = resume::left_off(&agreement.honored);
+        let left_off = left_off.map(|left_off| (left_off, halves(&agreement).1));
+        let mut agreement = agreement;
+        agreement.honored.other.retain(|(name, _)| name != resume::PREFIX);
         Self {
             asked: asked.to_json().into(),
             terms: Terms::new(&agreement.honored),
             rights: Rights::of(&agreement.honored),
-            answer: (before.into(), after.into()),
+            answer: halves(&agreement),
+            left_off,
         }
+    }
+
+    /// Where the subscriber left off.
+    pub(crate) fn left_off(&self) -> Option<LeftOff> {
+        self.left_off.as_ref().map(|(left_off, _)| *left_off)
     }
 
     /// The answer to send for this subscription.
     pub(crate) fn answer(&self, id: SubscriptionId) -> Negotiated {
         let (before, after) = &self.answer;
         Negotiated::Accepted { subscription: id, json: [before, id.as_str(), after].concat() }
+    }
+
+    /// The same, if what was missed follows.
+    pub(crate) fn answer_resumed(&self, id: SubscriptionId) -> Negotiated {
+        let (before, _) = &self.answer;
+        match &self.left_off {
+            Some((_, after)) => {
+                let json = [before, id.as_str(), after].concat();
+                Negotiated::Accepted { subscription: id, json }
+            }
+            None => self.answer(id),
+        }
     }
 }
 
@@ -144,10 +181,11 @@ impl Handshake {
     /// Takes a message that was read, if it is one of the handshake.
     pub fn of(message: Message<'_>, peer: &Principal, offer: &Offer) -> Result<Self, Refusal> {
         Ok(Self(match message {
-            Message::Request(request) => Kind::Request(
-                negotiate(&request, peer, offer)
-                    .map(|agreement| Proposal::of(&request.capabilities, &agreement, offer)),
-            ),
+            Message::Request(request) => {
+                let agreement = negotiate(&request, peer, offer);
+                let proposal = |agreement| Proposal::of(&request.capabilities, agreement, offer);
+                Kind::Request { judged: agreement.map(proposal), resumes: false }
+            }
             Message::Renegotiate(wanted) => {
                 let subscription = wanted.subscription_id;
                 let wanted = wanted.capabilities.to_json().into();
@@ -160,6 +198,18 @@ impl Handshake {
                 return Err(Refusal::new(Blame::Malformed, rule::H1, text));
             }
         }))
+    }
+
+    // enforces: W7
+    /// It came over a connection that has no other way to say where its listener left off: whoever
+    /// takes it attaches at once, after the event that is returned.
+    pub fn over_link(mut self) -> (Self, Option<EventId>) {
+        let mut last = None;
+        if let Kind::Request { judged: Ok(proposal), resumes } = &mut self.0 {
+            last = proposal.left_off().map(|left_off| left_off.last_event);
+            *resumes = last.is_some();
+        }
+        (self, last)
     }
 
     /// The subscription whose terms it changes.
@@ -206,7 +256,7 @@ impl Renegotiation {
             return Err(too_much());
         };
         let agreement = agree(&request.capabilities, peer, offer)?;
-        Ok(Proposal::of(&request.capabilities, &agreement, offer))
+        Ok(Proposal::of(&request.capabilities, agreement, offer))
     }
 }
 

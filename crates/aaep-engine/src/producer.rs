@@ -46,6 +46,8 @@ struct Agreed {
     terms: Option<Terms>,
     rights: Rights,
     attached: bool,
+    /// It cannot go on where its subscriber left off, and that was said.
+    begins_anew: bool,
     expires: Option<Boot>,
 }
 
@@ -121,7 +123,7 @@ impl<R: Rules> Producer<R> {
     ) -> Result<Negotiated, Refusal> {
         // enforces: H1, H15, D26
         match message.0 {
-            Kind::Request(judged) => {
+            Kind::Request { judged, resumes } => {
                 if let Some(rejected) = self.rejects_more(peer) {
                     return Ok(rejected);
                 }
@@ -130,8 +132,14 @@ impl<R: Rules> Producer<R> {
                     Err(rejection) => return Ok(rejection.into()),
                 };
                 let id = SubscriptionId::from_bits(self.ids.event());
-                let answer = proposal.answer(id);
+                let left_off = proposal.left_off().filter(|_| resumes);
+                let goes_on = left_off.is_some_and(|from| self.delivery.goes_on(peer, from));
+                let answer =
+                    if goes_on { proposal.answer_resumed(id) } else { proposal.answer(id) };
                 self.agree(id, peer, proposal, now)?;
+                if let Some(agreed) = self.agreed.get_mut(&id) {
+                    agreed.begins_anew = left_off.is_some() && !goes_on;
+                }
                 Ok(answer)
             }
             Kind::Renegotiate { subscription, renegotiation } => {
@@ -171,7 +179,8 @@ impl<R: Rules> Producer<R> {
     ) -> Result<(), Refusal> {
         let Proposal { asked, terms, rights, .. } = proposal;
         let (terms, attached, expires) = (Some(terms), false, None);
-        let agreed = Agreed { peer: peer.clone(), asked, terms, rights, attached, expires };
+        let (peer_of, begins_anew) = (peer.clone(), false);
+        let agreed = Agreed { peer: peer_of, asked, terms, rights, attached, begins_anew, expires };
         self.agreed.insert(id, agreed);
         self.held.add(peer, 1);
         self.expire_after(id, now);
@@ -190,7 +199,7 @@ impl<R: Rules> Producer<R> {
         asked.supports_clarification_reply = Some(true);
         let id = SubscriptionId::from_bits(self.ids.event());
         let agreement = agree(&asked, peer, &self.offer).unwrap_or_else(|_| Agreement::nothing());
-        let proposal = Proposal::of(&asked, &agreement, &self.offer);
+        let proposal = Proposal::of(&asked, agreement, &self.offer);
         self.agree(id, peer, proposal, now)?;
         Ok(id)
     }
@@ -218,7 +227,7 @@ impl<R: Rules> Producer<R> {
         now: Now,
     ) -> Result<Negotiated, Refusal> {
         match message.0 {
-            Kind::Request(judged) => {
+            Kind::Request { judged, .. } => {
                 if self.asked(id, peer).is_none() {
                     return Ok(Negotiated::Silent);
                 }
@@ -314,6 +323,7 @@ impl<R: Rules> Producer<R> {
     ) -> Option<Resumed> {
         let agreed = self.agreed.get_mut(&id).filter(|agreed| agreed.peer == *peer)?;
         agreed.attached = true;
+        let begins_anew = std::mem::take(&mut agreed.begins_anew);
         let rights = agreed.rights;
         // Until somebody attaches nothing is heard, so there is nothing to deliver by.
         if self.delivery.place(id).is_none() {
@@ -323,7 +333,8 @@ impl<R: Rules> Producer<R> {
         }
         self.set_expiry(id, None);
         self.entitle(id, peer, rights, now).ok()?;
-        let resumed = self.delivery.attach(id, peer, last_event, now.boot)?;
+        let known = last_event.filter(|_| !begins_anew);
+        let resumed = self.delivery.attach(id, peer, known, now.boot)?;
         // enforces: W7
         // B.1.5: whoever comes back to a gap is told the state, also of a session that never changed
         // it.
@@ -332,7 +343,8 @@ impl<R: Rules> Producer<R> {
                 self.engine.tell_state(session, now);
             }
         }
-        Some(resumed)
+        let honest = R::keeps(Check::SaysWhatFollows);
+        Some(if honest { resumed } else { Resumed::All })
     }
 
     // enforces: I22

@@ -258,9 +258,8 @@ impl Recent {
         })
     }
 
-    /// Everything that was said after this place and that this principal may hear; `None` if some of
-    /// it is forgotten.
-    pub(crate) fn said_since(&self, peer: &Principal, place: u64) -> Option<Vec<Arc<Prepared>>> {
+    /// Whether everything is known that was said after this place and that this principal may hear.
+    pub(crate) fn knows_since(&self, peer: &Principal, place: u64) -> bool {
         // Whose agents' sessions they were is forgotten with them: an agent counts all of its user's.
         let everybody = matches!(peer.role, Role::Auditor | Role::Admin);
         let lacks = |forgotten: &u64| *forgotten > place;
@@ -268,7 +267,13 @@ impl Recent {
             true => self.forgotten.values().any(lacks),
             false => self.forgotten.get(&peer.user).is_some_and(lacks),
         };
-        if lacks || place < self.all_forgotten {
+        !lacks && place >= self.all_forgotten
+    }
+
+    /// Everything that was said after this place and that this principal may hear; `None` if some of
+    /// it is forgotten.
+    pub(crate) fn said_since(&self, peer: &Principal, place: u64) -> Option<Vec<Arc<Prepared>>> {
+        if !self.knows_since(peer, place) {
             return None;
         }
         let mut said: Vec<(u64, &Arc<Prepared>)> = Vec::new();

@@ -1,6 +1,7 @@
 //! Those who come back: what they missed, or how things stand (§8.7, decision D28).
 
 use aaep_shaping::{Delivery as Shaped, Prepared, Terms};
+use aaep_types::resume::LeftOff as Named;
 use aaep_types::{EventKind, SubscriptionId};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -162,6 +163,22 @@ impl<R: Rules> Delivery<R> {
             stir(&mut self.stirred, place, known);
         }
         resumed
+    }
+
+    // enforces: W7, I32
+    /// Whether a new subscription can go on from there: everything that was said since is known, and
+    /// where it was heard nothing was held back that was said before. The latter is known as long as
+    /// that subscription is; it goes without saying if none is named.
+    pub(crate) fn goes_on(&mut self, peer: &Principal, from: Named) -> bool {
+        self.settle();
+        let Some(place) = self.recent.place_of(peer, from.last_event.as_str()) else {
+            return false;
+        };
+        let heard_in_order = from.subscription.is_none_or(|id| {
+            let known = self.subscriptions.find(id).filter(|(_, known)| known.peer == *peer);
+            known.is_some_and(|(_, known)| known.left_off.is_plain_at(place))
+        });
+        heard_in_order && self.recent.knows_since(peer, place)
     }
 
     /// Tells an event of before as it was.

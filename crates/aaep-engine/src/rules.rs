@@ -96,6 +96,10 @@ pub enum Check {
     KeepsToRates,
     /// I20: nothing waits longer than the rate asks for.
     WaitsNoLonger,
+    /// D38: what waits is merged, so that little goes before what is critical.
+    MergesWhatWaits,
+    /// D38: never more than a second's budget is owed.
+    BoundsDebt,
     /// I20: what is critical does not wait for its turn.
     CriticalNeverWaits,
     /// I20: handoffs and errors have a budget, because they wait for nobody.
@@ -110,6 +114,8 @@ pub enum Check {
     SharesCalls,
     /// I32: who is told how things stand hears of every session that goes on.
     TellsWhatGoesOn,
+    /// I32: who is told how things stand is not told that all they missed follows.
+    SaysWhatFollows,
     /// I21: who takes nothing holds up nobody else.
     SlowOnesWaitAlone,
     /// I22: only so much is remembered of a session.

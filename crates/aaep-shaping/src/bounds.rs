@@ -9,12 +9,16 @@ pub struct HeldLimits {
     pub max_events: usize,
     /// Bytes of all held events as they were emitted.
     pub max_bytes: usize,
+    /// When so many events wait, they are merged (D38).
+    pub merge_from: usize,
+    /// How many seconds' budget may be owed for what could not wait (D38).
+    pub max_debt_seconds: u32,
 }
 
 impl Default for HeldLimits {
-    /// 1,024 events, 4 MiB.
+    /// 1,024 events, 4 MiB; merged as soon as two wait; a second's budget.
     fn default() -> Self {
-        Self { max_events: 1024, max_bytes: 4 << 20 }
+        Self { max_events: 1024, max_bytes: 4 << 20, merge_from: 2, max_debt_seconds: 1 }
     }
 }
 

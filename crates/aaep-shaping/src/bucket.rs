@@ -9,20 +9,26 @@ const TOKEN: i64 = 1_000_000;
 /// A smoothly refilled bucket that holds one second's budget.
 ///
 /// [`Bucket::take`] never takes what is not there. [`Bucket::borrow`] does: what must not wait goes
-/// at once and is paid back before anything else passes (decision D14). Never more than a second's
-/// budget is owed, so nothing waits long for what others borrowed (decision D38).
+/// at once and is paid back before anything else passes (decision D14). Never more than so many
+/// seconds' budget is owed, so nothing waits long for what others borrowed (decision D38).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     rate: u32,
     level: i64,
     at: Mono,
+    max_debt_seconds: u32,
 }
 
 impl Bucket {
-    /// A full bucket for so many events a second, at least one.
+    /// A full bucket for so many events a second, at least one; a second's budget may be owed.
     pub fn new(rate: u32, now: Mono) -> Self {
+        Self::with_debt(rate, 1, now)
+    }
+
+    /// The same with another bound on what may be owed.
+    pub fn with_debt(rate: u32, max_debt_seconds: u32, now: Mono) -> Self {
         let rate = rate.max(1);
-        Self { rate, level: i64::from(rate) * TOKEN, at: now }
+        Self { rate, level: i64::from(rate) * TOKEN, at: now, max_debt_seconds }
     }
 
     /// The same bucket with another rate; what was borrowed stays borrowed.
@@ -48,7 +54,8 @@ impl Bucket {
     pub fn borrow(&mut self, now: Mono) {
         self.refill(now);
         // enforces: D38
-        self.level = self.level.saturating_sub(TOKEN).max(-self.capacity());
+        let most = self.capacity().saturating_mul(self.max_debt_seconds.into());
+        self.level = self.level.saturating_sub(TOKEN).max(-most);
     }
 
     /// Whether there is a token.

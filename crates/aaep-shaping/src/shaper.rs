@@ -84,7 +84,7 @@ impl Shaper {
     pub fn with_limits(terms: Terms, limits: HeldLimits, now: Mono) -> Self {
         Self {
             cut: terms.cut(),
-            bucket: terms.rate.map(|rate| Bucket::new(rate, now)),
+            bucket: terms.rate.map(|rate| Bucket::with_debt(rate, limits.max_debt_seconds, now)),
             pace: Pace::new(terms.pace_wpm),
             terms,
             limits,
@@ -205,7 +205,10 @@ impl Shaper {
         }
         self.bucket = match (self.bucket, terms.rate) {
             (Some(bucket), Some(rate)) => Some(bucket.at_rate(rate, now)),
-            (_, rate) => rate.map(|rate| Bucket::new(rate, now)),
+            (_, rate) => {
+                let debt = self.limits.max_debt_seconds;
+                rate.map(|rate| Bucket::with_debt(rate, debt, now))
+            }
         };
         self.cut = terms.cut();
         self.pace = Pace::new(terms.pace_wpm);
@@ -267,7 +270,7 @@ impl Shaper {
     fn enqueue(&mut self, session: SessionId, item: Item, due: Mono, now: Mono) {
         let whole = matches!(item, Item::Whole(_));
         self.queue.push(session, item, due);
-        if self.queue.len() < 2 {
+        if self.queue.len() < self.limits.merge_from {
             return;
         }
         let low = self.terms.load == Level::Low;
@@ -299,7 +302,9 @@ impl Shaper {
         if self.queue.len() == 0 {
             return;
         }
-        self.queue.coalesce(Which::One(session));
+        if self.queue.len() >= self.limits.merge_from {
+            self.queue.coalesce(Which::One(session));
+        }
         for item in self.queue.take_session(session) {
             self.borrow(now);
             if let Some(delivery) = self.deliver(item) {

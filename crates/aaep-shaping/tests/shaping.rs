@@ -199,7 +199,7 @@ fn new_terms_hold_for_what_is_offered_after_them() {
 // covers: I4, I22
 #[test]
 fn what_cannot_be_merged_overflows_and_is_said() {
-    let limits = HeldLimits { max_events: 8, max_bytes: 1 << 20 };
+    let limits = HeldLimits { max_events: 8, max_bytes: 1 << 20, ..HeldLimits::default() };
     let mut listener = Listener::with_limits(at_rate(1), limits);
     listener.say(tool(2, 1));
     for number in 1..100 {
@@ -413,7 +413,7 @@ proptest! {
     // covers: I22, I4
     #[test]
     fn memory_stays_within_its_bound_or_the_subscription_ends(terms in any_terms(), steps in steps()) {
-        let limits = HeldLimits { max_events: 12, max_bytes: 12_000 };
+        let limits = HeldLimits { max_events: 12, max_bytes: 12_000, ..HeldLimits::default() };
         let mut listener = Listener::with_limits(terms, limits);
         let (mut numbers, mut positions) = ([0u64; 4], [0u64; 4]);
         for step in steps {

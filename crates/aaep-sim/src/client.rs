@@ -7,6 +7,7 @@ use aaep_shaping::Prepared;
 use aaep_types::{EventId, EventKind, SessionId};
 
 use crate::oracle::Oracle;
+use crate::picture::{Picture, Way};
 use crate::prose::Piece;
 use crate::wants::Wants;
 use crate::witness::Witness;
@@ -43,6 +44,8 @@ pub(crate) struct Client {
     /// The requests that it read.
     pub(crate) asked: BTreeSet<EventId>,
     pub(crate) ear: Ear,
+    /// What a person's program makes of it.
+    pub(crate) picture: Option<Box<Picture>>,
 }
 
 impl Client {
@@ -57,7 +60,13 @@ impl Client {
             last: None,
             asked: BTreeSet::new(),
             ear: Ear::default(),
+            picture: None,
         }
+    }
+
+    /// Each of its connections is a subscription of its own.
+    pub(crate) fn is_link(&self) -> bool {
+        self.picture.as_ref().is_some_and(|picture| picture.way == Way::Link)
     }
 
     /// Takes at most so many messages from the connection.
@@ -68,6 +77,9 @@ impl Client {
             self.last = Some(event);
             if parcel.event.kind().is_some_and(asks) {
                 self.asked.insert(event);
+            }
+            if let Some(picture) = &mut self.picture {
+                picture.hear(&parcel.bytes, oracle.now);
             }
             self.ear.hear(&parcel, &self.wants, oracle);
         }

@@ -5,11 +5,18 @@ use aaep_engine::Rules;
 
 use crate::cast::{ACTORS, LISTENERS};
 use crate::client::Reads;
+use crate::mutants;
 use crate::oracle::{Cause, Line};
+use crate::picture::{Picture, Way};
 use crate::random::Random;
 use crate::wants::Wants;
 use crate::witness::Witness;
 use crate::world::World;
+
+/// In one of so many schedules somebody has a picture of what goes on.
+const PICTURED: usize = 4;
+/// The first of those who listen are people, or hear what people hear.
+const PEOPLE: usize = 4;
 
 impl<R: Rules> World<'_, R> {
     /// Who listens, on which terms, and who judges what they hear.
@@ -31,6 +38,21 @@ impl<R: Rules> World<'_, R> {
             1 => self.witness = Some(Witness::new(self.random.one_in(2))),
             _ => {}
         }
+        self.somebody_has_a_picture();
+    }
+
+    /// I32: in some schedules, one device has the program that people have.
+    fn somebody_has_a_picture(&mut self) {
+        // Drawn apart, so that what happens is the same with and without it.
+        let mut random = self.random.clone();
+        if self.sleeper.is_some() || !random.one_in(PICTURED) {
+            return;
+        }
+        let client = random.below(PEOPLE);
+        let way = if random.one_in(2) { Way::Link } else { Way::Stream };
+        let known = &mut self.clients[client];
+        known.wants = if way == Way::Link { Wants::PLAIN } else { known.wants.unfiltered() };
+        known.picture = Some(Box::new(Picture::new(way, mutants::flaw())));
     }
 
     /// Somebody connects, or comes back.
@@ -45,12 +67,16 @@ impl<R: Rules> World<'_, R> {
 
     /// Subscribes if need be, or if a new beginning is wanted, and attaches.
     pub(crate) fn connect(&mut self, client: usize, afresh: bool, resumes: bool) {
-        let afresh = afresh || matches!(self.line(client), Line::Closed(_));
+        if self.clients[client].is_link() {
+            self.detach(client);
+        }
+        let link = self.clients[client].is_link();
+        let afresh = afresh || link || matches!(self.line(client), Line::Closed(_));
         if afresh {
             self.clients[client].listener = None;
             self.negotiate(client);
         }
-        self.attach(client, resumes, afresh);
+        self.attach(client, resumes || link, afresh);
     }
 
     pub(crate) fn person_joins(&mut self) {

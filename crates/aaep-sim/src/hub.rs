@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use aaep_engine::{Input, Resumed, Rules};
+use aaep_engine::{Handshake, Input, Negotiated, Resumed, Rules};
 use aaep_shaping::Prepared;
 use aaep_types::SubscriptionId;
 
 use crate::client::{Parcel, Reads};
 use crate::oracle::{Cause, Line, Listener, text};
+use crate::picture::Way;
 use crate::wants::Wants;
 use crate::world::World;
 
@@ -40,11 +41,23 @@ impl<R: Rules> World<'_, R> {
     /// The handshake: a client asks, and the hub agrees unless it has no room.
     pub(crate) fn negotiate(&mut self, client: usize) {
         let (principal, wants) = (self.clients[client].principal, self.clients[client].wants);
-        let (peer, message) = (&self.cast.everybody[principal], wants.request());
+        let (peer, offer) = (&self.cast.everybody[principal], &self.cast.offer);
+        let begun =
+            self.clients[client].picture.as_mut().map(|picture| (picture.begin(), picture.way));
+        let message = match begun {
+            Some((request, Way::Link)) => request,
+            _ => wants.request(),
+        };
         self.note(|| format!("client {client}: {message}"));
+        let Ok(mut read) = Handshake::parse(message.as_bytes(), peer, offer) else {
+            return self.oracle.violated("H15", format!("a handshake cannot be read: {message}"));
+        };
+        if self.clients[client].is_link() {
+            (read, self.clients[client].last) = read.over_link();
+        }
         self.call(
             Cause::Other,
-            |hub, now| hub.handshake(peer, message.as_bytes(), now),
+            |hub, now| hub.negotiate(peer, read, now).map(Negotiated::json),
             |world, answer| {
                 let answer = answer.as_ref().ok().and_then(Option::as_deref).unwrap_or_default();
                 let id = text(answer, "\"subscription_id\":\"");
@@ -54,6 +67,9 @@ impl<R: Rules> World<'_, R> {
                         world.clients[client].listener = Some(world.oracle.listeners.len());
                         let listener = Listener::new(principal, id, wants, now);
                         world.oracle.listeners.push(listener);
+                        if let Some(picture) = &mut world.clients[client].picture {
+                            picture.hear(answer, world.clocks.passed);
+                        }
                     }
                     None => world.turned_away(answer),
                 }
@@ -95,6 +111,11 @@ impl<R: Rules> World<'_, R> {
                     let exact = !afresh && resumed == Some(Resumed::All);
                     let snapshot = resumed == Some(Resumed::Snapshot);
                     world.attached(client, anew(resumed), exact, snapshot);
+                    let known = &mut world.clients[client];
+                    let slowly = !known.wants.is_plain() || known.reads != Reads::Briskly;
+                    if let Some(picture) = &mut known.picture {
+                        picture.attached(!snapshot, slowly, world.clocks.passed);
+                    }
                 }
             },
         );
@@ -144,6 +165,9 @@ impl<R: Rules> World<'_, R> {
         }
         self.clients[client].outbox.clear();
         self.clients[client].full_since = None;
+        if let Some(picture) = &mut self.clients[client].picture {
+            picture.lost(self.clocks.passed);
+        }
     }
 
     /// A client says goodbye.
@@ -182,6 +206,11 @@ impl<R: Rules> World<'_, R> {
                     format!("a subscription that lives: {lives}, new terms: {answer:?}")
                 });
                 world.new_terms(client, wants, !accepted);
+                if let (Some(picture), Ok(Some(json))) =
+                    (&mut world.clients[client].picture, answer)
+                {
+                    picture.hear(json, world.clocks.passed);
+                }
             },
         );
         self.clients[client].ear.begin_anew(self.outputs);
@@ -192,6 +221,10 @@ impl<R: Rules> World<'_, R> {
         let now = self.clocks.passed;
         self.clients[client].wants = wants;
         self.clients[client].ear.begin_anew(usize::MAX);
+        if !wants.hears_all() {
+            // Who does not hear of sessions has no picture of them.
+            self.clients[client].picture = None;
+        }
         match self.listener(client) {
             Some(listener) if ends => listener.close(now),
             Some(listener) => listener.change(wants),
@@ -255,6 +288,9 @@ impl<R: Rules> World<'_, R> {
         if let Some(listener) = self.listener(client) {
             listener.go_on();
         }
+        if let Some(picture) = &mut self.clients[client].picture {
+            picture.goes_on();
+        }
         self.call(Cause::Other, |hub, _| hub.go_on(id), |_, ()| {});
         if self.clients[client].full_since.is_none() {
             self.clients[client].ear.number_anew(self.outputs);
@@ -269,6 +305,11 @@ impl<R: Rules> World<'_, R> {
         let found = self.oracle.listeners.iter_mut().rfind(|l| l.known && l.id == id);
         if let Some(listener) = found {
             listener.close(now);
+        }
+        if let Some(client) = (0..self.clients.len()).find(|client| self.id(*client) == Some(id))
+            && let Some(picture) = &mut self.clients[client].picture
+        {
+            picture.lost(now);
         }
     }
 

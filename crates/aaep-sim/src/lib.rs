@@ -32,6 +32,7 @@ mod mishaps;
 pub mod mutants;
 mod oracle;
 mod people;
+mod picture;
 mod power;
 mod prose;
 pub mod random;

@@ -74,6 +74,9 @@ impl<R: Rules> World<'_, R> {
         for witness in self.witnesses() {
             witness.clock_was_set = true;
         }
+        for picture in self.clients.iter_mut().filter_map(|client| client.picture.as_mut()) {
+            picture.clock_was_set = true;
+        }
     }
 
     pub(crate) fn the_hub_crashes(&mut self) {

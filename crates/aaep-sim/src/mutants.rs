@@ -6,6 +6,7 @@ use aaep_engine::{Check, Rules};
 
 use crate::Violation;
 use crate::cast::Cast;
+use crate::picture::Flaw;
 use crate::schedule::run_with;
 
 /// An engine with something missing.
@@ -15,6 +16,8 @@ pub struct Mutant {
     /// What it does.
     pub about: &'static str,
     lacks: &'static [Check],
+    /// What its listeners lack.
+    flaw: Flaw,
 }
 
 /// How a mutant was found out.
@@ -34,6 +37,16 @@ thread_local! {
     static LACKS: Cell<&'static [Check]> = const { Cell::new(&[]) };
 }
 
+thread_local! {
+    /// What listeners of this thread lack.
+    static FLAW: Cell<Flaw> = const { Cell::new(Flaw::None) };
+}
+
+/// What listeners lack.
+pub(crate) fn flaw() -> Flaw {
+    FLAW.get()
+}
+
 struct Lacking;
 
 impl Rules for Lacking {
@@ -46,17 +59,24 @@ impl Mutant {
     /// Runs schedules from this seed on until one notices, at most so many.
     pub fn hunt(&self, seed: u64, at_most: u64) -> Option<Kill> {
         LACKS.set(self.lacks);
+        FLAW.set(self.flaw);
         let cast = Cast::new();
-        (0..at_most).find_map(|index| {
+        let kill = (0..at_most).find_map(|index| {
             let seed = seed.wrapping_add(index);
             let violation = run_with::<Lacking>(&cast, seed, false).violation?;
             Some(Kill { schedules: index + 1, seed, violation })
-        })
+        });
+        FLAW.set(Flaw::None);
+        kill
     }
 }
 
 const fn mutant(invariant: &'static str, about: &'static str, lacks: &'static [Check]) -> Mutant {
-    Mutant { invariant, about, lacks }
+    Mutant { invariant, about, lacks, flaw: Flaw::None }
+}
+
+const fn listener(invariant: &'static str, about: &'static str, flaw: Flaw) -> Mutant {
+    Mutant { invariant, about, lacks: &[], flaw }
 }
 
 /// Every mutant; at least one for each invariant that this engine can break.
@@ -106,6 +126,12 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("I19", "does not send again what a connection swallowed", &[Check::SendsAgain]),
     mutant("I20", "sends more than was agreed on", &[Check::KeepsToRates]),
     mutant("I20", "lets people wait longer than the rate asks for", &[Check::WaitsNoLonger]),
+    mutant(
+        "D38",
+        "tells everything that waited before a critical event",
+        &[Check::MergesWhatWaits],
+    ),
+    mutant("D38", "lets people wait for what others borrowed", &[Check::BoundsDebt]),
     mutant("I20", "lets critical events wait for their turn", &[Check::CriticalNeverWaits]),
     mutant("I21", "waits for the slowest", &[Check::SlowOnesWaitAlone]),
     mutant("I22", "never forgets what was said", &[Check::Forgets]),
@@ -126,5 +152,11 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("S6", "tells agents the tokens of their requests", &[Check::TokensAreForPeople]),
     mutant("I27", "never ends a wait", &[Check::WaitsEnd]),
     mutant("I32", "does not tell who comes back what goes on", &[Check::TellsWhatGoesOn]),
+    mutant(
+        "I32",
+        "says that all follows when it tells how things stand",
+        &[Check::SaysWhatFollows],
+    ),
+    listener("I32", "has listeners who keep what is over", Flaw::NeverDoubts),
     mutant("I33", "believes records that were written without the key", &[Check::ChecksKey]),
 ];

@@ -99,6 +99,7 @@ impl<'c, R: Rules> World<'c, R> {
         if self.disk.full && self.random.one_in(4) {
             self.room_is_made();
         }
+        self.compare_pictures();
         if self.motley {
             // So that it makes no difference whether one of them has to be told the time.
             if self.sleeper.is_some() {
@@ -141,6 +142,11 @@ impl<'c, R: Rules> World<'c, R> {
         if (0..LISTENERS.len()).all(|client| self.line(client) != Line::Live) {
             self.join(0);
         }
+        for client in 0..self.clients.len() {
+            if self.clients[client].picture.is_some() {
+                self.join_if_away(client);
+            }
+        }
         self.pass(REST_MILLIS);
         // The last replies arrived then; held answers leave within a second.
         self.pass(1_000);
@@ -148,6 +154,7 @@ impl<'c, R: Rules> World<'c, R> {
         for client in &mut self.clients {
             client.read(usize::MAX, &mut self.oracle);
         }
+        self.compare_pictures();
         self.oracle.at_rest();
         if self.random.one_in(16) {
             self.rot();

@@ -115,6 +115,16 @@ impl Wants {
         self.rate == 0 && self.cut == 0 && self.filter == 0 && !self.low_load
     }
 
+    /// Whether no filter leaves anything out.
+    pub(crate) fn hears_all(&self) -> bool {
+        self.filter == 0
+    }
+
+    /// The same without a filter.
+    pub(crate) fn unfiltered(self) -> Self {
+        Self { filter: 0, ..self }
+    }
+
     /// Whether something may wait though it could be sent.
     pub(crate) fn may_hold(&self) -> bool {
         self.rate > 0 || self.low_load
@@ -172,8 +182,9 @@ impl Wants {
         name(before.low_load != self.low_load, "cognitive_load", format_args!("\"{load}\""));
         name(before.pace != self.pace, "pace_wpm", format_args!("{}", PACES[self.pace]));
         let differs = before.factor != self.factor;
-        let uri = r#"["urn:aaep-rs:timing:v1"]"#;
-        name(differs, "supported_extensions", format_args!("{uri}"));
+        // Those who ask for anything at all can read what became of requests.
+        let uris = r#"["urn:aaep-rs:outcome:v1","urn:aaep-rs:timing:v1"]"#;
+        name(*before == Wants::NOTHING, "supported_extensions", format_args!("{uris}"));
         name(differs, "timing", format_args!(r#"{{"factor":{}}}"#, self.factor));
         out.push('}');
         out

@@ -9,7 +9,7 @@ mod proxy;
 
 use std::sync::{Arc, Mutex};
 
-use aaep_agent::{Agent, Producer, Remote};
+use aaep_agent::{Agent, Producer, Progress, Remote};
 use aaep_hub::config::{Flags, HostName, Surroundings, load};
 use aaep_hub::{Running, init, start};
 use aaep_subscriber::client::Hub;
@@ -67,6 +67,80 @@ async fn a_connection_that_breaks_is_taken_up_where_it_left_off() {
     assert!(numbers.is_sorted(), "{numbers:?}");
     let silent = told.iter().any(|told| matches!(told, Happening::Silence { .. }));
     assert!(!silent, "nothing was missed: {told:#?}");
+}
+
+/// How much of a session was done, as it was told.
+fn percents(told: &[Happening]) -> Vec<u64> {
+    let percent = |told: &Happening| match told {
+        Happening::Event { json, .. } => {
+            let event: serde_json::Value = serde_json::from_str(json).unwrap();
+            event["progress"]["percent"].as_u64()
+        }
+        _ => None,
+    };
+    told.iter().filter_map(percent).collect()
+}
+
+/// A link is cut in the middle of a session, and taken up again: what was said meanwhile is heard
+/// once, in order, and the picture is the hub's.
+async fn a_cut_link_loses_nothing(house: &House, way: Hub, cut: impl Fn(), open: impl Fn()) {
+    let mut listener = Listener::at(way).await;
+    let agent = house.agent();
+    let session = agent.session("Moving money.").open().await.unwrap();
+    let over = agent.session("Counting.").open().await.unwrap();
+    session.progress(Progress::percent(10)).await.unwrap();
+    let ten = |told: &Happening| percents(std::slice::from_ref(told)) == [10];
+    listener.until(ten).await;
+    for percents_away in [[20, 30], [40, 50]] {
+        cut();
+        listener.until(|told| matches!(told, Happening::Lost { .. })).await;
+        for percent in percents_away {
+            session.progress(Progress::percent(percent)).await.unwrap();
+        }
+        open();
+        listener.until(|told| matches!(told, Happening::Connected { again: true, .. })).await;
+        let last = percents_away[1];
+        listener.until(|told| percents(std::slice::from_ref(told)) == [u64::from(last)]).await;
+    }
+    cut();
+    listener.until(|told| matches!(told, Happening::Lost { .. })).await;
+    over.complete("Counted.").await.unwrap();
+    let _parked = session.park((), transfer()).await.unwrap();
+    open();
+    listener.asked().await;
+    let doing = listener.client.doing();
+    assert_eq!(doing.len(), 1, "{doing:?}");
+    assert_eq!((&*doing[0].session_id, doing[0].waiting), (session.id().as_str(), 1));
+    session.complete("Done.").await.unwrap();
+    listener.until_event("session.completed").await;
+    assert_eq!(listener.times_asked(), 1);
+    let told = listener.close().await;
+    assert_eq!(percents(&told), [10, 20, 30, 40, 50]);
+    let starts = |told: &&Happening| matches!(told, Happening::Event { json, .. } if json.contains("session.started"));
+    assert_eq!(told.iter().filter(starts).count(), 2, "{told:#?}");
+    let silent = told.iter().any(|told| matches!(told, Happening::Silence { .. }));
+    assert!(!silent, "nothing was missed: {told:#?}");
+}
+
+// covers: W7, I19, I32
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_web_socket_that_breaks_is_taken_up_where_it_left_off() {
+    let proxy = Proxy::bind().await;
+    let host = HostName::parse(&proxy.address.to_string()).unwrap();
+    let house = House::start_known_as(host).await;
+    proxy.open(house.address());
+    let way = Hub::parse(&format!("ws://{}", proxy.address)).unwrap();
+    a_cut_link_loses_nothing(&house, way, || proxy.cut(), || proxy.open(house.address())).await;
+}
+
+// covers: W7, I19, I32
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_socket_that_breaks_is_taken_up_where_it_left_off() {
+    let house = House::start().await;
+    let proxy = proxy::SocketProxy::bind(house.socket());
+    let way = Hub::parse(&format!("unix:{}", proxy.path.display())).unwrap();
+    a_cut_link_loses_nothing(&house, way, || proxy.cut(), || proxy.open()).await;
 }
 
 // covers: H24, C28

@@ -71,7 +71,7 @@ pub const OWN_EXTENSIONS: &[OwnExtension] = &[
         prefix: resume::PREFIX,
         version: "1.0.0",
         purpose: "Where a listener left off, on connections that have no way of their own to say so.",
-        terms: &["last_event_id"],
+        terms: &["last_event_id", "subscription_id"],
         schemas: &["extensions/resume"],
     },
     OwnExtension {

@@ -5,7 +5,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 import { lookAlikes, setTable } from "../../files/alike.js";
-import { numeric, beware, ownWords } from "../../files/dialog.js";
+import { numeric, beforeYes, beware, ownWords } from "../../files/dialog.js";
 import { safe } from "../../files/safe.js";
 import { setLookAlikes } from "../../files/speech.js";
 import { LANGUAGES } from "../../files/settings.js";
@@ -124,4 +124,15 @@ test("numbers are taken as people write them, and nothing else is", () => {
     "2,5": 2.5, "-0,25": -0.25 };
   for (const [text, number] of Object.entries(given)) assert.equal(numeric(text), number, text);
   for (const text of ["", "a few", "1,234", "1,234.5", "1,2,3", "1e5", "Infinity", "0x10", "--1", "1 2"]) assert.equal(numeric(text), null, text);
+});
+
+// covers: S10
+test("the second step says once that something cannot be undone", () => {
+  const manner = { verbosity: "normal", load: "medium", name_agents: false };
+  const said = (action, reversibility = "irreversible") =>
+    beforeYes({ action, reversibility }, words("en"), manner).map((line) => line.map((span) => span.text).join(""));
+  assert.deepEqual(said("Delete the build."), ["It cannot be undone."]);
+  assert.deepEqual(said("Delete the build. This cannot be undone."), []);
+  assert.deepEqual(said("Nothing says that it cannot be undone."), ["It cannot be undone."]);
+  assert.deepEqual(said("Move a file.", "reversible"), []);
 });

@@ -47,6 +47,42 @@ fn a_question_takes_answers_of_the_kinds_it_asked_for_and_no_others() {
     });
 }
 
+// covers: C14, C23, D17
+#[test]
+fn a_question_that_goes_on_with_its_default_is_told_as_that() {
+    run(async {
+        let person = Hub::shared().person();
+        let (agent, mut ear) = (person.agent(), person.reader().await);
+        let session = agent.open().await;
+        for (more, words) in [
+            (
+                json!({ "default_response": "Lagos", "timeout_seconds": 1 }),
+                "No answer in time; going on with “Lagos”: Which one?",
+            ),
+            (
+                json!({ "timeout_seconds": 1 }),
+                "No answer in time; the agent decides how to go on: Which one?",
+            ),
+        ] {
+            let default = more["default_response"].clone();
+            let request = agent.ask_for(&session, &question(json!(["freetext"]), more)).await;
+            ear.event("awaiting.clarification").await;
+            let told = loop {
+                let told = ear.event("state.changed").await;
+                if told["extensions"]["outcome"].is_object() {
+                    break told;
+                }
+            };
+            assert_eq!(told["summary_normal"], words);
+            assert_eq!(told["extensions"]["outcome"]["outcome"], "timed_out");
+            assert_eq!(agent.look(&request, 0).await["response"], default);
+        }
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        ear.is_lawful();
+    });
+}
+
 // covers: D32, C17
 #[test]
 fn more_time_asks_again_with_another_token_and_the_old_one_is_dead() {

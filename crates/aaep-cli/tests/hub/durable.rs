@@ -397,7 +397,9 @@ fn the_audit_is_verified_and_exported_and_a_backup_made_while_the_hub_works() {
         let session = agent.open().await;
         let request = agent.ask(&session).await;
         let question = ear.event("awaiting.confirmation").await;
-        ear.decide(&question, "accept").await;
+        let says = json!({ "decided_by": "Ann, at the window", "decision_rationale": "It is old.",
+            "correlation_id": "trace-7" });
+        ear.decide_saying(&question, "accept", says.clone()).await;
         ear.decide(&question, "reject").await;
         assert_eq!(agent.outcome(&request).await, "accepted");
         let (code, said) = house.aaep(&["audit", "verify"]);
@@ -418,6 +420,7 @@ fn the_audit_is_verified_and_exported_and_a_backup_made_while_the_hub_works() {
             lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!((code, lines.len()), (0, 2));
         assert_eq!(lines[0]["decided_by"], person.name("reader"));
+        assert_eq!(lines[0]["reply"], says, "beside the principal, never instead");
         assert_eq!(lines[0]["user"], format!("user{}", &person.name("")));
         assert_eq!(lines[1]["reason_text"], "was decided already");
         let file = house.0.path().join("backup.db");

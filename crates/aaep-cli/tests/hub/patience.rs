@@ -16,6 +16,7 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("unattached", || Box::pin(unattached())),
     ("grace", || Box::pin(grace())),
     ("wait", || Box::pin(wait())),
+    ("countdown", || Box::pin(countdown())),
 ];
 
 /// Waits for all of them, so that none is left behind; if this one failed, so does the test.
@@ -185,4 +186,36 @@ async fn wait() {
     let (one, two) = tokio::join!(agent.inputs(3), other.inputs(3));
     assert!(one.is_empty() && two.is_empty());
     assert!(begin.elapsed() >= Duration::from_secs(3));
+}
+
+// covers: C18, L6, E15
+#[test]
+fn a_long_wait_is_counted_down_whatever_its_length_and_leaves_no_hole() {
+    wait_for("countdown");
+}
+
+async fn countdown() {
+    let person = Hub::shared().person();
+    let (agent, mut ear) = (person.agent(), person.reader().await);
+    let session = agent.open().await;
+    // Each of these is one character of five code points.
+    let mut long = deletion("x");
+    long["action"] = json!("👩‍👩‍👦".repeat(3_000));
+    long["timeout_seconds"] = json!(61);
+    let request = agent.ask_for(&session, &long).await;
+    ear.event("awaiting.confirmation").await;
+    let told = ear.event("progress.updated").await;
+    let (left, action) = text(&told, "summary_normal").split_once(": ").unwrap();
+    assert!(left.ends_with("seconds left to answer"), "{left}");
+    assert!(action.ends_with("👩‍👩‍👦"), "cut between characters as people see them: {action}");
+    assert_eq!(agent.withdraw(&request).await.status, 204);
+    agent.complete(&session).await;
+    ear.event("session.completed").await;
+    let numbers: Vec<u64> = ear
+        .heard
+        .iter()
+        .filter_map(|text| serde_json::from_str::<Value>(text).unwrap()["sequence_number"].as_u64())
+        .collect();
+    assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
+    ear.is_lawful();
 }

@@ -105,6 +105,17 @@ fn a_reply_of_1999_counts_as_none_and_one_to_something_else_as_a_no() {
         old["decision"] = json!("reject");
         assert_eq!(post(&hub, old).await, 202);
         assert_eq!(agent.outcome(&request).await, "cancelled");
+        assert_eq!(agent.look(&request, 0).await["reply"]["wrong_clock"], true);
+        // And people hear that somebody said no, with a clock that is wrong.
+        let told = loop {
+            let told = ear.event("state.changed").await;
+            if told["extensions"]["outcome"].is_object() {
+                break told;
+            }
+        };
+        assert_eq!(told["extensions"]["outcome"]["reason"], "wrong_clock", "{told}");
+        let words = text(&told, "summary_normal");
+        assert!(words.starts_with("Rejected by a device whose clock is wrong; not done"), "{told}");
         let request = agent.ask_for(text(&request, "session_id"), &deletion("again")).await;
         let question = ear.event("awaiting.confirmation").await;
         let mut modified = reply(&question);

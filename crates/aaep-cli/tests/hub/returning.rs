@@ -239,6 +239,14 @@ fn links_go_on_where_they_left_off() {
                     break;
                 }
             }
+            // Also of a session that never changed its state (B.1.5).
+            let state = loop {
+                let state = ear.event("state.changed").await;
+                if state["session_id"] == session {
+                    break state;
+                }
+            };
+            assert_eq!(state["to_state"], "idle");
             agent.complete(&session).await;
         }
     });

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run programs and clocks
 
 mod bad_input;
+mod comeback;
 mod docs;
 mod guests;
 mod hostile;
@@ -139,14 +140,23 @@ pub struct Piped {
 
 impl Piped {
     pub fn start(arguments: &[&str], variables: &[(String, String)]) -> Self {
+        Self::start_with(Stdio::piped(), arguments, variables)
+    }
+
+    fn start_with(input: Stdio, arguments: &[&str], variables: &[(String, String)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
         command.arg("listen").args(arguments).env_clear();
         command.envs(variables.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let out = Written::by(child.stdout.take().unwrap());
         let err = Written::by(child.stderr.take().unwrap());
         Self { input: child.stdin.take(), child, out, err, looked: 0 }
+    }
+
+    /// The same with nothing to read from: `</dev/null`.
+    pub fn start_silent(arguments: &[&str], variables: &[(String, String)]) -> Self {
+        Self::start_with(Stdio::null(), arguments, variables)
     }
 
     #[track_caller]

@@ -112,7 +112,7 @@ fn several_hubs_are_heard_at_once_over_different_ways() {
 }
 
 /// Asks what agents do until none does.
-fn nobody_works(listener: &mut Piped) {
+pub fn nobody_works(listener: &mut Piped) {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
         listener.types("what");
@@ -140,8 +140,13 @@ fn a_session_that_failed_while_a_hub_came_back_is_not_said_to_go_on() {
     let (person, address) = (hub.person(), hub.address());
     let mut listener = listens(&hub, person.token("reader"));
     let mut session = String::new();
-    run(async { session = person.agent().open().await });
-    listener.sees("Tidying the desk.");
+    run(async {
+        let agent = person.agent();
+        session = agent.open().await;
+        agent.progress(&session, 10).await;
+    });
+    // Progress leaves no record, so the hub that comes back cannot go on from there.
+    listener.sees("Going on.");
     // It is away while the hub is killed, comes back, and the session fails.
     listener.signal("STOP");
     hub.kill();

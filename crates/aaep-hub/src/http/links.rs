@@ -6,7 +6,7 @@ use std::time::Duration;
 use aaep_engine::{Handshake, Negotiated, SubscriberMessage};
 use aaep_transport::link::{Link, LinkError, Options, Receiver, Sender, Text};
 use aaep_transport::ws::{self, close};
-use aaep_types::{EventId, Message, SubscriptionId, resume};
+use aaep_types::{EventId, Message, SubscriptionId};
 use http::{Request, request::Parts};
 use tokio::time::timeout;
 use tracing::debug;
@@ -112,11 +112,10 @@ async fn begin(
         held::assert_free();
         let (request, last) = match Message::parse(message.as_bytes()) {
             Ok(Message::Request(request)) => {
-                // enforces: W7
-                let last = resume::last_event(&request.capabilities);
                 let request = Message::Request(request);
                 match Handshake::of(request, &known.principal, &hub.0.offer) {
-                    Ok(request) => (request, last),
+                    // enforces: W7
+                    Ok(request) => request.over_link(),
                     Err(_) => continue,
                 }
             }

@@ -70,8 +70,8 @@ pub(crate) struct Hearing {
     /// Requests that it was sent though they are settled; that has to be said in the same breath.
     settled: Vec<u128>,
     budget: Option<Budget>,
-    /// Sessions of which something went out over budget; only D14 excuses that.
-    borrowed: Vec<SessionId>,
+    /// Sessions of which something went out over budget, and what; only D14 excuses that.
+    borrowed: Vec<(SessionId, Option<EventKind>)>,
     /// What waited while its connection took nothing comes out now.
     after_pause: bool,
     /// It was paused or away once, so its budget is only known to be no larger than this.
@@ -167,6 +167,11 @@ impl Hearing {
         budget.level >= TOKEN && !self.in_time.is_empty() && !self.was_paused
     }
 
+    /// Nothing that was promised is outstanding.
+    pub(crate) fn owes_nothing(&self) -> bool {
+        self.at_once.is_empty() && self.in_time.is_empty()
+    }
+
     /// Nobody listens any more.
     pub(crate) fn forget(&mut self) {
         self.at_once.clear();
@@ -244,12 +249,17 @@ impl Oracle {
         let hidden = ends && hearing.hides_calls(session);
         let urgent = critical || raised || event.is_resolution();
         if !critical && !raised && hearing.budget.as_mut().is_some_and(|b| !b.take(boot)) {
-            hearing.borrowed.push(session);
+            hearing.borrowed.push((session, kind));
         }
+        // D38: it was merged. Who comes back hears what they missed as it was.
+        let progress = (session, Some(EventKind::ProgressUpdated));
+        let several = hearing.borrowed.iter().filter(|borrowed| **borrowed == progress).count() > 1;
+        let unmerged = urgent && several && !hearing.was_paused && hearing.before.is_none();
         if urgent {
             // D14: what had to go before it, and an outcome itself, may be borrowed.
-            hearing.borrowed.retain(|of| *of != session);
+            hearing.borrowed.retain(|(of, _)| *of != session);
         }
+        self.demand(!unmerged, "D38", || "much went before something critical".into());
         self.demand(live, "I4", || "something was sent to nobody".into());
         self.demand(theirs, "S6", || "somebody heard a session that is not theirs".into());
         let token = text(bytes, "\"reply_token\":\"rpl_");

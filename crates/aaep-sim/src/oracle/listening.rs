@@ -86,6 +86,11 @@ impl Listener {
         self.hearing.go_on();
     }
 
+    /// Nothing that it has to hear is on its way.
+    pub(crate) fn is_told_everything(&self) -> bool {
+        self.hears() && self.hearing.owes_nothing()
+    }
+
     /// It hears whatever is said, at once.
     pub(crate) fn hears(&self) -> bool {
         self.line == Line::Live && !self.paused

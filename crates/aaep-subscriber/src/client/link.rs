@@ -80,8 +80,11 @@ async fn listen(
         Err(end) => return end,
     };
     backoff.reset();
-    // There is no way to say where we left off: the hub tells how things stand.
-    shared.handle(Input::AttachedAnew { connection });
+    // enforces: I32
+    shared.handle(match shared.look(|inbox, _| inbox.is_resumed(connection)) {
+        true => Input::Attached { connection },
+        false => Input::AttachedAnew { connection },
+    });
     loop {
         tokio::select! {
             // What the user wants goes before what the agent says.
@@ -118,7 +121,7 @@ async fn begin(
     hub: &Hub,
 ) -> Result<(Sender, Receiver), End> {
     let (mut sender, mut receiver) = open(hub).await.map_err(End::Broken)?.split();
-    let request = shared.look(|inbox, now| inbox.begin(connection, now));
+    let request = shared.look(|inbox, now| inbox.resume(connection, now));
     sender.send(request).await?;
     let agreeing = async {
         loop {

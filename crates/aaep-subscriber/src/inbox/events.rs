@@ -38,6 +38,7 @@ impl Inbox {
         // enforces: D13
         let critical = heard.urgency() == Urgency::Critical;
         let Some(link) = self.link_mut(connection) else { return };
+        link.note_place(heard.event_id());
         if let Some(session) = link.sessions.get_mut(heard.session_id()) {
             session.confirm_by = None;
         }

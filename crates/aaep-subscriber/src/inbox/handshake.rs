@@ -1,6 +1,7 @@
 //! How a subscription is agreed on, as the listener sees it (§5, H24–H26, X8).
 
 use aaep_types::json::{Members, Raw, elements};
+use aaep_types::resume::{self, LeftOff};
 use aaep_types::{KNOWN_EXTENSIONS, SubscriptionId};
 
 use super::bucket::Bucket;
@@ -40,6 +41,8 @@ pub enum Standing {
 pub(super) struct Terms {
     /// A hole in the numbers means loss (D15).
     pub(super) exact: bool,
+    /// Something may be held back and merged.
+    pub(super) holds: bool,
     pub(super) confirm: bool,
     pub(super) clarify: bool,
     pub(super) outcome: bool,
@@ -84,6 +87,7 @@ impl Terms {
         let low = honored.text("cognitive_load").as_deref() == Some("low");
         Self {
             exact: everything && uncut && rate.is_none() && !low,
+            holds: !uncut || rate.is_some() || low,
             confirm: flag("supports_confirmation_reply"),
             clarify: flag("supports_clarification_reply"),
             outcome: has("outcome"),
@@ -98,11 +102,29 @@ impl Inbox {
     // enforces: H24
     /// The way to a hub is open: the request to send. Its answer comes in as a message.
     pub fn begin(&mut self, connection: Connection, _now: u64) -> String {
+        self.request(connection, None)
+    }
+
+    // enforces: W7
+    /// The same for a connection that has no other way to say where we left off; [`Self::is_resumed`]
+    /// tells whether the hub goes on there.
+    pub fn resume(&mut self, connection: Connection, _now: u64) -> String {
+        let left_off = self.link(connection).and_then(|link| link.left_off);
+        self.request(connection, left_off)
+    }
+
+    /// Whether the hub has agreed to go on where we left off: then what was missed follows.
+    pub fn is_resumed(&self, connection: Connection) -> bool {
+        self.link(connection).is_some_and(|link| link.resumed)
+    }
+
+    fn request(&mut self, connection: Connection, left_off: Option<LeftOff>) -> String {
         let Some(link) = self.links.get_mut(connection.0 as usize) else { return String::new() };
         link.standing = Standing::Asking;
         (link.attached, link.renegotiating, link.bare) = (false, false, false);
+        link.resumed = false;
         link.asked_version = self.version;
-        self.settings.request(&link.without)
+        self.settings.request(&link.without, left_off)
     }
 
     /// Where a connection stands.
@@ -184,12 +206,14 @@ impl Inbox {
             Some(Raw::Object(text)) => Members::whole(text, DEPTH).ok().flatten(),
             _ => None,
         };
-        let terms = Terms::read(&object("honored_capabilities").unwrap_or_default());
+        let honored = object("honored_capabilities").unwrap_or_default();
+        let terms = Terms::read(&honored);
+        let resumed = matches!(honored.find(resume::PREFIX), Some(Raw::Object(_)));
         let producer = object("producer");
         let chars = self.bounds.kept_chars;
         let Some(link) = self.link_mut(connection) else { return false };
         if link.subscription() != Some(id) {
-            link.fresh = true;
+            (link.fresh, link.resumed) = (true, resumed);
         }
         (link.terms, link.renegotiating) = (terms, false);
         link.standing = Standing::Subscribed(id);

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aaep_types::SubscriptionId;
+use aaep_types::resume::LeftOff;
+use aaep_types::{EventId, SubscriptionId};
 
 use super::bounds::Bounds;
 use super::bucket::Bucket;
@@ -41,6 +42,10 @@ pub(super) struct Link {
     pub(super) lost_told: bool,
     /// The subscription is a new one: what waits is asked again.
     pub(super) fresh: bool,
+    /// The last event that came, and the subscription on which it did.
+    pub(super) left_off: Option<LeftOff>,
+    /// What was missed follows: the hub goes on where we left off.
+    pub(super) resumed: bool,
     pub(super) joining_until: u64,
     pub(super) clock: Clock,
     pub(super) heard: Memory,
@@ -125,6 +130,8 @@ impl Link {
             leaving: false,
             lost_told: false,
             fresh: true,
+            left_off: None,
+            resumed: false,
             joining_until: 0,
             clock: Clock::default(),
             heard: Memory::new(bounds.event_ids),
@@ -143,6 +150,18 @@ impl Link {
             Standing::Subscribed(id) => Some(id),
             _ => None,
         }
+    }
+
+    /// Takes note of where we are. Where something may be held back, an event says nothing about
+    /// others, so there is nothing to go on from.
+    pub(super) fn note_place(&mut self, event: &str) {
+        let holds = self.terms.holds || self.renegotiating;
+        self.left_off = match (EventId::parse(event), self.subscription()) {
+            (Ok(last_event), Some(id)) if !holds => {
+                Some(LeftOff { last_event, subscription: Some(id) })
+            }
+            _ => None,
+        };
     }
 
     pub(super) fn forget_subscription(&mut self) {

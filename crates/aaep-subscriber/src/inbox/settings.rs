@@ -1,6 +1,7 @@
 //! What a listener wants, and how it is written into a handshake (§5.3).
 
 use aaep_types::json::Writer;
+use aaep_types::resume::{self, LeftOff};
 use aaep_types::{
     AAEP_VERSION, CoalesceBoundary, KNOWN_EXTENSIONS, Level, SubscriptionId, Verbosity,
 };
@@ -82,8 +83,8 @@ const MAX_PATTERN: usize = 256;
 
 impl Settings {
     // enforces: H24, C28
-    /// `subscription.request`, without these extensions.
-    pub(super) fn request(&self, without: &[&str]) -> String {
+    /// `subscription.request`, without these extensions, from where we left off.
+    pub(super) fn request(&self, without: &[&str], left_off: Option<LeftOff>) -> String {
         let mut out = Writer::new();
         out.open('{');
         member(&mut out, "type", "subscription.request");
@@ -97,7 +98,7 @@ impl Settings {
             member(&mut out, "subscriber_version", cut(&self.subscriber_version, 64));
         }
         out.name("capabilities");
-        self.capabilities(&mut out, without, None);
+        self.capabilities(&mut out, without, (None, left_off));
         out.close('}');
         out.finish()
     }
@@ -115,12 +116,17 @@ impl Settings {
         member(&mut out, "type", "subscription.renegotiate");
         member(&mut out, "subscription_id", subscription.as_str());
         out.name("capabilities");
-        self.capabilities(&mut out, without, Some(had_rate));
+        self.capabilities(&mut out, without, (Some(had_rate), None));
         out.close('}');
         out.finish()
     }
 
-    fn capabilities(&self, out: &mut Writer, without: &[&str], again: Option<bool>) {
+    fn capabilities(
+        &self,
+        out: &mut Writer,
+        without: &[&str],
+        (again, left_off): (Option<bool>, Option<LeftOff>),
+    ) {
         out.open('{');
         if let Some(rate) = self.rate.or((again == Some(true)).then_some(100_000)) {
             number(out, "max_events_per_second", u64::from(rate.clamp(1, 100_000)));
@@ -146,6 +152,16 @@ impl Settings {
         if (self.time_factor > 1 || again.is_some()) && !without.contains(&"timing") {
             let factor = self.time_factor.clamp(1, 1000);
             out.json(&format!(r#""timing":{{"factor":{factor}}},"#));
+        }
+        if let Some(left_off) = left_off.filter(|_| !without.contains(&resume::PREFIX)) {
+            out.name(resume::PREFIX);
+            out.open('{');
+            member(out, "last_event_id", left_off.last_event.as_str());
+            if let Some(id) = left_off.subscription {
+                member(out, "subscription_id", id.as_str());
+            }
+            out.close('}');
+            out.comma();
         }
         out.close('}');
     }
@@ -213,7 +229,7 @@ mod tests {
             time_factor: 3,
             ..Settings::default()
         };
-        let text = settings.request(&[]);
+        let text = settings.request(&[], None);
         let Ok(Message::Request(request)) = Message::parse(text.as_bytes()) else {
             panic!("{text}\n{:?}", aaep_types::validate(text.as_bytes()))
         };
@@ -249,7 +265,7 @@ mod tests {
             replies: false,
             ..Settings::default()
         };
-        let text = empty.request(&["outcome", "timing", "control"]);
+        let text = empty.request(&["outcome", "timing", "control"], None);
         assert!(matches!(Message::parse(text.as_bytes()), Ok(Message::Request(_))), "{text}");
     }
 }
