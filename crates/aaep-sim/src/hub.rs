@@ -40,6 +40,10 @@ impl<R: Rules> World<'_, R> {
 
     /// The handshake: a client asks, and the hub agrees unless it has no room.
     pub(crate) fn negotiate(&mut self, client: usize) {
+        if self.clients[client].is_link() {
+            // What was changed on another connection is not asked for on this one.
+            self.clients[client].wants = Wants::PLAIN;
+        }
         let (principal, wants) = (self.clients[client].principal, self.clients[client].wants);
         let (peer, offer) = (&self.cast.everybody[principal], &self.cast.offer);
         let begun =

@@ -109,14 +109,18 @@ impl Picture {
     }
 
     /// The sessions that go on, and what they ask.
-    fn taken(&mut self, now: u64) -> (BTreeSet<SessionId>, BTreeSet<EventId>) {
-        // What came out of turn has waited long enough.
-        self.handle(Input::Time, now + Bounds::default().reorder_ms);
+    /// `None` while something waits for its turn.
+    fn taken(&mut self, now: u64) -> Option<(BTreeSet<SessionId>, BTreeSet<EventId>)> {
+        self.handle(Input::Time, now);
+        let next = self.inbox.next_deadline(self.now);
+        if next.is_some_and(|at| at <= self.now + Bounds::default().reorder_ms) {
+            return None;
+        }
         let sessions = self.inbox.doing();
         let sessions = sessions.iter().filter_map(|doing| SessionId::parse(&doing.session_id).ok());
         let requests = self.inbox.open_requests();
         let requests = requests.iter().filter_map(|open| EventId::parse(&open.event_id).ok());
-        (sessions.collect(), requests.collect())
+        Some((sessions.collect(), requests.collect()))
     }
 }
 
@@ -158,7 +162,7 @@ impl<R: Rules> World<'_, R> {
             if now <= picture.right_at {
                 continue;
             }
-            let (sessions, requests) = picture.taken(now);
+            let Some((sessions, requests)) = picture.taken(now) else { continue };
             let clock_was_set = picture.clock_was_set;
             let (live, waiting) = self.oracle.pictured(principal);
             self.oracle.demand(sessions == live, "I32", || {

@@ -62,6 +62,14 @@ pub enum Happening {
         /// How many events; 0 when nobody can say (a hub that was restarted skips numbers).
         count: u64,
     },
+    /// A session is over, and nobody said how it ended: it was not spoken of when the hub told how
+    /// things stand (I32).
+    Over {
+        /// Whose.
+        agent: Agent,
+        /// Which.
+        session_id: Arc<str>,
+    },
     /// The connection to a hub is there (again).
     Connected {
         /// The hub's name as the user knows it.

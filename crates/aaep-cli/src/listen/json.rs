@@ -31,6 +31,9 @@ pub(super) fn line(happening: &Happening, said: Vec<String>) -> String {
                 _ => "other",
             },
         }),
+        Happening::Over { agent, session_id } => json!({
+            "happening": "over", "agent": name(agent), "session_id": &**session_id,
+        }),
         Happening::Connected { hub, again, may_reply } => json!({
             "happening": "connected", "hub": &**hub, "again": again, "may_reply": may_reply,
         }),

@@ -158,7 +158,9 @@ fn a_session_that_failed_while_a_hub_came_back_is_not_said_to_go_on() {
     });
     listener.signal("CONT");
     listener.sees("again");
-    nobody_works(&mut listener);
+    listener.sees("A session is over. Nobody said how it ended.");
+    listener.types("what");
+    listener.sees("No agent is at work.");
 }
 
 // covers: I32, T15

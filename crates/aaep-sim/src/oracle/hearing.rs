@@ -249,7 +249,7 @@ impl Oracle {
         let hidden = ends && hearing.hides_calls(session);
         let urgent = critical || raised || event.is_resolution();
         if !critical && !raised && hearing.budget.as_mut().is_some_and(|b| !b.take(boot)) {
-            hearing.borrowed.push((session, kind));
+            hearing.borrowed.push((session, kind.filter(|_| !event.is_resolution())));
         }
         // D38: it was merged. Who comes back hears what they missed as it was.
         let progress = (session, Some(EventKind::ProgressUpdated));

@@ -10,7 +10,7 @@ use super::order::Turn;
 use super::session::{Early, Session};
 use super::settings::cut;
 use super::{Connection, Inbox, asked};
-use crate::happening::{Agent, Silence};
+use crate::happening::{Agent, Happening, Silence};
 
 /// How often it is noted that a producer sends more than was agreed on.
 const VIOLATION_EVERY_MS: u64 = 10_000;
@@ -156,16 +156,19 @@ impl Inbox {
         }
     }
 
+    // enforces: I32
     /// Sessions of which nothing was heard when it should have been are over.
     pub(super) fn forget_doubtful(&mut self, connection: Connection, now: u64) {
         let Some(link) = self.link(connection) else { return };
         let over = |session: &Session| session.confirm_by.is_some_and(|by| by <= now);
         let over = link.sessions.iter().filter(|(_, session)| over(session));
-        for id in over.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
-            self.finish_session(connection, &id, now);
+        let over = over.map(|(id, session)| (id.clone(), session.agent.clone()));
+        for (session_id, agent) in over.collect::<Vec<_>>() {
+            self.finish_session(connection, &session_id, now);
             if let Some(link) = self.link_mut(connection) {
-                link.sessions.remove(&id);
+                link.sessions.remove(&session_id);
             }
+            self.tell(connection, Happening::Over { agent, session_id }, Rank::Milestone, now);
         }
     }
 

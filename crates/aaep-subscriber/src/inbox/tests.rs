@@ -158,6 +158,7 @@ fn short(happening: &Happening) -> String {
         }
         Happening::Silence { why, count, .. } => format!("silence {why:?} {count}"),
         Happening::Connected { again, may_reply, .. } => format!("connected {again} {may_reply}"),
+        Happening::Over { session_id, .. } => format!("over {session_id}"),
         Happening::Lost { .. } => "lost".into(),
     }
 }

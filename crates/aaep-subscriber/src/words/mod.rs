@@ -188,6 +188,10 @@ impl Words {
                 speech.silence(*why, *count);
                 Some(agent)
             }
+            Happening::Over { agent, .. } => {
+                speech.say("session.gone", &[]);
+                Some(agent)
+            }
             Happening::Connected { hub, again, may_reply } => {
                 speech.connected(hub, *again, *may_reply);
                 None

@@ -312,6 +312,11 @@ impl Talk {
                 self.settled(request, *outcome, *announced);
             }
             Happening::Text { .. } => self.text(happening),
+            Happening::Over { session_id, .. } => {
+                // enforces: I32
+                self.sessions.forget(session_id);
+                self.tell_of(happening, &About::new(Class::Result));
+            }
             Happening::Lost { .. } => {
                 self.tell_of(happening, &About::new(Class::Error));
                 if !std::mem::replace(&mut self.greeted.lost, true) && !self.greeted.connected {
@@ -336,6 +341,7 @@ impl Talk {
         let agent = match happening {
             Happening::Event { agent, .. }
             | Happening::Text { agent, .. }
+            | Happening::Over { agent, .. }
             | Happening::Silence { agent, .. } => agent,
             Happening::Asked(request) | Happening::Settled { request, .. } => &request.agent,
             _ => return,

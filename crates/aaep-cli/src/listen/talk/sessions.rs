@@ -77,6 +77,11 @@ impl Sessions {
         self.live.push(live);
     }
 
+    /// Nobody speaks of a session any more; if somebody does after all, it goes on.
+    pub(super) fn forget(&mut self, session_id: &str) {
+        self.live.retain(|live| &*live.session_id != session_id);
+    }
+
     /// The agent's words in a session are in this language.
     pub(super) fn speaks(&mut self, session_id: &str, language: Option<&Arc<str>>) {
         let live = self.live.iter_mut().find(|live| &*live.session_id == session_id);

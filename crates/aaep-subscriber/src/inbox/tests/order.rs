@@ -201,6 +201,7 @@ fn a_session_that_ended_while_the_hub_was_away_is_not_said_to_go_on() {
     world.passes(10_000);
     let doing = world.inbox.doing();
     assert_eq!((doing.len(), &*doing[0].session_id), (1, "sess_2"));
+    assert!(world.told().contains(&"over sess_1".to_owned()));
 }
 
 // covers: I32
