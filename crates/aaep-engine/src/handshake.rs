@@ -52,7 +52,7 @@ pub(crate) struct Proposal {
     /// The answer, before and after the subscription's id.
     answer: (Box<str>, Box<str>),
     /// Where the subscriber left off, and what stands after the id if it goes on from there.
-    left_off: Option<(LeftOff, Box<str>)>,
+    left_off: Option<Box<(LeftOff, Box<str>)>>,
 }
 
 impl Proposal {
@@ -65,7 +65,7 @@ impl Proposal {
             (before.into(), after.into())
         };
         let left_off = resume::left_off(&agreement.honored);
-        let left_off = left_off.map(|left_off| (left_off, halves(&agreement).1));
+        let left_off = left_off.map(|left_off| Box::new((left_off, halves(&agreement).1)));
         let mut agreement = agreement;
         agreement.honored.other.retain(|(name, _)| name != resume::PREFIX);
         Self {
@@ -79,7 +79,7 @@ impl Proposal {
 
     /// Where the subscriber left off.
     pub(crate) fn left_off(&self) -> Option<LeftOff> {
-        self.left_off.as_ref().map(|(left_off, _)| *left_off)
+        self.left_off.as_ref().map(|left_off| left_off.0)
     }
 
     /// The answer to send for this subscription.
@@ -92,8 +92,8 @@ impl Proposal {
     pub(crate) fn answer_resumed(&self, id: SubscriptionId) -> Negotiated {
         let (before, _) = &self.answer;
         match &self.left_off {
-            Some((_, after)) => {
-                let json = [before, id.as_str(), after].concat();
+            Some(left_off) => {
+                let json = [before, id.as_str(), &left_off.1].concat();
                 Negotiated::Accepted { subscription: id, json }
             }
             None => self.answer(id),
