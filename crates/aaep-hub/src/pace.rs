@@ -2,8 +2,8 @@
 //!
 //! Bounds on what is held do not keep one user's calls from filling every worker. So the work of each
 //! call is measured, and while somebody else uses the hub too, a user who has taken its part of the
-//! time waits at the door until it has some left: before anything of a call is read, and in small
-//! steps. A hub with one user divides nothing. Replies are measured and never wait, since they may
+//! time, and more than they, waits at the door until it has some left: before anything of a call is
+//! read, and in small steps. A hub with one user divides nothing. Replies are measured and never wait, since they may
 //! have a deadline.
 
 use std::cell::Cell;
@@ -92,12 +92,22 @@ impl Users {
         *last = Some((user.clone(), now));
     }
 
-    /// Whether somebody else has called lately.
-    fn others(&self, user: Option<&Arc<str>>, now: Instant) -> bool {
+    /// What somebody else owes who has called lately.
+    fn other_owes(
+        &mut self,
+        user: Option<&Arc<str>>,
+        part: Duration,
+        now: Instant,
+    ) -> Option<Duration> {
         let mut latest = self.latest.iter().flatten();
-        latest.any(|(other, when)| {
+        let (other, _) = latest.find(|(other, when)| {
             user != Some(other) && now.saturating_duration_since(*when) < PRESENT
-        })
+        })?;
+        let taken = self.taken.get_mut(other);
+        Some(taken.map_or(Duration::ZERO, |taken| {
+            taken.give(part, now);
+            taken.owes
+        }))
     }
 }
 
@@ -121,7 +131,7 @@ impl Pace {
         if let Some(user) = user {
             users.came(user, now);
         }
-        let shared = users.others(user, now);
+        let theirs = users.other_owes(user, self.part, now);
         if users.taken.len() >= KNOWN {
             let part = self.part;
             users.taken.retain(|_, taken| {
@@ -133,7 +143,9 @@ impl Pace {
         let taken = users.taken.entry(name);
         let taken = taken.or_insert(Taken { owes: Duration::ZERO, since: now });
         taken.give(self.part, now);
-        if shared && taken.owes >= self.part {
+        // Who has taken less than the other does not wait for them.
+        let more = theirs.is_some_and(|theirs| theirs < taken.owes);
+        if more && taken.owes >= self.part {
             let steps = (taken.owes - self.part).as_nanos() / self.part.as_nanos().max(1) + 1;
             let wait = STEP.saturating_mul(u32::try_from(steps).unwrap_or(u32::MAX));
             return wait.min(LONGEST);
@@ -225,6 +237,9 @@ mod tests {
         assert!(pace.begin(Some(&ann), now).is_zero(), "she took nothing");
         let wait = pace.begin(Some(&eve), now);
         assert!(wait >= 4 * STEP && wait <= LONGEST, "{wait:?}");
+        pace.charge(Some(&ann), Duration::from_millis(3), now);
+        assert!(pace.begin(Some(&ann), now).is_zero(), "she has taken less");
+        assert!(!pace.begin(Some(&eve), now).is_zero());
         assert!(pace.begin(Some(&eve), now + wait).is_zero(), "then it has some left");
         // Those without a name wait for others, and nobody for them.
         pace.charge(None, Duration::from_millis(5), now);
