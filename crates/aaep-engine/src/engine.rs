@@ -128,7 +128,7 @@ impl<R: Rules> Engine<R> {
 
     /// Takes one input. A refusal names the rule and has changed nothing.
     pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
-        // enforces: C14, I7, I27
+        // enforces: C14, I7, I27, C26
         // What is due is due before whatever came later.
         if R::keeps(Check::DueComesFirst) {
             self.fire_due(now);
