@@ -40,7 +40,7 @@ impl Inbox {
         let Some(link) = self.link_mut(connection) else { return };
         link.note_place(heard.event_id());
         if let Some(session) = link.sessions.get_mut(heard.session_id()) {
-            session.confirm_by = None;
+            (session.confirm_by, session.doubted) = (None, false);
         }
         let better = heard.timestamp().is_some_and(|at| link.clock.stamped(at.as_millis(), now));
         if better {

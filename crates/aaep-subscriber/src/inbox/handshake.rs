@@ -256,10 +256,16 @@ impl Inbox {
         let fresh = std::mem::take(&mut link.fresh);
         let may_reply = link.terms.confirm || link.terms.clarify;
         let (hub, checks) = (link.name.clone(), fresh && link.terms.outcome);
+        // enforces: I32
+        // Who was told only a part of how things stand hears the rest now.
+        for session in link.sessions.values_mut().filter(|session| session.doubted) {
+            session.confirm_by = Some(now.saturating_add(bounds.redelivery_ms));
+        }
         self.tell_critical(Happening::Connected { hub, again, may_reply });
         for open in self.requests.iter_mut().filter(|open| open.connection == connection) {
             // D28: a new subscription is told again what waits.
-            open.confirm_by = checks.then(|| now.saturating_add(bounds.redelivery_ms));
+            let doubted = std::mem::take(&mut open.doubted);
+            open.confirm_by = (checks || doubted).then(|| now.saturating_add(bounds.redelivery_ms));
             if let Some(own) = &mut open.own {
                 (own.in_flight, own.again_at) = (None, Some(now));
             }
@@ -273,7 +279,7 @@ impl Inbox {
         let by = now.saturating_add(self.bounds.redelivery_ms);
         let link = self.link_mut(connection).filter(|link| link.terms.outcome);
         let sessions = link.into_iter().flat_map(|link| link.sessions.values_mut());
-        sessions.for_each(|session| session.confirm_by = Some(by));
+        sessions.for_each(|session| (session.confirm_by, session.doubted) = (Some(by), true));
     }
 
     /// The connection is gone; it is tried again.
@@ -288,7 +294,7 @@ impl Inbox {
             self.tell_critical(Happening::Lost { hub, why: why.into() });
         }
         for open in self.requests.iter_mut().filter(|open| open.connection == connection) {
-            open.confirm_by = None;
+            open.doubted |= open.confirm_by.take().is_some();
             if let Some(own) = &mut open.own
                 && own.in_flight.take().is_some()
             {

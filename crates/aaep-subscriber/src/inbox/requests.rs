@@ -48,6 +48,8 @@ pub(super) struct Open {
     pub(super) own: Option<Own>,
     /// Unless it is asked again by then, it does not wait any more.
     pub(super) confirm_by: Option<u64>,
+    /// It was in doubt when the connection broke.
+    pub(super) doubted: bool,
 }
 
 /// How sure we are that a request does not wait any more.

@@ -30,6 +30,8 @@ pub(super) struct Session {
     pub(super) joining_until: u64,
     /// Unless something is heard of it by then, it is over.
     pub(super) confirm_by: Option<u64>,
+    /// Nothing was heard of it since the hub began to tell how things stand.
+    pub(super) doubted: bool,
     pub(super) waiting_state: Option<Place>,
     pub(super) waiting_progress: Option<Place>,
     /// When it was last heard of, in the order of all events.
@@ -92,6 +94,7 @@ impl Session {
             doing,
             joining_until,
             confirm_by: None,
+            doubted: false,
             waiting_state: None,
             waiting_progress: None,
             touched: 0,

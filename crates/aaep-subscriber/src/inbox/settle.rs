@@ -29,7 +29,10 @@ impl Inbox {
         );
         let number = match known {
             Known::Open(number) => {
-                self.requests.get_mut(number).into_iter().for_each(|open| open.confirm_by = None);
+                self.requests
+                    .get_mut(number)
+                    .into_iter()
+                    .for_each(|open| (open.confirm_by, open.doubted) = (None, false));
                 return;
             }
             Known::Settled(_, Sure::Told) => return,
@@ -84,6 +87,7 @@ impl Inbox {
             sequence: heard.sequence_number(),
             own: None,
             confirm_by: None,
+            doubted: false,
         });
         self.release(connection, heard.session_id(), now);
     }

@@ -206,6 +206,26 @@ fn a_session_that_ended_while_the_hub_was_away_is_not_said_to_go_on() {
 
 // covers: I32
 #[test]
+fn a_doubt_outlives_a_connection_that_breaks_while_things_are_told() {
+    let mut world = World::new();
+    world.event_of(1, "session.started", 0, r#","summary_normal":"One.""#);
+    let two = world.event_of(2, "session.started", 0, r#","summary_normal":"Two.""#);
+    world.lost();
+    world.inbox.begin(world.hub, world.now);
+    world.accepts(EVERYTHING, "sub_2");
+    world.inbox.handle(Input::AttachedAnew { connection: world.hub }, world.now);
+    world.lost();
+    world.passes(60_000);
+    assert_eq!(world.inbox.doing().len(), 2, "nobody was there to speak of them");
+    world.inbox.handle(Input::Attached { connection: world.hub }, world.now);
+    world.comes(&event(&two, 2, "session.started", 0, START, r#","summary_normal":"Two.""#));
+    world.passes(10_000);
+    let doing = world.inbox.doing();
+    assert_eq!((doing.len(), &*doing[0].session_id), (1, "sess_2"));
+}
+
+// covers: I32
+#[test]
 fn nothing_that_comes_late_brings_a_session_back_that_ended() {
     let mut world = World::new();
     world.event("session.started", 0, r#","summary_normal":"Tidying.""#);
