@@ -12,6 +12,10 @@ const UNREAD_MS = 600;
 /** Between showing a dialog and its focus: screen readers do not know it yet, and say nothing. */
 const FOCUS_MS = 150;
 
+/** How long it must have been drawn by then, and how long that is waited for: a busy machine draws late. */
+const DRAWN_MS = 100;
+const LATEST_MS = 1000;
+
 /** @type {Content} */
 const EMPTY = { lead: "", heading: [], language: "", text: [], waits: null, answers: [], escape: () => {} };
 
@@ -55,6 +59,9 @@ export class Dialog {
     /** @type {Set<string>} */
     this.stale = new Set();
     this.since = Infinity;
+    /** When it was shown, and when that was drawn. */
+    this.shownAt = 0;
+    this.drawnAt = Infinity;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
     /** @type {HTMLElement | null} */
@@ -98,8 +105,25 @@ export class Dialog {
     this.root.hidden = false;
     this.isOpen = true;
     this.since = Infinity;
+    this.shownAt = performance.now();
+    this.drawnAt = Infinity;
+    const { box } = this;
+    requestAnimationFrame(() => {
+      if (this.box === box) this.drawnAt = performance.now();
+    });
+    this.beginIn(FOCUS_MS);
+  }
+
+  /** @param {number} ms */
+  beginIn(ms) {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.begin(), FOCUS_MS);
+    this.timer = setTimeout(() => {
+      const now = performance.now();
+      // What nobody looks at is not drawn.
+      const late = now - this.shownAt >= LATEST_MS || document.hidden;
+      if (late || now - this.drawnAt >= DRAWN_MS) this.begin();
+      else this.beginIn(20);
+    }, ms);
   }
 
   /** From here on, the text is new to the user. */

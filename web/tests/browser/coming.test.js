@@ -38,6 +38,28 @@ test("while a request comes nothing else is drawn, and what did not change is no
   await tab.close();
 });
 
+test("a dialog gets the focus only when it was drawn, however late that is", async () => {
+  const tab = await browser.tab();
+  await tab.open(hub.origin);
+  await tab.page.evaluate(() => {
+    globalThis.order = [];
+    globalThis.requestAnimationFrame = (draw) => setTimeout(() => {
+      globalThis.order.push("drawn");
+      draw(performance.now());
+    }, 500);
+    document.querySelector("aaep-subscriber").shadowRoot.addEventListener("focusin", () => globalThis.order.push("focus"));
+  });
+  const agent = await Agent.begin(hub, "Tidying.");
+  await tab.hears("Tidying.");
+  await tab.page.evaluate(() => globalThis.order.splice(0));
+  await agent.confirm("Delete file number 102.", MILD);
+  await tab.dialog("file number 102");
+  await tab.page.waitForFunction(() => globalThis.order.includes("focus"));
+  assert.equal((await tab.page.evaluate(() => globalThis.order))[0], "drawn");
+  await agent.end();
+  await tab.close();
+});
+
 test("a screen reader's own cursor is not left behind a dialog that goes", async () => {
   const tab = await browser.tab();
   await tab.open(hub.origin);
