@@ -130,6 +130,18 @@ where
         }
     }
 
+    /// Waits for a question about this call that is being answered here just now.
+    async fn claimed(&mut self, session: &str, update: &Value) {
+        let call = update.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
+        let of = |open: &Open| open.session == session && open.call == call;
+        let found = self.open.iter().find(|(_, open)| of(open)).map(|(id, _)| id.clone());
+        let Some(id) = found else { return };
+        let waits = super::lock(&self.wires.questions).open.contains_key(&id);
+        if !waits {
+            self.decided(&id).await;
+        }
+    }
+
     /// Questions that were decided: their calls run.
     async fn settle(&mut self) {
         let done: Vec<_> = self
@@ -344,6 +356,7 @@ where
 
     /// A call of a tool began, goes on, or ended.
     async fn call_changed(&mut self, id: &str, update: &Value) -> Result<(), aaep_agent::Error> {
+        self.claimed(id, update).await;
         let Some(turn) = self.turns.get_mut(id) else { return Ok(()) };
         let Some(known) = turn.known(update) else { return Ok(()) };
         let status = known.call.get("status").and_then(Value::as_str).unwrap_or_default();
@@ -368,6 +381,8 @@ where
         }
         let running = match running {
             Some(running) => Some(running),
+            // Allowed in the editor, so it is nothing that was consented to here.
+            None if asked => None,
             None => {
                 let tool = session.tool(judged::wire_name(&call)).summary(judgment.action());
                 tool.risk(judgment.risk()).begin().await.ok()
