@@ -1,11 +1,11 @@
 //! A subscriber hears whatever a strict reader accepts, and never stumbles over the rest.
 #![no_main]
 
-use aaep_types::{Event, Heard};
+use aaep_types::{Event, LenientEvent};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let strict = Event::parse(bytes);
-    let heard = match Heard::parse(bytes) {
+    let heard = match LenientEvent::parse(bytes) {
         Ok(heard) => heard,
         Err(unheard) => {
             assert!(strict.is_err(), "{unheard}");

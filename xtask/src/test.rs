@@ -17,7 +17,7 @@ const WASM: &str = "wasm32-unknown-unknown";
 const SAMPLED_RULES: usize = 3;
 
 /// What became of a step that did not fail.
-enum Outcome {
+enum StepResult {
     Passed,
     Skipped(String),
 }
@@ -25,7 +25,7 @@ enum Outcome {
 struct Step {
     name: &'static str,
     about: &'static str,
-    run: fn() -> Result<Outcome>,
+    run: fn() -> Result<StepResult>,
 }
 
 /// The cheap steps come first, so that a small slip is found early.
@@ -108,8 +108,8 @@ fn run_steps(steps: &[&Step]) -> Result<()> {
     for (index, step) in steps.iter().enumerate() {
         println!("Step {} of {}, {}: {}.", index + 1, steps.len(), step.name, step.about);
         match (step.run)() {
-            Ok(Outcome::Passed) => passed += 1,
-            Ok(Outcome::Skipped(why)) => println!("Skipped {}: {why}", step.name),
+            Ok(StepResult::Passed) => passed += 1,
+            Ok(StepResult::Skipped(why)) => println!("Skipped {}: {why}", step.name),
             Err(error) => {
                 println!("To run this step alone: cargo xtask test --only {}", step.name);
                 println!("{passed} passed, 1 failed");
@@ -153,46 +153,46 @@ fn choose(args: &[String]) -> Result<Vec<&'static Step>> {
     Ok(chosen)
 }
 
-fn passed(command: &mut Command) -> Result<Outcome> {
+fn passed(command: &mut Command) -> Result<StepResult> {
     run_program(command)?;
-    Ok(Outcome::Passed)
+    Ok(StepResult::Passed)
 }
 
-fn fmt() -> Result<Outcome> {
+fn fmt() -> Result<StepResult> {
     passed(&mut cargo(["fmt", "--all", "--check"]))
 }
 
-fn clippy() -> Result<Outcome> {
+fn clippy() -> Result<StepResult> {
     passed(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
-fn tests() -> Result<Outcome> {
+fn tests() -> Result<StepResult> {
     passed(&mut cargo(["test", "--workspace"]))
 }
 
-fn quick_tests() -> Result<Outcome> {
+fn quick_tests() -> Result<StepResult> {
     let mut command = cargo(["test", "--workspace", "--lib", "--bins", "--tests"]);
     passed(command.env("AAEP_KILLS", "10").env("AAEP_SOAK_SECONDS", "2"))
 }
 
-fn doc() -> Result<Outcome> {
+fn doc() -> Result<StepResult> {
     passed(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-fn requirements_check() -> Result<Outcome> {
+fn requirements_check() -> Result<StepResult> {
     requirements::check()?;
-    Ok(Outcome::Passed)
+    Ok(StepResult::Passed)
 }
 
-fn rules_are_missed() -> Result<Outcome> {
+fn rules_are_missed() -> Result<StepResult> {
     rules::sample(SAMPLED_RULES)?;
-    Ok(Outcome::Passed)
+    Ok(StepResult::Passed)
 }
 
-fn wasm() -> Result<Outcome> {
+fn wasm() -> Result<StepResult> {
     if !wasm_is_installed()? {
         let hint = "to have it checked: rustup target add";
-        return Ok(Outcome::Skipped(format!("{WASM} is not installed; {hint} {WASM}")));
+        return Ok(StepResult::Skipped(format!("{WASM} is not installed; {hint} {WASM}")));
     }
     let mut command = cargo(["check", "--no-default-features", "--target", WASM]);
     for name in CORE {
@@ -212,49 +212,49 @@ fn wasm_is_installed() -> Result<bool> {
     Ok(std::path::Path::new(path.trim()).is_dir())
 }
 
-fn simulate() -> Result<Outcome> {
+fn simulate() -> Result<StepResult> {
     sim::run(&[])?;
-    Ok(Outcome::Passed)
+    Ok(StepResult::Passed)
 }
 
-fn guests_come() -> Result<Outcome> {
+fn guests_come() -> Result<StepResult> {
     if cfg!(not(unix)) {
-        return Ok(Outcome::Skipped("the guests are run on Unix".into()));
+        return Ok(StepResult::Skipped("the guests are run on Unix".into()));
     }
     match guests::missing() {
-        Some(why) => Ok(Outcome::Skipped(why)),
-        None => guests::test().map(|()| Outcome::Passed),
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => guests::test().map(|()| StepResult::Passed),
     }
 }
 
-fn page_is_tried() -> Result<Outcome> {
+fn page_is_tried() -> Result<StepResult> {
     match page::missing() {
-        Some(why) => Ok(Outcome::Skipped(why)),
-        None => page::test().map(|()| Outcome::Passed),
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => page::test().map(|()| StepResult::Passed),
     }
 }
 
-fn page_is_heard() -> Result<Outcome> {
-    Ok(at::test()?.map_or(Outcome::Passed, Outcome::Skipped))
+fn page_is_heard() -> Result<StepResult> {
+    Ok(at::test()?.map_or(StepResult::Passed, StepResult::Skipped))
 }
 
-fn voices_are_heard() -> Result<Outcome> {
+fn voices_are_heard() -> Result<StepResult> {
     match voices::missing() {
-        Some(why) => Ok(Outcome::Skipped(why)),
-        None => voices::test().map(|()| Outcome::Passed),
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => voices::test().map(|()| StepResult::Passed),
     }
 }
 
-fn agents_are_held() -> Result<Outcome> {
+fn agents_are_held() -> Result<StepResult> {
     match agents::missing() {
-        Some(why) => Ok(Outcome::Skipped(why)),
-        None => agents::test().map(|()| Outcome::Passed),
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => agents::test().map(|()| StepResult::Passed),
     }
 }
 
-fn short_fuzz() -> Result<Outcome> {
+fn short_fuzz() -> Result<StepResult> {
     fuzz::run(&["--seconds".to_owned(), "20".to_owned()])?;
-    Ok(Outcome::Passed)
+    Ok(StepResult::Passed)
 }
 
 #[cfg(test)]
@@ -302,10 +302,10 @@ mod tests {
 
     #[test]
     fn the_first_failing_step_ends_the_run() {
-        fn fails() -> Result<Outcome> {
+        fn fails() -> Result<StepResult> {
             bail!("broken")
         }
-        fn never() -> Result<Outcome> {
+        fn never() -> Result<StepResult> {
             panic!("a step ran after a failed one")
         }
         let steps = [

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aaep_types::CoalesceBoundary;
-use aaep_types::secret::{Discreet, Kind, open_secret};
+use aaep_types::secret::{Kind, Redactor, open_secret};
 use icu_segmenter::{GraphemeClusterSegmenter, GraphemeClusterSegmenterBorrowed};
 use tokio::time::Instant;
 
@@ -36,7 +36,7 @@ pub(crate) struct Batch {
     position: u64,
     since: Option<Instant>,
     begun: bool,
-    discreet: Discreet,
+    redactor: Redactor,
     graphemes: GraphemeClusterSegmenterBorrowed<'static>,
 }
 
@@ -49,7 +49,7 @@ impl Batch {
             position,
             since: None,
             begun: position > 0,
-            discreet: Discreet::default(),
+            redactor: Redactor::default(),
             graphemes,
         }
     }
@@ -121,7 +121,7 @@ impl Batch {
         let rest = self.text.split_off(cut);
         let text = std::mem::replace(&mut self.text, rest);
         // Before the text is counted: positions are those of what is sent.
-        let text = self.discreet.pass(&text).text;
+        let text = self.redactor.pass(&text).text;
         let position = self.position;
         // enforces: T17, D19
         self.position += text.chars().count() as u64;

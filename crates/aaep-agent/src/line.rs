@@ -25,15 +25,15 @@ const EARLY: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// An event with its key: said once, however often it is sent.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct KeyedEvent {
     pub(crate) body: Bytes,
     key: String,
 }
 
 /// Something that was left to be done by what was dropped.
 #[derive(Clone, Debug)]
-enum Errand {
-    Say(Said),
+enum DeferredCall {
+    Say(KeyedEvent),
     Withdraw(Arc<str>),
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Line {
     pub(crate) secret: Option<SessionSecret>,
     events: String,
     turn: tokio::sync::Mutex<()>,
-    errands: Mutex<VecDeque<Errand>>,
+    errands: Mutex<VecDeque<DeferredCall>>,
     over: Arc<watch::Sender<bool>>,
     /// Whether outputs are to come to their end.
     pub(crate) closing: watch::Sender<bool>,
@@ -103,8 +103,8 @@ impl Line {
         SessionTicket { id: self.session, secret: self.secret.clone() }
     }
 
-    pub(crate) fn said(&self, body: Bytes) -> Said {
-        Said { body, key: self.agent.new_key() }
+    pub(crate) fn said(&self, body: Bytes) -> KeyedEvent {
+        KeyedEvent { body, key: self.agent.new_key() }
     }
 
     /// Emits an event, after whatever was to be said before it.
@@ -112,13 +112,13 @@ impl Line {
         self.say(self.said(body)).await
     }
 
-    pub(crate) async fn say(&self, said: Said) -> Result<Bytes, Error> {
+    pub(crate) async fn say(&self, said: KeyedEvent) -> Result<Bytes, Error> {
         let deadline = self.agent.deadline();
         let _turn = self.take_turn(deadline).await?;
         self.send(&said, deadline).await
     }
 
-    async fn send(&self, said: &Said, deadline: Instant) -> Result<Bytes, Error> {
+    async fn send(&self, said: &KeyedEvent, deadline: Instant) -> Result<Bytes, Error> {
         if self.is_over() {
             return Err(Error::SessionOver);
         }
@@ -171,33 +171,33 @@ impl Line {
         Ok(())
     }
 
-    async fn run(&self, errand: &Errand, deadline: Instant) -> Result<(), Error> {
+    async fn run(&self, errand: &DeferredCall, deadline: Instant) -> Result<(), Error> {
         match errand {
             _ if self.is_over() => Ok(()),
-            Errand::Say(said) => self.send(said, deadline).await.map(drop),
-            Errand::Withdraw(request) => {
+            DeferredCall::Say(said) => self.send(said, deadline).await.map(drop),
+            DeferredCall::Withdraw(request) => {
                 let path = format!("agent/requests/{request}");
                 self.agent.delete(&path, self.secret.as_ref(), deadline).await.map(drop)
             }
         }
     }
 
-    fn next_errand(&self) -> Option<Errand> {
+    fn next_errand(&self) -> Option<DeferredCall> {
         self.errands().front().cloned()
     }
 
     /// Says something that nobody waits for.
-    pub(crate) fn say_later(self: &Arc<Self>, said: Said) {
-        self.do_later(Errand::Say(said));
+    pub(crate) fn say_later(self: &Arc<Self>, said: KeyedEvent) {
+        self.do_later(DeferredCall::Say(said));
     }
 
     /// Withdraws a request that nobody waits for any longer, or gives up what was approved, before
     /// anything else is said.
     pub(crate) fn withdraw_later(self: &Arc<Self>, request: Arc<str>) {
-        self.do_later(Errand::Withdraw(request));
+        self.do_later(DeferredCall::Withdraw(request));
     }
 
-    fn do_later(self: &Arc<Self>, errand: Errand) {
+    fn do_later(self: &Arc<Self>, errand: DeferredCall) {
         {
             let mut errands = self.errands();
             if errands.len() >= ERRANDS || self.is_over() {
@@ -209,13 +209,13 @@ impl Line {
         self.agent.behind(async move { drop(line.take_turn(line.agent.deadline()).await) });
     }
 
-    fn errands(&self) -> std::sync::MutexGuard<'_, VecDeque<Errand>> {
+    fn errands(&self) -> std::sync::MutexGuard<'_, VecDeque<DeferredCall>> {
         self.errands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // enforces: T1, T18
     /// Ends the session with these words, once its outputs are complete.
-    pub(crate) async fn end(&self, said: Said) -> Result<(), Error> {
+    pub(crate) async fn end(&self, said: KeyedEvent) -> Result<(), Error> {
         self.closing.send_replace(true);
         let mut writers = self.writers.subscribe();
         let _ = timeout(self.agent.patience(), writers.wait_for(|open| *open == 0)).await;

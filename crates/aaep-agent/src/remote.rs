@@ -1,7 +1,7 @@
 //! A hub somewhere else, and how it is reached.
 
 use aaep_transport::client::{HttpClient, Options, Token};
-use aaep_transport::near;
+use aaep_transport::discovery;
 
 use crate::error::Error;
 
@@ -32,21 +32,22 @@ impl Remote {
     /// and the certificate that `aaep hub init` made, if it did. The token of `AAEP_TOKEN` or
     /// `AAEP_TOKEN_FILE` is shown, if there is one.
     pub fn local() -> Self {
-        let remote = match near::named().or_else(socket) {
+        let remote = match discovery::named().or_else(socket) {
             Some(url) => Self::at(url),
-            None => Self::usual(near::configuration().as_deref()),
+            None => Self::usual(discovery::configuration().as_deref()),
         };
-        match near::token() {
+        match discovery::token() {
             Some(token) => remote.token(token),
             None => remote,
         }
     }
 
     fn usual(configuration: Option<&std::path::Path>) -> Self {
-        let near::Usual { url, certificate } = near::usual(configuration);
+        let discovery::Usual { url, certificate } = discovery::usual(configuration);
         let mut remote = Self::at(url);
         remote.options.extra_roots_pem = certificate;
-        remote.token = configuration.and_then(|directory| near::made_token(directory, "agent"));
+        remote.token =
+            configuration.and_then(|directory| discovery::made_token(directory, "agent"));
         remote
     }
 
@@ -108,7 +109,7 @@ impl Remote {
 /// The socket of a hub that runs.
 #[cfg(unix)]
 fn socket() -> Option<String> {
-    let path = near::first_alive(near::sockets().into_iter().map(|(path, _)| path))?;
+    let path = discovery::first_alive(discovery::sockets().into_iter().map(|(path, _)| path))?;
     path.to_str().map(|path| format!("unix:{path}"))
 }
 

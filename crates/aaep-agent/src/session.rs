@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::agent::{Inner, OnDrop};
 use crate::body::{Body, text_of};
 use crate::error::Error;
-use crate::line::{Line, Said};
+use crate::line::{KeyedEvent, Line};
 use crate::ticket::SessionTicket;
 use crate::words::Words;
 
@@ -98,7 +98,7 @@ enum LastWords {
     /// That it was given up.
     GivenUp,
     /// What its author wanted to say, and was on its way.
-    These(Said),
+    These(KeyedEvent),
     Nothing,
 }
 

@@ -11,9 +11,9 @@ use aaep_subscriber::words::safe;
 use serde_json::json;
 
 use crate::arguments::{AskOptions, Undone};
+use crate::discovery;
 use crate::exit::{self, Exit};
 use crate::lines::Visible;
-use crate::near;
 use crate::signals::Signals;
 
 /// How long a hub that does not answer is waited for before anything was asked.
@@ -89,7 +89,7 @@ async fn until_stopped(options: &AskOptions) -> Outcome {
 }
 
 fn agent(options: &AskOptions) -> Result<Agent, String> {
-    let found = near::hub(options.hub.as_deref())?;
+    let found = discovery::hub(options.hub.as_deref())?;
     let mut remote = Remote::at(found.url);
     if let Some(certificate) = found.certificate {
         remote = remote.trust_pem(certificate);
@@ -97,7 +97,7 @@ fn agent(options: &AskOptions) -> Result<Agent, String> {
     if options.trust_loopback {
         remote = remote.trust_loopback();
     }
-    if let Some(token) = near::token(options.token_file.as_deref().map(Path::new))? {
+    if let Some(token) = discovery::token(options.token_file.as_deref().map(Path::new))? {
         remote = remote.token(token);
     }
     let (name, tool) = (options.name.as_deref(), options.tool());

@@ -15,8 +15,8 @@ use aaep_bridge::host::{Answer, Host, Incoming, MAX_INPUT_BYTES, Reply, own_time
 
 use clap::Args;
 
+use crate::discovery;
 use crate::exit::Exit;
-use crate::near;
 
 /// How long the call itself may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(10);
@@ -130,7 +130,7 @@ fn work(incoming: &Incoming, hub: Option<&str>, deadline: Instant) -> Answer {
         Err(error) => return Answer::Deny(format!("It is not done: {error}.")),
     };
     runtime.block_on(async {
-        let agent = match near::connect(hub, producer(incoming.host), HUB_ANSWERS) {
+        let agent = match discovery::connect(hub, producer(incoming.host), HUB_ANSWERS) {
             Ok(agent) => agent,
             Err(why) => {
                 return Answer::Deny(format!("Nobody could be asked, so it is not done: {why}"));

@@ -10,8 +10,8 @@ use aaep_policy::Policy;
 use clap::Args;
 use tokio::io::{BufReader, DuplexStream};
 
+use crate::discovery;
 use crate::exit::{Exit, say};
-use crate::near;
 use crate::policy;
 use crate::stdio;
 
@@ -72,7 +72,7 @@ async fn serve(options: &McpOptions, policy: Policy, to_client: DuplexStream) ->
             let name = name.clone();
             move || {
                 let producer = Producer::new("mcp").name(format!("MCP server {name}"));
-                near::connect(hub.as_deref(), producer, HUB_ANSWERS)
+                discovery::connect(hub.as_deref(), producer, HUB_ANSWERS)
             }
         }),
         name,

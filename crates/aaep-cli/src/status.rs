@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::arguments::StatusOptions;
 use crate::exit::{self, Exit};
 use crate::lines::Visible;
-use crate::{listen, near};
+use crate::{discovery, listen};
 
 /// How long a hub may take: whoever waits for a prompt has no patience.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
@@ -124,7 +124,7 @@ async fn held(hub: Hub) -> Result<Held, String> {
         Address::Http(base) => HttpClient::new(base, hub.options).map_err(told)?,
         #[cfg(unix)]
         Address::Socket(path) => {
-            near::client(&format!("unix:{}", path.display()), hub.options).map_err(told)?
+            discovery::client(&format!("unix:{}", path.display()), hub.options).map_err(told)?
         }
         _ => return Err("name it by http:, https: or unix:".into()),
     };

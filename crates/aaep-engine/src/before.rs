@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::ids::{Key, event_number};
 use crate::io::{Emitted, Output};
 use crate::principal::Principal;
-use crate::record::Said;
+use crate::record::RecordedEvents;
 use crate::request::Status;
 use crate::rules::{Check, Rules};
 
@@ -96,7 +96,13 @@ impl<R: Rules> Engine<R> {
     }
 
     /// What a record says that its session said.
-    pub(crate) fn replay_said(&mut self, key: Key, record: u64, about: Option<u128>, said: Said) {
+    pub(crate) fn replay_said(
+        &mut self,
+        key: Key,
+        record: u64,
+        about: Option<u128>,
+        said: RecordedEvents,
+    ) {
         if let Some(session) = self.sessions.get_mut(&key) {
             session.next_number = session.next_number.max(said.next_number);
             let stamp = Timestamp::from_millis(said.stamp.div_euclid(1000));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::record::{Asked, Corrupt, Opened, Outcome, Record, Said};
+use crate::record::{Asked, Corrupt, Opened, Outcome, Record, RecordedEvents};
 
 const HEAD: usize = 8;
 /// A question, and one with the account of its action, which older journals do not have.
@@ -254,7 +254,7 @@ impl Out {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    fn said(&mut self, said: &Said) {
+    fn said(&mut self, said: &RecordedEvents) {
         self.u64(said.told);
         self.u64(said.next_number);
         self.u64(said.stamp as u64);
@@ -308,12 +308,12 @@ impl In<'_> {
         std::str::from_utf8(text).map(Arc::from).map_err(|_| Corrupt::Unknown)
     }
 
-    fn said(&mut self) -> Result<Said, Corrupt> {
+    fn said(&mut self) -> Result<RecordedEvents, Corrupt> {
         let (told, next_number, stamp) = (self.u64()?, self.u64()?, self.u64()? as i64);
         let count = self.take().map(u32::from_le_bytes)?;
         // The count is believed only as far as there are texts.
         let events = (0..count).map(|_| self.text()).collect::<Result<_, _>>()?;
-        Ok(Said { told, next_number, stamp, events })
+        Ok(RecordedEvents { told, next_number, stamp, events })
     }
 }
 
@@ -323,7 +323,7 @@ mod tests {
 
     fn samples() -> Vec<Record> {
         let text = |text: &str| Arc::<str>::from(text);
-        let said = || Said {
+        let said = || RecordedEvents {
             told: 3,
             next_number: 6,
             stamp: -10,
@@ -340,7 +340,7 @@ mod tests {
                 event: text("{}"),
                 stamp: -5,
             }),
-            Record::Ended { session: text("sess_1"), said: Said::default() },
+            Record::Ended { session: text("sess_1"), said: RecordedEvents::default() },
             Record::Asked(Asked {
                 request: 7,
                 session: text("sess_1"),

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::clock::Boot;
-use crate::hearers::{Cursor, Subscription, Subscriptions, asks, stir};
+use crate::hearers::{Cursor, Subscription, Subscriptions, asks, mark_dirty};
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
@@ -70,7 +70,7 @@ pub struct Load {
 }
 
 /// An event on its way from one subscription to the next.
-struct Wave {
+struct FanOut {
     event: Arc<Prepared>,
     user: Arc<str>,
     agent: Arc<str>,
@@ -95,9 +95,9 @@ pub struct Delivery<R: Rules = Sound> {
     pub(crate) subscriptions: Subscriptions,
     pub(crate) recent: Recent,
     /// Events that have not come to everybody.
-    waves: VecDeque<Wave>,
+    waves: VecDeque<FanOut>,
     /// Places of subscriptions that may have something to say.
-    pub(crate) stirred: VecDeque<usize>,
+    pub(crate) dirty: VecDeque<usize>,
     /// Those that will have something to say by themselves, by the time of it.
     due: BTreeSet<(Mono, usize)>,
     pub(crate) ended: VecDeque<Deliver>,
@@ -117,7 +117,7 @@ impl<R: Rules> Delivery<R> {
             subscriptions: Subscriptions::default(),
             recent: Recent::default(),
             waves: VecDeque::new(),
-            stirred: VecDeque::new(),
+            dirty: VecDeque::new(),
             due: BTreeSet::new(),
             ended: VecDeque::new(),
             rules: PhantomData,
@@ -157,7 +157,7 @@ impl<R: Rules> Delivery<R> {
             return Ok(());
         }
         let terminal = event.kind.is_some_and(EventKind::is_terminal);
-        self.waves.push_back(Wave {
+        self.waves.push_back(FanOut {
             event: prepared,
             user: event.user.clone(),
             agent: event.agent.clone(),
@@ -203,7 +203,7 @@ impl<R: Rules> Delivery<R> {
                     Glance::Offer => {
                         if R::keeps(Check::CriticalNeverWaits) || known.shaper.pending_events() == 0
                         {
-                            stir(&mut self.stirred, place, known);
+                            mark_dirty(&mut self.dirty, place, known);
                         }
                         let (id, outcome) =
                             (known.id, wave.outcome && R::keeps(Check::OutcomesPassFilters));
@@ -238,7 +238,7 @@ impl<R: Rules> Delivery<R> {
         now: Boot,
     ) {
         let Some((place, known)) = self.subscriptions.find(id) else { return };
-        stir(&mut self.stirred, place, known);
+        mark_dirty(&mut self.dirty, place, known);
         if let Err(overflow) = known.take(event, outcome, now) {
             let ended = self.give_up(id, &overflow);
             self.ended.push_back(ended);
@@ -276,7 +276,7 @@ impl<R: Rules> Delivery<R> {
             shaper: Shaper::with_limits(terms.clone(), held, mono(now)),
             attached: false,
             paused: false,
-            stirred: false,
+            dirty: false,
             due: None,
             asked: BTreeSet::new(),
             left_off: LeftOff::new(&terms),
@@ -326,7 +326,7 @@ impl<R: Rules> Delivery<R> {
     pub fn go_on(&mut self, id: SubscriptionId) {
         if let Some((place, known)) = self.subscriptions.find(id) {
             known.paused = false;
-            stir(&mut self.stirred, place, known);
+            mark_dirty(&mut self.dirty, place, known);
         }
     }
 
@@ -339,7 +339,7 @@ impl<R: Rules> Delivery<R> {
             known.shape_again();
             known.left_off.renegotiate(&terms, order);
             known.shaper.renegotiate(terms, mono(now));
-            stir(&mut self.stirred, place, known);
+            mark_dirty(&mut self.dirty, place, known);
         }
     }
 
@@ -357,9 +357,9 @@ impl<R: Rules> Delivery<R> {
         if let Some(next) = self.flow() {
             return Some(next);
         }
-        while let Some(&place) = self.stirred.front() {
+        while let Some(&place) = self.dirty.front() {
             let known = self.subscriptions.at.get_mut(place).and_then(Option::as_mut);
-            if let Some(known) = known.filter(|known| known.stirred) {
+            if let Some(known) = known.filter(|known| known.dirty) {
                 let hears = known.attached && !known.paused;
                 let next = if hears { known.next(now) } else { None };
                 if let Some(Shaped { event, bytes }) = next {
@@ -367,7 +367,7 @@ impl<R: Rules> Delivery<R> {
                     known.left_off.note(&event, &bytes, self.limits.resent_deliveries);
                     return Some(Deliver::Send { subscription: known.id, place, event, bytes });
                 }
-                known.stirred = false;
+                known.dirty = false;
                 let due = if hears { known.shaper.next_deadline() } else { None };
                 if due != known.due {
                     known.due.map(|before| self.due.remove(&(before, place)));
@@ -375,7 +375,7 @@ impl<R: Rules> Delivery<R> {
                     known.due = due;
                 }
             }
-            self.stirred.pop_front();
+            self.dirty.pop_front();
         }
         None
     }
@@ -386,7 +386,7 @@ impl<R: Rules> Delivery<R> {
             self.due.remove(&(at, place));
             if let Some(known) = self.subscriptions.at[place].as_mut() {
                 known.due = None;
-                stir(&mut self.stirred, place, known);
+                mark_dirty(&mut self.dirty, place, known);
             }
         }
     }
@@ -416,7 +416,7 @@ impl<R: Rules> Delivery<R> {
 }
 
 /// The next place that an event comes to.
-fn next_place<R: Rules>(subscriptions: &Subscriptions, wave: &mut Wave) -> Option<usize> {
+fn next_place<R: Rules>(subscriptions: &Subscriptions, wave: &mut FanOut) -> Option<usize> {
     if R::keeps(Check::HearsOwnOnly) {
         return subscriptions.next(&wave.user, &mut wave.cursor);
     }
@@ -425,7 +425,7 @@ fn next_place<R: Rules>(subscriptions: &Subscriptions, wave: &mut Wave) -> Optio
     (place < subscriptions.at.len()).then_some(place)
 }
 
-impl Wave {
+impl FanOut {
     /// The event's bytes for a shape, which is shared by all that are equal to it.
     fn bytes(&mut self, shape: &Shape) -> Arc<str> {
         if let Some((_, bytes)) = self.bytes.iter().find(|(known, _)| known.is(shape)) {

@@ -9,22 +9,22 @@ use std::sync::Arc;
 use crate::before::Before;
 use crate::budget::Budget;
 use crate::clock::{Boot, Now};
+use crate::durability::DurabilityQueue;
 use crate::footprint::Footprint;
 use crate::ids::{Ids, Key, Secrets, session_key};
 use crate::io::{Answer, Input, Output};
-use crate::lanes::Lanes;
 use crate::limits::Limits;
 use crate::listeners::Listeners;
-use crate::places::Places;
 use crate::principal::Principal;
 use crate::rates::ReplyRates;
-use crate::record::{Outcome, Record, Said};
+use crate::record::{Outcome, Record, RecordedEvents};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Asker, Request, Status, Unused, View};
 use crate::requests::Requests;
 use crate::rules::{Check, Rules, Sound};
 use crate::session::Session;
 use crate::shares::Shares;
+use crate::slab::Slab;
 use crate::unattended::Unattended;
 use crate::words::{Phrase, ending};
 
@@ -57,7 +57,7 @@ pub(crate) struct Ends {
 pub struct Engine<R: Rules = Sound> {
     pub(crate) limits: Limits,
     pub(crate) ids: Ids,
-    pub(crate) sessions: Places<Session>,
+    pub(crate) sessions: Slab<Session>,
     pub(crate) requests: Requests,
     /// How many of them wait for an answer, and their bytes.
     pub(crate) waiting: Shares,
@@ -75,7 +75,7 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) listeners: Listeners,
     pub(crate) unattended: Unattended,
     pub(crate) timers: BTreeSet<(Boot, Timer)>,
-    pub(crate) lanes: Lanes,
+    pub(crate) lanes: DurabilityQueue,
     pub(crate) next_record: u64,
     /// Events that rely on the next record and are kept in it.
     pub(crate) said: Vec<Arc<str>>,
@@ -100,7 +100,7 @@ impl<R: Rules> Engine<R> {
         Self {
             limits,
             ids: Ids::new(secrets),
-            sessions: Places::default(),
+            sessions: Slab::default(),
             requests: Requests::default(),
             waiting: Shares::default(),
             waiting_bytes: Shares::default(),
@@ -112,7 +112,7 @@ impl<R: Rules> Engine<R> {
             listeners: Listeners::default(),
             unattended: Unattended::default(),
             timers: BTreeSet::new(),
-            lanes: Lanes::default(),
+            lanes: DurabilityQueue::default(),
             next_record: 1,
             said: Vec::new(),
             journal_works: true,
@@ -378,14 +378,14 @@ impl<R: Rules> Engine<R> {
 
     // enforces: I18, I11
     /// What a session has just said because of the record to come.
-    pub(crate) fn said(&mut self, id: Key) -> Said {
+    pub(crate) fn said(&mut self, id: Key) -> RecordedEvents {
         let told = self.lanes.first_untold().unwrap_or(self.next_record) - 1;
         let events = std::mem::take(&mut self.said);
         let (next_number, stamp) = match self.sessions.get(&id) {
             Some(session) => (session.next_number, session.last_stamp.as_micros()),
             None => (0, 0),
         };
-        Said { told, next_number, stamp, events }
+        RecordedEvents { told, next_number, stamp, events }
     }
 
     fn fire_due(&mut self, now: Now) {

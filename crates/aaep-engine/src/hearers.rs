@@ -22,7 +22,7 @@ pub(crate) struct Subscription {
     /// Its connection takes nothing for now; what is said waits in its shaper, which is bounded.
     pub(crate) paused: bool,
     /// Whether it is among the stirred.
-    pub(crate) stirred: bool,
+    pub(crate) dirty: bool,
     /// When it has something to say by itself.
     pub(crate) due: Option<Mono>,
     /// Sessions of which it was sent a request: it hears their outcomes past any filter (D31).
@@ -142,7 +142,7 @@ impl Subscription {
 
     pub(crate) fn glance(&mut self, event: &Prepared, now: Boot) -> Glance {
         // What waits to be fetched goes first.
-        if self.paused || self.stirred {
+        if self.paused || self.dirty {
             return Glance::Offer;
         }
         self.shaper.glance(event, mono(now))
@@ -196,9 +196,9 @@ impl Subscription {
     }
 }
 
-pub(crate) fn stir(stirred: &mut VecDeque<usize>, place: usize, known: &mut Subscription) {
-    if !std::mem::replace(&mut known.stirred, true) {
-        stirred.push_back(place);
+pub(crate) fn mark_dirty(dirty: &mut VecDeque<usize>, place: usize, known: &mut Subscription) {
+    if !std::mem::replace(&mut known.dirty, true) {
+        dirty.push_back(place);
     }
 }
 

@@ -18,13 +18,13 @@ use crate::engine::{Engine, no_session};
 use crate::hints::Hints;
 use crate::ids::{Digest, Key};
 use crate::io::{Answer, Ask, Output};
-use crate::places::Place;
 use crate::principal::Principal;
 use crate::record::{Asked, Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status, Unused};
 use crate::rules::{Check, Rules};
 use crate::session::state;
+use crate::slab::SlotIndex;
 use crate::words::{Phrase, say, say_about, say_outcome, say_time_left};
 
 impl<R: Rules> Engine<R> {
@@ -577,7 +577,7 @@ fn read_asked<T>(
 /// The request that an event makes.
 fn request_of(
     payload: &Payload<'_>,
-    (session, home): (Key, Place),
+    (session, home): (Key, SlotIndex),
     ask: &Ask<'_>,
     digest: Digest,
     (number, token, stamp): (u128, u128, Timestamp),

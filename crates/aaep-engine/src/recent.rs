@@ -16,7 +16,7 @@ use crate::principal::{Principal, Role};
 use crate::work;
 
 /// What is known of a session.
-pub(crate) struct Known {
+pub(crate) struct RecentSession {
     agent: Arc<str>,
     started: Arc<Prepared>,
     state: Option<Arc<Prepared>>,
@@ -29,7 +29,7 @@ pub(crate) struct Known {
 
 #[derive(Default)]
 struct OfUser {
-    sessions: BTreeMap<SessionId, Known>,
+    sessions: BTreeMap<SessionId, RecentSession>,
     /// Sessions that ended not long ago, oldest first, for those who missed the end.
     ended: VecDeque<SessionId>,
     /// What was said lately, by its place.
@@ -92,7 +92,7 @@ impl Recent {
             self.owners.insert(event.session, event.user.clone());
         }
         let user = self.users.entry(event.user.clone()).or_default();
-        let known = user.sessions.entry(event.session).or_insert_with(|| Known {
+        let known = user.sessions.entry(event.session).or_insert_with(|| RecentSession {
             agent: event.agent.clone(),
             started: prepared.clone(),
             state: None,
@@ -240,7 +240,10 @@ impl Recent {
         all.chain(own).inspect(|_| work::count())
     }
 
-    fn sessions_heard_by<'r>(&'r self, peer: &'r Principal) -> impl Iterator<Item = &'r Known> {
+    fn sessions_heard_by<'r>(
+        &'r self,
+        peer: &'r Principal,
+    ) -> impl Iterator<Item = &'r RecentSession> {
         self.heard_by(peer).flat_map(|(user, of_user)| {
             let sessions = of_user.sessions.values().inspect(|_| work::count());
             sessions.filter(|known| peer.may_hear(user, &known.agent))

@@ -57,7 +57,7 @@ pub enum Record {
         /// Which.
         session: Arc<str>,
         /// What was said of it.
-        said: Said,
+        said: RecordedEvents,
     },
     /// Something was asked.
     Asked(Asked),
@@ -76,14 +76,14 @@ pub enum Record {
         /// What the reply says of itself, as a JSON object; empty for nothing, and in older journals.
         reply: Arc<str>,
         /// What was said of it.
-        said: Said,
+        said: RecordedEvents,
     },
     /// An approval was not used in time, and is spent.
     Expired {
         /// The request.
         request: u128,
         /// What was said of it.
-        said: Said,
+        said: RecordedEvents,
     },
     /// The approval was spent and the tool called.
     Invoked {
@@ -92,7 +92,7 @@ pub enum Record {
         /// The call.
         call: Arc<str>,
         /// What was said of it.
-        said: Said,
+        said: RecordedEvents,
     },
     /// A tool was called that needs no approval.
     Called {
@@ -103,7 +103,7 @@ pub enum Record {
         /// The tool.
         tool: Arc<str>,
         /// What was said of it.
-        said: Said,
+        said: RecordedEvents,
     },
     /// The tool came back, or was given up.
     Completed {
@@ -114,7 +114,7 @@ pub enum Record {
         /// Whether its agent said how it ended.
         known: bool,
         /// What was said of it.
-        said: Said,
+        said: RecordedEvents,
     },
     /// A request was asked again, with more time and another token.
     Extended {
@@ -125,7 +125,7 @@ pub enum Record {
         /// How long it waits from then on.
         timeout_seconds: u64,
         /// What was said of it, but for the event that asks.
-        said: Said,
+        said: RecordedEvents,
     },
     /// The engine was started again from the records before: the numbers of every open session
     /// skipped ahead.
@@ -199,7 +199,7 @@ pub struct Asked {
     /// was one.
     pub account: Arc<str>,
     /// What was said before it.
-    pub said: Said,
+    pub said: RecordedEvents,
 }
 
 impl Asked {
@@ -232,7 +232,7 @@ impl Asked {
 /// What a session said because of a record. A crash between the record and its events must not
 /// swallow them (I18), so they are kept with it, and said again if nobody knows that they were.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct RecordedEvents {
     /// The events of every record up to this one had left when this one was made.
     pub told: u64,
     /// The next number of the session's events.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use crate::clock::Boot;
 use crate::ids::{Digest, Key};
-use crate::places::Place;
 use crate::principal::Principal;
 use crate::record::Outcome;
+use crate::slab::SlotIndex;
 use crate::words::Phrase;
 
 /// How much of an answer is told with the outcome, in code points.
@@ -122,7 +122,7 @@ pub(crate) struct Request {
     pub(crate) token: u128,
     pub(crate) session: Key,
     /// Where its session lies, or another one when it has ended.
-    pub(crate) home: Place,
+    pub(crate) home: SlotIndex,
     pub(crate) kind: EventKind,
     pub(crate) digest: Digest,
     pub(crate) tool: Arc<str>,

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::clock::Boot;
-use crate::places::{Index, Numbered, Place, Places};
 use crate::request::Request;
+use crate::slab::{Index, Numbered, Slab, SlotIndex};
 
 impl Numbered for Request {
     fn number(&self) -> u128 {
@@ -18,12 +18,12 @@ const SPARE_TIMERS: usize = 1024;
 /// The requests.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    all: Places<Request>,
+    all: Slab<Request>,
     tokens: Index,
     /// When something is due: a countdown, or the end of a wait. The timer of a request that is
     /// resolved stays until its time comes or it is the first one, because looking for it among a
     /// million costs more than the whole rest of the resolution's bookkeeping.
-    due: BTreeSet<(Boot, Place)>,
+    due: BTreeSet<(Boot, SlotIndex)>,
 }
 
 impl Requests {
@@ -42,7 +42,7 @@ impl Requests {
         self.all.at(place)
     }
 
-    fn place_by_token(&self, token: u128) -> Option<Place> {
+    fn place_by_token(&self, token: u128) -> Option<SlotIndex> {
         self.tokens.find(token, |place| self.all.at(place).is_some_and(|r| r.token == token))
     }
 
@@ -109,7 +109,7 @@ impl Requests {
         }
     }
 
-    fn timer(&self, number: u128) -> Option<(Boot, Place)> {
+    fn timer(&self, number: u128) -> Option<(Boot, SlotIndex)> {
         let place = self.all.place(number)?;
         Some((self.all.at(place)?.due(), place))
     }

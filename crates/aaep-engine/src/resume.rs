@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::clock::Boot;
 use crate::delivery::{Delivery, mono};
-use crate::hearers::stir;
+use crate::hearers::mark_dirty;
 use crate::principal::Principal;
 use crate::rules::{Check, Rules};
 
@@ -160,7 +160,7 @@ impl<R: Rules> Delivery<R> {
     /// There may be something to fetch.
     fn attached(&mut self, id: SubscriptionId, resumed: Resumed) -> Resumed {
         if let Some((place, known)) = self.subscriptions.find(id) {
-            stir(&mut self.stirred, place, known);
+            mark_dirty(&mut self.dirty, place, known);
         }
         resumed
     }
@@ -196,7 +196,7 @@ impl<R: Rules> Delivery<R> {
     /// Whatever may go now is ready.
     fn let_go(&mut self, id: SubscriptionId, now: Boot) {
         if let Some((place, known)) = self.subscriptions.find(id) {
-            stir(&mut self.stirred, place, known);
+            mark_dirty(&mut self.dirty, place, known);
             while let Some(next) = known.shaper.poll_output(mono(now)) {
                 known.left_off.ready.push_back(next);
             }

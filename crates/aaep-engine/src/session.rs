@@ -12,9 +12,9 @@ use crate::clock::{Boot, Now};
 use crate::hints::Hints;
 use crate::ids::{Digest, Key};
 use crate::limits::Limits;
-use crate::places::Numbered;
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
+use crate::slab::Numbered;
 
 /// The states that the engine itself enters.
 pub(crate) mod state {

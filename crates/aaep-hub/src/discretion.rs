@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use aaep_types::json::{Members, Raw, Writer, elements};
 use aaep_types::redaction::{self, Redaction};
-use aaep_types::secret::{self, Discreet, Kind};
+use aaep_types::secret::{self, Kind, Redactor};
 use aaep_types::{CORE_CONTEXT, OutputId, SessionId};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ pub(crate) struct Piece {
 /// The text of one output, as far as it was said.
 #[derive(Clone, Debug, Default)]
 struct Flow {
-    discreet: Discreet,
+    redactor: Redactor,
     /// By how many characters more was said than came.
     shift: i64,
 }
@@ -114,7 +114,7 @@ impl Outputs {
         let output = output.and_then(|output| OutputId::parse(&output).ok());
         let mut next = self.flow(session, output);
         let came = chunk.decode();
-        let passed = next.discreet.pass(&came);
+        let passed = next.redactor.pass(&came);
         if let (Secrets::Refuse, Some(kind)) = (secrets, passed.removed.first()) {
             return Err(Refused { member: "chunk".into(), kind: *kind });
         }

@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
-use crate::access::{Known, SharedAccess};
+use crate::access::{AuthenticatedPeer, SharedAccess};
 use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Occupied, Place};
@@ -183,11 +183,11 @@ impl Hub {
         if !self.leave(place) {
             pace::for_others(|| self.work());
         }
-        let Some((ran, helper)) = ran else { return Ok(Ran::Panicked) };
-        if let Some(helper) = helper {
+        let Some((ran, inline)) = ran else { return Ok(Ran::Panicked) };
+        if let Some(inline) = inline {
             // A commit waits for the disk. The runtime is told, so that this worker's other tasks
             // move to another thread instead of waiting with it.
-            pace::for_others(|| tokio::task::block_in_place(|| helper.help()));
+            pace::for_others(|| tokio::task::block_in_place(|| inline.commit()));
         }
         Ok(ran)
     }
@@ -262,7 +262,8 @@ impl Hub {
         }
         match request.body(body.into()) {
             Ok(request) => {
-                crate::http::call_inside(self, Known::inside(agent.clone()), request).await
+                crate::http::call_inside(self, AuthenticatedPeer::inside(agent.clone()), request)
+                    .await
             }
             Err(_) => (
                 400,

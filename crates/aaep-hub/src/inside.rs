@@ -7,7 +7,7 @@ use aaep_types::SubscriptionId;
 use bytes::Bytes;
 
 use crate::Fault;
-use crate::access::Known;
+use crate::access::AuthenticatedPeer;
 use crate::core::Framing;
 use crate::hub::Hub;
 use crate::outbox::Hearing;
@@ -22,13 +22,13 @@ pub struct Listening {
 #[derive(Clone)]
 pub struct Replier {
     hub: Hub,
-    known: Known,
+    known: AuthenticatedPeer,
 }
 
 impl Hub {
     /// Hears everything that this principal may hear, without a handshake (decision D4).
     pub async fn listen_inside(&self, peer: &Principal) -> Result<Listening, Fault> {
-        let known = Known::inside(peer.clone());
+        let known = AuthenticatedPeer::inside(peer.clone());
         let listener = known.clone();
         let heard = self.look(move |core| core.listen(&listener, Framing::Message)).await;
         match heard {

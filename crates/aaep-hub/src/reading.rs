@@ -13,7 +13,7 @@ use std::time::Instant;
 use aaep_engine::{Handshake, Principal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::access::{Known, account_of};
+use crate::access::{AuthenticatedPeer, account_of};
 use crate::core::held;
 use crate::hub::{Hub, Stopped};
 use crate::pace;
@@ -97,7 +97,7 @@ impl Hub {
     /// Judges new terms together with what the subscription has, before the core is taken.
     pub(crate) async fn judge(
         &self,
-        known: &Known,
+        known: &AuthenticatedPeer,
         mut message: Handshake,
     ) -> Result<Handshake, Stopped> {
         let Some(id) = message.renegotiates() else { return Ok(message) };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
-use aaep_store::{Keeper, Report};
+use aaep_store::{JournalWriter, Report};
 use aaep_transport::server::{Limits as DoorLimits, Server};
 use aaep_types::profile::Profile;
 use arc_swap::ArcSwap;
@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::core::{Core, Ended, Place, Recalled, Recovered, recover};
 use crate::discretion::Outputs;
 use crate::guard::Guard;
-use crate::http::Doors;
+use crate::http::HttpService;
 use crate::hub::{Hub, Phase, Shared};
 use crate::inbox::Inbox;
 use crate::manifest::{LocalFile, Manifests};
@@ -101,7 +101,7 @@ impl Running {
                 Some(tls) => server.with_tls(tls.server_config()),
                 None => server,
             };
-            let (doors_of, stop) = (Doors(hub.clone()), hub.clone());
+            let (doors_of, stop) = (HttpService(hub.clone()), hub.clone());
             doors.spawn(async move {
                 server.serve(doors_of, async move { stop.stopping().await }).await
             });
@@ -226,22 +226,22 @@ fn new_core(
     let secrets = || Secrets { seed, token_key: token_key.bytes() };
     let limits = config.limits.engine();
     let now = clock::now();
-    let (engine, recalled, keeper, news) = match kept {
+    let (engine, recalled, writer, news) = match kept {
         None => (Engine::new(secrets(), limits), Recalled::new(&config.limits), None, Vec::new()),
         Some(mut kept) => {
             let is_new = token_key.is_new();
             let recovered = recover(&mut kept, secrets(), &config.limits, is_new, now)?;
             let news = news_of(&recovered, &kept);
             let Recovered { engine, known, .. } = recovered;
-            (engine, known, Some(keeper(hub, kept)?), news)
+            (engine, known, Some(writer(hub, kept)?), news)
         }
     };
     let producer = Producer::new(engine, secrets(), limits, hub.0.offer.clone(), now);
-    Ok((Core::new(hub.clone(), producer, keeper, recalled, now), news))
+    Ok((Core::new(hub.clone(), producer, writer, recalled, now), news))
 }
 
 /// The thread that keeps the journal; what it says comes to the core as a job.
-fn keeper(hub: &Hub, kept: Kept) -> Result<Keeper, Fault> {
+fn writer(hub: &Hub, kept: Kept) -> Result<JournalWriter, Fault> {
     let hub = hub.clone();
     let mut told = 0;
     let report = move |report| {
@@ -253,7 +253,7 @@ fn keeper(hub: &Hub, kept: Kept) -> Result<Keeper, Fault> {
         told = units;
         if alone { hub.tell_here(reported) } else { hub.tell(reported) }
     };
-    Keeper::start(kept.journal, kept.head, report).map_err(|error| Fault::System {
+    JournalWriter::start(kept.journal, kept.head, report).map_err(|error| Fault::System {
         what: format!("The thread of the journal cannot be started: {error}."),
     })
 }
@@ -371,7 +371,7 @@ fn open_socket(hub: &Hub, doors: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fa
 /// Serves a process of this user, in whichever of the two ways it speaks.
 #[cfg(unix)]
 async fn serve_local(hub: Hub, connection: aaep_transport::unix::Connection) {
-    use crate::access::{Face, Via};
+    use crate::access::{ApiSurface, Via};
     use aaep_transport::server::serve_connection;
     use aaep_transport::unix::Spoken;
 
@@ -379,12 +379,12 @@ async fn serve_local(hub: Hub, connection: aaep_transport::unix::Connection) {
     match connection.spoken(limits.header_read).await {
         Some(Spoken::Http(stream, peer)) => {
             let stop = async { hub.stopping().await };
-            serve_connection(stream, peer, &limits, Doors(hub.clone()), stop).await;
+            serve_connection(stream, peer, &limits, HttpService(hub.clone()), stop).await;
         }
         Some(Spoken::Messages(link)) => {
             let Some(credentials) = link.peer().credentials() else { return };
             let via = Via::Socket { uid: credentials.uid };
-            let known = hub.0.access.current().who(None, via, Face::Listener);
+            let known = hub.0.access.current().who(None, via, ApiSurface::Listener);
             match known {
                 Ok(known) => crate::http::serve_link(&hub, known, link, true).await,
                 Err(denied) => crate::http::deny_link(link, denied).await,

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods)] // real files
 
 use aaep_engine::{Principal, Role};
-use aaep_hub::access::{Access, Denied, Face, SharedAccess, Token, Via};
+use aaep_hub::access::{Access, ApiSurface, Denied, SharedAccess, Token, Via};
 use aaep_hub::config::{Config, Label, PrincipalEntry};
 
 const EVERY_WAY: [Via; 4] =
@@ -44,7 +44,7 @@ fn a_token_is_its_principal_whichever_way_it_comes() {
     let access = Access::new(&config(entries)).unwrap();
     for (at, (token, role)) in tokens.iter().zip(roles).enumerate() {
         for via in EVERY_WAY {
-            for face in [Face::Listener, Face::Agent] {
+            for face in [ApiSurface::Listener, ApiSurface::Agent] {
                 let known = access.who(Some(token.as_str()), via, face).unwrap();
                 assert_eq!(known.principal, Principal::new(&format!("p{at}"), role, "ann"));
             }
@@ -66,7 +66,7 @@ fn a_wrong_token_is_denied_everywhere_and_never_becomes_local() {
     let hash = right.hash().to_hex();
     for wrong in [other.as_str(), &almost, &padded, &huge, &hash, "", "aaep_", "local", "\u{0}"] {
         for via in EVERY_WAY {
-            for face in [Face::Listener, Face::Agent] {
+            for face in [ApiSurface::Listener, ApiSurface::Agent] {
                 assert_eq!(access.who(Some(wrong), via, face), Err(Denied::UnknownToken));
             }
         }
@@ -77,7 +77,7 @@ fn a_wrong_token_is_denied_everywhere_and_never_becomes_local() {
 #[test]
 fn off_host_without_a_token_is_denied() {
     let access = Access::new(&Config::default()).unwrap();
-    for face in [Face::Listener, Face::Agent] {
+    for face in [ApiSurface::Listener, ApiSurface::Agent] {
         let denied = access.who(None, Via::Network, face).unwrap_err();
         assert_eq!((denied, denied.status().as_u16()), (Denied::NoToken, 401));
     }
@@ -90,11 +90,11 @@ fn loopback_without_a_token_is_local_and_its_replies_count_only_when_developing(
     for local_replies in [false, true] {
         config.development.local_replies = local_replies;
         let access = Access::new(&config).unwrap();
-        let listener = access.who(None, Via::Loopback, Face::Listener).unwrap();
+        let listener = access.who(None, Via::Loopback, ApiSurface::Listener).unwrap();
         let expected = Principal::new("local", Role::AccessibilityConsumer, "local");
         assert_eq!(listener.principal, expected);
         assert_eq!(access.may_reply(&listener), local_replies);
-        let agent = access.who(None, Via::Loopback, Face::Agent).unwrap();
+        let agent = access.who(None, Via::Loopback, ApiSurface::Agent).unwrap();
         assert_eq!(agent.principal, Principal::new("local-agent", Role::Agent, "local"));
         assert!(!access.may_reply(&agent), "an agent never answers its own questions");
     }
@@ -105,7 +105,7 @@ fn loopback_without_a_token_is_local_and_its_replies_count_only_when_developing(
 fn loopback_can_be_closed_to_those_without_a_token() {
     let config = Config { loopback_without_credentials: false, ..Config::default() };
     let access = Access::new(&config).unwrap();
-    assert_eq!(access.who(None, Via::Loopback, Face::Agent), Err(Denied::NoToken));
+    assert_eq!(access.who(None, Via::Loopback, ApiSurface::Agent), Err(Denied::NoToken));
 }
 
 // covers: D4, S1
@@ -114,14 +114,14 @@ fn loopback_can_be_closed_to_those_without_a_token() {
 fn the_socket_knows_its_own_user_and_nobody_else() {
     let access = Access::new(&Config::default()).unwrap();
     let uid = own_uid();
-    let listener = access.who(None, Via::Socket { uid }, Face::Listener).unwrap();
+    let listener = access.who(None, Via::Socket { uid }, ApiSurface::Listener).unwrap();
     assert_eq!(listener.principal, Principal::new("socket", Role::AccessibilityConsumer, "local"));
     assert!(access.may_reply(&listener), "the socket proves who it is, so its replies count");
-    let agent = access.who(None, Via::Socket { uid }, Face::Agent).unwrap();
+    let agent = access.who(None, Via::Socket { uid }, ApiSurface::Agent).unwrap();
     assert_eq!(agent.principal, Principal::new("socket-agent", Role::Agent, "local"));
     assert!(listener.principal.may_answer(&agent.principal.user));
     let other = Via::Socket { uid: uid + 1 };
-    assert_eq!(access.who(None, other, Face::Listener), Err(Denied::OtherUser));
+    assert_eq!(access.who(None, other, ApiSurface::Listener), Err(Denied::OtherUser));
 }
 
 // covers: S6
@@ -136,9 +136,9 @@ fn only_agents_act_as_agents_and_only_listeners_reply() {
     for (role, acts, replies) in roles {
         let token = token();
         let access = Access::new(&config(vec![entry("p", role, "ann", &token)])).unwrap();
-        let known = access.who(Some(token.as_str()), Via::Network, Face::Agent).unwrap();
-        assert_eq!(access.may_use(&known, Face::Agent).is_ok(), acts, "{role:?}");
-        assert_eq!(access.may_use(&known, Face::Listener), Ok(()), "{role:?}");
+        let known = access.who(Some(token.as_str()), Via::Network, ApiSurface::Agent).unwrap();
+        assert_eq!(access.may_use(&known, ApiSurface::Agent).is_ok(), acts, "{role:?}");
+        assert_eq!(access.may_use(&known, ApiSurface::Listener), Ok(()), "{role:?}");
         assert_eq!(access.may_reply(&known), replies, "{role:?}");
         assert_eq!(Denied::Role.status().as_u16(), 403);
     }
@@ -151,7 +151,7 @@ fn who_was_taken_out_or_changed_is_no_longer_valid() {
     let ann = |token| entry("reader", Role::AccessibilityConsumer, "ann", token);
     let shared = SharedAccess::new(Access::new(&config(vec![ann(&old)])).unwrap());
     let before = shared.current();
-    let known = before.who(Some(old.as_str()), Via::Network, Face::Listener).unwrap();
+    let known = before.who(Some(old.as_str()), Via::Network, ApiSurface::Listener).unwrap();
     let valid_under = |principals| {
         shared.replace(Access::new(&config(principals)).unwrap());
         shared.current().still_valid(&known)
@@ -171,7 +171,7 @@ fn local_is_valid_only_with_the_rights_it_began_with() {
     let mut config = Config::default();
     config.development.local_replies = true;
     let access = Access::new(&config).unwrap();
-    let known = access.who(None, Via::Loopback, Face::Listener).unwrap();
+    let known = access.who(None, Via::Loopback, ApiSurface::Listener).unwrap();
     assert!(access.still_valid(&known));
     config.development.local_replies = false;
     assert!(!Access::new(&config).unwrap().still_valid(&known));
@@ -200,7 +200,7 @@ fn a_token_file_is_read_only_if_nobody_else_can() {
         Access::new(&config)
     };
     let access = write(&format!("{}\n", token.as_str()), 0o600).unwrap();
-    assert!(access.who(Some(token.as_str()), Via::Network, Face::Agent).is_ok());
+    assert!(access.who(Some(token.as_str()), Via::Network, ApiSurface::Agent).is_ok());
     assert!(access.has_tokens());
     for mode in [0o640, 0o604, 0o620, 0o644] {
         let fault = write(token.as_str(), mode).unwrap_err().to_string();
@@ -219,7 +219,7 @@ fn nothing_that_is_shown_holds_a_hash() {
     let token = token();
     let config = config(vec![entry("reader", Role::Agent, "ann", &token)]);
     let access = Access::new(&config).unwrap();
-    let known = access.who(Some(token.as_str()), Via::Network, Face::Agent).unwrap();
+    let known = access.who(Some(token.as_str()), Via::Network, ApiSurface::Agent).unwrap();
     let shown = format!("{config:?} {access:?} {known:?} {}", config.to_toml().unwrap());
     assert!(!shown.contains(&token.hash().to_hex()) && !shown.contains(token.as_str()));
 }

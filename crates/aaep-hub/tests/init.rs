@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_engine::Role;
-use aaep_hub::access::{Face, Via};
+use aaep_hub::access::{ApiSurface, Via};
 use aaep_hub::config::{Flags, Loaded, Surroundings, load};
 use aaep_hub::start::{Prepared, check, prepare};
 use aaep_hub::{Fault, init};
@@ -36,10 +36,11 @@ fn started(directory: &Path) -> Prepared {
     let roles = [Role::Agent, Role::AccessibilityConsumer, Role::Auditor, Role::Admin];
     for (name, role) in NAMES.iter().zip(roles) {
         let token = fs::read_to_string(directory.join("tokens").join(name)).unwrap();
-        let known = prepared.access.who(Some(token.trim()), Via::Network, Face::Listener).unwrap();
+        let known =
+            prepared.access.who(Some(token.trim()), Via::Network, ApiSurface::Listener).unwrap();
         assert_eq!((&*known.principal.name, known.principal.role), (*name, role));
     }
-    assert!(prepared.access.who(None, Via::Loopback, Face::Listener).is_err());
+    assert!(prepared.access.who(None, Via::Loopback, ApiSurface::Listener).is_err());
     prepared
 }
 

@@ -9,7 +9,7 @@ use crate::condition::{Comparison, Condition, Scalar, Test};
 use crate::decimal::Decimal;
 use crate::glob::Glob;
 use crate::problem::{Problem, Problems};
-use crate::rule::{Rule, Said, Stance, Verdict, usual_timeout};
+use crate::rule::{Located, Rule, Stance, Verdict, usual_timeout};
 use crate::template::Template;
 use crate::{
     MAX_CONDITIONS, MAX_FILE_BYTES, MAX_LISTED, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_RULES,
@@ -204,8 +204,8 @@ impl RuleReader<'_> {
         Some((rule, tools_at))
     }
 
-    fn unsaid<T>(&self) -> Said<T> {
-        Said { value: None, at: self.at }
+    fn unsaid<T>(&self) -> Located<T> {
+        Located { value: None, at: self.at }
     }
 
     fn unknown(&mut self, at: usize, name: &str) {
@@ -239,25 +239,25 @@ impl RuleReader<'_> {
         key: &str,
         value: &Value<'_>,
         parse: impl Fn(&str) -> Result<T, Malformed>,
-    ) -> Said<T> {
+    ) -> Located<T> {
         let word = self.text(at, key, value).map(&parse);
         if let Some(Err(malformed)) = &word {
             self.problems.add(at, key, "There is no such choice.", malformed.to_string());
         }
-        Said { value: word.and_then(Result::ok), at }
+        Located { value: word.and_then(Result::ok), at }
     }
 
-    fn verdict(&mut self, at: usize, value: &Value<'_>) -> Said<Verdict> {
+    fn verdict(&mut self, at: usize, value: &Value<'_>) -> Located<Verdict> {
         let word = self.text(at, "verdict", value);
         let verdict = word.and_then(|word| Verdict::ALL.into_iter().find(|v| v.as_str() == word));
         if word.is_some() && verdict.is_none() {
             let remedy = "Write one of: `ask` `announce` `silent`.";
             self.problems.add(at, "verdict", "There is no such choice.", remedy);
         }
-        Said { value: verdict, at }
+        Located { value: verdict, at }
     }
 
-    fn timeout(&mut self, at: usize, value: &Value<'_>) -> Said<TimeoutSeconds> {
+    fn timeout(&mut self, at: usize, value: &Value<'_>) -> Located<TimeoutSeconds> {
         let seconds = match value.get_ref() {
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
             _ => None,
@@ -272,7 +272,7 @@ impl RuleReader<'_> {
                 remedy,
             );
         }
-        Said { value, at }
+        Located { value, at }
     }
 
     fn template(&mut self, at: usize, key: &str, value: &Value<'_>) -> Option<Template> {

@@ -83,12 +83,12 @@ pub(crate) fn usual_timeout(risk: RiskLevel, reversibility: Reversibility) -> Ti
 
 /// What a rule says, and where; `None` is not said.
 #[derive(Debug)]
-pub(crate) struct Said<T> {
+pub(crate) struct Located<T> {
     pub(crate) value: Option<T>,
     pub(crate) at: usize,
 }
 
-impl<T: Copy> Said<T> {
+impl<T: Copy> Located<T> {
     /// What counts.
     pub(crate) fn or(&self, usual: T) -> T {
         self.value.unwrap_or(usual)
@@ -102,11 +102,11 @@ impl<T: Copy> Said<T> {
 /// The parts of a rule that have to fit together.
 #[derive(Debug)]
 pub(crate) struct Stance {
-    pub(crate) risk: Said<RiskLevel>,
-    pub(crate) reversibility: Said<Reversibility>,
-    pub(crate) verdict: Said<Verdict>,
-    pub(crate) timeout: Said<TimeoutSeconds>,
-    pub(crate) default: Said<Decision>,
+    pub(crate) risk: Located<RiskLevel>,
+    pub(crate) reversibility: Located<Reversibility>,
+    pub(crate) verdict: Located<Verdict>,
+    pub(crate) timeout: Located<TimeoutSeconds>,
+    pub(crate) default: Located<Decision>,
 }
 
 impl Stance {

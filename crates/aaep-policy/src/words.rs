@@ -2,7 +2,7 @@
 //! together they look like a secret, it is the argument that goes, never a word of ours.
 
 use aaep_types::deception;
-use aaep_types::secret::{self, Found};
+use aaep_types::secret::{self, SecretMatch};
 
 /// A text in the making.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,7 @@ impl Words {
 
     /// The argument that a secret begins in; if it lies in none, the one before it, which made our
     /// words look like one. The others may be none without it.
-    fn touched(&self, secret: &Found) -> Option<usize> {
+    fn touched(&self, secret: &SecretMatch) -> Option<usize> {
         let (mut at, mut before) = (0, None);
         for (index, piece) in self.pieces.iter().enumerate() {
             let start = at;

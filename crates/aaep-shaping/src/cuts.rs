@@ -145,11 +145,11 @@ pub(crate) fn scalars(text: &str) -> u64 {
 }
 
 /// Byte offsets of the last certain end of each kind.
-struct Found {
+struct Boundaries {
     latest: Vec<(CoalesceBoundary, usize)>,
 }
 
-impl Found {
+impl Boundaries {
     fn end_of(&self, boundary: CoalesceBoundary) -> Option<usize> {
         self.latest.iter().filter(|(found, _)| *found >= boundary).map(|(_, at)| *at).max()
     }
@@ -163,7 +163,7 @@ impl Found {
     }
 }
 
-fn find(text: &str, after_newline: bool, segmenters: &Segmenters) -> Found {
+fn find(text: &str, after_newline: bool, segmenters: &Segmenters) -> Boundaries {
     let mut latest = Vec::with_capacity(3);
     let graphemes = Graphemes::of(text, segmenters);
     if let Some(at) = last_paragraph(text, after_newline) {
@@ -180,7 +180,7 @@ fn find(text: &str, after_newline: bool, segmenters: &Segmenters) -> Found {
         })
         .map(|(_, at)| *at);
     latest.extend(word.map(|at| (CoalesceBoundary::Word, at)));
-    Found { latest }
+    Boundaries { latest }
 }
 
 /// A sentence ends before what can no longer be its continuation: UAX #29 looks ahead to the next

@@ -7,7 +7,7 @@ use aaep_types::{DescribedBy, EventKind, LanguageTag};
 use crate::cast::{BANK, COOK, QUESTIONS, Question, TOOL};
 use crate::oracle::Cause;
 use crate::prose::Writing;
-use crate::world::{Errand, World};
+use crate::world::{AgentSession, World};
 
 const LEASE_SECONDS: u64 = 200;
 const MAX_ERRANDS: usize = 3;
@@ -37,7 +37,7 @@ impl<R: Rules> World<'_, R> {
             let Ok(Answer::Session(session)) = answer else { return };
             let session = *session;
             world.oracle.opened(session, agent, LEASE_SECONDS * 1000);
-            world.errands.push(Errand {
+            world.errands.push(AgentSession {
                 session,
                 agent,
                 asked: Vec::new(),

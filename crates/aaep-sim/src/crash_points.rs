@@ -7,7 +7,7 @@ use aaep_types::EventKind;
 use crate::Violation;
 use crate::cast::{ANN_LAPTOP, ANN_PHONE, BANK, Cast, LISTENERS, QUESTIONS, TOOL};
 use crate::disk::Fate;
-use crate::oracle::{Reply, Said};
+use crate::oracle::{Reply, ReplyKind};
 use crate::power::{Decide, Script};
 use crate::random::Random;
 use crate::world::World;
@@ -45,7 +45,7 @@ pub struct Point {
 
 /// What became of all of them.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct CrashPointReport {
     /// How many there are.
     pub points: u64,
     /// Those that broke something.
@@ -53,9 +53,9 @@ pub struct Found {
 }
 
 /// Crashes at every point.
-pub fn run_all<R: Rules>() -> Found {
+pub fn run_all<R: Rules>() -> CrashPointReport {
     let cast = Cast::new();
-    let mut found = Found::default();
+    let mut found = CrashPointReport::default();
     for slow_disk in [false, true] {
         let outputs = play::<R>(&cast, slow_disk, None).0;
         for output in 0..=outputs {
@@ -82,17 +82,17 @@ impl<'c, R: Rules> World<'c, R> {
     const MORNING: [Act<'c, R>; 15] = [
         |world| world.open(BANK),
         |world| world.ask_first(0),
-        |world| world.say(0, Said::Accept, ANN_PHONE),
+        |world| world.say(0, ReplyKind::Accept, ANN_PHONE),
         |world| world.invoke_first(0),
         |world| world.ask_first(2),
         |world| world.ask_first(4),
         |world| world.complete_first(),
         |world| world.ask_first(6),
-        |world| world.say(1, Said::Reject, ANN_LAPTOP),
-        |world| world.say(3, Said::Answer, ANN_PHONE),
+        |world| world.say(1, ReplyKind::Reject, ANN_LAPTOP),
+        |world| world.say(3, ReplyKind::Answer, ANN_PHONE),
         |world| world.pass(31_000),
         |world| world.invoke_first(2),
-        |world| world.say(0, Said::Accept, ANN_PHONE),
+        |world| world.say(0, ReplyKind::Accept, ANN_PHONE),
         |world| world.invoke_first(0),
         |world| world.end_first(),
     ];
@@ -129,7 +129,7 @@ impl<'c, R: Rules> World<'c, R> {
     }
 
     /// A person answers the prompt in this place.
-    fn say(&mut self, place: usize, said: Said, peer: usize) {
+    fn say(&mut self, place: usize, said: ReplyKind, peer: usize) {
         let Some(prompt) = self.prompts.get(place).copied() else { return };
         let subscription = self.id_or_any(peer);
         let stamp = self.clocks.now().wall;

@@ -1,6 +1,6 @@
 //! Somebody who writes to the journal while the hub is down, and does not have its key.
 
-use aaep_engine::{Check, Outcome, Record, Rules, Said};
+use aaep_engine::{Check, Outcome, Record, RecordedEvents, Rules};
 use aaep_store::chain::{self, ChainKey, Hash};
 
 use crate::disk::Disk;
@@ -93,7 +93,7 @@ impl<R: Rules> World<'_, R> {
             by: "mallory".into(),
             response: "".into(),
             reply: "".into(),
-            said: Said::default(),
+            said: RecordedEvents::default(),
         };
         let at = self.random.below(records.len());
         match self.random.below(3) {

@@ -4,7 +4,7 @@ use aaep_engine::{Input, Rules, SubscriberMessage};
 use aaep_types::{SubscriptionId, Timestamp};
 
 use crate::cast::{ACTORS, LISTENERS, may_answer};
-use crate::oracle::{Cause, Line, Reply, Said, Verdict};
+use crate::oracle::{Cause, Line, Reply, ReplyKind, Verdict};
 use crate::world::World;
 
 /// How much time somebody may ask for, in seconds; sometimes less than there is.
@@ -19,11 +19,11 @@ impl<R: Rules> World<'_, R> {
             return;
         };
         let said = match (prompt.confirmation, self.random.below(10)) {
-            (_, 0) => Said::MoreTime(MORE_SECONDS[self.random.below(MORE_SECONDS.len())]),
-            (false, _) => Said::Answer,
-            (true, 1) => Said::AcceptModified,
-            (true, 2 | 3) => Said::Reject,
-            (true, _) => Said::Accept,
+            (_, 0) => ReplyKind::MoreTime(MORE_SECONDS[self.random.below(MORE_SECONDS.len())]),
+            (false, _) => ReplyKind::Answer,
+            (true, 1) => ReplyKind::AcceptModified,
+            (true, 2 | 3) => ReplyKind::Reject,
+            (true, _) => ReplyKind::Accept,
         };
         let (peer, subscription) = (self.clients[client].principal, self.id_or_any(client));
         let stamp = self.clocks.now().wall;
@@ -70,22 +70,28 @@ impl<R: Rules> World<'_, R> {
             peer: LISTENERS[client],
             subscription: self.id_or_any(client),
             token: prompt.token,
-            said: Said::Accept,
+            said: ReplyKind::Accept,
             stamp: self.clocks.now().wall,
         };
         match self.random.below(9) {
             0 => reply.token = self.random.bits(),
             1 => reply.subscription = self.any_id(),
             2 => reply.peer = self.random.below(ACTORS),
-            3 => reply.said = if prompt.confirmation { Said::Answer } else { Said::Accept },
+            3 => {
+                reply.said = if prompt.confirmation { ReplyKind::Answer } else { ReplyKind::Accept }
+            }
             4 => {
                 let off_by = (self.random.below(2_000_000) as i64 - 1_000_000) * 1000;
                 let stamp = Timestamp::from_millis(reply.stamp.as_millis() + off_by);
                 reply.stamp = stamp.unwrap_or(reply.stamp);
-                reply.said = if self.random.one_in(2) { Said::Reject } else { Said::Accept };
+                reply.said =
+                    if self.random.one_in(2) { ReplyKind::Reject } else { ReplyKind::Accept };
             }
             5 | 6 => reply = self.random.pick(&self.captured).copied().unwrap_or(reply),
-            7 => reply.said = Said::MoreTime(MORE_SECONDS[self.random.below(MORE_SECONDS.len())]),
+            7 => {
+                reply.said =
+                    ReplyKind::MoreTime(MORE_SECONDS[self.random.below(MORE_SECONDS.len())])
+            }
             _ => {}
         }
         self.send(reply);
@@ -157,7 +163,7 @@ impl<R: Rules> World<'_, R> {
                     self.id_or_any(client)
                 },
                 token: self.random.bits(),
-                said: if self.random.one_in(2) { Said::Accept } else { Said::Reject },
+                said: if self.random.one_in(2) { ReplyKind::Accept } else { ReplyKind::Reject },
                 stamp: self.clocks.now().wall,
             };
             self.send(reply);

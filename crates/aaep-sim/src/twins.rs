@@ -18,7 +18,7 @@ use crate::world::World;
 
 /// Something that was said or heard.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct Delivered {
     at: u64,
     /// Which client; none if it was said to everybody.
     client: Option<usize>,
@@ -29,7 +29,7 @@ pub(crate) struct Heard {
 #[derive(Debug, Default)]
 pub(crate) struct Sleeper {
     client: usize,
-    heard: Vec<Heard>,
+    heard: Vec<Delivered>,
 }
 
 impl<R: Rules> World<'_, R> {
@@ -63,7 +63,7 @@ impl<R: Rules> World<'_, R> {
             }
             _ => return,
         };
-        let heard = Heard { at: self.clocks.passed, client, what: what.clone() };
+        let heard = Delivered { at: self.clocks.passed, client, what: what.clone() };
         if let Some(sleeper) = &mut self.sleeper {
             sleeper.heard.push(heard);
         }
@@ -79,7 +79,7 @@ pub(crate) fn run<R: Rules>(cast: &Cast, random: &Random, trace: bool) -> Report
 }
 
 /// With one listener more, who takes everything or nothing: what became of it, and what others heard.
-fn play_both<R: Rules>(cast: &Cast, random: &Random, trace: bool) -> [(Report, Vec<Heard>); 2] {
+fn play_both<R: Rules>(cast: &Cast, random: &Random, trace: bool) -> [(Report, Vec<Delivered>); 2] {
     [Reads::Briskly, Reads::Never].map(|reads| {
         let mut world = World::<R>::new(cast, random.clone(), true, trace);
         world.sleeper_comes(reads);
@@ -90,10 +90,10 @@ fn play_both<R: Rules>(cast: &Cast, random: &Random, trace: bool) -> [(Report, V
 }
 
 /// What somebody hears otherwise. Who hears the same event first does not matter.
-fn difference(awake: &[Heard], asleep: &[Heard]) -> Option<Violation> {
+fn difference(awake: &[Delivered], asleep: &[Delivered]) -> Option<Violation> {
     let clients: BTreeSet<_> = awake.iter().chain(asleep).map(|heard| heard.client).collect();
     clients.into_iter().find_map(|client| {
-        let of = |all: &'_ [Heard]| -> Vec<(u64, Arc<str>)> {
+        let of = |all: &'_ [Delivered]| -> Vec<(u64, Arc<str>)> {
             let own = all.iter().filter(|heard| heard.client == client);
             own.map(|heard| (heard.at, heard.what.clone())).collect()
         };

@@ -24,7 +24,7 @@ pub(crate) type Hub<R> = Producer<R>;
 
 /// A session as its agent knows it.
 #[derive(Debug)]
-pub(crate) struct Errand {
+pub(crate) struct AgentSession {
     pub(crate) session: SessionId,
     pub(crate) agent: usize,
     /// What it asked, in this order.
@@ -63,7 +63,7 @@ pub(crate) struct World<'c, R: Rules> {
     pub(crate) limits: Limits,
     /// Somebody who is there for the comparison alone.
     pub(crate) sleeper: Option<Sleeper>,
-    pub(crate) errands: Vec<Errand>,
+    pub(crate) errands: Vec<AgentSession>,
     pub(crate) prompts: Vec<Prompt>,
     /// Replies on their way, with the time at which they arrive.
     pub(crate) flying: Vec<(u64, Reply)>,

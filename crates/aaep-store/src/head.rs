@@ -144,7 +144,7 @@ impl Head {
 
 /// How a journal stands to what was noted of it outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum HeadCheck {
     /// There is nothing in it yet.
     New,
     /// It is the one that was noted, or went on from there.
@@ -169,7 +169,7 @@ pub enum Standing {
     Unknown,
 }
 
-impl Standing {
+impl HeadCheck {
     // enforces: I2, I25, I33
     /// How a journal with so many records stands to what was noted; `found` is the hash that it has
     /// for the record that was noted.

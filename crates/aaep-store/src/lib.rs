@@ -10,7 +10,7 @@
 //! # The embedded journal
 //!
 //! With the feature `sqlite`: [`Sqlite`] keeps records in one file that people can read with the
-//! ordinary `sqlite3`, [`Keeper`] does so on a thread of its own, [`Head`] notes outside the data
+//! ordinary `sqlite3`, [`JournalWriter`] does so on a thread of its own, [`Head`] notes outside the data
 //! directory how far it is, and [`audit`] verifies and exports what was kept. Every record is linked to
 //! those before it with a [`ChainKey`] that lies outside the data directory.
 //!
@@ -42,22 +42,20 @@ pub mod contract;
 mod head;
 mod journal;
 #[cfg(feature = "sqlite")]
-mod keeper;
-#[cfg(feature = "sqlite")]
 mod key;
 mod lock;
 mod memory;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod tail;
+#[cfg(feature = "sqlite")]
+mod writer;
 
 #[cfg(feature = "chain")]
 pub use chain::ChainKey;
 #[cfg(feature = "sqlite")]
-pub use head::{Head, Noted, Standing};
+pub use head::{Head, HeadCheck, Noted};
 pub use journal::{Entry, Fault, Journal};
-#[cfg(feature = "sqlite")]
-pub use keeper::{Helper, Keeper, Report};
 #[cfg(feature = "sqlite")]
 pub use key::Place;
 pub use lock::Lock;
@@ -68,3 +66,5 @@ pub use sqlite::{
     Sqlite, Start, Unit, VERSION,
 };
 pub use tail::{Tail, longest_valid_prefix};
+#[cfg(feature = "sqlite")]
+pub use writer::{InlineCommit, JournalWriter, Report};

@@ -291,7 +291,7 @@ fn a_text_with_line_ends_stays_on_its_line() {
         default_accept: false,
         irreversible: true,
         account: "".into(),
-        said: aaep_engine::Said { events: vec!["no\njson".into()], ..Default::default() },
+        said: aaep_engine::RecordedEvents { events: vec!["no\njson".into()], ..Default::default() },
     });
     let entry = aaep_store::Entry { number: 1, bytes: record.encode(1) };
     drop(journal_with(&place.journal(), Options::default(), &[entry]));

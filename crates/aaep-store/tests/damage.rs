@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use aaep_engine::{ClockTrust, Limits, Recovery, Status};
-use aaep_store::{Head, Noted, Options, Sqlite, Standing, Unit};
+use aaep_store::{Head, HeadCheck, Noted, Options, Sqlite, Unit};
 use support::{World, day, records, secrets, workplace};
 
 /// A journal as a killed hub leaves it: some of it in the file, some in its log.
@@ -81,7 +81,7 @@ fn start(reference: &Reference, directory: &Path, file: &[u8], log: &[u8]) -> Fa
     if journal.calls(None).is_err() || journal.last_start().is_err() {
         return Fate::Refused;
     }
-    if replayed.standing == Standing::Same {
+    if replayed.standing == HeadCheck::Same {
         assert_eq!(seen, records(&day.entries), "another history was taken for the right one");
         return Fate::Whole;
     }
@@ -166,7 +166,7 @@ fn a_journal_of_which_nothing_is_known_outside_is_no_reason_to_go_on() {
         Sqlite::open(&place.path().join("journal.db"), small(), &support::key()).unwrap();
     let noted = Head::look(place.path(), journal.store());
     let replayed = journal.replay(noted, |_, _| Ok(())).unwrap();
-    assert_eq!(replayed.standing, Standing::Unknown);
+    assert_eq!(replayed.standing, HeadCheck::Unknown);
     let engine = aaep_engine::Engine::<aaep_engine::Sound>::recover(
         secrets(),
         Limits::default(),

@@ -8,10 +8,10 @@ mod support;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use aaep_engine::{Outcome, Record, Said};
+use aaep_engine::{Outcome, Record, RecordedEvents};
 use aaep_store::audit::verify;
 use aaep_store::{
-    ChainKey, Entry, Journal, KeptCall, Note, Noted, Options, Reader, Sqlite, Standing, Start,
+    ChainKey, Entry, HeadCheck, Journal, KeptCall, Note, Noted, Options, Reader, Sqlite, Start,
     Unit, chain,
 };
 use proptest::prelude::*;
@@ -65,7 +65,7 @@ fn copy() -> Place {
 }
 
 /// What a hub would make of it: the records that it would believe, or why it refuses.
-fn start(path: &Path, noted: Noted) -> Result<(Standing, Vec<Vec<u8>>), String> {
+fn start(path: &Path, noted: Noted) -> Result<(HeadCheck, Vec<Vec<u8>>), String> {
     let mut journal =
         Sqlite::open(path, Options::default(), &key()).map_err(|fault| fault.to_string())?;
     let mut believed = Vec::new();
@@ -75,8 +75,8 @@ fn start(path: &Path, noted: Noted) -> Result<(Standing, Vec<Vec<u8>>), String> 
     };
     let replayed = journal.replay(Some(noted), each).map_err(|damage| damage.to_string())?;
     match replayed.standing {
-        Standing::Longer { .. } => return Err("longer".into()),
-        Standing::Same => {
+        HeadCheck::Longer { .. } => return Err("longer".into()),
+        HeadCheck::Same => {
             journal.check_start(Some(noted)).map_err(|damage| damage.to_string())?;
             journal.calls(Some(noted)).map_err(|damage| damage.to_string())?;
         }
@@ -153,7 +153,7 @@ fn forged() -> Record {
         by: "ann's phone".into(),
         response: "".into(),
         reply: "".into(),
-        said: Said::default(),
+        said: RecordedEvents::default(),
     }
 }
 
@@ -308,7 +308,7 @@ proptest! {
             // An end that was cut off is an old copy: nothing of it goes on.
             Ok((standing, believed)) => {
                 prop_assert!(matches!(edit, Edit::Truncate(_) | Edit::Delete(_)));
-                let behind = matches!(standing, Standing::Behind { .. });
+                let behind = matches!(standing, HeadCheck::Behind { .. });
                 prop_assert!(behind && ORIGINAL.records.starts_with(&believed));
             }
         }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use aaep_store::contract::batch;
-use aaep_store::{Fault, Head, Journal, Keeper, Options, Report, Sqlite, Unit};
+use aaep_store::{Fault, Head, Journal, JournalWriter, Options, Report, Sqlite, Unit};
 use support::{Place, records};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -17,12 +17,12 @@ fn unit(numbers: impl IntoIterator<Item = u64>) -> Unit {
     Unit { entries: batch(numbers), notes: Vec::new() }
 }
 
-fn start(journal: Sqlite, head: Option<Head>) -> (Keeper, Receiver<Report>) {
+fn start(journal: Sqlite, head: Option<Head>) -> (JournalWriter, Receiver<Report>) {
     let (sender, reports) = channel();
     let report = move |report| {
         let _ = sender.send(report);
     };
-    let keeper = Keeper::start(journal, head, report).unwrap();
+    let keeper = JournalWriter::start(journal, head, report).unwrap();
     (keeper, reports)
 }
 
@@ -81,7 +81,7 @@ fn how_far_it_is_is_noted_outside_before_anybody_is_told() {
     let head = Head::open(&heads, &store).unwrap();
     let (sender, reports) = channel();
     let look = (heads.clone(), store.clone());
-    let keeper = Keeper::start(journal, Some(head), move |report| {
+    let keeper = JournalWriter::start(journal, Some(head), move |report| {
         let noted = Head::look(&look.0, &look.1).map(|noted| noted.number);
         sender.send((report, noted)).unwrap();
     })
@@ -214,7 +214,7 @@ fn a_panic_while_keeping_is_the_end_of_it_and_is_reported() {
         let _ = sender.send(report);
         assert!(matches!(report, Report::Broken(_)), "the reader of the report panics");
     };
-    let keeper = Keeper::start(open(&place), None, report).unwrap();
+    let keeper = JournalWriter::start(open(&place), None, report).unwrap();
     keeper.keep(unit([1]));
     let first = reports.recv_timeout(PATIENCE).unwrap();
     assert_eq!(first, Report::Durable { units: 1, number: 1 });

@@ -8,7 +8,7 @@ use std::fs;
 
 use aaep_store::contract::{batch, full_journal_contract, journal_contract};
 use aaep_store::{
-    CannotOpen, Fault, Head, Journal, KeptCall, Note, Options, Reader, Sqlite, Standing, Start,
+    CannotOpen, Fault, Head, HeadCheck, Journal, KeptCall, Note, Options, Reader, Sqlite, Start,
     Unit, VERSION,
 };
 use support::{Place, day, journal_with, records};
@@ -389,28 +389,28 @@ fn an_old_copy_is_recognised_by_what_was_noted_outside() {
     let standing = |journal: &mut Sqlite, noted| {
         journal.replay(noted, |_, _| Ok(())).map(|replayed| replayed.standing)
     };
-    assert_eq!(standing(&mut journal, look()), Ok(Standing::New));
+    assert_eq!(standing(&mut journal, look()), Ok(HeadCheck::New));
     let mut head = Head::open(&heads, &store).unwrap();
     head.note(journal.position()).unwrap();
-    assert_eq!(standing(&mut journal, look()), Ok(Standing::Same));
+    assert_eq!(standing(&mut journal, look()), Ok(HeadCheck::Same));
     journal.append(&day.entries[..4]).unwrap();
     // The power went before the note was written: fine.
-    assert_eq!(standing(&mut journal, look()), Ok(Standing::Same));
+    assert_eq!(standing(&mut journal, look()), Ok(HeadCheck::Same));
     head.note(journal.position()).unwrap();
     Reader::open(&place.journal()).unwrap().backup(&place.path("copy.db")).unwrap();
     journal.append(&day.entries[4..]).unwrap();
     head.note(journal.final_position().unwrap()).unwrap();
-    assert_eq!(standing(&mut journal, look()), Ok(Standing::Same));
+    assert_eq!(standing(&mut journal, look()), Ok(HeadCheck::Same));
 
     let last = day.entries.len() as u64;
     let mut copy =
         Sqlite::open(&place.path("copy.db"), Options::default(), &support::key()).unwrap();
-    assert_eq!(standing(&mut copy, look()), Ok(Standing::Behind { noted: last }));
-    assert_eq!(standing(&mut copy, None), Ok(Standing::Unknown));
+    assert_eq!(standing(&mut copy, look()), Ok(HeadCheck::Behind { noted: last }));
+    assert_eq!(standing(&mut copy, None), Ok(HeadCheck::Unknown));
     // The copy goes its own way, and further.
     copy.append(&batch(5..=last + 3)).unwrap();
-    assert_eq!(standing(&mut copy, look()), Ok(Standing::Different { noted: last }));
+    assert_eq!(standing(&mut copy, look()), Ok(HeadCheck::Different { noted: last }));
     // After the hub stopped in good order, nothing may follow.
     journal.append(&batch([last + 1])).unwrap();
-    assert_eq!(standing(&mut journal, look()), Ok(Standing::Longer { noted: last }));
+    assert_eq!(standing(&mut journal, look()), Ok(HeadCheck::Longer { noted: last }));
 }

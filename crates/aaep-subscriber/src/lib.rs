@@ -2,8 +2,8 @@
 //! imports to hear what AI agents do, and to answer them.
 //!
 //! - [`inbox`] is the core: it negotiates, orders, removes duplicates, notices gaps, keeps to what a
-//!   person can hear, tracks open requests and makes replies. It tells each [`Happening`] once.
-//! - [`words`] says a happening: in the listener's language, at their verbosity, under their load.
+//!   person can hear, tracks open requests and makes replies. It tells each [`Notification`] once.
+//! - [`words`] says a notification: in the listener's language, at their verbosity, under their load.
 //!   The agent's text stays apart from ours and is made safe.
 //! - `client`, a feature that is on by default, connects the core to hubs and producers.
 //!
@@ -37,8 +37,8 @@
 //!
 //! let words = Words::new(&["en-GB", "ar"]);
 //! let mut lines = Vec::new();
-//! while let Some(happening) = inbox.poll_happening(10) {
-//!     lines.extend(words.say(&happening, &Manner::default()));
+//! while let Some(notification) = inbox.poll_happening(10) {
+//!     lines.extend(words.say(&notification, &Manner::default()));
 //! }
 //! let heard: Vec<String> = lines.iter().map(|line| line.to_string()).collect();
 //! assert!(heard.contains(&"Allow this? Delete the build. It cannot be undone.".to_owned()));
@@ -50,12 +50,12 @@
 
 #[cfg(feature = "client")]
 pub mod client;
-mod happening;
 pub mod inbox;
+mod notification;
 mod request;
 pub mod words;
 
-pub use happening::{Agent, Happening, Silence};
+pub use notification::{Agent, Notification, Silence};
 pub use request::{Account, Asks, Choice, Outcome, Request};
 
 // The README's example is run, too.

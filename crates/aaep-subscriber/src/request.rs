@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aaep_types::{DescribedBy, ReplyToken, ResponseKind, Reversibility, RiskLevel};
 
-use crate::happening::Agent;
+use crate::notification::Agent;
 
 /// A request of an agent, as the user hears it. Everything an agent wrote is as it was sent: the
 /// words make it safe.

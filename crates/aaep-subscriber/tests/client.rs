@@ -6,7 +6,7 @@ mod hub;
 
 use aaep_agent::{NotApproved, Question};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
-use aaep_subscriber::{Asks, Happening, Outcome};
+use aaep_subscriber::{Asks, Notification, Outcome};
 use hub::{House, Listener, transfer};
 
 // covers: C28, H24, H26, C7
@@ -23,10 +23,10 @@ async fn over_every_transport_a_session_is_heard_and_answered() {
         output.write("First I look. Then I").await.unwrap();
         output.write(" move it.").await.unwrap();
         output.finish().await.unwrap();
-        let ends = |told: &Happening| matches!(told, Happening::Text { ends: true, .. });
+        let ends = |told: &Notification| matches!(told, Notification::Text { ends: true, .. });
         listener.until(ends).await;
         let texts = listener.told.iter().filter_map(|told| match told {
-            Happening::Text { text, .. } => Some(text.as_str()),
+            Notification::Text { text, .. } => Some(text.as_str()),
             _ => None,
         });
         assert_eq!(texts.collect::<String>(), "First I look. Then I move it.", "{name}");
@@ -61,7 +61,7 @@ async fn over_every_transport_a_session_is_heard_and_answered() {
         let told = listener.close().await;
         let lost = told
             .iter()
-            .any(|told| matches!(told, Happening::Lost { .. } | Happening::Silence { .. }));
+            .any(|told| matches!(told, Notification::Lost { .. } | Notification::Silence { .. }));
         assert!(!lost, "{name}: {told:#?}");
         agent.close().await;
     }
@@ -190,7 +190,7 @@ async fn a_hub_that_restarts_in_mid_question_loses_nothing() {
         let parked = session.park((), transfer()).await.unwrap();
         let request = listener.asked().await;
         house.goes().await;
-        listener.until(|told| matches!(told, Happening::Lost { .. })).await;
+        listener.until(|told| matches!(told, Notification::Lost { .. })).await;
         // Answered while nobody is there.
         listener.client.answer(request.number, Answer::Accept).unwrap();
         assert_eq!(
@@ -198,7 +198,7 @@ async fn a_hub_that_restarts_in_mid_question_loses_nothing() {
             Err(Refused::AlreadyAnswered)
         );
         house.comes_back().await;
-        listener.until(|told| matches!(told, Happening::Connected { again: true, .. })).await;
+        listener.until(|told| matches!(told, Notification::Connected { again: true, .. })).await;
         let approval = parked.decision().await.unwrap();
         assert_eq!(listener.settled().await, Outcome::Accepted);
         let ((), call) = session.invoke(parked, approval).await.unwrap();
@@ -222,7 +222,7 @@ async fn a_question_is_answered_after_the_hub_came_back() {
         let request = listener.asked().await;
         house.goes().await;
         house.comes_back().await;
-        listener.until(|told| matches!(told, Happening::Connected { again: true, .. })).await;
+        listener.until(|told| matches!(told, Notification::Connected { again: true, .. })).await;
         assert_eq!(listener.client.open_requests().len(), 1);
         listener.client.answer(request.number, Answer::Reject).unwrap();
         assert!(matches!(parked.decision().await, Err(NotApproved::Rejected { .. })));
@@ -258,7 +258,7 @@ async fn several_hubs_are_heard_at_once() {
 async fn where_answers_do_not_count_the_user_is_told_so() {
     let house = House::start_with(false).await;
     let mut listener = Listener::at(house.ways().remove(0)).await;
-    assert!(matches!(listener.told[0], Happening::Connected { may_reply: false, .. }));
+    assert!(matches!(listener.told[0], Notification::Connected { may_reply: false, .. }));
     let agent = house.agent();
     let session = agent.session("Moving money.").open().await.unwrap();
     let _parked = session.park((), transfer()).await.unwrap();

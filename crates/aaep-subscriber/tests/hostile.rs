@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use aaep_subscriber::Happening;
+use aaep_subscriber::Notification;
 use aaep_subscriber::inbox::{Answer, Bounds, Connection, Inbox, Input, Settings, TextBy};
 use proptest::prelude::*;
 
@@ -111,20 +111,20 @@ impl World {
 
     fn hears(&mut self, most: usize) {
         for _ in 0..most {
-            let Some(happening) = self.inbox.poll_happening(self.now) else { return };
-            self.note(&happening);
+            let Some(notification) = self.inbox.poll_happening(self.now) else { return };
+            self.note(&notification);
         }
     }
 
-    fn note(&mut self, happening: &Happening) {
-        let id = match happening {
-            Happening::Event { json, critical: true, .. } => {
-                let heard = aaep_types::Heard::parse(json.as_bytes()).unwrap();
+    fn note(&mut self, notification: &Notification) {
+        let id = match notification {
+            Notification::Event { json, critical: true, .. } => {
+                let heard = aaep_types::LenientEvent::parse(json.as_bytes()).unwrap();
                 format!("{} {}", heard.session_id(), heard.event_id())
             }
-            Happening::Asked(request) => format!("{} {}", request.session_id, request.event_id),
+            Notification::Asked(request) => format!("{} {}", request.session_id, request.event_id),
             // Over before it was heard: that is told instead.
-            Happening::Settled { request, announced: false, .. } => {
+            Notification::Settled { request, announced: false, .. } => {
                 format!("{} {}", request.session_id, request.event_id)
             }
             _ => return,

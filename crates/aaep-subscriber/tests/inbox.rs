@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use aaep_subscriber::inbox::{Answer, Bounds, Connection, Inbox, Input, Refused, Settings, TextBy};
-use aaep_subscriber::{Agent, Asks, Happening, Request, Silence};
+use aaep_subscriber::{Agent, Asks, Notification, Request, Silence};
 use serde_json::{Map, Value, json};
 
 /// 2026-05-24T14:00:00Z.
@@ -46,23 +46,25 @@ fn request(request: &Request) -> Value {
     out
 }
 
-/// A happening as the vectors write it; of an event its id, since it is as it came.
-fn written(happening: &Happening) -> Value {
-    match happening {
-        Happening::Event { agent: whose, json, critical } => {
+/// A notification as the vectors write it; of an event its id, since it is as it came.
+fn written(notification: &Notification) -> Value {
+    match notification {
+        Notification::Event { agent: whose, json, critical } => {
             let event: Value = serde_json::from_str(json).unwrap();
             json!({ "kind": "event", "agent": agent(whose), "event_id": event["event_id"], "critical": critical })
         }
-        Happening::Asked(asked) => json!({ "kind": "asked", "request": request(asked) }),
-        Happening::Settled { request, outcome: became, announced } => json!({
+        Notification::Asked(asked) => json!({ "kind": "asked", "request": request(asked) }),
+        Notification::Settled { request, outcome: became, announced } => json!({
             "kind": "settled", "request": { "number": request.number },
             "outcome": became.as_str(), "announced": announced,
         }),
-        Happening::Text { agent: whose, session_id, output_id, text, ends, after_gap } => json!({
-            "kind": "text", "agent": agent(whose), "session_id": **session_id,
-            "output_id": **output_id, "text": text, "ends": ends, "after_gap": after_gap,
-        }),
-        Happening::Silence { agent: whose, why, count } => {
+        Notification::Text { agent: whose, session_id, output_id, text, ends, after_gap } => {
+            json!({
+                "kind": "text", "agent": agent(whose), "session_id": **session_id,
+                "output_id": **output_id, "text": text, "ends": ends, "after_gap": after_gap,
+            })
+        }
+        Notification::Silence { agent: whose, why, count } => {
             let why = match why {
                 Silence::Missing => "missing",
                 Silence::TooMuch => "too_much",
@@ -70,10 +72,10 @@ fn written(happening: &Happening) -> Value {
             };
             json!({ "kind": "silence", "agent": agent(whose), "why": why, "count": count })
         }
-        Happening::Connected { hub, again, may_reply } => {
+        Notification::Connected { hub, again, may_reply } => {
             json!({ "kind": "connected", "hub": **hub, "again": again, "may_reply": may_reply })
         }
-        Happening::Lost { hub, why } => json!({ "kind": "lost", "hub": **hub, "why": **why }),
+        Notification::Lost { hub, why } => json!({ "kind": "lost", "hub": **hub, "why": **why }),
         other => panic!("{other:?}"),
     }
 }
@@ -146,7 +148,7 @@ fn run(vector: &Value) -> Value {
         let now = step["at"].as_u64().unwrap();
         let (request, refused) = act(&mut inbox, hub, step, now);
         let told = std::iter::from_fn(|| inbox.poll_happening(now));
-        let told: Vec<Value> = told.map(|happening| written(&happening)).collect();
+        let told: Vec<Value> = told.map(|notification| written(&notification)).collect();
         let mut sent = Vec::new();
         while let Some(send) = inbox.poll_send() {
             sent.push(serde_json::from_str::<Value>(&send.json).unwrap());

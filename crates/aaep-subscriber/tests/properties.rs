@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use aaep_subscriber::words::{Manner, Said, Span, Words, look_alikes, safe};
-use aaep_subscriber::{Agent, Asks, Choice, Happening, Outcome, Request};
+use aaep_subscriber::words::{Manner, Span, SpokenLine, Words, look_alikes, safe};
+use aaep_subscriber::{Agent, Asks, Choice, Notification, Outcome, Request};
 use aaep_types::{
     EventKind, Level, ReplyToken, ResponseKind, Reversibility, RiskLevel, Verbosity, deception,
 };
@@ -132,8 +132,8 @@ fn answer(question: &str, other: &str) -> Asks {
     }
 }
 
-/// Every kind of happening with these texts in every place where an agent's text can stand.
-fn happenings(first: &str, second: &str, name: &str) -> Vec<Happening> {
+/// Every kind of notification with these texts in every place where an agent's text can stand.
+fn notifications(first: &str, second: &str, name: &str) -> Vec<Notification> {
     let mut all = Vec::new();
     let kinds = EventKind::ALL.iter().map(|kind| kind.as_str()).chain(["x:y", second]);
     for kind in kinds {
@@ -149,18 +149,18 @@ fn happenings(first: &str, second: &str, name: &str) -> Vec<Happening> {
         });
         for critical in [false, true] {
             let json = event.to_string().into();
-            all.push(Happening::Event { agent: agent(name), json, critical });
+            all.push(Notification::Event { agent: agent(name), json, critical });
         }
     }
-    all.push(Happening::Event { agent: agent(name), json: first.into(), critical: true });
+    all.push(Notification::Event { agent: agent(name), json: first.into(), critical: true });
     for asks in [consent(first, second), answer(first, second)] {
         let request = request(name, asks);
-        all.push(Happening::Asked(request.clone()));
+        all.push(Notification::Asked(request.clone()));
         for outcome in [Outcome::TimedOut, Outcome::Gone] {
-            all.push(Happening::Settled { request: request.clone(), outcome, announced: true });
+            all.push(Notification::Settled { request: request.clone(), outcome, announced: true });
         }
     }
-    all.push(Happening::Text {
+    all.push(Notification::Text {
         agent: agent(name),
         session_id: "sess_1".into(),
         output_id: "".into(),
@@ -168,11 +168,11 @@ fn happenings(first: &str, second: &str, name: &str) -> Vec<Happening> {
         ends: true,
         after_gap: true,
     });
-    all.push(Happening::Lost { hub: first.into(), why: second.into() });
+    all.push(Notification::Lost { hub: first.into(), why: second.into() });
     all
 }
 
-fn is_safe(line: &Said) -> bool {
+fn is_safe(line: &SpokenLine) -> bool {
     line.spans.iter().all(|span| {
         let text = span.text();
         !text.is_empty()
@@ -182,7 +182,7 @@ fn is_safe(line: &Said) -> bool {
     })
 }
 
-fn theirs(lines: &[Said]) -> Vec<&str> {
+fn theirs(lines: &[SpokenLine]) -> Vec<&str> {
     let spans = lines.iter().flat_map(|line| &line.spans);
     spans
         .filter_map(|span| match span {
@@ -202,9 +202,9 @@ proptest! {
         manner in manner(), language in language(),
     ) {
         let words = Words::new(&[language]);
-        for happening in happenings(&first, &second, &name) {
-            for line in words.say(&happening, &manner) {
-                prop_assert!(is_safe(&line), "{line:?} of {happening:?}");
+        for notification in notifications(&first, &second, &name) {
+            for line in words.say(&notification, &manner) {
+                prop_assert!(is_safe(&line), "{line:?} of {notification:?}");
             }
         }
         for line in words.spell(&first) {
@@ -218,7 +218,7 @@ proptest! {
         action in hostile(), consequence in hostile(), manner in manner(), language in language(),
     ) {
         let words = Words::new(&[language]);
-        let said = words.say(&Happening::Asked(request("", consent(&action, &consequence))), &manner);
+        let said = words.say(&Notification::Asked(request("", consent(&action, &consequence))), &manner);
         let undo = words.phrase("undo.irreversible", &[]).to_string();
         prop_assert!(said.iter().any(|line| line.to_string().contains(&undo)));
         for text in [action.trim(), consequence.trim()] {
@@ -237,8 +237,8 @@ proptest! {
             let event = json!({"type": kind, "event_id": "evt_1", "session_id": "sess_1",
                 "summary_normal": text, "chunk": text});
             let json = event.to_string().into();
-            let happening = Happening::Event { agent: agent("x"), json, critical: true };
-            prop_assert!(!Words::new(&[]).say(&happening, &manner).is_empty(), "{}", kind);
+            let notification = Notification::Event { agent: agent("x"), json, critical: true };
+            prop_assert!(!Words::new(&[]).say(&notification, &manner).is_empty(), "{}", kind);
         }
     }
 
@@ -258,15 +258,15 @@ fn a_request_of_a_megabyte_is_said_in_full_and_a_summary_is_not() {
     let long = "p\u{430}y ".repeat(300_000); // beyond what is read by default
     let words = Words::new(&[]);
     let said = words.say(
-        &Happening::Asked(request("x", consent(&long, "It is gone."))),
+        &Notification::Asked(request("x", consent(&long, "It is gone."))),
         &Manner { load: Level::High, verbosity: Verbosity::Terse, name_agents: true },
     );
     assert!(theirs(&said).contains(&long.trim()));
     let event = json!({"type": "x:y", "event_id": "evt_1", "session_id": "sess_1",
         "summary_normal": long});
-    let happening =
-        Happening::Event { agent: agent(&long), json: event.to_string().into(), critical: true };
-    let said = words.say(&happening, &Manner { name_agents: true, ..Manner::default() });
+    let notification =
+        Notification::Event { agent: agent(&long), json: event.to_string().into(), critical: true };
+    let said = words.say(&notification, &Manner { name_agents: true, ..Manner::default() });
     let size: usize = said.iter().map(|line| line.to_string().len()).sum();
     assert!(size < 40_000, "{size}");
     assert!(said.iter().any(|line| line.to_string().contains("more characters are left out")));

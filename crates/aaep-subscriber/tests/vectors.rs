@@ -1,4 +1,4 @@
-//! The shared vectors: what is said of each happening, and what becomes of text. `vectors/README.md`
+//! The shared vectors: what is said of each notification, and what becomes of text. `vectors/README.md`
 //! describes them. The page's script runs the same files.
 //!
 //! `AAEP_WRITE_VECTORS=1 cargo test -p aaep-subscriber --test vectors` writes what is said now. Read
@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use aaep_subscriber::words::{Manner, Said, Span, Words, safe};
-use aaep_subscriber::{Account, Agent, Asks, Choice, Happening, Outcome, Request, Silence};
+use aaep_subscriber::words::{Manner, Span, SpokenLine, Words, safe};
+use aaep_subscriber::{Account, Agent, Asks, Choice, Notification, Outcome, Request, Silence};
 use aaep_types::{
     DescribedBy, Level, ReplyToken, ResponseKind, Reversibility, RiskLevel, Verbosity,
 };
@@ -103,20 +103,20 @@ fn outcome(name: &str) -> Outcome {
     }
 }
 
-fn happening(of: &Value) -> Happening {
+fn notification(of: &Value) -> Notification {
     match of["kind"].as_str().unwrap() {
-        "event" => Happening::Event {
+        "event" => Notification::Event {
             agent: agent(of),
             json: of["json"].as_str().map_or_else(|| of["event"].to_string(), str::to_owned).into(),
             critical: flag(of, "critical"),
         },
-        "asked" => Happening::Asked(request(&of["request"])),
-        "settled" => Happening::Settled {
+        "asked" => Notification::Asked(request(&of["request"])),
+        "settled" => Notification::Settled {
             request: request(&of["request"]),
             outcome: outcome(of["outcome"].as_str().unwrap()),
             announced: of["announced"].as_bool().unwrap_or(true),
         },
-        "text" => Happening::Text {
+        "text" => Notification::Text {
             agent: agent(of),
             session_id: "sess_1".into(),
             output_id: "".into(),
@@ -124,7 +124,7 @@ fn happening(of: &Value) -> Happening {
             ends: flag(of, "ends"),
             after_gap: flag(of, "after_gap"),
         },
-        "silence" => Happening::Silence {
+        "silence" => Notification::Silence {
             agent: agent(of),
             why: match of["why"].as_str().unwrap() {
                 "missing" => Silence::Missing,
@@ -134,17 +134,17 @@ fn happening(of: &Value) -> Happening {
             },
             count: of["count"].as_u64().unwrap(),
         },
-        "connected" => Happening::Connected {
+        "connected" => Notification::Connected {
             hub: text(of, "hub").into(),
             again: flag(of, "again"),
             may_reply: flag(of, "may_reply"),
         },
-        "lost" => Happening::Lost { hub: text(of, "hub").into(), why: text(of, "why").into() },
+        "lost" => Notification::Lost { hub: text(of, "hub").into(), why: text(of, "why").into() },
         other => panic!("{other} does not happen"),
     }
 }
 
-fn lines(said: &[Said]) -> Value {
+fn lines(said: &[SpokenLine]) -> Value {
     let span = |span: &Span| match span {
         Span::Ours(text) => json!(text),
         Span::Theirs(text) => json!({ "theirs": text }),
@@ -203,7 +203,7 @@ fn every_happening_is_said_as_the_vectors_say() {
             name_agents: flag(vector, "name_agents"),
         };
         let words = Words::new(&[vector["language"].as_str().unwrap_or("en")]);
-        lines(&words.say(&happening(&vector["happening"]), &manner))
+        lines(&words.say(&notification(&vector["happening"]), &manner))
     });
 }
 

@@ -14,7 +14,7 @@ use aaep_hub::config::{Flags, HostName, Surroundings, load};
 use aaep_hub::{Running, init, start};
 use aaep_subscriber::client::Hub;
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::{Happening, Outcome};
+use aaep_subscriber::{Notification, Outcome};
 use aaep_transport::server::Server;
 use axum::Router;
 use axum::http::StatusCode;
@@ -23,9 +23,9 @@ use hub::{House, Listener, transfer};
 use proxy::Proxy;
 
 /// The ids of the events that were told.
-fn numbers(told: &[Happening]) -> Vec<u64> {
-    let number = |told: &Happening| match told {
-        Happening::Event { json, .. } => {
+fn numbers(told: &[Notification]) -> Vec<u64> {
+    let number = |told: &Notification| match told {
+        Notification::Event { json, .. } => {
             let event: serde_json::Value = serde_json::from_str(json).unwrap();
             event["sequence_number"].as_u64()
         }
@@ -49,7 +49,7 @@ async fn a_connection_that_breaks_is_taken_up_where_it_left_off() {
     let parked = session.park((), transfer()).await.unwrap();
     listener.asked().await;
     proxy.cut();
-    listener.until(|told| matches!(told, Happening::Lost { .. })).await;
+    listener.until(|told| matches!(told, Notification::Lost { .. })).await;
     // What happens meanwhile: somebody else answers, and the agent goes on.
     let request = other.asked().await;
     other.client.answer(request.number, Answer::Accept).unwrap();
@@ -65,14 +65,14 @@ async fn a_connection_that_breaks_is_taken_up_where_it_left_off() {
     let told = listener.close().await;
     let numbers = numbers(&told);
     assert!(numbers.is_sorted(), "{numbers:?}");
-    let silent = told.iter().any(|told| matches!(told, Happening::Silence { .. }));
+    let silent = told.iter().any(|told| matches!(told, Notification::Silence { .. }));
     assert!(!silent, "nothing was missed: {told:#?}");
 }
 
 /// How much of a session was done, as it was told.
-fn percents(told: &[Happening]) -> Vec<u64> {
-    let percent = |told: &Happening| match told {
-        Happening::Event { json, .. } => {
+fn percents(told: &[Notification]) -> Vec<u64> {
+    let percent = |told: &Notification| match told {
+        Notification::Event { json, .. } => {
             let event: serde_json::Value = serde_json::from_str(json).unwrap();
             event["progress"]["percent"].as_u64()
         }
@@ -89,21 +89,21 @@ async fn a_cut_link_loses_nothing(house: &House, way: Hub, cut: impl Fn(), open:
     let session = agent.session("Moving money.").open().await.unwrap();
     let over = agent.session("Counting.").open().await.unwrap();
     session.progress(Progress::percent(10)).await.unwrap();
-    let ten = |told: &Happening| percents(std::slice::from_ref(told)) == [10];
+    let ten = |told: &Notification| percents(std::slice::from_ref(told)) == [10];
     listener.until(ten).await;
     for percents_away in [[20, 30], [40, 50]] {
         cut();
-        listener.until(|told| matches!(told, Happening::Lost { .. })).await;
+        listener.until(|told| matches!(told, Notification::Lost { .. })).await;
         for percent in percents_away {
             session.progress(Progress::percent(percent)).await.unwrap();
         }
         open();
-        listener.until(|told| matches!(told, Happening::Connected { again: true, .. })).await;
+        listener.until(|told| matches!(told, Notification::Connected { again: true, .. })).await;
         let last = percents_away[1];
         listener.until(|told| percents(std::slice::from_ref(told)) == [u64::from(last)]).await;
     }
     cut();
-    listener.until(|told| matches!(told, Happening::Lost { .. })).await;
+    listener.until(|told| matches!(told, Notification::Lost { .. })).await;
     over.complete("Counted.").await.unwrap();
     let _parked = session.park((), transfer()).await.unwrap();
     open();
@@ -116,9 +116,9 @@ async fn a_cut_link_loses_nothing(house: &House, way: Hub, cut: impl Fn(), open:
     assert_eq!(listener.times_asked(), 1);
     let told = listener.close().await;
     assert_eq!(percents(&told), [10, 20, 30, 40, 50]);
-    let starts = |told: &&Happening| matches!(told, Happening::Event { json, .. } if json.contains("session.started"));
+    let starts = |told: &&Notification| matches!(told, Notification::Event { json, .. } if json.contains("session.started"));
     assert_eq!(told.iter().filter(starts).count(), 2, "{told:#?}");
-    let silent = told.iter().any(|told| matches!(told, Happening::Silence { .. }));
+    let silent = told.iter().any(|told| matches!(told, Notification::Silence { .. }));
     assert!(!silent, "nothing was missed: {told:#?}");
 }
 

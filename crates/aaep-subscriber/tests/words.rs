@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use aaep_subscriber::words::{Argument, Manner, Said, Span, Words};
-use aaep_subscriber::{Agent, Asks, Happening, Outcome, Request};
+use aaep_subscriber::words::{Argument, Manner, Span, SpokenLine, Words};
+use aaep_subscriber::{Agent, Asks, Notification, Outcome, Request};
 use aaep_types::{Level, ReplyToken, Reversibility, RiskLevel, Verbosity};
 
 /// Calls for each language and manner.
@@ -27,12 +27,12 @@ fn agent() -> Agent {
     Agent { id: "tidy".into(), name: "Tidy".into() }
 }
 
-fn event(type_name: &str, members: &str) -> Happening {
+fn event(type_name: &str, members: &str) -> Notification {
     let json = format!(
         r#"{{"type":"{type_name}","event_id":"evt_1","session_id":"sess_1"{}{members}}}"#,
         if members.is_empty() { "" } else { "," }
     );
-    Happening::Event { agent: agent(), json: json.into(), critical: false }
+    Notification::Event { agent: agent(), json: json.into(), critical: false }
 }
 
 fn request(asks: Asks) -> Arc<Request> {
@@ -63,8 +63,8 @@ fn consent(reversibility: Reversibility, risk: RiskLevel) -> Asks {
     }
 }
 
-fn joined(lines: &[Said]) -> String {
-    lines.iter().map(Said::to_string).collect::<Vec<_>>().join("\n")
+fn joined(lines: &[SpokenLine]) -> String {
+    lines.iter().map(SpokenLine::to_string).collect::<Vec<_>>().join("\n")
 }
 
 fn phrase(words: &Words, key: &str) -> String {
@@ -76,9 +76,9 @@ fn phrase(words: &Words, key: &str) -> String {
 fn the_three_endings_can_be_told_apart_by_their_first_words() {
     everywhere(|words, manner| {
         let endings = ["completed", "errored", "cancelled"].map(|ending| {
-            let happening =
+            let notification =
                 event(&format!("aaep:agent.session.{ending}"), r#""summary_normal":"SAME.""#);
-            joined(&words.say(&happening, manner)).replace("SAME.", "")
+            joined(&words.say(&notification, manner)).replace("SAME.", "")
         });
         assert_eq!(endings.iter().collect::<BTreeSet<_>>().len(), 3, "{endings:?}");
         assert!(endings[0].contains(&phrase(words, "completed")), "{endings:?}");
@@ -137,8 +137,8 @@ fn a_request_says_action_undoing_consequence_and_risk_in_this_order() {
     for &reversibility in Reversibility::ALL {
         for &risk in RiskLevel::ALL {
             everywhere(|words, manner| {
-                let happening = Happening::Asked(request(consent(reversibility, risk)));
-                let said = joined(&words.say(&happening, manner));
+                let notification = Notification::Asked(request(consent(reversibility, risk)));
+                let said = joined(&words.say(&notification, manner));
                 let undo = phrase(words, &format!("undo.{}", reversibility.as_str()));
                 let risk = phrase(words, &format!("risk.{}", risk.as_str()));
                 let time = words.duration(300).to_string();
@@ -169,7 +169,7 @@ fn every_outcome_is_said_as_what_it_is() {
     everywhere(|words, manner| {
         let settled = |outcome, announced| {
             let request = request.clone();
-            joined(&words.say(&Happening::Settled { request, outcome, announced }, manner))
+            joined(&words.say(&Notification::Settled { request, outcome, announced }, manner))
         };
         let said: BTreeSet<String> = outcomes.map(|outcome| settled(outcome, true)).into();
         assert_eq!(said.len(), outcomes.len(), "{said:?}");
@@ -191,7 +191,7 @@ fn with_several_agents_the_first_line_begins_with_the_name() {
 fn under_a_high_load_no_line_holds_two_sentences_of_ours() {
     everywhere(|words, manner| {
         let asks = consent(Reversibility::Irreversible, RiskLevel::High);
-        let said = words.say(&Happening::Asked(request(asks)), manner);
+        let said = words.say(&Notification::Asked(request(asks)), manner);
         match manner.load {
             Level::Low => assert_eq!(said.len(), 1),
             Level::Medium => assert!(said.len() > 1),

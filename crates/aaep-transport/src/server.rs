@@ -8,10 +8,10 @@
 
 mod again;
 mod body;
+mod chunked;
 mod early;
 mod guard;
 mod limits;
-mod pour;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -47,9 +47,9 @@ use guard::{Guarded, Progress, Stage, Watched, Way};
 use limits::{Slot, Slots};
 
 pub use body::{BodyError, discard_body, read_body};
+pub use chunked::Long;
 pub use early::RequestBody;
 pub use limits::Limits;
-pub use pour::Long;
 
 /// Bytes of a request's head, and of what hyper holds back of a response, at most. hyper takes no
 /// less than 8 KiB, and does begin with that.
@@ -305,7 +305,7 @@ async fn drive<S, B>(
     match (ended, body) {
         (Err(error), _) => debug!(%error, "a connection ended with an error"),
         (Ok(Some(stream)), Some(body)) => {
-            if let Err(error) = pour::pour(*stream, body).await {
+            if let Err(error) = chunked::write_chunked(*stream, body).await {
                 debug!(%error, "a stream ended with an error");
             }
         }

@@ -28,7 +28,7 @@ use tracing::{debug, warn};
 
 use crate::link::{Link, Options};
 use crate::peer::{Credentials, Peer};
-use share::{Place, Places};
+use share::{ConnectionSlot, ConnectionSlots};
 
 pub use place::{PlaceError, directory, path_for};
 
@@ -45,7 +45,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 pub struct Listener {
     listener: UnixListener,
     path: PathBuf,
-    places: Places,
+    places: ConnectionSlots,
     options: Options,
     /// Locked as long as we listen. It stays behind: who removed it could remove another's.
     lock: File,
@@ -66,14 +66,14 @@ impl Listener {
         let unusable = |error| PlaceError::Unusable { path: path.into(), error };
         let listener = UnixListener::bind(path).map_err(unusable)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(unusable)?;
-        let places = Places::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_PROCESS);
+        let places = ConnectionSlots::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_PROCESS);
         Ok(Self { listener, path: path.into(), places, options, lock })
     }
 
     /// The same with other limits of connections: of all, and of one process.
     #[must_use]
     pub fn with_connections(mut self, most: usize, most_of_one: usize) -> Self {
-        self.places = Places::new(most, most_of_one);
+        self.places = ConnectionSlots::new(most, most_of_one);
         self
     }
 
@@ -120,7 +120,7 @@ impl Listener {
 pub struct Connection {
     stream: UnixStream,
     peer: Peer,
-    place: Place,
+    place: ConnectionSlot,
     options: Options,
 }
 
@@ -155,7 +155,7 @@ pub struct HttpStream {
     /// What was read to see what it speaks.
     first: Option<u8>,
     stream: UnixStream,
-    _place: Place,
+    _place: ConnectionSlot,
 }
 
 impl AsyncRead for HttpStream {
@@ -257,7 +257,7 @@ fn link(
     stream: UnixStream,
     first: Option<u8>,
     peer: Peer,
-    place: Option<Place>,
+    place: Option<ConnectionSlot>,
     options: &Options,
 ) -> Link {
     let (reader, writer) = stream.into_split();
@@ -269,7 +269,7 @@ struct Held {
     /// What was read to see what it speaks.
     first: Option<u8>,
     reader: OwnedReadHalf,
-    _place: Option<Place>,
+    _place: Option<ConnectionSlot>,
 }
 
 impl AsyncRead for Held {

@@ -35,7 +35,7 @@ impl fmt::Display for Deception {
 
 /// A suspicious character and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SuspiciousChar {
     /// Byte offset in the text.
     pub offset: usize,
     /// The character.
@@ -45,7 +45,7 @@ pub struct Found {
 }
 
 /// The first suspicious character.
-pub fn first(text: &str) -> Option<Found> {
+pub fn first(text: &str) -> Option<SuspiciousChar> {
     if is_harmless_ascii(text) { None } else { all(text).next() }
 }
 
@@ -56,10 +56,10 @@ fn is_harmless_ascii(text: &str) -> bool {
 }
 
 /// Every suspicious character, in order; a bidi scope that is never closed comes last.
-pub fn all(text: &str) -> impl Iterator<Item = Found> {
+pub fn all(text: &str) -> impl Iterator<Item = SuspiciousChar> {
     let mut open: Vec<(usize, char)> = Vec::new();
     let mut unclosed = false;
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<SuspiciousChar> = Vec::new();
     for (offset, character) in text.char_indices() {
         let kind = match character {
             '\u{202a}' | '\u{202b}' | '\u{2066}'..='\u{2068}' => {
@@ -71,12 +71,12 @@ pub fn all(text: &str) -> impl Iterator<Item = Found> {
             '\u{202c}' | '\u{2069}' => close(&mut open, character).then_some(Deception::Unbalanced),
             _ => alone(character),
         };
-        found.extend(kind.map(|kind| Found { offset, character, kind }));
+        found.extend(kind.map(|kind| SuspiciousChar { offset, character, kind }));
         if unclosed {
             break;
         }
     }
-    let unclosed = open.first().map(|&(offset, character)| Found {
+    let unclosed = open.first().map(|&(offset, character)| SuspiciousChar {
         offset,
         character,
         kind: Deception::Unbalanced,

@@ -29,7 +29,7 @@
 //! # Ok::<(), aaep_types::Invalid>(())
 //! ```
 //!
-//! [`Event::parse`] is for producers and tools: strict. [`Heard::parse`] is for assistive
+//! [`Event::parse`] is for producers and tools: strict. [`LenientEvent::parse`] is for assistive
 //! technology, which has to make the best of what it gets: it needs only a type and two ids.
 //!
 //! # Writing
@@ -73,10 +73,10 @@ pub mod deception;
 mod envelope;
 pub mod event;
 pub mod handshake;
-mod heard;
 mod id;
 pub mod json;
 mod language;
+mod lenient;
 mod limits;
 mod list;
 mod manifest;
@@ -105,9 +105,9 @@ pub use context::{CORE_CONTEXT, Context, KNOWN_EXTENSIONS, KnownExtension, is_re
 pub use cut::cut;
 pub use envelope::{Envelope, Extensions, LocalizationHints, Producer};
 pub use event::{Event, EventKind, Payload};
-pub use heard::{Heard, Unheard};
 pub use id::{EventId, OutputId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
 pub use language::{LanguageTag, choose as choose_language};
+pub use lenient::{LenientError, LenientEvent};
 pub use limits::{Limits, MAX_PROBLEMS, soft as soft_limits};
 pub use list::{List, Set};
 pub use manifest::{Contact, Manifest, ManifestType, SupportedVersion, Transport, Transports};

@@ -3,7 +3,7 @@
 mod support;
 
 use aaep_types::{
-    Event, EventKind, Extensions, Heard, Message, Payload, Severity, is_valid, validate,
+    Event, EventKind, Extensions, LenientEvent, Message, Payload, Severity, is_valid, validate,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -35,7 +35,9 @@ fn agree(bytes: &[u8]) -> Result<bool, TestCaseError> {
     match (Event::parse(bytes), Message::parse(bytes)) {
         (Ok(event), Ok(Message::Event(same))) => {
             prop_assert_eq!(event, *same);
-            prop_assert!(Heard::parse(bytes).is_ok_and(|heard| heard.deviations().is_empty()));
+            prop_assert!(
+                LenientEvent::parse(bytes).is_ok_and(|heard| heard.deviations().is_empty())
+            );
         }
         (Ok(_), other) => prop_assert!(false, "an event, but {other:?}"),
         (Err(invalid), other) => {
@@ -273,7 +275,7 @@ fn both_passes_and_both_readers_agree_on_damaged_bytes() {
 fn no_bytes_make_a_reader_stumble() {
     run(5_000, proptest::collection::vec(any::<u8>(), 0..200), |bytes| {
         prop_assert!(!agree(&bytes)?);
-        let _ = Heard::parse(&bytes);
+        let _ = LenientEvent::parse(&bytes);
         Ok(())
     });
     let pieces = proptest::sample::select(vec![

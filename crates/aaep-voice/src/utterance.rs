@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aaep_subscriber::words::{Said, Span};
+use aaep_subscriber::words::{Span, SpokenLine};
 use icu_segmenter::SentenceSegmenter;
 use icu_segmenter::options::SentenceBreakInvariantOptions;
 
@@ -108,7 +108,7 @@ impl Utterance {
     }
 
     /// With these words. Ours are in the language `ours`; the agent's in `theirs`, if it said so.
-    pub fn words(mut self, said: &Said, ours: &str, theirs: Option<&Arc<str>>) -> Self {
+    pub fn words(mut self, said: &SpokenLine, ours: &str, theirs: Option<&Arc<str>>) -> Self {
         let ours: Arc<str> = ours.into();
         for span in &said.spans {
             let (text, from_agent) = match span {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_line_becomes_sentences_with_the_language_of_who_wrote_them() {
-        let said = Said {
+        let said = SpokenLine {
             spans: vec![
                 Span::Ours("Allow this? ".into()),
                 Span::Theirs("احذف الملف. ثم توقف.".into()),
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_text_of_sixteen_thousand_characters_keeps_every_character() {
         let text = "Emoji 👩‍🚀 and é. ".repeat(1000);
-        let said = Said { spans: vec![Span::Theirs(text.clone())] };
+        let said = SpokenLine { spans: vec![Span::Theirs(text.clone())] };
         let spoken = Utterance::new(Class::Text).words(&said, "en", None).text();
         assert_eq!(spoken, text.trim());
     }

@@ -13,8 +13,8 @@ use aaep_bridge::acp::Proxy;
 use clap::Args;
 use tokio::io::{BufReader, DuplexStream};
 
+use crate::discovery;
 use crate::exit::{Exit, say};
-use crate::near;
 use crate::stdio;
 
 /// How long a hub that does not answer is waited for.
@@ -85,7 +85,7 @@ fn proxy(options: &AcpOptions, editor_asks: bool) -> Proxy {
         editor_asks,
         connect: Arc::new(move || {
             let producer = Producer::new("acp").name(title.clone());
-            near::connect(hub.as_deref(), producer, HUB_ANSWERS)
+            discovery::connect(hub.as_deref(), producer, HUB_ANSWERS)
         }),
         name,
     }

@@ -15,7 +15,7 @@ use super::{AcpOptions, HUB_ANSWERS, proxy};
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, say};
 use crate::listen::{self, ListenOptions, Prompts};
-use crate::{lines, near, stdio};
+use crate::{discovery, lines, stdio};
 
 /// What may be on its way in one direction, in bytes.
 const ROOM: usize = 64 * 1024;
@@ -59,7 +59,7 @@ async fn talk(options: &AcpOptions, out: &mut impl Write) -> Result<io::Result<E
     let listening = listening(options)?;
     // Without a hub nobody could be asked, so the agent is not even started.
     let hub = options.hub.clone();
-    let found = tokio::task::spawn_blocking(move || near::running(hub.as_deref()).map(drop));
+    let found = tokio::task::spawn_blocking(move || discovery::running(hub.as_deref()).map(drop));
     found.await.map_err(|error| error.to_string())??;
     let place = std::env::current_dir().and_then(|place| place.canonicalize());
     let place = place.map_err(|error| format!("where are we? {error}"))?;
@@ -82,7 +82,7 @@ async fn talk(options: &AcpOptions, out: &mut impl Write) -> Result<io::Result<E
         home: std::env::var_os("HOME").map(PathBuf::from),
         hub: Box::new(move || {
             let producer = Producer::new("acp").name("A coding agent");
-            near::connect(hub.as_deref(), producer, HUB_ANSWERS)
+            discovery::connect(hub.as_deref(), producer, HUB_ANSWERS)
         }),
         last: 0,
         partial: Vec::new(),

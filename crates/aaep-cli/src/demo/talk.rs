@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::arguments::DemoOptions;
+use crate::discovery;
 use crate::exit::{self, Exit};
 use crate::lines::Plain;
-use crate::near;
 
 /// How long an answer of the agent is waited for before anything is heard.
 const BEGINS: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ fn place(options: &DemoOptions) -> String {
     match (&options.hub, options.listen.first()) {
         (Some(url), _) => url.clone(),
         (None, Some(listens)) => address(listens),
-        (None, None) => near::demo_socket()
+        (None, None) => discovery::demo_socket()
             .unwrap_or_else(|| address(&format!("127.0.0.1:{}", aaep_hub::config::DEFAULT_PORT))),
     }
 }
@@ -94,7 +94,7 @@ impl Talk {
     /// Subscribes, then speaks.
     async fn begin(url: &str, trust_loopback: bool, text: &str) -> Result<Self, String> {
         let options = Options { trust_loopback, ..Options::default() };
-        let client = near::client(url, options).map_err(told)?;
+        let client = discovery::client(url, options).map_err(told)?;
         let request = json!({
             "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "aaep-demo-say",
             "capabilities": {

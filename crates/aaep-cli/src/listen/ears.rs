@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use aaep_subscriber::Happening;
-use aaep_subscriber::client::{Address, Client, Happenings, Hub, find_local};
+use aaep_subscriber::Notification;
+use aaep_subscriber::client::{Address, Client, Hub, Notifications, find_local};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
 
 use super::options::ListenOptions;
 use super::talk::By;
-use crate::near;
+use crate::discovery;
 
 /// Hubs at once.
 const HUBS: usize = 16;
 
 pub(super) struct Ears {
     client: Client,
-    happenings: Happenings,
+    notifications: Notifications,
 }
 
 impl Ears {
@@ -38,13 +38,13 @@ impl Ears {
         };
         let token = options.token_file.as_deref();
         let hubs = hubs(&options.hubs, token, options.trust_loopback)?;
-        let (client, happenings) = Client::connect(hubs, settings);
-        Ok(Self { client, happenings })
+        let (client, notifications) = Client::connect(hubs, settings);
+        Ok(Self { client, notifications })
     }
 
-    pub(super) async fn next(&mut self) -> Happening {
-        match self.happenings.next().await {
-            Some(happening) => happening,
+    pub(super) async fn next(&mut self) -> Notification {
+        match self.notifications.next().await {
+            Some(notification) => notification,
             // It was closed; whoever closed it goes on.
             None => std::future::pending().await,
         }
@@ -85,7 +85,7 @@ pub(crate) fn hubs(
     let token = match (token_file, named.is_empty()) {
         // What is found on this machine brings its own.
         (None, true) => None,
-        (file, _) => near::token(file)?,
+        (file, _) => discovery::token(file)?,
     };
     let found = match named {
         [] => find_local(),
@@ -111,7 +111,7 @@ fn named_hub(url: &str) -> Result<Hub, String> {
     {
         hub.address = Address::Http(root.to_owned());
     }
-    let certificate = near::hub(Some(url)).ok().and_then(|found| found.certificate);
+    let certificate = discovery::hub(Some(url)).ok().and_then(|found| found.certificate);
     Ok(match certificate {
         Some(certificate) => hub.trust_pem(certificate),
         None => hub,

@@ -1,28 +1,28 @@
 //! `--json`: everything that happens as JSON Lines, and answers as JSON Lines.
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::{Agent, Asks, Happening, Request, Silence};
+use aaep_subscriber::{Agent, Asks, Notification, Request, Silence};
 use serde_json::{Map, Value, json};
 
 use crate::lines::Visible;
 
 /// One line for something that happens; what was said of it belongs to it.
-pub(super) fn line(happening: &Happening, said: Vec<String>) -> String {
-    let mut line = match happening {
-        Happening::Event { agent, json, critical } => json!({
+pub(super) fn line(notification: &Notification, said: Vec<String>) -> String {
+    let mut line = match notification {
+        Notification::Event { agent, json, critical } => json!({
             "happening": "event", "agent": name(agent), "critical": critical,
             "event": serde_json::from_str::<Value>(json).unwrap_or_default(),
         }),
-        Happening::Asked(request) => asked(request),
-        Happening::Settled { request, outcome, announced } => json!({
+        Notification::Asked(request) => asked(request),
+        Notification::Settled { request, outcome, announced } => json!({
             "happening": "settled", "request": request.number, "outcome": outcome.as_str(),
             "announced": announced,
         }),
-        Happening::Text { agent, session_id, output_id, text, ends, after_gap } => json!({
+        Notification::Text { agent, session_id, output_id, text, ends, after_gap } => json!({
             "happening": "text", "agent": name(agent), "session_id": &**session_id,
             "output_id": &**output_id, "text": text, "ends": ends, "after_gap": after_gap,
         }),
-        Happening::Silence { agent, why, count } => json!({
+        Notification::Silence { agent, why, count } => json!({
             "happening": "silence", "agent": name(agent), "count": count,
             "why": match why {
                 Silence::Missing => "missing",
@@ -31,13 +31,13 @@ pub(super) fn line(happening: &Happening, said: Vec<String>) -> String {
                 _ => "other",
             },
         }),
-        Happening::Over { agent, session_id } => json!({
+        Notification::Over { agent, session_id } => json!({
             "happening": "over", "agent": name(agent), "session_id": &**session_id,
         }),
-        Happening::Connected { hub, again, may_reply } => json!({
+        Notification::Connected { hub, again, may_reply } => json!({
             "happening": "connected", "hub": &**hub, "again": again, "may_reply": may_reply,
         }),
-        Happening::Lost { hub, why } => {
+        Notification::Lost { hub, why } => {
             json!({ "happening": "lost", "hub": &**hub, "why": &**why })
         }
         _ => json!({ "happening": "other" }),
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_request_is_told_whole_but_for_its_token() {
         let request = consent(3, "Delete\u{1b}]0;x\u{7}\u{9b}2J\u{202e}");
-        let line = line(&Happening::Asked(request.into()), vec!["Allow this?".into()]);
+        let line = line(&Notification::Asked(request.into()), vec!["Allow this?".into()]);
         assert!(!line.contains("rpl_") && !line.contains(|sign: char| sign.is_control()), "{line}");
         assert!(!line.contains('\u{202e}'));
         let value: Value = serde_json::from_str(&line).unwrap();

@@ -30,7 +30,7 @@ use ears::Ears;
 use keyboard::Keyboard;
 use shell::Shell;
 use sound::Sounds;
-use standing::Standing;
+use standing::StandingRules;
 use talk::{Settings, Talk};
 use terminal::Terminal;
 use transcript::Transcript;
@@ -113,7 +113,7 @@ async fn listen(
     prompts: Option<Prompts>,
 ) -> Result<io::Result<Exit>, String> {
     let signals = Signals::new().map_err(|fault| fault.to_string())?;
-    let standing = options.policy.as_deref().map(Standing::load).transpose()?;
+    let standing = options.policy.as_deref().map(StandingRules::load).transpose()?;
     let transcript = options.transcript.as_deref().map(Transcript::open).transpose()?;
     let languages = languages(&options.language);
     let words = Words::new(&languages.iter().map(String::as_str).collect::<Vec<_>>());

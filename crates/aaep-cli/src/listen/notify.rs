@@ -23,25 +23,25 @@ const URGENT: u8 = 2;
 
 /// What is shown of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Notification {
+pub(super) struct DesktopNotification {
     pub(super) title: String,
     pub(super) body: String,
 }
 
 enum Message {
-    Show(u32, Notification),
+    Show(u32, DesktopNotification),
     Close(u32),
 }
 
 /// Shows notifications. No call waits.
-pub(super) struct Notifications(UnboundedSender<Message>);
+pub(super) struct DesktopNotifications(UnboundedSender<Message>);
 
-impl Notifications {
+impl DesktopNotifications {
     /// Finds the desktop. Faults after that are told to `fault`, once for each desktop that is lost.
     pub(super) async fn start(fault: impl Fn(String) + Send + 'static) -> Result<Self, String> {
         let desktop = Desktop::find().await.map_err(|why| {
             format!(
-                "Notifications cannot be shown: {why} Start aaep listen inside a desktop session \
+                "DesktopNotifications cannot be shown: {why} Start aaep listen inside a desktop session \
                  with a notification service, or leave out --notify."
             )
         })?;
@@ -50,7 +50,7 @@ impl Notifications {
         Ok(Self(send))
     }
 
-    pub(super) fn show(&self, number: u32, notification: Notification) {
+    pub(super) fn show(&self, number: u32, notification: DesktopNotification) {
         let _ = self.0.send(Message::Show(number, notification));
     }
 
@@ -116,7 +116,7 @@ impl Desktop {
         Ok(desktop)
     }
 
-    async fn show(&self, one: &Notification, replaces: Option<u32>) -> Result<u32, String> {
+    async fn show(&self, one: &DesktopNotification, replaces: Option<u32>) -> Result<u32, String> {
         let short: String = one.body.chars().take(BODY_CHARACTERS).collect();
         let body = if short.len() < one.body.len() { format!("{short}…") } else { short };
         // enforces: D34

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use aaep_subscriber::Happening;
+use aaep_subscriber::Notification;
 use aaep_voice::utterance::Utterance;
 use tokio::time::Instant;
 
@@ -73,8 +73,8 @@ impl<W: Write> Shell<'_, W> {
                     Note::Braille(event) => self.talk.display(&event, self.ears.now()),
                     Note::NotNotified(why) => self.talk.not_notified(&why),
                 },
-                happening = self.ears.next() => {
-                    if let Some(exit) = self.happened(&happening)? {
+                notification = self.ears.next() => {
+                    if let Some(exit) = self.happened(&notification)? {
                         return Ok(exit);
                     }
                 }
@@ -85,7 +85,7 @@ impl<W: Write> Shell<'_, W> {
 
     // enforces: T21
     /// Something happened. What was typed until now was not meant for it.
-    fn happened(&mut self, happening: &Happening) -> io::Result<Option<Exit>> {
+    fn happened(&mut self, notification: &Notification) -> io::Result<Option<Exit>> {
         self.keyboard.read();
         if let Some(exit) = self.typed()? {
             return Ok(Some(exit));
@@ -93,13 +93,13 @@ impl<W: Write> Shell<'_, W> {
         let focus = self.talk.focus();
         // Whoever types has the cursor somewhere in a line: what is said now begins another one.
         self.in_line = self.terminal.is_terminal() && self.talk.is_typing();
-        self.talk.happened(happening, self.ears.now());
+        self.talk.happened(notification, self.ears.now());
         if self.talk.focus() != focus && self.terminal.is_terminal() {
             // Half a line for one request must not become an answer to another.
             self.keyboard.decoder.clear();
             self.terminal.discard();
         }
-        self.carry_out(Some(happening))
+        self.carry_out(Some(notification))
     }
 
     /// Hands what was typed to the conversation.
@@ -195,7 +195,7 @@ impl<W: Write> Shell<'_, W> {
     }
 
     /// Does what the conversation wants done.
-    fn carry_out(&mut self, happening: Option<&Happening>) -> io::Result<Option<Exit>> {
+    fn carry_out(&mut self, notification: Option<&Notification>) -> io::Result<Option<Exit>> {
         // Before anybody is told to type, the terminal takes what is typed.
         self.terminal.by_key(!self.talk.wants_line());
         let mut said = Vec::new();
@@ -246,8 +246,8 @@ impl<W: Write> Shell<'_, W> {
             }
         }
         if self.json {
-            match happening {
-                Some(happening) => writeln!(self.out, "{}", json::line(happening, said))?,
+            match notification {
+                Some(notification) => writeln!(self.out, "{}", json::line(notification, said))?,
                 None if !said.is_empty() => writeln!(self.out, "{}", json::said(said))?,
                 None => {}
             }

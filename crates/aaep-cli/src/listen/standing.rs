@@ -81,11 +81,11 @@ struct Rule {
 
 /// Rules, in their order.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct StandingRules {
     rules: Vec<Rule>,
 }
 
-impl Standing {
+impl StandingRules {
     /// Reads a file, or says what is wrong with it and where.
     pub(crate) fn load(file: &Path) -> Result<Self, String> {
         use std::io::Read;
@@ -256,12 +256,12 @@ reversibility = "reversible_with_effort"
     #[test]
     fn no_rule_accepts_by_words_that_the_agent_chose() {
         let (low, back) = (RiskLevel::Low, Reversibility::Reversible);
-        let by_words = Standing::parse(RULES).unwrap();
+        let by_words = StandingRules::parse(RULES).unwrap();
         let by_tool = RULES.replace("action = \"Book *\"", "tool = \"rooms.*\"");
-        let by_tool = Standing::parse(&by_tool).unwrap();
+        let by_tool = StandingRules::parse(&by_tool).unwrap();
         let arguments = "tool = \"rooms.book\"\narguments = \"room: small, *\"";
         let by_arguments =
-            Standing::parse(&RULES.replace("action = \"Book *\"", arguments)).unwrap();
+            StandingRules::parse(&RULES.replace("action = \"Book *\"", arguments)).unwrap();
         let mut request = asked("Book a room", low, back);
         for rules in [&by_words, &by_tool, &by_arguments] {
             assert_eq!(rules.judge(&request), Some((7, true)));
@@ -295,7 +295,7 @@ reversibility = "reversible_with_effort"
     fn the_first_rule_that_fits_answers_up_to_its_risk() {
         use Reversibility::{Irreversible, Reversible, ReversibleWithEffort};
         use RiskLevel::{High, Low, Medium};
-        let rules = Standing::parse(RULES).unwrap();
+        let rules = StandingRules::parse(RULES).unwrap();
         for (action, risk, undone, answer) in [
             ("Delete it", High, Irreversible, Some((2, false))),
             ("Book a room", Medium, ReversibleWithEffort, Some((7, true))),
@@ -320,7 +320,7 @@ reversibility = "reversible_with_effort"
         let grave = RULES
             .replace("\"medium\"", "\"high\"")
             .replace("reversible_with_effort", "irreversible");
-        let (line, what) = Standing::parse(&grave).unwrap_err();
+        let (line, what) = StandingRules::parse(&grave).unwrap_err();
         assert_eq!(line, 7);
         assert!(what.contains("never accepted by a rule"), "{what}");
     }
@@ -342,7 +342,7 @@ reversibility = "reversible_with_effort"
             ("rules = 1", 1, "rules"),
             ("[[rule", 1, ""),
         ] {
-            let (found, what) = Standing::parse(text).unwrap_err();
+            let (found, what) = StandingRules::parse(text).unwrap_err();
             assert_eq!(found, line, "{text}: {what}");
             assert!(what.contains(says) && !what.contains('\n'), "{text}: {what}");
         }

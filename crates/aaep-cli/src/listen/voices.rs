@@ -7,7 +7,7 @@ use aaep_voice::speech::{Command, Notice, Settings, Speaker};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 #[cfg(target_os = "linux")]
-use super::notify::{Notification, Notifications};
+use super::notify::{DesktopNotification, DesktopNotifications};
 use super::talk::{Output, Talk, Voice};
 
 /// How long goodbye may take to be spoken.
@@ -25,7 +25,7 @@ pub(super) struct Voices {
     speaker: Option<Speaker>,
     display: Option<Display>,
     #[cfg(target_os = "linux")]
-    notifications: Option<Notifications>,
+    notifications: Option<DesktopNotifications>,
     tell: UnboundedSender<Note>,
     notes: UnboundedReceiver<Note>,
     /// What was not handed on yet.
@@ -103,7 +103,7 @@ impl Voices {
     pub(super) async fn notify(&mut self) -> Result<(), String> {
         let tell = self.tell.clone();
         let fault = move |why| drop(tell.send(Note::NotNotified(why)));
-        self.notifications = Some(Notifications::start(fault).await?);
+        self.notifications = Some(DesktopNotifications::start(fault).await?);
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl Voices {
         }
         #[cfg(target_os = "linux")]
         if let (Some(desktop), Some((title, body))) = (&self.notifications, talk.noted(number)) {
-            desktop.show(number, Notification { title, body });
+            desktop.show(number, DesktopNotification { title, body });
         }
     }
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aaep_engine::{Outcome, Record, Said};
+use aaep_engine::{Outcome, Record, RecordedEvents};
 use aaep_store::chain;
 use rusqlite::{Connection, params};
 use sha2::{Digest as _, Sha256};
@@ -69,7 +69,7 @@ fn append_accept(house: &House, request: &Value, link: impl Fn(&[u8; 32], i64, &
         by: "reader".into(),
         response: "".into(),
         reply: "".into(),
-        said: Said::default(),
+        said: RecordedEvents::default(),
     };
     let bytes = record.encode(number as u64 + 1);
     let insert = "INSERT INTO records (number, at, kind, request, outcome, runs, decided_by, bytes,

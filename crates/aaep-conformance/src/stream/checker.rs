@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use aaep_types::json::Members;
 use aaep_types::profile::Profile;
-use aaep_types::{EventKind, Heard, Limits, Message, Problem, Severity, rule};
+use aaep_types::{EventKind, LenientEvent, Limits, Message, Problem, Severity, rule};
 
 use super::memory::{Digest, Memory, short};
 use super::report::Report;
 use super::requests::Answer;
-use super::said::{self, Said};
+use super::said::{self, Observed};
 use super::secrets;
 use super::session::Session;
 use super::{Finding, Options, Weight};
@@ -61,7 +61,7 @@ impl Checker {
         Self { profile: Some(profile), ..self }
     }
 
-    fn judge_profile(&mut self, heard: &Heard<'_>, report: &mut Report<'_>) {
+    fn judge_profile(&mut self, heard: &LenientEvent<'_>, report: &mut Report<'_>) {
         let Some(profile) = &self.profile else { return };
         for rule in profile.broken_by(heard.as_json().as_bytes()) {
             report.error(rule::X9, format!("{} ({}, {})", rule.text, rule.id, profile.name));
@@ -100,7 +100,7 @@ impl Checker {
     /// Takes the next message: an event, a reply, or a message of the handshake. `line` is its
     /// place, from 1; what is found is added to `found`.
     pub fn message(&mut self, line: u64, bytes: &[u8], found: &mut Vec<Finding>) {
-        match Heard::parse(bytes) {
+        match LenientEvent::parse(bytes) {
             Ok(heard) if !is_conversation(heard.type_name()) => self.event(line, &heard, found),
             _ => self.aside(line, bytes, found),
         }
@@ -117,7 +117,7 @@ impl Checker {
         }
     }
 
-    fn event(&mut self, line: u64, heard: &Heard<'_>, found: &mut Vec<Finding>) {
+    fn event(&mut self, line: u64, heard: &LenientEvent<'_>, found: &mut Vec<Finding>) {
         let (event_id, session_id) = (Some(heard.event_id()), Some(heard.session_id()));
         let mut report = Report { line, event_id, session_id, found };
         if self.is_duplicate(heard, &mut report) {
@@ -126,13 +126,13 @@ impl Checker {
         judge_message(heard.deviations(), &mut report);
         secrets::judge(heard, &mut report);
         self.judge_profile(heard, &mut report);
-        let said = Said::read(heard);
+        let said = Observed::read(heard);
         self.judge_token(&said, &mut report);
         let id = short(heard.session_id());
         if !self.open_session(&id, heard, &said, &mut report) {
             return;
         }
-        let ends = matches!(said, Said::Ended(_));
+        let ends = matches!(said, Observed::Ended(_));
         if let Some(session) = self.sessions.get_mut(&id) {
             session.event(heard, said, &mut report);
         }
@@ -145,7 +145,7 @@ impl Checker {
 
     /// §8.2.4: an event may arrive more than once; the first delivery counts. The same id on
     /// another event is no duplicate but a violation.
-    fn is_duplicate(&mut self, heard: &Heard<'_>, report: &mut Report<'_>) -> bool {
+    fn is_duplicate(&mut self, heard: &LenientEvent<'_>, report: &mut Report<'_>) -> bool {
         let (event, identity) = (Digest::of(&[heard.event_id()]), said::identity(heard));
         match self.seen.find(&event) {
             Some(known) if *known == identity => return true,
@@ -166,8 +166,8 @@ impl Checker {
     }
 
     /// §6.2.2: a token is never used again, not even after its request was resolved.
-    fn judge_token(&mut self, said: &Said<'_>, report: &mut Report<'_>) {
-        let Said::Asked(ask) = said else { return };
+    fn judge_token(&mut self, said: &Observed<'_>, report: &mut Report<'_>) {
+        let Observed::Asked(ask) = said else { return };
         let Some(token) = &ask.token else { return };
         let key = Digest::of(&[token.as_str()]);
         if self.tokens.find(&key).is_some_and(|event| *event != ask.event) {
@@ -184,14 +184,14 @@ impl Checker {
     fn open_session(
         &mut self,
         id: &str,
-        heard: &Heard<'_>,
-        said: &Said<'_>,
+        heard: &LenientEvent<'_>,
+        said: &Observed<'_>,
         report: &mut Report<'_>,
     ) -> bool {
         if self.sessions.contains_key(id) {
             return true;
         }
-        let starts = matches!(said, Said::Started);
+        let starts = matches!(said, Observed::Started);
         let key = Digest::of(&[id]);
         if self.ended.find(&key).is_some() {
             if !starts {
@@ -216,7 +216,7 @@ impl Checker {
         true
     }
 
-    fn report_missing_start(&self, heard: &Heard<'_>, report: &mut Report<'_>) {
+    fn report_missing_start(&self, heard: &LenientEvent<'_>, report: &mut Report<'_>) {
         let surely = self.options.complete || heard.sequence_number() == Some(0);
         report.add(
             if surely { Weight::Error } else { Weight::Note },

@@ -5,7 +5,9 @@
 use std::borrow::Cow;
 
 use aaep_types::json::{Members, Raw, elements};
-use aaep_types::{Decision, EventKind, Heard, Payload, ReplyToken, Reversibility, Timestamp};
+use aaep_types::{
+    Decision, EventKind, LenientEvent, Payload, ReplyToken, Reversibility, Timestamp,
+};
 
 use super::memory::Digest;
 
@@ -14,7 +16,7 @@ const MAX_EXTENSION_DEPTH: usize = 64;
 
 /// The part of an event that other events depend on.
 #[derive(Debug)]
-pub(super) enum Said<'a> {
+pub(super) enum Observed<'a> {
     Started,
     Ended(EventKind),
     State { from: Option<Cow<'a, str>>, to: Option<Cow<'a, str>>, outcome: Option<Outcome> },
@@ -86,27 +88,27 @@ pub(super) enum Fate {
     Cancelled,
 }
 
-impl<'a> Said<'a> {
-    pub(super) fn read(heard: &Heard<'a>) -> Self {
+impl<'a> Observed<'a> {
+    pub(super) fn read(heard: &LenientEvent<'a>) -> Self {
         let digest = |name| heard.text(name).map(|text| Digest::of(&[&text]));
         let named = |name| digest(name).unwrap_or_else(|| Digest::of(&[]));
         match heard.kind() {
-            Some(EventKind::SessionStarted) => Said::Started,
-            Some(kind) if kind.is_terminal() => Said::Ended(kind),
-            Some(EventKind::StateChanged) => Said::State {
+            Some(EventKind::SessionStarted) => Observed::Started,
+            Some(kind) if kind.is_terminal() => Observed::Ended(kind),
+            Some(EventKind::StateChanged) => Observed::State {
                 from: heard.text("from_state"),
                 to: heard.text("to_state"),
                 outcome: outcome(heard),
             },
-            Some(EventKind::ToolInvoked) => Said::Invoked {
+            Some(EventKind::ToolInvoked) => Observed::Invoked {
                 tool: named("tool"),
                 call: digest("tool_call_id"),
                 irreversible: heard.flag("irreversible") == Some(true),
             },
             Some(EventKind::ToolCompleted) => {
-                Said::Completed { tool: named("tool"), call: digest("tool_call_id") }
+                Observed::Completed { tool: named("tool"), call: digest("tool_call_id") }
             }
-            Some(EventKind::OutputStreaming) => Said::Output(Piece {
+            Some(EventKind::OutputStreaming) => Observed::Output(Piece {
                 text: heard.text("chunk").unwrap_or_default(),
                 output: named("output_id"),
                 position: heard.number("position"),
@@ -115,18 +117,18 @@ impl<'a> Said<'a> {
                 complete: heard.flag("complete") == Some(true),
             }),
             Some(EventKind::AwaitingConfirmation) => {
-                Said::Asked(ask(heard, RequestKind::Confirmation))
+                Observed::Asked(ask(heard, RequestKind::Confirmation))
             }
             Some(EventKind::AwaitingClarification) => {
-                Said::Asked(ask(heard, RequestKind::Clarification))
+                Observed::Asked(ask(heard, RequestKind::Clarification))
             }
-            Some(EventKind::HandoffRequested) => Said::Handoff,
-            _ => Said::Other,
+            Some(EventKind::HandoffRequested) => Observed::Handoff,
+            _ => Observed::Other,
         }
     }
 }
 
-fn ask(heard: &Heard<'_>, kind: RequestKind) -> Ask {
+fn ask(heard: &LenientEvent<'_>, kind: RequestKind) -> Ask {
     let text = |name| heard.text(name).unwrap_or_default();
     Ask {
         kind,
@@ -144,12 +146,12 @@ fn ask(heard: &Heard<'_>, kind: RequestKind) -> Ask {
 }
 
 /// §6.4: measured from the timestamp of the request.
-fn deadline(from: Timestamp, heard: &Heard<'_>) -> Option<i64> {
+fn deadline(from: Timestamp, heard: &LenientEvent<'_>) -> Option<i64> {
     let seconds = i64::try_from(heard.number("timeout_seconds")?).ok()?;
     from.as_micros().checked_add(seconds.checked_mul(1_000_000)?)
 }
 
-fn nature(heard: &Heard<'_>) -> Nature {
+fn nature(heard: &LenientEvent<'_>) -> Nature {
     // enforces: D10
     let (flag, shade) = (heard.flag("irreversible"), heard.text("reversibility"));
     let shade = shade.and_then(|shade| Reversibility::parse(&shade).ok());
@@ -163,7 +165,7 @@ fn nature(heard: &Heard<'_>) -> Nature {
 }
 
 /// §6.3.4: only a decision that the request lists can count; absent means both.
-fn allows_accept(heard: &Heard<'_>) -> bool {
+fn allows_accept(heard: &LenientEvent<'_>) -> bool {
     let Some(event) = heard.strict() else { return true };
     let Payload::AwaitingConfirmation(request) = event.payload() else { return true };
     let Some(allowed) = &request.allowed_replies else { return true };
@@ -171,12 +173,12 @@ fn allows_accept(heard: &Heard<'_>) -> bool {
 }
 
 /// What an extension says, if it says an object.
-fn extension<'a>(heard: &Heard<'a>, prefix: &str) -> Option<Members<'a>> {
+fn extension<'a>(heard: &LenientEvent<'a>, prefix: &str) -> Option<Members<'a>> {
     let Raw::Object(text) = heard.object("extensions")?.find(prefix)? else { return None };
     Members::whole(text, MAX_EXTENSION_DEPTH).ok()?
 }
 
-fn outcome(heard: &Heard<'_>) -> Option<Outcome> {
+fn outcome(heard: &LenientEvent<'_>) -> Option<Outcome> {
     let members = extension(heard, "outcome")?;
     let any = |names: &[&str]| names.iter().find_map(|name| members.text(name));
     let request = any(&["request_event_id", "request", "event_id"])?;
@@ -193,19 +195,19 @@ fn outcome(heard: &Heard<'_>) -> Option<Outcome> {
 /// What two deliveries of one event have in common: all but its texts (decision D28), and but for the
 /// state that a change leaves. One that was merged with those before it leaves the state that the
 /// first of them left (T7, §5.6.1), and may be told once more as it was said.
-pub(super) fn identity(heard: &Heard<'_>) -> Digest {
+pub(super) fn identity(heard: &LenientEvent<'_>) -> Digest {
     let text = |name| heard.text(name).unwrap_or_default();
     let number = heard.sequence_number().map(|number| number.to_string()).unwrap_or_default();
     Digest::of(&[heard.type_name(), heard.session_id(), &number, &text("to_state")])
 }
 
 /// Who emitted it.
-pub(super) fn agent(heard: &Heard<'_>) -> Option<Digest> {
+pub(super) fn agent(heard: &LenientEvent<'_>) -> Option<Digest> {
     heard.object("producer")?.text("agent_id").map(|agent| Digest::of(&[&agent]))
 }
 
 /// The event's number: `None` if it has none, `Some(None)` if it has one that cannot be read.
-pub(super) fn number(heard: &Heard<'_>) -> Option<Option<u64>> {
+pub(super) fn number(heard: &LenientEvent<'_>) -> Option<Option<u64>> {
     heard.member("sequence_number").map(|_| heard.sequence_number())
 }
 
@@ -230,7 +232,7 @@ const NOT_HEARD: [&str; 15] = [
 
 /// Hands out every text of an event that somebody may hear or read, with its member's name. The
 /// chunks of an output are not among them: only together they are a text.
-pub(super) fn texts(heard: &Heard<'_>, mut take: impl FnMut(&str, &str)) {
+pub(super) fn texts(heard: &LenientEvent<'_>, mut take: impl FnMut(&str, &str)) {
     let streams = heard.kind() == Some(EventKind::OutputStreaming);
     for member in heard.members().iter() {
         let apart = streams && member.name == "chunk";

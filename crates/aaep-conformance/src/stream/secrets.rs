@@ -1,7 +1,7 @@
 //! Secrets in what people hear or read (§4.3.1, §10.2.2 T5).
 
-use aaep_types::secret::{self, Found, Kind, Watch};
-use aaep_types::{Heard, rule};
+use aaep_types::secret::{self, Kind, SecretMatch, Watch};
+use aaep_types::{LenientEvent, rule};
 
 use super::Weight;
 use super::report::{Report, word};
@@ -12,7 +12,7 @@ const MAX_TOLD: usize = 8;
 
 // enforces: S9
 /// Looks through every text of an event. Streamed output is followed apart, by [`Output`].
-pub(super) fn judge(heard: &Heard<'_>, report: &mut Report<'_>) {
+pub(super) fn judge(heard: &LenientEvent<'_>, report: &mut Report<'_>) {
     let mut told = 0;
     said::texts(heard, |name, text| {
         let found = secret::find(text);
@@ -40,7 +40,7 @@ impl Output {
 }
 
 /// What is there is said, and never repeated.
-fn tell(place: &str, found: &[Found], report: &mut Report<'_>) {
+fn tell(place: &str, found: &[SecretMatch], report: &mut Report<'_>) {
     let certain = found.iter().any(|found| found.certain);
     let mut kinds: Vec<Kind> = found.iter().map(|found| found.kind).collect();
     kinds.sort_unstable();

@@ -1,6 +1,6 @@
 //! One session: leads each of its events past the parts that judge it.
 
-use aaep_types::{EventKind, Heard, Timestamp, rule};
+use aaep_types::{EventKind, LenientEvent, Timestamp, rule};
 
 use super::Weight;
 use super::memory::Digest;
@@ -8,7 +8,7 @@ use super::order::{Order, Stand, Step};
 use super::outputs::Outputs;
 use super::report::Report;
 use super::requests::{Answer, Change, Requests, Sight};
-use super::said::{self, Said};
+use super::said::{self, Observed};
 use super::states::{AWAITING_INPUT, CALLING_TOOL, HANDING_OFF, States, WRITING_OUTPUT};
 use super::tools::Tools;
 
@@ -72,11 +72,17 @@ impl Session {
     }
 
     /// The next event of this session that is no duplicate.
-    pub(super) fn event(&mut self, heard: &Heard<'_>, said: Said<'_>, report: &mut Report<'_>) {
+    pub(super) fn event(
+        &mut self,
+        heard: &LenientEvent<'_>,
+        said: Observed<'_>,
+        report: &mut Report<'_>,
+    ) {
         self.last_line = report.line;
         self.follow_agent(heard);
         let time = heard.timestamp();
-        let told_again = matches!(said, Said::Started | Said::State { .. } | Said::Asked(_));
+        let told_again =
+            matches!(said, Observed::Started | Observed::State { .. } | Observed::Asked(_));
         let seen_in_part = !self.complete && (self.joined || self.order.has_hole());
         let stand = Stand { complete: self.complete, may_be_old: told_again && seen_in_part };
         let step = self.order.number(said::number(heard), stand, report);
@@ -87,7 +93,7 @@ impl Session {
             self.order.time(time, report);
         }
         let id = Digest::of(&[heard.event_id()]);
-        let ends = matches!(said, Said::Ended(_));
+        let ends = matches!(said, Observed::Ended(_));
         self.apply(id, said, time, report);
         self.begun = true;
         if !ends {
@@ -98,44 +104,46 @@ impl Session {
     fn apply(
         &mut self,
         id: Digest,
-        said: Said<'_>,
+        said: Observed<'_>,
         time: Option<Timestamp>,
         report: &mut Report<'_>,
     ) {
         let sight = self.sight();
         let time = time.map(|time| time.as_micros());
         match said {
-            Said::Started => self.start(id, report),
-            Said::Ended(kind) => self.end(kind, sight, report),
-            Said::State { from, to, outcome } => {
+            Observed::Started => self.start(id, report),
+            Observed::Ended(kind) => self.end(kind, sight, report),
+            Observed::State { from, to, outcome } => {
                 self.last_state = Some(id);
                 let (from, to) = (from.as_deref(), to.as_deref());
                 self.states.change(from, to, sight.lost, report);
                 self.tools.state(from, to, report.line);
                 self.requests.state(Change { from, to, outcome, time }, sight, report);
             }
-            Said::Invoked { tool, call, irreversible } => {
+            Observed::Invoked { tool, call, irreversible } => {
                 self.states.imply(CALLING_TOOL);
                 self.requests.invoked(tool, irreversible, time, sight, report);
                 self.crowded |= self.tools.invoked(tool, call, report);
             }
-            Said::Completed { tool, call } => self.tools.completed(tool, call, sight.lost, report),
-            Said::Output(piece) => {
+            Observed::Completed { tool, call } => {
+                self.tools.completed(tool, call, sight.lost, report)
+            }
+            Observed::Output(piece) => {
                 self.states.imply(WRITING_OUTPUT);
                 self.requests.follow();
                 // Only a complete stream shows that text is missing; elsewhere it may be lost.
                 let gap = if self.complete { sight.lost } else { Weight::Note };
                 self.crowded |= self.outputs.piece(&piece, gap, report);
             }
-            Said::Asked(ask) => {
+            Observed::Asked(ask) => {
                 self.states.imply(AWAITING_INPUT);
                 self.crowded |= self.requests.ask(ask, sight, report);
             }
-            Said::Handoff => {
+            Observed::Handoff => {
                 self.states.imply(HANDING_OFF);
                 self.requests.follow();
             }
-            Said::Other => {}
+            Observed::Other => {}
         }
     }
 
@@ -182,7 +190,7 @@ impl Session {
     // enforces: E28
     /// Several agents may speak in one session, each in a state of its own (§2.2.5, A.9): where the
     /// speaker changes, nothing is known of the state that the next one leaves.
-    fn follow_agent(&mut self, heard: &Heard<'_>) {
+    fn follow_agent(&mut self, heard: &LenientEvent<'_>) {
         let Some(agent) = said::agent(heard) else { return };
         if self.agent.replace(agent).is_some_and(|before| before != agent) {
             self.states.forget();

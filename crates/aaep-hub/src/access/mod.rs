@@ -14,7 +14,7 @@
 //!
 //! All four belong to the user `local`, so that whoever listens on this machine hears the agents on
 //! this machine. There are two faces because one principal has one role, and an agent must never
-//! answer its own questions: which of them it is depends on which interface is called ([`Face`]).
+//! answer its own questions: which of them it is depends on which interface is called ([`ApiSurface`]).
 //! The two ways have different principals, since any user of the machine can reach loopback but only
 //! the hub's own user the socket: what one began the other cannot touch.
 //!
@@ -85,7 +85,7 @@ pub enum Via {
 
 /// Which interface is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Face {
+pub enum ApiSurface {
     /// Subscriptions, events, replies.
     Listener,
     /// `agent/…`: sessions and requests.
@@ -94,13 +94,13 @@ pub enum Face {
 
 /// Somebody who was recognised, and by what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct AuthenticatedPeer {
     /// Who it is.
     pub principal: Principal,
     proof: Proof,
 }
 
-impl Known {
+impl AuthenticatedPeer {
     /// Somebody in this very process.
     pub(crate) fn inside(principal: Principal) -> Self {
         Self { principal, proof: Proof::Inside }
@@ -216,13 +216,20 @@ impl Access {
     /// Who sent a request; asked for every request anew.
     ///
     /// `bearer` is the token as it came, if any came.
-    pub fn who(&self, bearer: Option<&str>, via: Via, face: Face) -> Result<Known, Denied> {
+    pub fn who(
+        &self,
+        bearer: Option<&str>,
+        via: Via,
+        face: ApiSurface,
+    ) -> Result<AuthenticatedPeer, Denied> {
         let built_in = |listener, agent, proof| {
             let principal = match face {
-                Face::Listener => Principal::new(listener, Role::AccessibilityConsumer, LOCAL_USER),
-                Face::Agent => Principal::new(agent, Role::Agent, LOCAL_USER),
+                ApiSurface::Listener => {
+                    Principal::new(listener, Role::AccessibilityConsumer, LOCAL_USER)
+                }
+                ApiSurface::Agent => Principal::new(agent, Role::Agent, LOCAL_USER),
             };
-            Ok(Known { principal, proof })
+            Ok(AuthenticatedPeer { principal, proof })
         };
         match (bearer, via) {
             (Some(text), _) => self.owner(text).ok_or(Denied::UnknownToken),
@@ -240,29 +247,29 @@ impl Access {
 
     /// The principal of a token. Every principal is compared with, each in the same time, so that
     /// neither a hash nor a place in the list can be measured.
-    fn owner(&self, text: &str) -> Option<Known> {
+    fn owner(&self, text: &str) -> Option<AuthenticatedPeer> {
         let shown = Token::parse(text)?.hash();
         let mut found = u32::MAX;
         for (at, (hash, _)) in (0..u32::MAX).zip(&self.tokens) {
             found.conditional_assign(&at, hash.ct_eq(&shown));
         }
         let (hash, principal) = self.tokens.get(usize::try_from(found).ok()?)?;
-        Some(Known { principal: principal.clone(), proof: Proof::Token(*hash) })
+        Some(AuthenticatedPeer { principal: principal.clone(), proof: Proof::Token(*hash) })
     }
 
     // enforces: S6
     /// Whether somebody may use an interface at all: only agents act as agents.
-    pub fn may_use(&self, known: &Known, face: Face) -> Result<(), Denied> {
+    pub fn may_use(&self, known: &AuthenticatedPeer, face: ApiSurface) -> Result<(), Denied> {
         match (face, known.principal.role) {
-            (Face::Agent, Role::Agent) | (Face::Listener, _) => Ok(()),
-            (Face::Agent, _) => Err(Denied::Role),
+            (ApiSurface::Agent, Role::Agent) | (ApiSurface::Listener, _) => Ok(()),
+            (ApiSurface::Agent, _) => Err(Denied::Role),
         }
     }
 
     // enforces: D4, S1, S6
     /// Whether somebody's replies may count at all. If not, its subscriptions are to be joined
     /// without reply support, and a reply of its looks like any other ignored one (D5).
-    pub fn may_reply(&self, known: &Known) -> bool {
+    pub fn may_reply(&self, known: &AuthenticatedPeer) -> bool {
         let role_replies = match known.principal.role {
             Role::AccessibilityConsumer | Role::Admin => true,
             Role::Agent | Role::Auditor | Role::Listener => false,
@@ -276,7 +283,7 @@ impl Access {
     /// proof. After a reload, the streams of those who would not are to be closed: a token that was
     /// replaced hears nothing more, also if its principal lives on. Who may no longer reply, or now
     /// may, begins anew as well.
-    pub fn still_valid(&self, known: &Known) -> bool {
+    pub fn still_valid(&self, known: &AuthenticatedPeer) -> bool {
         match known.proof {
             Proof::Token(hash) => self.tokens.contains(&(hash, known.principal.clone())),
             Proof::Loopback { replies } => self.loopback && replies == self.local_replies,

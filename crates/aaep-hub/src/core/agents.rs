@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep_engine::{
-    Answer, Ask, Asker, Blame, Input, Open, Principal, Refusal, Standing, Status, View,
+    Answer, Ask, Asker, Blame, Input, Open, Principal, Refusal, SessionSnapshot, Status, View,
 };
 use aaep_types::json::Canonical;
 use aaep_types::{EventKind, SessionId, rule};
@@ -14,7 +14,7 @@ use super::mailboxes::Mailboxes;
 use super::producers::somebody_elses;
 use super::recover::producer_id;
 use super::{Core, Grant};
-use crate::access::{BUILT_IN_NAMES, Known, account_of, has_secret};
+use crate::access::{AuthenticatedPeer, BUILT_IN_NAMES, account_of, has_secret};
 use crate::discretion::Piece;
 
 /// What people said to an agent, as JSON objects.
@@ -185,7 +185,11 @@ impl Core {
     }
 
     /// Where an open session stands; looking is a sign of life.
-    pub(crate) fn standing(&mut self, agent: &Principal, session: SessionId) -> Option<Standing> {
+    pub(crate) fn standing(
+        &mut self,
+        agent: &Principal,
+        session: SessionId,
+    ) -> Option<SessionSnapshot> {
         let standing = self.producer.engine().session(agent, session)?;
         self.handle(Input::Touch { agent, session }).ok()?;
         Some(standing)
@@ -282,7 +286,7 @@ impl Core {
     // enforces: S1, S6, D4, D5
     /// Somebody says something to the agents of their user. It is passed on only from somebody whose
     /// answers may count; for others it looks the same.
-    pub(crate) fn say(&mut self, known: &Known, input: &str) -> Result<(), Refusal> {
+    pub(crate) fn say(&mut self, known: &AuthenticatedPeer, input: &str) -> Result<(), Refusal> {
         let user = &*known.principal.user;
         self.agents.mailboxes.forget_unread(self.now.boot);
         let agents: Vec<Principal> = self.agents.mailboxes.readers_of(user).cloned().collect();

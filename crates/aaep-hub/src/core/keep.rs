@@ -5,7 +5,7 @@
 //! answered when they are.
 
 use aaep_engine::Input;
-use aaep_store::{Helper, Note, Report};
+use aaep_store::{InlineCommit, Note, Report};
 use tokio::runtime::RuntimeFlavor;
 use tracing::{error, info, warn};
 
@@ -15,7 +15,7 @@ use crate::start::journal::{JUMP, clock_difference};
 impl Core {
     /// Notes something with the records of this step.
     pub(super) fn note(&mut self, note: Note) {
-        if self.keeper.is_some() {
+        if self.writer.is_some() {
             self.unit.notes.push(note);
         }
     }
@@ -26,27 +26,27 @@ impl Core {
         while !self.unit.entries.is_empty() || !self.unit.notes.is_empty() {
             let unit = std::mem::take(&mut self.unit);
             self.handed += 1;
-            match &self.keeper {
-                Some(keeper) => keeper.keep(unit),
+            match &self.writer {
+                Some(writer) => writer.submit(unit),
                 None => self.durable_up_to(self.handed, self.last_record),
             }
         }
     }
 
     /// The same, unless this step is the only one that is not durable: then the caller commits it with
-    /// the helper, which avoids a thread hop. That blocks a thread while the disk writes, which only a
+    /// [`InlineCommit`], which avoids a thread hop. That blocks a thread while the disk writes, which only a
     /// multi-threaded runtime can make up for.
-    pub(super) fn leave_or_hand_over(&mut self) -> Option<Helper> {
+    pub(super) fn commit_inline_or_hand_over(&mut self) -> Option<InlineCommit> {
         let threads = tokio::runtime::Handle::try_current()
             .is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
-        let keeper = self.keeper.as_ref().filter(|_| threads && self.handed == self.kept);
-        let Some(keeper) = keeper.filter(|_| !self.unit.entries.is_empty()) else {
+        let writer = self.writer.as_ref().filter(|_| threads && self.handed == self.kept);
+        let Some(writer) = writer.filter(|_| !self.unit.entries.is_empty()) else {
             self.hand_over();
             return None;
         };
         self.handed += 1;
-        keeper.leave(std::mem::take(&mut self.unit));
-        Some(keeper.helper())
+        writer.submit_inline(std::mem::take(&mut self.unit));
+        Some(writer.inline())
     }
 
     /// Does this once everything that was recorded so far is durable. While nothing can be made
@@ -75,7 +75,7 @@ impl Core {
                 self.afters.clear();
                 let _ = self.producer.handle(Input::JournalFailed, self.now);
             }
-            Report::Works => {
+            Report::Recovered => {
                 info!("The journal takes records again.");
                 self.stuck = None;
                 let _ = self.producer.handle(Input::JournalWorks, self.now);

@@ -228,7 +228,7 @@ impl Core {
         session: SessionId,
         kept: Kept,
     ) {
-        let durable = self.keeper.is_some() && !self.unit.entries.is_empty();
+        let durable = self.writer.is_some() && !self.unit.entries.is_empty();
         if durable {
             self.note(kept_call(&key, session, &kept));
             for (agent, path, key) in std::mem::take(&mut self.keys.outlived) {
@@ -246,7 +246,7 @@ impl Core {
         session: SessionId,
         kept: Kept,
     ) {
-        if self.keeper.is_some() {
+        if self.writer.is_some() {
             self.note(kept_call(&key, session, &kept));
         }
         self.keys.remember(agent, key, session, kept);

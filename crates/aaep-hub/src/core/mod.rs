@@ -24,7 +24,7 @@ use std::time::Duration;
 use aaep_engine::{
     Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View,
 };
-use aaep_store::{Entry, Fault as JournalFault, Helper, Keeper, Unit};
+use aaep_store::{Entry, Fault as JournalFault, InlineCommit, JournalWriter, Unit};
 use aaep_types::{EventKind, SubscriptionId};
 use tokio::sync::oneshot;
 use tracing::info;
@@ -40,8 +40,8 @@ pub(crate) use frames::Framing;
 pub(crate) use grants::Grant;
 pub(crate) use keys::{Kept, KeyUse};
 pub(crate) use place::{Occupied, Place};
-pub(crate) use recover::{Known as Recalled, Recovered, recover};
-pub(crate) use streams::{Heard, Taken};
+pub(crate) use recover::{Recovered, RecoveredState as Recalled, recover};
+pub(crate) use streams::{Attached, Taken};
 
 use agents::Agents;
 use frames::Frames;
@@ -77,7 +77,7 @@ pub(crate) struct Core {
     pub(crate) hub: Hub,
     producer: Producer,
     /// `None`: nothing is kept, and everything counts as durable at once.
-    keeper: Option<Keeper>,
+    writer: Option<JournalWriter>,
     now: Now,
     /// The clock on the wall minus the boot clock at the start, in microseconds; `None` once it
     /// jumped.
@@ -123,7 +123,7 @@ impl Core {
     pub(crate) fn new(
         hub: Hub,
         producer: Producer,
-        keeper: Option<Keeper>,
+        writer: Option<JournalWriter>,
         recalled: Recalled,
         now: Now,
     ) -> Self {
@@ -131,7 +131,7 @@ impl Core {
         Self {
             hub,
             producer,
-            keeper,
+            writer,
             now,
             clock: Some(clock_difference(now)),
             unit: Unit::default(),
@@ -234,7 +234,7 @@ impl Core {
     pub(crate) fn run_now<T: Send + 'static>(
         &mut self,
         job: impl FnOnce(&mut Core) -> T,
-    ) -> (Ran<T>, Option<Helper>) {
+    ) -> (Ran<T>, Option<InlineCommit>) {
         let (jobs, now) = self.hub.0.inbox.take();
         if !jobs.is_empty() {
             pace::for_others(|| self.steps(jobs));
@@ -242,13 +242,13 @@ impl Core {
         self.set_time(now);
         let answer = job(self);
         self.drain();
-        let helper = self.leave_or_hand_over();
+        let inline = self.commit_inline_or_hand_over();
         if self.handed <= self.kept {
             return (Ran::Done(answer), None);
         }
         let (sender, receiver) = oneshot::channel();
         self.when_durable(Box::new(move || drop(sender.send(answer))));
-        (Ran::Waits(receiver), helper)
+        (Ran::Waits(receiver), inline)
     }
 
     /// When there is something to do by itself.

@@ -21,12 +21,12 @@ use crate::start::journal::{Trust, damaged, this_start};
 /// What was found in a journal.
 pub(crate) struct Recovered {
     pub(crate) engine: Engine,
-    pub(crate) known: Known,
+    pub(crate) known: RecoveredState,
     pub(crate) trust: Trust,
 }
 
 /// What the hub knew beside the engine.
-pub(crate) struct Known {
+pub(crate) struct RecoveredState {
     pub(super) agents: Agents,
     pub(super) producers: Producers,
     pub(super) keys: Keys,
@@ -35,7 +35,7 @@ pub(crate) struct Known {
     pub(super) durable: u64,
 }
 
-impl Known {
+impl RecoveredState {
     /// Nothing was known before.
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
@@ -121,7 +121,7 @@ fn cannot_write(path: &std::path::Path, fault: JournalFault) -> Fault {
 
 /// What records say that the hub itself needs.
 struct Learned {
-    known: Known,
+    known: RecoveredState,
     sessions: BTreeMap<SessionId, Principal>,
     /// The user of every account that ever opened a session.
     users: BTreeMap<Arc<str>, Arc<str>>,
@@ -131,7 +131,7 @@ struct Learned {
 
 impl Learned {
     fn new(limits: &Limits) -> Self {
-        let known = Known::new(limits);
+        let known = RecoveredState::new(limits);
         let (sessions, users, calls) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self { known, sessions, users, calls }
     }
@@ -166,7 +166,13 @@ impl Learned {
         }
     }
 
-    fn known(self, engine: &Engine, mut calls: Vec<KeptCall>, durable: u64, now: Now) -> Known {
+    fn known(
+        self,
+        engine: &Engine,
+        mut calls: Vec<KeptCall>,
+        durable: u64,
+        now: Now,
+    ) -> RecoveredState {
         let Self { mut known, sessions, users, calls: spent } = self;
         known.durable = durable;
         for (request, call) in spent {

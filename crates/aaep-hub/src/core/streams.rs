@@ -13,14 +13,14 @@ use tokio::sync::oneshot;
 
 use super::opening::Opening;
 use super::{Core, Framing};
-use crate::access::{Access, Known};
+use crate::access::{Access, AuthenticatedPeer};
 use crate::hub::Stopped;
 use crate::outbox::{End, Hearing, Outbox};
 
 pub(super) struct Stream {
     pub(super) outbox: Arc<Outbox>,
     pub(super) framing: Framing,
-    known: Known,
+    known: AuthenticatedPeer,
     /// Whether the start of a session is sent twice, for the published suite (docs/guests.md).
     pub(super) starts_twice: bool,
 }
@@ -148,7 +148,7 @@ impl Taken {
 }
 
 /// A subscription that a connection now hears.
-pub(crate) struct Heard {
+pub(crate) struct Attached {
     pub(crate) hearing: Hearing,
     /// Whether everything that was missed follows.
     pub(crate) resumed: Resumed,
@@ -160,7 +160,7 @@ impl Core {
     /// stream of that subscription.
     pub(crate) fn handshake(
         &mut self,
-        known: &Known,
+        known: &AuthenticatedPeer,
         message: Handshake,
         link: Option<SubscriptionId>,
     ) -> Result<Negotiated, Refusal> {
@@ -181,7 +181,7 @@ impl Core {
     }
 
     /// New terms that cannot be read: the subscription ends, and its stream says why.
-    pub(crate) fn reject(&mut self, known: &Known, id: SubscriptionId, rejected: &str) {
+    pub(crate) fn reject(&mut self, known: &AuthenticatedPeer, id: SubscriptionId, rejected: &str) {
         self.producer.close(id, &known.principal, self.now);
         self.drain();
         self.answer_on(id, rejected);
@@ -189,14 +189,14 @@ impl Core {
     }
 
     /// The rejection of any further subscription while this principal has no room for one.
-    pub(crate) fn rejects_more(&self, known: &Known) -> Option<Negotiated> {
+    pub(crate) fn rejects_more(&self, known: &AuthenticatedPeer) -> Option<Negotiated> {
         self.producer.rejects_more(&known.principal)
     }
 
     /// The same for a subscription that is attached to later.
     pub(crate) fn subscribe(
         &mut self,
-        known: &Known,
+        known: &AuthenticatedPeer,
         request: Handshake,
     ) -> Result<Negotiated, Refusal> {
         let answer = self.handshake(known, request, None)?;
@@ -207,7 +207,11 @@ impl Core {
     }
 
     /// What was asked for on a subscription that nobody has attached to yet.
-    pub(crate) fn asked_at_first(&self, known: &Known, id: SubscriptionId) -> Option<Arc<str>> {
+    pub(crate) fn asked_at_first(
+        &self,
+        known: &AuthenticatedPeer,
+        id: SubscriptionId,
+    ) -> Option<Arc<str>> {
         self.asked(known, id).filter(|_| self.producer.place(id).is_none())
     }
 
@@ -217,16 +221,16 @@ impl Core {
     }
 
     /// What was asked for on a subscription.
-    pub(crate) fn asked(&self, known: &Known, id: SubscriptionId) -> Option<Arc<str>> {
+    pub(crate) fn asked(&self, known: &AuthenticatedPeer, id: SubscriptionId) -> Option<Arc<str>> {
         self.producer.asked(id, &known.principal)
     }
 
     /// Whether somebody who was let in before still would be.
-    pub(crate) fn still_lets_in(&self, known: &Known) -> bool {
+    pub(crate) fn still_lets_in(&self, known: &AuthenticatedPeer) -> bool {
         self.hub.0.access.current().still_valid(known)
     }
 
-    fn is_theirs(&self, known: &Known, id: SubscriptionId) -> bool {
+    fn is_theirs(&self, known: &AuthenticatedPeer, id: SubscriptionId) -> bool {
         let stream = self.streams.get(id);
         stream.is_some_and(|stream| stream.known.principal == known.principal)
     }
@@ -236,12 +240,12 @@ impl Core {
     /// is said before everything else. `None`: there is no such subscription of theirs.
     pub(crate) fn attach(
         &mut self,
-        known: &Known,
+        known: &AuthenticatedPeer,
         id: SubscriptionId,
         last_event: Option<&str>,
         framing: Framing,
         first: Option<&str>,
-    ) -> Option<Heard> {
+    ) -> Option<Attached> {
         // Whoever was let in a moment ago may not be any more.
         if self.stopping || !self.still_lets_in(known) {
             return None;
@@ -257,12 +261,16 @@ impl Core {
         let stream = Stream { outbox: outbox.clone(), framing, known, starts_twice };
         self.streams.insert(id, self.producer.place(id)?, stream);
         self.drain();
-        Some(Heard { hearing: Hearing { outbox }, resumed })
+        Some(Attached { hearing: Hearing { outbox }, resumed })
     }
 
     // enforces: D4, D27
     /// A stream without a handshake.
-    pub(crate) fn listen(&mut self, known: &Known, framing: Framing) -> Result<Heard, Refusal> {
+    pub(crate) fn listen(
+        &mut self,
+        known: &AuthenticatedPeer,
+        framing: Framing,
+    ) -> Result<Attached, Refusal> {
         let id = self.producer.listen(&known.principal, self.now)?;
         let heard = self.attach(known, id, None, framing, None);
         let Some(heard) = heard else {
@@ -282,7 +290,7 @@ impl Core {
     /// while if there is none yet. The answer goes out on the stream.
     pub(crate) fn handshake_on_open(
         &mut self,
-        known: &Known,
+        known: &AuthenticatedPeer,
         message: Handshake,
     ) -> Result<(), Refusal> {
         let peer = &known.principal;
@@ -326,12 +334,12 @@ impl Core {
     }
 
     /// The newest stream without a handshake of this principal, for replies that name none.
-    pub(crate) fn open_stream(&self, known: &Known) -> Option<SubscriptionId> {
+    pub(crate) fn open_stream(&self, known: &AuthenticatedPeer) -> Option<SubscriptionId> {
         self.streams.newest_open(&known.principal)
     }
 
     /// Tells when this principal has a stream; `None` if it has one.
-    pub(crate) fn when_open(&mut self, known: &Known) -> Option<oneshot::Receiver<()>> {
+    pub(crate) fn when_open(&mut self, known: &AuthenticatedPeer) -> Option<oneshot::Receiver<()>> {
         let streams = &mut self.streams;
         let has_one = streams.of_principal.contains_key(&known.principal);
         (!has_one).then(|| streams.opening.when_open(&known.principal))
@@ -380,7 +388,7 @@ impl Core {
     /// too much is answered later, when the receiver says so (decision D40).
     pub(crate) fn message(
         &mut self,
-        known: &Known,
+        known: &AuthenticatedPeer,
         message: &SubscriberMessage,
     ) -> Result<Taken, Refusal> {
         // Better no answer than one that may be forgotten: its sender can send it again.

@@ -30,7 +30,7 @@ pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 const KEY_BYTES: usize = 200;
 
 /// Status and body of an answer.
-type Said = (StatusCode, String);
+type ApiResponse = (StatusCode, String);
 
 /// Answers a call. What is rare is boxed, so that what is common stays small.
 pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
@@ -73,7 +73,7 @@ async fn once(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     if let Some(secret) = &secret {
         known.show_secret(secret);
     }
-    let said = hub.call(move |core| -> Result<Said, Problem> {
+    let said = hub.call(move |core| -> Result<ApiResponse, Problem> {
         let agent = &known.principal;
         let key = key.map(|(path, key)| ((agent.name.clone(), path, key), body.hash));
         match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(agent, key, body)) {
@@ -150,7 +150,7 @@ fn open(
     core: &mut Core,
     agent: &aaep_engine::Principal,
     opening: Opening,
-) -> Result<(SessionId, Said), Problem> {
+) -> Result<(SessionId, ApiResponse), Problem> {
     let Opening { producer, summary, language, lease_seconds, payload, asks_to_follow } = opening;
     let (producer, summary, payload) = (&*producer, &*summary, &*payload);
     let open = Open { agent, producer, summary, language, lease_seconds, payload };
@@ -165,7 +165,7 @@ fn emit(
     agent: &aaep_engine::Principal,
     session: SessionId,
     event: Emission,
-) -> Result<Said, Problem> {
+) -> Result<ApiResponse, Problem> {
     let Emission {
         type_name,
         mut payload,
@@ -194,7 +194,7 @@ fn ask(
     agent: &aaep_engine::Principal,
     session: SessionId,
     question: &Question,
-) -> Result<Said, Problem> {
+) -> Result<ApiResponse, Problem> {
     let name = question.kind.as_str();
     let agent = &core.speaks_in(agent, session, question.speaker.as_deref(), name)?;
     let asked = Ask {

@@ -9,8 +9,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::{Answer, Body, Call, Problem, json, query};
-use crate::access::Known;
-use crate::core::{Framing, Heard, held};
+use crate::access::AuthenticatedPeer;
+use crate::core::{Attached, Framing, held};
 use crate::hub::{Hub, Stopped};
 
 /// `POST subscriptions`.
@@ -46,7 +46,7 @@ pub(crate) async fn subscribe(hub: &Hub, call: &Call, bytes: Bytes) -> Result<An
     Ok(response)
 }
 
-fn read_request(hub: &Hub, known: &Known, bytes: &[u8]) -> Result<Handshake, Problem> {
+fn read_request(hub: &Hub, known: &AuthenticatedPeer, bytes: &[u8]) -> Result<Handshake, Problem> {
     held::assert_free();
     match Message::parse(bytes).map_err(|invalid| Problem::from_invalid(&invalid))? {
         request @ Message::Request(_) => {
@@ -111,7 +111,7 @@ pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     Ok(stream(heard))
 }
 
-fn stream(heard: Heard) -> Answer {
+fn stream(heard: Attached) -> Answer {
     let resumed = match heard.resumed {
         Resumed::All => RESUMED_ALL,
         Resumed::Snapshot => RESUMED_SNAPSHOT,

@@ -13,7 +13,7 @@ use tracing::debug;
 
 use super::rejection::{self, Meant, meant};
 use super::{Answer, Body, Problem, messages};
-use crate::access::{Denied, Known};
+use crate::access::{AuthenticatedPeer, Denied};
 use crate::core::{Core, Framing, held};
 use crate::hub::{Hub, Stopped};
 use crate::outbox::{End, Hearing};
@@ -22,7 +22,7 @@ use crate::outbox::{End, Hearing};
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// `GET ws`.
-pub(crate) fn web_socket(hub: &Hub, parts: Parts, known: Known) -> Answer {
+pub(crate) fn web_socket(hub: &Hub, parts: Parts, known: AuthenticatedPeer) -> Answer {
     let mut request = Request::from_parts(parts, ());
     let upgrade = match ws::upgrade(&mut request) {
         Ok(upgrade) => upgrade,
@@ -52,7 +52,7 @@ pub(crate) fn options(hub: &Hub) -> Options {
 
 /// Serves one connection to its end.
 // enforces: W3, W9, W15
-pub(crate) async fn serve_link(hub: &Hub, known: Known, link: Link, negotiated: bool) {
+pub(crate) async fn serve_link(hub: &Hub, known: AuthenticatedPeer, link: Link, negotiated: bool) {
     let (mut sender, mut receiver) = link.split();
     let begun = if negotiated {
         let beginning = begin(hub, &known, &mut sender, &mut receiver);
@@ -99,7 +99,7 @@ fn closing(denied: Denied) -> Closing {
 /// Reads messages until one of them is a request, which is accepted or rejected.
 async fn begin(
     hub: &Hub,
-    known: &Known,
+    known: &AuthenticatedPeer,
     sender: &mut Sender,
     receiver: &mut Receiver,
 ) -> Result<Hearing, Closing> {
@@ -156,7 +156,12 @@ enum Begun {
     Nothing,
 }
 
-fn subscribe(core: &mut Core, known: &Known, request: Handshake, last: Option<EventId>) -> Begun {
+fn subscribe(
+    core: &mut Core,
+    known: &AuthenticatedPeer,
+    request: Handshake,
+    last: Option<EventId>,
+) -> Begun {
     // A connection may be older than the configuration (S4).
     if !core.still_lets_in(known) {
         return Begun::Denied;
@@ -196,7 +201,7 @@ async fn write(hearing: &Hearing, sender: &mut Sender) -> Closing {
 /// Takes what the subscriber sends. There is no answer to a reply, whatever becomes of it (D5).
 async fn read(
     hub: &Hub,
-    known: &Known,
+    known: &AuthenticatedPeer,
     hearing: &Hearing,
     receiver: &mut Receiver,
     negotiated: bool,
@@ -226,7 +231,7 @@ async fn read(
 /// Takes a message on a negotiated link; true if it closed the link's subscription.
 async fn take(
     hub: &Hub,
-    known: &Known,
+    known: &AuthenticatedPeer,
     id: SubscriptionId,
     message: &Text,
 ) -> Result<bool, Stopped> {
@@ -279,7 +284,7 @@ async fn answer(hub: &Hub, id: SubscriptionId, answer: String) -> Result<(), Sto
 /// Takes a message on a link without a handshake.
 async fn take_unnegotiated(
     hub: &Hub,
-    known: &Known,
+    known: &AuthenticatedPeer,
     id: SubscriptionId,
     message: &Text,
 ) -> Result<bool, Stopped> {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use aaep_engine::{Handshake, SubscriberMessage};
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{Heard, Message, SubscriptionId};
+use aaep_types::{LenientEvent, Message, SubscriptionId};
 use bytes::Bytes;
 use http::StatusCode;
 
 use super::{Answer, Call, Problem, empty, json};
-use crate::access::Known;
+use crate::access::AuthenticatedPeer;
 use crate::core::{Taken, held};
 use crate::hub::Hub;
 
@@ -65,7 +65,7 @@ pub(crate) async fn say(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, 
 /// stream is open, and needs to hear the answer.
 const STREAM_OPENS: Duration = Duration::from_secs(5);
 
-async fn stream_opens(hub: &Hub, known: &Known) -> Result<(), Problem> {
+async fn stream_opens(hub: &Hub, known: &AuthenticatedPeer) -> Result<(), Problem> {
     let _wait = hub.begin_wait(&known.principal)?;
     let known = known.clone();
     if let Some(opens) = hub.call(move |core| core.when_open(&known)).await? {
@@ -90,7 +90,11 @@ pub(crate) enum Unnegotiated {
 
 // enforces: I29
 /// Reads a message of somebody without a handshake, whichever way it came.
-pub(crate) async fn read(hub: &Hub, known: &Known, bytes: &[u8]) -> Result<Unnegotiated, Problem> {
+pub(crate) async fn read(
+    hub: &Hub,
+    known: &AuthenticatedPeer,
+    bytes: &[u8],
+) -> Result<Unnegotiated, Problem> {
     let peer = known.clone();
     let stream = hub.look(move |core| core.open_stream(&peer)).await?;
     held::assert_free();
@@ -125,7 +129,7 @@ pub(crate) async fn read(hub: &Hub, known: &Known, bytes: &[u8]) -> Result<Unneg
 /// Takes a message of somebody without a handshake.
 pub(crate) async fn take(
     hub: &Hub,
-    known: &Known,
+    known: &AuthenticatedPeer,
     message: Unnegotiated,
 ) -> Result<Option<Taken>, Problem> {
     let peer = known.clone();
@@ -151,7 +155,7 @@ pub(crate) async fn take(
 
 /// Whether somebody sends what only the hub says; the published suite does, to test subscribers.
 fn is_event(bytes: &[u8]) -> bool {
-    Heard::parse(bytes).is_ok()
+    LenientEvent::parse(bytes).is_ok()
 }
 
 fn is_request(members: &Members<'_>) -> bool {

@@ -33,7 +33,7 @@ use http_body::Body as _;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use crate::access::{Face, Known, SESSION_SECRET_HEADER, SessionSecret};
+use crate::access::{ApiSurface, AuthenticatedPeer, SESSION_SECRET_HEADER, SessionSecret};
 use crate::guard::{Refused, sent_by_program};
 use crate::hub::Hub;
 use crate::reading::{SMALL_BYTES, Turn};
@@ -41,16 +41,16 @@ use crate::reading::{SMALL_BYTES, Turn};
 pub(crate) use answer::{Answer, Problem, empty, json, typed};
 pub(crate) use body::Body;
 pub(crate) use links::{deny_link, options as link_options, serve_link};
-use route::{Found, Route};
+use route::{Route, RouteMatch};
 
 /// How long the rest of a body that is too long is read.
 const REFUSED_BODY: Duration = Duration::from_secs(2);
 
 /// The service behind every connection of the hub that speaks HTTP.
 #[derive(Clone)]
-pub(crate) struct Doors(pub(crate) Hub);
+pub(crate) struct HttpService(pub(crate) Hub);
 
-impl Service<Request<RequestBody>> for Doors {
+impl Service<Request<RequestBody>> for HttpService {
     type Response = Answer;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
@@ -84,14 +84,14 @@ impl Service<Request<RequestBody>> for Doors {
 pub(crate) struct Call {
     pub(crate) parts: Parts,
     pub(crate) route: Route,
-    pub(crate) known: Known,
+    pub(crate) known: AuthenticatedPeer,
 }
 
 /// Who comes.
 enum Visitor {
     /// It does not matter: everybody may see this.
     Anybody(Box<(Parts, Route)>),
-    Known(Box<Call>),
+    AuthenticatedPeer(Box<Call>),
 }
 
 /// Who comes, and the page of another origin that may read the answer; or the answer already.
@@ -127,11 +127,11 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
         return Err(answered(empty(StatusCode::NO_CONTENT)));
     }
     let route = match route::find(&parts.method, parts.uri.path(), hub.config().base.as_str()) {
-        Found::Route(route) => route,
-        Found::Nothing => {
+        RouteMatch::Route(route) => route,
+        RouteMatch::Nothing => {
             return Err(answered(Problem::not_found("There is nothing here.").into_answer()));
         }
-        Found::Methods(methods) => {
+        RouteMatch::Methods(methods) => {
             let problem =
                 Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "Use another method.");
             let mut answer = problem.into_answer();
@@ -141,7 +141,7 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
     };
     // Everybody may see the hub's own manifest; who shows a token sees more.
     let shows_token = route == Route::Manifest && admitted.bearer.is_some();
-    let face = route.face().or(shows_token.then_some(Face::Listener));
+    let face = route.face().or(shows_token.then_some(ApiSurface::Listener));
     let Some(face) = face else {
         return Ok((Visitor::Anybody(Box::new((parts, route))), page));
     };
@@ -157,7 +157,7 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
             if let Err(problem) = show_secret(&mut known, &parts.headers) {
                 return Err(answered(problem.into_answer()));
             }
-            Ok((Visitor::Known(Box::new(Call { parts, route, known })), page))
+            Ok((Visitor::AuthenticatedPeer(Box::new(Call { parts, route, known })), page))
         }
         Err(denied) => {
             hub.metrics().refused.add(1);
@@ -175,20 +175,20 @@ fn who(
     access: &crate::access::Access,
     bearer: Option<&str>,
     via: crate::access::Via,
-    face: Face,
-) -> Result<Known, crate::access::Denied> {
+    face: ApiSurface,
+) -> Result<AuthenticatedPeer, crate::access::Denied> {
     let mut known = access.who(bearer, via, face)?;
     access.may_use(&known, face)?;
     // enforces: D4
     // Whoever may not reply is, to the engine, somebody who only listens.
-    if face == Face::Listener && !access.may_reply(&known) {
+    if face == ApiSurface::Listener && !access.may_reply(&known) {
         known.listens_only();
     }
     Ok(known)
 }
 
 /// Takes the session secret of an agent that needs one, if it shows one.
-fn show_secret(known: &mut Known, headers: &HeaderMap) -> Result<(), Problem> {
+fn show_secret(known: &mut AuthenticatedPeer, headers: &HeaderMap) -> Result<(), Problem> {
     let Some(shown) = headers.get(SESSION_SECRET_HEADER).filter(|_| known.lacks_secret()) else {
         return Ok(());
     };
@@ -209,7 +209,7 @@ async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
             let open = Box::pin(open_to_all(hub, request, body));
             return hub.0.pace.work(None, waits, 0, open).await;
         }
-        Visitor::Known(call) => call,
+        Visitor::AuthenticatedPeer(call) => call,
     };
     if matches!(call.route, Route::WebSocket) {
         return links::web_socket(hub, call.parts, call.known);
@@ -259,7 +259,7 @@ async fn take_body(
     let limits = &hub.config().limits;
     let patience = Duration::from_secs(limits.body_seconds);
     let (max, name) = match call.route.face() {
-        Some(Face::Agent) => (limits.body_bytes, "body_bytes"),
+        Some(ApiSurface::Agent) => (limits.body_bytes, "body_bytes"),
         _ => (limits.reply_bytes, "reply_bytes"),
     };
     let explained = |error| match error {
@@ -308,11 +308,15 @@ async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody)
 }
 
 /// A call of the agent API from inside this process: the same code, without a socket between.
-pub(crate) async fn call_inside(hub: &Hub, known: Known, request: Request<Bytes>) -> (u16, Bytes) {
+pub(crate) async fn call_inside(
+    hub: &Hub,
+    known: AuthenticatedPeer,
+    request: Request<Bytes>,
+) -> (u16, Bytes) {
     let (parts, bytes) = request.into_parts();
     let found = route::find(&parts.method, parts.uri.path(), hub.config().base.as_str());
     let answered = match found {
-        Found::Route(route) if route.face() == Some(Face::Agent) => {
+        RouteMatch::Route(route) if route.face() == Some(ApiSurface::Agent) => {
             agent::answer(hub, &Call { parts, route, known }, bytes).await
         }
         _ => Err(Problem::not_found("There is nothing here.")),

@@ -13,7 +13,7 @@ use http::header::{
 };
 use http::{HeaderValue, Method, StatusCode, request::Parts};
 
-use super::route::{self, Found, Route};
+use super::route::{self, Route, RouteMatch};
 use super::{Answer, Problem, empty, json, typed};
 use crate::codes::Worth;
 use crate::hub::Hub;
@@ -30,7 +30,7 @@ pub(crate) fn public(hub: &Hub, parts: &Parts) -> Option<&'static File> {
         return None;
     }
     match route::find(&parts.method, parts.uri.path(), hub.config().base.as_str()) {
-        Found::Route(Route::PageFile(file)) => Some(file),
+        RouteMatch::Route(Route::PageFile(file)) => Some(file),
         _ => None,
     }
 }

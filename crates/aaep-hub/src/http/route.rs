@@ -3,7 +3,7 @@
 use aaep_types::SessionId;
 use http::Method;
 
-use crate::access::Face;
+use crate::access::ApiSurface;
 
 /// Where a request goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,14 +34,14 @@ pub(crate) enum Route {
 
 impl Route {
     /// As whom a request is looked at; `None` for what everybody may see.
-    pub(crate) fn face(&self) -> Option<Face> {
+    pub(crate) fn face(&self) -> Option<ApiSurface> {
         use Route::*;
         match self {
             Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics => {
-                Some(Face::Listener)
+                Some(ApiSurface::Listener)
             }
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
-            | Inputs => Some(Face::Agent),
+            | Inputs => Some(ApiSurface::Agent),
             // Whoever shows a code for the token proves nothing else.
             Manifest | Health | Ready | OpenApi | Page | PageFile(_) | PageToken => None,
         }
@@ -57,7 +57,7 @@ impl Route {
 
 /// What was found for a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RouteMatch {
     Route(Route),
     /// The path is there, for these methods.
     Methods(&'static str),
@@ -117,18 +117,18 @@ paths! {
 }
 
 /// Finds where a request goes.
-pub(crate) fn find(method: &Method, path: &str, base: &str) -> Found {
-    let mut methods = Found::Nothing;
+pub(crate) fn find(method: &Method, path: &str, base: &str) -> RouteMatch {
+    let mut methods = RouteMatch::Nothing;
     for known in PATHS {
         let Some(ids) = matches(known.path, path, base) else { continue };
         if known.method == *method {
-            return (known.to)(ids).map_or(Found::Nothing, Found::Route);
+            return (known.to)(ids).map_or(RouteMatch::Nothing, RouteMatch::Route);
         }
         methods = match (&methods, known.method.as_str()) {
-            (Found::Methods(_), _) => Found::Methods("GET, DELETE"),
-            (_, "GET") => Found::Methods("GET"),
-            (_, "DELETE") => Found::Methods("DELETE"),
-            _ => Found::Methods("POST"),
+            (RouteMatch::Methods(_), _) => RouteMatch::Methods("GET, DELETE"),
+            (_, "GET") => RouteMatch::Methods("GET"),
+            (_, "DELETE") => RouteMatch::Methods("DELETE"),
+            _ => RouteMatch::Methods("POST"),
         };
     }
     methods
@@ -191,16 +191,19 @@ mod tests {
                 .replace("{file}", "aaep-subscriber.js");
             let full = if filled.starts_with('/') { filled } else { format!("/aaep/v1/{filled}") };
             assert!(
-                matches!(find(&known.method, &full, "/aaep/v1"), Found::Route(_)),
+                matches!(find(&known.method, &full, "/aaep/v1"), RouteMatch::Route(_)),
                 "{} {full}",
                 known.method
             );
-            assert!(matches!(find(&Method::PUT, &full, "/aaep/v1"), Found::Methods(_)), "{full}");
+            assert!(
+                matches!(find(&Method::PUT, &full, "/aaep/v1"), RouteMatch::Methods(_)),
+                "{full}"
+            );
         }
         for nowhere in ["/aaep/v1", "/aaep/v1/", "/aaep/v1/events/", "/aaep/v1//events", "/x"] {
-            assert_eq!(find(&Method::GET, nowhere, "/aaep/v1"), Found::Nothing, "{nowhere}");
+            assert_eq!(find(&Method::GET, nowhere, "/aaep/v1"), RouteMatch::Nothing, "{nowhere}");
         }
         let bad = "/aaep/v1/agent/requests/req_X";
-        assert_eq!(find(&Method::GET, bad, "/aaep/v1"), Found::Nothing);
+        assert_eq!(find(&Method::GET, bad, "/aaep/v1"), RouteMatch::Nothing);
     }
 }

@@ -1,6 +1,6 @@
 //! Where a session stands: what an agent takes up again, and how it hears that it was stopped.
 
-use aaep_engine::Standing;
+use aaep_engine::SessionSnapshot;
 use aaep_types::SessionId;
 use aaep_types::json::Writer;
 use http::StatusCode;
@@ -38,7 +38,7 @@ pub(super) fn over() -> Problem {
     Problem::not_found("There is no such session of yours; it may be over.")
 }
 
-fn standing_json(session: SessionId, standing: &Standing) -> String {
+fn standing_json(session: SessionId, standing: &SessionSnapshot) -> String {
     let mut out = Writer::new();
     out.open('{');
     out.name("session_id");

@@ -15,7 +15,7 @@ use aaep_store::Lock;
 use crate::config::{DEFAULT_PORT, FILE_NAME, HostName};
 use crate::{Fault, files};
 use make::{CERTIFICATE, KEY, ROLES, TLS_DIRECTORY, TOKEN_DIRECTORY};
-use staging::{Found, Staging};
+use staging::{StagedSetup, Staging};
 
 /// What is put in place, in this order: the configuration makes it count.
 const PARTS: [&str; 3] = [TLS_DIRECTORY, TOKEN_DIRECTORY, FILE_NAME];
@@ -34,8 +34,8 @@ pub fn init(directory: &Path, hosts: &[String]) -> Result<Vec<String>, Fault> {
     let staging = Staging::of(&directory);
     let mut lines = Vec::new();
     match staging.find(&PARTS)? {
-        Found::Nothing => make::everything(&staging, &hosts)?,
-        Found::Complete => {
+        StagedSetup::Nothing => make::everything(&staging, &hosts)?,
+        StagedSetup::Complete => {
             hosts.clear();
             lines.push("An earlier run was interrupted. What it had made is now in place; its hosts are those that were given then.".into());
         }

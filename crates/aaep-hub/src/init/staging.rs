@@ -17,7 +17,7 @@ const NAME: &str = ".aaep-init";
 
 /// What an earlier run left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum StagedSetup {
     /// Nothing that could be used.
     Nothing,
     /// All parts, some perhaps in place already.
@@ -42,7 +42,7 @@ impl<'d> Staging<'d> {
 
     /// Looks at what is there, and clears away what is unfinished. Refuses if anything stands where
     /// a part is to go.
-    pub(super) fn find(&self, parts: &[&str]) -> Result<Found, Fault> {
+    pub(super) fn find(&self, parts: &[&str]) -> Result<StagedSetup, Fault> {
         let complete = parts.last().is_some_and(|last| exists(&self.aside.join(last)));
         let in_the_way = parts.iter().filter(|part| {
             let waits = exists(&self.aside.join(part));
@@ -60,13 +60,13 @@ impl<'d> Staging<'d> {
             ));
         }
         if complete {
-            return Ok(Found::Complete);
+            return Ok(StagedSetup::Complete);
         }
         match fs::remove_dir_all(&self.aside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(files::cannot_write(&self.aside, &error))
             }
-            _ => Ok(Found::Nothing),
+            _ => Ok(StagedSetup::Nothing),
         }
     }
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use aaep_engine::{ClockTrust, Now};
 use aaep_store::{
-    CannotOpen, ChainKey, Damage, Head, JournalFile, Noted, Options, Place, Replayed, Sqlite,
-    Standing, Start,
+    CannotOpen, ChainKey, Damage, Head, HeadCheck, JournalFile, Noted, Options, Place, Replayed,
+    Sqlite, Start,
 };
 
 use super::DataDirectory;
@@ -76,17 +76,17 @@ impl Kept {
 
     // enforces: I33
     /// How a journal stands that was read with so many records. One that somebody wrote to is refused.
-    pub(crate) fn standing(&self, replayed: &Replayed) -> Result<Standing, Damage> {
+    pub(crate) fn standing(&self, replayed: &Replayed) -> Result<HeadCheck, Damage> {
         match replayed.standing {
-            Standing::Longer { noted } => Err(Damage {
+            HeadCheck::Longer { noted } => Err(Damage {
                 number: noted + 1,
                 why: "it was written after the hub stopped in good order. If you put an old copy of the state directory in place, remove the file that ends with .head from it: then what waits is rejected".into(),
             }),
             // Nobody notes anything, on purpose.
-            Standing::Unknown if self.head.is_none() => Ok(Standing::Same),
-            Standing::Same => {
+            HeadCheck::Unknown if self.head.is_none() => Ok(HeadCheck::Same),
+            HeadCheck::Same => {
                 self.journal.check_start(self.noted)?;
-                Ok(Standing::Same)
+                Ok(HeadCheck::Same)
             }
             other => Ok(other),
         }
@@ -178,7 +178,7 @@ impl Trust {
 }
 
 fn judge(
-    standing: Standing,
+    standing: HeadCheck,
     is_empty: bool,
     key_is_new: bool,
     last: Option<&Start>,
@@ -187,23 +187,23 @@ fn judge(
     now: Now,
 ) -> Trust {
     match standing {
-        Standing::Behind { .. } => {
+        HeadCheck::Behind { .. } => {
             return Trust::old_copy(
                 "The journal ends before what was noted outside of it: it is an old copy, or its end was lost.",
             );
         }
-        Standing::Different { .. } => {
+        HeadCheck::Different { .. } => {
             return Trust::old_copy(
                 "The journal tells another history than was noted outside of it: it is a copy that went its own way.",
             );
         }
-        Standing::Unknown => {
+        HeadCheck::Unknown => {
             return Trust::old_copy(
                 "Nothing is noted outside of the journal, so it may be an old copy.",
             );
         }
         // `Kept::standing` has refused a longer one.
-        Standing::New | Standing::Same | Standing::Longer { .. } => {}
+        HeadCheck::New | HeadCheck::Same | HeadCheck::Longer { .. } => {}
     }
     if is_empty {
         return Trust { clock: ClockTrust::Trusted, why: None };
@@ -291,7 +291,7 @@ mod tests {
     }
 
     fn trust(last: &Start, written: i64, this: &Start) -> ClockTrust {
-        judge(Standing::Same, false, false, Some(last), written, this, now()).clock
+        judge(HeadCheck::Same, false, false, Some(last), written, this, now()).clock
     }
 
     // covers: I8
@@ -331,12 +331,12 @@ mod tests {
             judge(standing, false, key_is_new, last, WALL * 1000, &start("a", 500), now()).clock
         };
         for standing in
-            [Standing::Unknown, Standing::Behind { noted: 9 }, Standing::Different { noted: 9 }]
+            [HeadCheck::Unknown, HeadCheck::Behind { noted: 9 }, HeadCheck::Different { noted: 9 }]
         {
             assert_eq!(judge(standing, false, Some(&last)), ClockTrust::OldCopy);
         }
-        assert_eq!(judge(Standing::Same, true, Some(&last)), ClockTrust::Doubtful);
-        assert_eq!(judge(Standing::Same, false, None), ClockTrust::Doubtful);
-        assert_eq!(judge(Standing::Same, false, Some(&last)), ClockTrust::Trusted);
+        assert_eq!(judge(HeadCheck::Same, true, Some(&last)), ClockTrust::Doubtful);
+        assert_eq!(judge(HeadCheck::Same, false, None), ClockTrust::Doubtful);
+        assert_eq!(judge(HeadCheck::Same, false, Some(&last)), ClockTrust::Trusted);
     }
 }

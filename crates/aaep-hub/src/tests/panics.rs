@@ -13,7 +13,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::access::Known;
+use crate::access::AuthenticatedPeer;
 use crate::config::{Config, Flags, Surroundings, load};
 use crate::core::Core;
 use crate::hub::Hub;
@@ -104,7 +104,7 @@ fn get(address: SocketAddr, path: &str) -> String {
 /// The yes counts, as far as this step goes, and then the step panics.
 fn accept_and_panic(core: &mut Core, yes: &Bytes) {
     let yes = SubscriberMessage::parse(yes).unwrap();
-    let _ = core.message(&Known::inside(ann()), &yes);
+    let _ = core.message(&AuthenticatedPeer::inside(ann()), &yes);
     assert!(core.stages_something(), "the accept is staged");
     panic!("injected");
 }

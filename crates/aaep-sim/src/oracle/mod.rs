@@ -23,7 +23,7 @@ pub(crate) use events::{number, text};
 pub(crate) use facts::{Asking, Call, Request, Session};
 pub(crate) use listening::{Line, Listener};
 use rates::{Flood, Pace};
-pub(crate) use replies::{Reply, Said};
+pub(crate) use replies::{Reply, ReplyKind};
 
 /// An invariant that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ const FIVE_MINUTES_MICROS: i64 = 300_000_000;
 
 /// What somebody says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum ReplyKind {
     Accept,
     Reject,
     /// Yes, but to something else.
@@ -26,7 +26,7 @@ pub(crate) struct Reply {
     pub(crate) peer: usize,
     pub(crate) subscription: SubscriptionId,
     pub(crate) token: u128,
-    pub(crate) said: Said,
+    pub(crate) said: ReplyKind,
     pub(crate) stamp: Timestamp,
 }
 
@@ -34,14 +34,14 @@ impl Reply {
     /// The message as it goes over the wire.
     pub(crate) fn message(&self) -> String {
         let (kind, what) = match self.said {
-            Said::Accept => ("confirmation.reply", r#""decision":"accept""#.to_owned()),
-            Said::Reject => ("confirmation.reply", r#""decision":"reject""#.to_owned()),
-            Said::AcceptModified => {
+            ReplyKind::Accept => ("confirmation.reply", r#""decision":"accept""#.to_owned()),
+            ReplyKind::Reject => ("confirmation.reply", r#""decision":"reject""#.to_owned()),
+            ReplyKind::AcceptModified => {
                 let what = r#""decision":"accept","modified_action":{"amount":"9"}"#;
                 ("confirmation.reply", what.to_owned())
             }
-            Said::Answer => ("clarification.reply", r#""response":"The first.""#.to_owned()),
-            Said::MoreTime(seconds) => ("timing:extend", format!(r#""seconds":{seconds}"#)),
+            ReplyKind::Answer => ("clarification.reply", r#""response":"The first.""#.to_owned()),
+            ReplyKind::MoreTime(seconds) => ("timing:extend", format!(r#""seconds":{seconds}"#)),
         };
         let Self { subscription, stamp, .. } = self;
         let token = ReplyToken::from_bits(self.token);
@@ -81,9 +81,11 @@ impl Oracle {
             return ignored(about, "I7");
         }
         let fits = match reply.said {
-            Said::MoreTime(_) => true,
-            Said::Answer => !request.question.confirmation,
-            Said::Accept | Said::Reject | Said::AcceptModified => request.question.confirmation,
+            ReplyKind::MoreTime(_) => true,
+            ReplyKind::Answer => !request.question.confirmation,
+            ReplyKind::Accept | ReplyKind::Reject | ReplyKind::AcceptModified => {
+                request.question.confirmation
+            }
         };
         if !fits {
             return ignored(about, "I6");
@@ -93,7 +95,7 @@ impl Oracle {
         }
         // Over a lost line both readings of "live" are lawful; without a journal nothing counts.
         let surely = listener.line == Line::Live && !self.journal_down;
-        if let Said::MoreTime(seconds) = reply.said {
+        if let ReplyKind::MoreTime(seconds) = reply.said {
             if now + seconds * 1000 <= asking.deadline {
                 return ignored(about, "I8");
             }
@@ -104,15 +106,17 @@ impl Oracle {
         let until = asking.stamp + asking.timeout_millis as i64 * 1000;
         let plausible = (asking.stamp - FIVE_MINUTES_MICROS..until).contains(&claimed);
         let outcome = match (reply.said, plausible) {
-            (Said::Reject, true) | (Said::AcceptModified, true) => (Outcome::Rejected, false),
+            (ReplyKind::Reject, true) | (ReplyKind::AcceptModified, true) => {
+                (Outcome::Rejected, false)
+            }
             // D9: a no is never lost; the question is withdrawn.
-            (Said::Reject, false) => (Outcome::Cancelled, false),
-            (Said::Accept, true) => (Outcome::Accepted, true),
-            (Said::Answer, true) => (Outcome::Accepted, false),
+            (ReplyKind::Reject, false) => (Outcome::Cancelled, false),
+            (ReplyKind::Accept, true) => (Outcome::Accepted, true),
+            (ReplyKind::Answer, true) => (Outcome::Accepted, false),
             (_, false) => return ignored(about, "I8"),
-            (Said::MoreTime(_), _) => return ignored(about, "D32"),
+            (ReplyKind::MoreTime(_), _) => return ignored(about, "D32"),
         };
-        let otherwise = if reply.said == Said::AcceptModified { "I17" } else { "I1" };
+        let otherwise = if reply.said == ReplyKind::AcceptModified { "I17" } else { "I1" };
         Verdict { request: about, outcome: Some(outcome), more: None, surely, otherwise }
     }
 

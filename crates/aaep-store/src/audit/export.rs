@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use aaep_engine::{Record, Said};
+use aaep_engine::{Record, RecordedEvents};
 use aaep_types::Timestamp;
 use aaep_types::json::{Members, Writer};
 
@@ -54,12 +54,12 @@ struct Whose {
 
 /// What records say about those after them.
 #[derive(Default)]
-struct Known {
+struct Context {
     sessions: BTreeMap<Arc<str>, Whose>,
     requests: BTreeMap<u128, Arc<str>>,
 }
 
-impl Known {
+impl Context {
     fn learn(&mut self, record: &Record) {
         match record {
             Record::Opened(opened) => {
@@ -96,7 +96,7 @@ pub fn export(reader: &Reader, filter: &Filter, out: &mut impl Write) -> io::Res
     let all = format!("SELECT {COLUMNS} FROM records ORDER BY number");
     let mut statement = reader.connection.prepare(&all).map_err(io::Error::other)?;
     let mut rows = statement.query([]).map_err(io::Error::other)?;
-    let (mut known, mut lines) = (Known::default(), 0);
+    let (mut known, mut lines) = (Context::default(), 0);
     while let Some(row) = rows.next().map_err(io::Error::other)? {
         let kept = Kept::read(row).map_err(io::Error::other)?;
         let record = Record::decode(&kept.bytes).map(|(_, record, _)| record);
@@ -141,7 +141,7 @@ impl Line {
     }
 
     /// What was announced.
-    fn said(&mut self, said: &Said) {
+    fn said(&mut self, said: &RecordedEvents) {
         if said.events.is_empty() {
             return;
         }

@@ -21,7 +21,7 @@ use aaep_engine::Record;
 use rusqlite::Row;
 
 use crate::chain::{self, Anchor, ChainKey, Hash};
-use crate::head::{Noted, Standing};
+use crate::head::{HeadCheck, Noted};
 use crate::sqlite::{Columns, NAMES, Reader};
 
 pub use export::{Filter, export};
@@ -111,19 +111,19 @@ pub fn verify(reader: &Reader, key: Option<&ChainKey>, noted: Option<Noted>) -> 
     if records < reader.keyed_after().unwrap_or(0) {
         return Err(missing(records, anchor.number));
     }
-    match Standing::of(records, noted, found) {
-        Standing::Behind { noted } => return Err(missing(records, noted)),
-        Standing::Different { noted } => {
+    match HeadCheck::of(records, noted, found) {
+        HeadCheck::Behind { noted } => return Err(missing(records, noted)),
+        HeadCheck::Different { noted } => {
             let what = "It is not the one that was noted outside. This is another history of the same store.";
             return Err(Bad { number: noted, what: what.into() });
         }
-        Standing::Longer { noted } => {
+        HeadCheck::Longer { noted } => {
             let what = format!(
                 "It was written after the hub stopped in good order with record {noted}. The hub did not write it, or the note outside is from an old copy."
             );
             return Err(Bad { number: noted + 1, what });
         }
-        Standing::New | Standing::Same | Standing::Unknown => {}
+        HeadCheck::New | HeadCheck::Same | HeadCheck::Unknown => {}
     }
     if let Some(key) = key.filter(|_| !reader.is_unkeyed()) {
         reader

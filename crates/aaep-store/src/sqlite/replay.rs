@@ -10,7 +10,7 @@ use rusqlite::{Connection, Row};
 
 use super::Damage;
 use crate::chain::{Anchor, ChainKey, Hash};
-use crate::head::{Noted, Standing};
+use crate::head::{HeadCheck, Noted};
 
 /// A batch is handed on when it has so many bytes.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -34,7 +34,7 @@ pub struct Replayed {
     /// When the last one was written, in microseconds since 1970; 0 if there is none.
     pub last_at: i64,
     /// How the journal stands to what was noted of it.
-    pub standing: Standing,
+    pub standing: HeadCheck,
 }
 
 /// The chain that records must follow.
@@ -92,7 +92,7 @@ pub(super) fn replay(
         if (read.records, read.hash) != chain.last {
             return Err(missing(read.records.min(chain.last.0)));
         }
-        let standing = Standing::of(read.records, noted, read.noted);
+        let standing = HeadCheck::of(read.records, noted, read.noted);
         Ok(Replayed { records: read.records, last_at: read.at, standing })
     })
 }

@@ -13,7 +13,7 @@ use tracing::debug;
 use super::clock;
 use super::hub::{Address, Hub};
 use super::shared::Shared;
-use crate::inbox::{Backoff, Connection, Input, Purpose, Send, Standing};
+use crate::inbox::{Backoff, Connection, Input, Purpose, Send, SubscriptionState};
 
 /// What ended a stream, or kept it from beginning.
 pub(super) struct Broken {
@@ -105,7 +105,9 @@ impl Http {
                     if frame.id.is_some() {
                         *last_event = frame.id;
                     }
-                    if let Standing::Ended | Standing::Refused { .. } = self.standing() {
+                    if let SubscriptionState::Ended | SubscriptionState::Refused { .. } =
+                        self.standing()
+                    {
                         return Broken::new("the hub ended the subscription");
                     }
                 }
@@ -118,14 +120,14 @@ impl Http {
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> SubscriptionState {
         self.shared.look(|inbox, _| inbox.standing(self.connection))
     }
 
     /// Opens the stream of the subscription that there is, or of a new one, after the event that was
     /// heard last.
     async fn attach(&self, last_event: Option<&str>) -> Result<EventStream, Broken> {
-        if let Standing::Subscribed(id) = self.standing()
+        if let SubscriptionState::Subscribed(id) = self.standing()
             && !self.bare.load(Ordering::Relaxed)
         {
             match self.client.events(&path(id), last_event).await {
@@ -165,9 +167,9 @@ impl Http {
                 self.shared.receive(self.connection, &answer.body).await;
             }
             match self.standing() {
-                Standing::Subscribed(id) => return Ok(Some(id)),
-                Standing::Refused { again_now: true, .. } => {}
-                Standing::Refused { retry_after_ms, why, .. } => {
+                SubscriptionState::Subscribed(id) => return Ok(Some(id)),
+                SubscriptionState::Refused { again_now: true, .. } => {}
+                SubscriptionState::Refused { retry_after_ms, why, .. } => {
                     return Err(Broken { why, wait_ms: retry_after_ms });
                 }
                 _ => return Err(refused(&answer)),

@@ -13,7 +13,7 @@ use super::clock;
 use super::http::Broken;
 use super::hub::{Address, Hub};
 use super::shared::Shared;
-use crate::inbox::{Backoff, Connection, Input, Purpose, Send, Standing};
+use crate::inbox::{Backoff, Connection, Input, Purpose, Send, SubscriptionState};
 
 /// How long a hub may take to answer the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
@@ -127,8 +127,8 @@ async fn begin(
         loop {
             take(shared, connection, receiver.receive().await).await?;
             match shared.look(|inbox, _| inbox.standing(connection)) {
-                Standing::Subscribed(_) => return Ok(()),
-                Standing::Asking => {}
+                SubscriptionState::Subscribed(_) => return Ok(()),
+                SubscriptionState::Asking => {}
                 standing => return Err(refused(standing)),
             }
         }
@@ -153,10 +153,10 @@ async fn open(hub: &Hub) -> Result<Link, Broken> {
     }
 }
 
-fn refused(standing: Standing) -> End {
+fn refused(standing: SubscriptionState) -> End {
     match standing {
-        Standing::Refused { again_now: true, .. } => End::Again,
-        Standing::Refused { retry_after_ms, why, .. } => {
+        SubscriptionState::Refused { again_now: true, .. } => End::Again,
+        SubscriptionState::Refused { retry_after_ms, why, .. } => {
             End::Broken(Broken { why, wait_ms: retry_after_ms })
         }
         _ => End::Broken(Broken::new("the hub ended the subscription")),
@@ -171,7 +171,9 @@ async fn take(shared: &Shared, connection: Connection, message: Received) -> Res
         Ok(Some(text)) => {
             shared.receive(connection, text.as_bytes()).await;
             match shared.look(|inbox, _| inbox.standing(connection)) {
-                standing @ (Standing::Ended | Standing::Refused { .. }) => Err(refused(standing)),
+                standing @ (SubscriptionState::Ended | SubscriptionState::Refused { .. }) => {
+                    Err(refused(standing))
+                }
                 _ => Ok(()),
             }
         }

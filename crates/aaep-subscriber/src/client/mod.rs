@@ -4,15 +4,15 @@
 //! by itself after a lost connection, with growing pauses, and goes on where it left off.
 //!
 //! ```no_run
-//! use aaep_subscriber::Happening;
+//! use aaep_subscriber::Notification;
 //! use aaep_subscriber::client::{self, Client};
 //! use aaep_subscriber::inbox::{Answer, Settings};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let (client, mut happenings) = Client::connect(client::find_local(), Settings::default());
-//! while let Some(happening) = happenings.next().await {
-//!     if let Happening::Asked(request) = happening {
+//! let (client, mut notifications) = Client::connect(client::find_local(), Settings::default());
+//! while let Some(notification) = notifications.next().await {
+//!     if let Notification::Asked(request) = notification {
 //!         println!("{request:?}");
 //!         client.answer(request.number, Answer::Reject)?;
 //!     }
@@ -23,10 +23,10 @@
 #![allow(clippy::disallowed_methods)] // this module is the edge: clocks, sockets, files, surroundings
 
 mod clock;
+mod discovery;
 mod http;
 mod hub;
 mod link;
-mod near;
 mod shared;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,13 +35,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::happening::Happening;
 use crate::inbox::{Answer, Bounds, Doing, Inbox, Input, Refused, Settings};
+use crate::notification::Notification;
 use crate::request::Request;
 use shared::Shared;
 
+pub use discovery::find_local;
 pub use hub::{Address, Hub, NoAddress};
-pub use near::find_local;
 
 /// How long goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(3);
@@ -52,7 +52,7 @@ const OUTGOING: usize = 64;
 /// The longest time without looking at the clock: a machine may have slept.
 const LOOK_UP: Duration = Duration::from_secs(5);
 
-/// A listener that is connected. Cheap to clone; when the last clone and the [`Happenings`] are
+/// A listener that is connected. Cheap to clone; when the last clone and the [`Notifications`] are
 /// gone, the connections end.
 #[derive(Clone)]
 pub struct Client {
@@ -61,7 +61,7 @@ pub struct Client {
 }
 
 /// What happens, in the order in which it shall be heard.
-pub struct Happenings {
+pub struct Notifications {
     shared: Arc<Shared>,
     _tasks: Arc<Tasks>,
 }
@@ -78,15 +78,19 @@ impl Drop for Tasks {
 }
 
 impl Client {
-    /// Connects to these hubs, and keeps at it. Whether it works is among the happenings.
+    /// Connects to these hubs, and keeps at it. Whether it works is among the notifications.
     ///
     /// Call it inside a tokio runtime.
-    pub fn connect(hubs: Vec<Hub>, settings: Settings) -> (Self, Happenings) {
+    pub fn connect(hubs: Vec<Hub>, settings: Settings) -> (Self, Notifications) {
         Self::connect_with(hubs, settings, Bounds::default())
     }
 
     /// The same with other bounds.
-    pub fn connect_with(hubs: Vec<Hub>, settings: Settings, bounds: Bounds) -> (Self, Happenings) {
+    pub fn connect_with(
+        hubs: Vec<Hub>,
+        settings: Settings,
+        bounds: Bounds,
+    ) -> (Self, Notifications) {
         let mut inbox = Inbox::new(settings, bounds, clock::unix_ms_at_zero());
         let mut outgoing = Vec::new();
         let mut ways = Vec::new();
@@ -106,8 +110,8 @@ impl Client {
             });
         }
         let tasks = Arc::new(Tasks(Mutex::new(tasks)));
-        let happenings = Happenings { shared: shared.clone(), _tasks: tasks.clone() };
-        (Self { shared, tasks }, happenings)
+        let notifications = Notifications { shared: shared.clone(), _tasks: tasks.clone() };
+        (Self { shared, tasks }, notifications)
     }
 
     /// The user answers a request. While the hub is away, the answer is kept, and sent as long as
@@ -151,7 +155,7 @@ impl Client {
         clock::now_ms()
     }
 
-    /// Says goodbye to every hub (H26), and ends. Happenings that wait can still be taken.
+    /// Says goodbye to every hub (H26), and ends. Notifications that wait can still be taken.
     pub async fn close(&self) {
         self.shared.with(|inbox, now| inbox.close(now));
         self.shared.close();
@@ -170,14 +174,14 @@ impl Client {
     }
 }
 
-impl Happenings {
+impl Notifications {
     /// The next thing to tell; `None` once the client is closed. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Option<Happening> {
+    pub async fn next(&mut self) -> Option<Notification> {
         self.shared.next().await
     }
 
     /// The next thing to tell, if there is one just now.
-    pub fn try_next(&mut self) -> Option<Happening> {
+    pub fn try_next(&mut self) -> Option<Notification> {
         self.shared.try_next()
     }
 }

@@ -7,8 +7,8 @@ use tokio::sync::{Notify, mpsc, watch};
 use tracing::warn;
 
 use super::clock;
-use crate::happening::Happening;
 use crate::inbox::{Connection, Inbox, Input, Send};
+use crate::notification::Notification;
 
 pub(super) struct Shared {
     inbox: Mutex<Inbox>,
@@ -92,22 +92,22 @@ impl Shared {
         self.handle(Input::Message { connection, bytes });
     }
 
-    pub(super) fn try_next(&self) -> Option<Happening> {
+    pub(super) fn try_next(&self) -> Option<Notification> {
         let mut inbox = self.inbox();
         let full = inbox.is_full();
-        let happening = inbox.poll_happening(clock::now_ms());
+        let notification = inbox.poll_happening(clock::now_ms());
         if full && !inbox.is_full() {
             self.room.notify_waiters();
         }
-        happening
+        notification
     }
 
-    pub(super) async fn next(&self) -> Option<Happening> {
+    pub(super) async fn next(&self) -> Option<Notification> {
         loop {
-            if let Some(happening) = self.try_next() {
+            if let Some(notification) = self.try_next() {
                 // What is held back by the pace comes when the clock says so.
                 self.deadline.notify_one();
-                return Some(happening);
+                return Some(notification);
             }
             if self.finished.load(Ordering::Acquire) {
                 return None;

@@ -2,7 +2,7 @@
 
 use aaep_types::json::{Members, Raw, elements};
 use aaep_types::{
-    DescribedBy, EventKind, Heard, ReplyToken, ResponseKind, Reversibility, RiskLevel,
+    DescribedBy, EventKind, LenientEvent, ReplyToken, ResponseKind, Reversibility, RiskLevel,
 };
 
 use crate::request::{Account, Asks, Choice};
@@ -28,7 +28,7 @@ pub(super) struct Asked {
 }
 
 /// `None` if the event asks nothing, or nothing that could be answered.
-pub(super) fn read(heard: &Heard<'_>, usual_timeout: u64) -> Option<Asked> {
+pub(super) fn read(heard: &LenientEvent<'_>, usual_timeout: u64) -> Option<Asked> {
     let asks = match heard.kind()? {
         EventKind::AwaitingConfirmation => consent(heard),
         EventKind::AwaitingClarification => answer(heard),
@@ -51,7 +51,7 @@ pub(super) fn read(heard: &Heard<'_>, usual_timeout: u64) -> Option<Asked> {
 }
 
 /// What became of a request, by our extension (D30): its event, and the word.
-pub(super) fn outcome(heard: &Heard<'_>) -> Option<(String, String)> {
+pub(super) fn outcome(heard: &LenientEvent<'_>) -> Option<(String, String)> {
     let outcome = extension(heard, "outcome")?;
     let word = outcome.text("outcome")?;
     // D42: nobody took it back; a device whose clock is wrong said no.
@@ -62,7 +62,7 @@ pub(super) fn outcome(heard: &Heard<'_>) -> Option<(String, String)> {
 
 // enforces: I31
 /// What the hub itself says would run.
-fn account(heard: &Heard<'_>) -> Option<Account> {
+fn account(heard: &LenientEvent<'_>) -> Option<Account> {
     let account = extension(heard, aaep_types::action::PREFIX)?;
     let text = |name: &str| account.text(name).unwrap_or_default().into_owned();
     let flag = |name: &str| account.find(name) == Some(Raw::Bool(true));
@@ -78,7 +78,7 @@ fn account(heard: &Heard<'_>) -> Option<Account> {
     })
 }
 
-fn extension<'a>(heard: &Heard<'a>, prefix: &str) -> Option<Members<'a>> {
+fn extension<'a>(heard: &LenientEvent<'a>, prefix: &str) -> Option<Members<'a>> {
     match heard.object("extensions")?.find(prefix)? {
         Raw::Object(text) => Members::whole(text, DEPTH).ok().flatten(),
         _ => None,
@@ -86,13 +86,13 @@ fn extension<'a>(heard: &Heard<'a>, prefix: &str) -> Option<Members<'a>> {
 }
 
 /// Something that people can read in place of what is missing.
-fn first_of(heard: &Heard<'_>, names: &[&str]) -> String {
+fn first_of(heard: &LenientEvent<'_>, names: &[&str]) -> String {
     let mut texts = names.iter().filter_map(|name| heard.text(name));
     texts.find(|text| !text.is_empty()).unwrap_or_default().into_owned()
 }
 
 // enforces: S10, D10
-fn consent(heard: &Heard<'_>) -> Asks {
+fn consent(heard: &LenientEvent<'_>) -> Asks {
     let risk = heard.text("risk_level").and_then(|risk| RiskLevel::parse(&risk).ok());
     let said = heard.text("reversibility").and_then(|said| Reversibility::parse(&said).ok());
     let reversibility = match (heard.flag("irreversible"), said) {
@@ -110,7 +110,7 @@ fn consent(heard: &Heard<'_>) -> Asks {
     }
 }
 
-fn answer(heard: &Heard<'_>) -> Asks {
+fn answer(heard: &LenientEvent<'_>) -> Asks {
     let context = heard.text("context").filter(|context| !context.is_empty());
     Asks::Answer {
         question: first_of(heard, &["question", "summary_normal", "summary_detailed"]),
@@ -122,7 +122,7 @@ fn answer(heard: &Heard<'_>) -> Asks {
 }
 
 /// D18: free text when nothing is said; V2: kinds that we do not know are left out.
-fn kinds(heard: &Heard<'_>) -> Vec<ResponseKind> {
+fn kinds(heard: &LenientEvent<'_>) -> Vec<ResponseKind> {
     let mut kinds = Vec::new();
     if let Some(Raw::Array(list)) = heard.member("accepted_response_kinds") {
         for element in elements(list) {
@@ -137,7 +137,7 @@ fn kinds(heard: &Heard<'_>) -> Vec<ResponseKind> {
     kinds
 }
 
-fn choices(heard: &Heard<'_>) -> Vec<Choice> {
+fn choices(heard: &LenientEvent<'_>) -> Vec<Choice> {
     let Some(Raw::Array(list)) = heard.member("choices") else { return Vec::new() };
     let read = |element| {
         let Raw::Object(text) = element else { return None };
@@ -150,7 +150,7 @@ fn choices(heard: &Heard<'_>) -> Vec<Choice> {
 }
 
 /// D7: what may be sent; both when nothing is said.
-fn allows(heard: &Heard<'_>) -> (bool, bool) {
+fn allows(heard: &LenientEvent<'_>) -> (bool, bool) {
     let Some(Raw::Array(list)) = heard.member("allowed_replies") else { return (true, true) };
     let has = |word: &str| {
         let mut all = elements(list).into_iter();
@@ -167,7 +167,7 @@ mod tests {
         let text = format!(
             r#"{{"type":"aaep:agent.awaiting.{type_name}","event_id":"evt_1","session_id":"sess_1","reply_token":"rpl_1"{rest}}}"#
         );
-        read(&Heard::parse(text.as_bytes()).unwrap(), 300)
+        read(&LenientEvent::parse(text.as_bytes()).unwrap(), 300)
     }
 
     // covers: E26, S10

@@ -20,16 +20,16 @@ pub struct Bounds {
     pub open_request_bytes: usize,
     /// Requests that no longer wait and are remembered, so that none is asked twice.
     pub settled_requests: usize,
-    /// Critical happenings that wait to be polled. When so many wait, [`super::Inbox::is_full`]
+    /// Critical notifications that wait to be polled. When so many wait, [`super::Inbox::is_full`]
     /// says so and nothing more should be received: nothing critical is ever left out.
     pub critical_waiting: usize,
-    /// Other happenings that wait to be polled, for each connection; beyond that they are thinned.
+    /// Other notifications that wait to be polled, for each connection; beyond that they are thinned.
     pub waiting: usize,
     /// Bytes of them.
     pub waiting_bytes: usize,
     /// When so many wait, a newer state or progress of a session replaces its older one.
     pub merge_from: usize,
-    /// Happenings a second that a connection may cause, critical ones aside (S3).
+    /// Notifications a second that a connection may cause, critical ones aside (S3).
     pub events_per_second: u32,
     /// How many of them may come at once.
     pub burst: u32,

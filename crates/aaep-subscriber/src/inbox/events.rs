@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aaep_types::{EventKind, Heard, Limits, Urgency};
+use aaep_types::{EventKind, LenientEvent, Limits, Urgency};
 
 use super::handshake::read_agent;
 use super::lanes::Rank;
@@ -10,14 +10,14 @@ use super::order::Turn;
 use super::session::{Early, Session};
 use super::settings::cut;
 use super::{Connection, Inbox, asked};
-use crate::happening::{Agent, Happening, Silence};
+use crate::notification::{Agent, Notification, Silence};
 
 /// How often it is noted that a producer sends more than was agreed on.
 const VIOLATION_EVERY_MS: u64 = 10_000;
 
 impl Inbox {
     pub(super) fn message(&mut self, connection: Connection, bytes: &[u8], now: u64) {
-        match Heard::parse_with(bytes, &self.limits()) {
+        match LenientEvent::parse_with(bytes, &self.limits()) {
             Ok(heard) => self.event(connection, &heard, now),
             Err(why) => {
                 let text = std::str::from_utf8(bytes).unwrap_or_default();
@@ -34,7 +34,7 @@ impl Inbox {
     }
 
     // enforces: E6, E26, H25, V2
-    fn event(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
+    fn event(&mut self, connection: Connection, heard: &LenientEvent<'_>, now: u64) {
         // enforces: D13
         let critical = heard.urgency() == Urgency::Critical;
         let Some(link) = self.link_mut(connection) else { return };
@@ -60,13 +60,19 @@ impl Inbox {
     }
 
     /// Whether an event was not heard before.
-    pub(super) fn is_new(&mut self, connection: Connection, heard: &Heard<'_>) -> bool {
+    pub(super) fn is_new(&mut self, connection: Connection, heard: &LenientEvent<'_>) -> bool {
         let link = self.link_mut(connection);
         link.is_some_and(|link| link.heard.is_new(heard.session_id(), heard.event_id()))
     }
 
     /// Tells an event when its turn has come.
-    fn in_order(&mut self, connection: Connection, heard: &Heard<'_>, critical: bool, now: u64) {
+    fn in_order(
+        &mut self,
+        connection: Connection,
+        heard: &LenientEvent<'_>,
+        critical: bool,
+        now: u64,
+    ) {
         let early = || Early { json: heard.as_json().into() };
         match self.take_turn(connection, heard, critical, early, now) {
             Turn::Now => self.told(connection, heard, now),
@@ -84,7 +90,7 @@ impl Inbox {
     pub(super) fn take_turn(
         &mut self,
         connection: Connection,
-        heard: &Heard<'_>,
+        heard: &LenientEvent<'_>,
         critical: bool,
         early: impl FnOnce() -> Early,
         now: u64,
@@ -123,7 +129,7 @@ impl Inbox {
                 self.silences.add(agent, Silence::Missing, count, now, &bounds);
             }
             if let Some(early) = released.event
-                && let Ok(heard) = Heard::parse_with(early.json.as_bytes(), &self.limits())
+                && let Ok(heard) = LenientEvent::parse_with(early.json.as_bytes(), &self.limits())
             {
                 self.told(connection, &heard, now);
             }
@@ -131,7 +137,7 @@ impl Inbox {
     }
 
     /// The session of an event, made if there is none and it is not over.
-    fn session(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
+    fn session(&mut self, connection: Connection, heard: &LenientEvent<'_>, now: u64) {
         self.last_touch += 1;
         let (touch, chars) = (self.last_touch, self.bounds.kept_chars);
         let fallback = self.agent(connection);
@@ -168,7 +174,7 @@ impl Inbox {
             if let Some(link) = self.link_mut(connection) {
                 link.sessions.remove(&session_id);
             }
-            self.tell(connection, Happening::Over { agent, session_id }, Rank::Milestone, now);
+            self.tell(connection, Notification::Over { agent, session_id }, Rank::Milestone, now);
         }
     }
 
@@ -190,7 +196,7 @@ impl Inbox {
     }
 
     /// Who an event is from; sessions keep their agent, so that its name is there once.
-    pub(super) fn agent_of(&self, connection: Connection, heard: &Heard<'_>) -> Agent {
+    pub(super) fn agent_of(&self, connection: Connection, heard: &LenientEvent<'_>) -> Agent {
         let chars = self.bounds.kept_chars;
         let said = heard.object("producer").and_then(|producer| read_agent(&producer, chars));
         let session = self.link(connection).and_then(|link| link.sessions.get(heard.session_id()));
@@ -203,7 +209,7 @@ impl Inbox {
     }
 
     /// An event whose turn has come.
-    fn told(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
+    fn told(&mut self, connection: Connection, heard: &LenientEvent<'_>, now: u64) {
         let bounds = self.bounds;
         let agent = self.agent_of(connection, heard);
         if let Some(link) = self.link_mut(connection)
@@ -233,7 +239,7 @@ impl Inbox {
     pub(super) fn plain(
         &mut self,
         connection: Connection,
-        heard: &Heard<'_>,
+        heard: &LenientEvent<'_>,
         agent: Agent,
         rank: Rank,
         now: u64,
@@ -247,7 +253,7 @@ impl Inbox {
     fn merge(
         &mut self,
         connection: Connection,
-        heard: &Heard<'_>,
+        heard: &LenientEvent<'_>,
         agent: Agent,
         rank: Rank,
         now: u64,
@@ -273,7 +279,7 @@ impl Inbox {
         }
     }
 
-    fn state(&mut self, connection: Connection, heard: &Heard<'_>, agent: Agent, now: u64) {
+    fn state(&mut self, connection: Connection, heard: &LenientEvent<'_>, agent: Agent, now: u64) {
         if let Some((event, word)) = asked::outcome(heard) {
             if self.resolved(connection, (heard.session_id(), &event), &word) {
                 return;
@@ -284,7 +290,7 @@ impl Inbox {
         self.merge(connection, heard, agent, Rank::State, now);
     }
 
-    fn ended(&mut self, connection: Connection, heard: &Heard<'_>, agent: Agent, now: u64) {
+    fn ended(&mut self, connection: Connection, heard: &LenientEvent<'_>, agent: Agent, now: u64) {
         self.session_over(connection, heard.session_id());
         self.finish_session(connection, heard.session_id(), now);
         self.plain(connection, heard, agent, Rank::Milestone, now);
@@ -305,7 +311,7 @@ impl Inbox {
     }
 
     // enforces: E27
-    fn note_deviations(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
+    fn note_deviations(&mut self, connection: Connection, heard: &LenientEvent<'_>, now: u64) {
         if let Some(problem) = heard.deviations().first() {
             let pointer = cut(&problem.pointer, 80).escape_debug().to_string();
             let text = format!("An event deviates at {pointer:?}: {}", problem.text);

@@ -9,14 +9,14 @@ use super::lanes::Rank;
 use super::reply::{self, Refused};
 use super::settings::{Settings, cut};
 use super::{Connection, Inbox, Purpose};
-use crate::happening::{Agent, Happening};
+use crate::notification::{Agent, Notification};
 
 /// How deep a handshake message may nest.
 const DEPTH: usize = 64;
 
 /// Where a connection stands with its hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum SubscriptionState {
     /// Nothing was asked for yet, or the hub has forgotten it.
     Idle,
     /// A subscription was asked for.
@@ -120,7 +120,7 @@ impl Inbox {
 
     fn request(&mut self, connection: Connection, left_off: Option<LeftOff>) -> String {
         let Some(link) = self.links.get_mut(connection.0 as usize) else { return String::new() };
-        link.standing = Standing::Asking;
+        link.standing = SubscriptionState::Asking;
         (link.attached, link.renegotiating, link.bare) = (false, false, false);
         link.resumed = false;
         link.asked_version = self.version;
@@ -128,8 +128,8 @@ impl Inbox {
     }
 
     /// Where a connection stands.
-    pub fn standing(&self, connection: Connection) -> Standing {
-        self.link(connection).map_or(Standing::Ended, |link| link.standing.clone())
+    pub fn standing(&self, connection: Connection) -> SubscriptionState {
+        self.link(connection).map_or(SubscriptionState::Ended, |link| link.standing.clone())
     }
 
     // enforces: H24
@@ -190,7 +190,7 @@ impl Inbox {
             // enforces: H19
             Some("subscription.close") => {
                 if let Some(link) = self.link_mut(connection) {
-                    link.standing = Standing::Ended;
+                    link.standing = SubscriptionState::Ended;
                     link.attached = false;
                 }
                 true
@@ -216,7 +216,7 @@ impl Inbox {
             (link.fresh, link.resumed) = (true, resumed);
         }
         (link.terms, link.renegotiating) = (terms, false);
-        link.standing = Standing::Subscribed(id);
+        link.standing = SubscriptionState::Subscribed(id);
         link.smaller = 0;
         link.agreed_version = link.asked_version;
         link.allowed = terms.rate.map(|rate| Bucket::new(rate, rate, now));
@@ -243,7 +243,8 @@ impl Inbox {
             again_now = ask_for_less(&mut link.without, &why);
         }
         (link.attached, link.renegotiating) = (false, false);
-        link.standing = Standing::Refused { again_now, retry_after_ms: seconds * 1000, why };
+        link.standing =
+            SubscriptionState::Refused { again_now, retry_after_ms: seconds * 1000, why };
     }
 
     /// Events flow.
@@ -261,7 +262,7 @@ impl Inbox {
         for session in link.sessions.values_mut().filter(|session| session.doubted) {
             session.confirm_by = Some(now.saturating_add(bounds.redelivery_ms));
         }
-        self.tell_critical(Happening::Connected { hub, again, may_reply });
+        self.tell_critical(Notification::Connected { hub, again, may_reply });
         for open in self.requests.iter_mut().filter(|open| open.connection == connection) {
             // D28: a new subscription is told again what waits.
             let doubted = std::mem::take(&mut open.doubted);
@@ -291,7 +292,7 @@ impl Inbox {
         link.sessions.values_mut().for_each(|session| session.confirm_by = None);
         let hub = link.name.clone();
         if !told {
-            self.tell_critical(Happening::Lost { hub, why: why.into() });
+            self.tell_critical(Notification::Lost { hub, why: why.into() });
         }
         for open in self.requests.iter_mut().filter(|open| open.connection == connection) {
             open.doubted |= open.confirm_by.take().is_some();
@@ -312,11 +313,11 @@ impl Inbox {
         (critical, rank): (bool, Rank),
         now: u64,
     ) -> super::Place {
-        let happening = Happening::Event { agent, json, critical };
+        let notification = Notification::Event { agent, json, critical };
         if critical {
-            self.tell_critical(happening)
+            self.tell_critical(notification)
         } else {
-            self.tell(connection, happening, rank, now)
+            self.tell(connection, notification, rank, now)
         }
     }
 }

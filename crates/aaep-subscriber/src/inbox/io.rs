@@ -1,4 +1,4 @@
-//! What goes into an inbox, and what comes out of it besides happenings.
+//! What goes into an inbox, and what comes out of it besides notifications.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::bounds::Bounds;
 use super::bucket::Bucket;
-use crate::happening::{Agent, Happening};
+use crate::notification::{Agent, Notification};
 
 /// What goes first when there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +27,7 @@ pub(super) type Place = u64;
 
 #[derive(Debug)]
 struct Item {
-    happening: Happening,
+    notification: Notification,
     rank: Rank,
     bytes: usize,
 }
@@ -68,31 +68,33 @@ impl Lane {
         self.bytes
     }
 
-    pub(super) fn push(&mut self, place: Place, happening: Happening, rank: Rank) {
-        let bytes = size(&happening);
+    pub(super) fn push(&mut self, place: Place, notification: Notification, rank: Rank) {
+        let bytes = size(&notification);
         self.bytes += bytes;
-        if let Some(output) = output_of(&happening) {
+        if let Some(output) = output_of(&notification) {
             *self.texts.entry(output).or_default() += 1;
         }
-        self.items.insert(place, Item { happening, rank, bytes });
+        self.items.insert(place, Item { notification, rank, bytes });
         self.ranks.insert((rank, place));
     }
 
     /// Takes out something that waits; `None` if it was told already.
     pub(super) fn remove(&mut self, place: Place) -> Option<LeftOut> {
-        let happening = self.take(place)?;
-        let agent = match &happening {
-            Happening::Text { agent, .. } | Happening::Event { agent, .. } => Some(agent.clone()),
+        let notification = self.take(place)?;
+        let agent = match &notification {
+            Notification::Text { agent, .. } | Notification::Event { agent, .. } => {
+                Some(agent.clone())
+            }
             _ => None,
         };
-        Some(LeftOut { agent, text_of: output_of(&happening) })
+        Some(LeftOut { agent, text_of: output_of(&notification) })
     }
 
-    fn take(&mut self, place: Place) -> Option<Happening> {
+    fn take(&mut self, place: Place) -> Option<Notification> {
         let item = self.items.remove(&place)?;
         self.ranks.remove(&(item.rank, place));
         self.bytes -= item.bytes;
-        if let Some(output) = output_of(&item.happening)
+        if let Some(output) = output_of(&item.notification)
             && let Some(count) = self.texts.get_mut(&output)
         {
             *count -= 1;
@@ -100,7 +102,7 @@ impl Lane {
                 self.texts.remove(&output);
             }
         }
-        Some(item.happening)
+        Some(item.notification)
     }
 
     // enforces: S3, T8
@@ -122,7 +124,8 @@ impl Lane {
             return false;
         }
         for (_, item) in self.items.range_mut(after..) {
-            if let Happening::Text { session_id, output_id, after_gap, .. } = &mut item.happening
+            if let Notification::Text { session_id, output_id, after_gap, .. } =
+                &mut item.notification
                 && (&*session_id, &*output_id) == (&output.0, &output.1)
             {
                 *after_gap = true;
@@ -133,7 +136,7 @@ impl Lane {
     }
 
     /// The next, if it may come now.
-    pub(super) fn pop(&mut self, now: u64) -> Option<Happening> {
+    pub(super) fn pop(&mut self, now: u64) -> Option<Notification> {
         let (&place, _) = self.items.first_key_value()?;
         if self.bucket.take(now) { self.take(place) } else { None }
     }
@@ -146,15 +149,15 @@ impl Lane {
 
 /// What cannot wait, whatever connection it came by.
 #[derive(Debug, Default)]
-pub(super) struct Critical(VecDeque<(Place, Happening)>);
+pub(super) struct Critical(VecDeque<(Place, Notification)>);
 
 impl Critical {
-    pub(super) fn push(&mut self, place: Place, happening: Happening) {
-        self.0.push_back((place, happening));
+    pub(super) fn push(&mut self, place: Place, notification: Notification) {
+        self.0.push_back((place, notification));
     }
 
-    pub(super) fn pop(&mut self) -> Option<Happening> {
-        self.0.pop_front().map(|(_, happening)| happening)
+    pub(super) fn pop(&mut self) -> Option<Notification> {
+        self.0.pop_front().map(|(_, notification)| notification)
     }
 
     /// Takes out something that waits; false if it was told already.
@@ -170,21 +173,21 @@ impl Critical {
 }
 
 /// Whose text it is, if it is text: session and output.
-fn output_of(happening: &Happening) -> Option<(Arc<str>, Arc<str>)> {
-    match happening {
-        Happening::Text { session_id, output_id, .. } => {
+fn output_of(notification: &Notification) -> Option<(Arc<str>, Arc<str>)> {
+    match notification {
+        Notification::Text { session_id, output_id, .. } => {
             Some((session_id.clone(), output_id.clone()))
         }
         _ => None,
     }
 }
 
-fn size(happening: &Happening) -> usize {
+fn size(notification: &Notification) -> usize {
     const SMALL: usize = 128;
     SMALL
-        + match happening {
-            Happening::Event { json, .. } => json.len(),
-            Happening::Text { text, .. } => text.len(),
+        + match notification {
+            Notification::Event { json, .. } => json.len(),
+            Notification::Text { text, .. } => text.len(),
             _ => 0,
         }
 }

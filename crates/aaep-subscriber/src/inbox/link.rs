@@ -8,11 +8,11 @@ use aaep_types::{EventId, SubscriptionId};
 
 use super::bounds::Bounds;
 use super::bucket::Bucket;
-use super::handshake::{Standing, Terms};
+use super::handshake::{SubscriptionState, Terms};
 use super::lanes::Lane;
 use super::memory::Memory;
 use super::session::Session;
-use crate::happening::Agent;
+use crate::notification::Agent;
 
 /// A connection to a hub or a producer.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Link {
     pub(super) name: Arc<str>,
     /// Who speaks when an event does not say.
     pub(super) agent: Agent,
-    pub(super) standing: Standing,
+    pub(super) standing: SubscriptionState,
     /// Extensions that are not asked for any more, by their prefix (X8).
     pub(super) without: Vec<&'static str>,
     /// How often less was asked for.
@@ -117,7 +117,7 @@ impl Link {
         Self {
             agent: Agent { id: name.clone(), name: name.clone() },
             name,
-            standing: Standing::Idle,
+            standing: SubscriptionState::Idle,
             without: Vec::new(),
             smaller: 0,
             terms: Terms::default(),
@@ -147,7 +147,7 @@ impl Link {
 
     pub(super) fn subscription(&self) -> Option<SubscriptionId> {
         match self.standing {
-            Standing::Subscribed(id) => Some(id),
+            SubscriptionState::Subscribed(id) => Some(id),
             _ => None,
         }
     }
@@ -165,7 +165,7 @@ impl Link {
     }
 
     pub(super) fn forget_subscription(&mut self) {
-        self.standing = Standing::Idle;
+        self.standing = SubscriptionState::Idle;
         (self.attached, self.renegotiating) = (false, false);
     }
 
@@ -173,7 +173,7 @@ impl Link {
     /// filled in by the other side.
     pub(super) fn go_bare(&mut self) {
         if let Ok(id) = SubscriptionId::parse("sub_unnegotiated") {
-            self.standing = Standing::Subscribed(id);
+            self.standing = SubscriptionState::Subscribed(id);
         }
         self.terms = Terms { confirm: true, clarify: true, ..Terms::default() };
         (self.fresh, self.bare) = (true, true);

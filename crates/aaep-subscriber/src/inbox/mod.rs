@@ -12,7 +12,7 @@
 //! # Example
 //!
 //! ```
-//! use aaep_subscriber::Happening;
+//! use aaep_subscriber::Notification;
 //! use aaep_subscriber::inbox::{Answer, Bounds, Inbox, Input, Settings};
 //!
 //! let mut inbox = Inbox::new(Settings::default(), Bounds::default(), 1_779_632_531_000);
@@ -23,7 +23,7 @@
 //!   {"supports_confirmation_reply":true,"supports_clarification_reply":true}}"#;
 //! inbox.handle(Input::Message { connection: hub, bytes: accepted }, 5);
 //! inbox.handle(Input::Attached { connection: hub }, 5);
-//! assert!(matches!(inbox.poll_happening(5), Some(Happening::Connected { may_reply: true, .. })));
+//! assert!(matches!(inbox.poll_happening(5), Some(Notification::Connected { may_reply: true, .. })));
 //!
 //! let asks = br#"{"@context":"https://aaep-protocol.org/context/v1",
 //!   "type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1",
@@ -31,7 +31,7 @@
 //!   "action":"Delete the build","consequence":"It is gone","reply_token":"rpl_1",
 //!   "timeout_seconds":60,"default_decision":"reject","irreversible":true,"risk_level":"high"}"#;
 //! inbox.handle(Input::Message { connection: hub, bytes: asks }, 10);
-//! let Some(Happening::Asked(request)) = inbox.poll_happening(10) else { unreachable!() };
+//! let Some(Notification::Asked(request)) = inbox.poll_happening(10) else { unreachable!() };
 //! inbox.answer(request.number, Answer::Reject, 20)?;
 //! let reply = inbox.poll_send().unwrap();
 //! assert!(reply.json.contains(r#""decision":"reject""#));
@@ -63,7 +63,7 @@ use std::sync::Arc;
 
 use aaep_types::Timestamp;
 
-use crate::happening::{Agent, Happening, Silence};
+use crate::notification::{Agent, Notification, Silence};
 use crate::request::Request;
 use lanes::{Critical, Place, Rank};
 use link::Link;
@@ -72,7 +72,7 @@ use silence::Silences;
 
 pub use backoff::Backoff;
 pub use bounds::Bounds;
-pub use handshake::Standing;
+pub use handshake::SubscriptionState;
 pub use io::{Connection, Input, Note, Purpose, Send, Ticket};
 pub use reply::{Answer, Refused};
 pub use session::{Doing, Progress};
@@ -167,7 +167,7 @@ impl Inbox {
     // enforces: T28, H23
     /// The next thing to tell; critical ones first, then silences, then the rest at a pace that can
     /// be heard.
-    pub fn poll_happening(&mut self, now: u64) -> Option<Happening> {
+    pub fn poll_happening(&mut self, now: u64) -> Option<Notification> {
         if let Some(critical) = self.critical.pop() {
             return Some(critical);
         }
@@ -176,9 +176,9 @@ impl Inbox {
         }
         for step in 0..self.links.len() {
             let turn = (self.turn + step) % self.links.len();
-            if let Some(happening) = self.links[turn].lane.pop(now) {
+            if let Some(notification) = self.links[turn].lane.pop(now) {
                 self.turn = turn + 1;
-                return Some(happening);
+                return Some(notification);
             }
         }
         None
@@ -251,9 +251,9 @@ impl Inbox {
     }
 
     /// Tells something at once.
-    fn tell_critical(&mut self, happening: Happening) -> Place {
+    fn tell_critical(&mut self, notification: Notification) -> Place {
         let place = self.next_place();
-        self.critical.push(place, happening);
+        self.critical.push(place, notification);
         place
     }
 
@@ -261,13 +261,13 @@ impl Inbox {
     fn tell(
         &mut self,
         connection: Connection,
-        happening: Happening,
+        notification: Notification,
         rank: Rank,
         now: u64,
     ) -> Place {
         let (place, bounds) = (self.next_place(), self.bounds);
         let Some(link) = self.link_mut(connection) else { return place };
-        link.lane.push(place, happening, rank);
+        link.lane.push(place, notification, rank);
         let mut gone = Vec::new();
         while let Some(left_out) = link.lane.thin(&bounds) {
             if let Some(output) = &left_out.text_of {

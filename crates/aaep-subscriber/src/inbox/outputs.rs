@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use aaep_types::{CoalesceBoundary, Heard, Urgency};
+use aaep_types::{CoalesceBoundary, LenientEvent, Urgency};
 
 use super::lanes::Rank;
 use super::settings::TextBy;
 use super::text::{Collector, Piece, Sayable};
 use super::{Connection, Inbox};
-use crate::happening::{Agent, Happening};
+use crate::notification::{Agent, Notification};
 
 impl Inbox {
     /// A piece of the agent's text.
     pub(super) fn output(
         &mut self,
         connection: Connection,
-        heard: &Heard<'_>,
+        heard: &LenientEvent<'_>,
         agent: Agent,
         now: u64,
     ) {
@@ -113,7 +113,7 @@ impl Inbox {
         critical: bool,
         now: u64,
     ) {
-        let happening = Happening::Text {
+        let notification = Notification::Text {
             agent: agent.clone(),
             session_id: session_id.clone(),
             output_id: output_id.clone(),
@@ -122,9 +122,9 @@ impl Inbox {
             after_gap: said.after_gap,
         };
         if critical {
-            self.tell_critical(happening);
+            self.tell_critical(notification);
         } else {
-            self.tell(connection, happening, Rank::Text, now);
+            self.tell(connection, notification, Rank::Text, now);
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Open {
     pub(super) allows: (bool, bool),
     /// When it ends by the producer's clock, in milliseconds of Unix time.
     pub(super) server_deadline: Option<i64>,
-    /// Where [`crate::Happening::Asked`] was put.
+    /// Where [`crate::Notification::Asked`] was put.
     pub(super) place: Place,
     /// Its place in the session.
     pub(super) sequence: Option<u64>,
@@ -86,7 +86,7 @@ pub(super) struct Requests {
 
 /// What is known of a request's event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum RequestLookup {
     Open(u32),
     Settled(u32, Sure),
     No,
@@ -98,10 +98,10 @@ impl Requests {
         connection: Connection,
         (session_id, event_id): (&str, &str),
         token: &str,
-    ) -> Known {
+    ) -> RequestLookup {
         let key: EventKey = (connection, session_id.into(), event_id.into());
         if let Some(number) = self.by_event.get(&key) {
-            return Known::Open(*number);
+            return RequestLookup::Open(*number);
         }
         // The same token under another id is the same request.
         let same = |open: &&Open| {
@@ -110,11 +110,11 @@ impl Requests {
                 && open.request.reply_token.as_str() == token
         };
         if let Some(open) = self.open.values().find(same) {
-            return Known::Open(open.request.number);
+            return RequestLookup::Open(open.request.number);
         }
         match self.settled.get(&key) {
-            Some(settled) => Known::Settled(settled.number, settled.sure),
-            None => Known::No,
+            Some(settled) => RequestLookup::Settled(settled.number, settled.sure),
+            None => RequestLookup::No,
         }
     }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aaep_types::json::{Members, Raw};
-use aaep_types::{EventKind, Heard};
+use aaep_types::{EventKind, LenientEvent};
 
 use super::bounds::Bounds;
 use super::lanes::Place;
 use super::order::Order;
 use super::settings::cut;
 use super::text::Collector;
-use crate::happening::Agent;
+use crate::notification::Agent;
 
 /// An event that waits for its turn.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl Session {
 
 impl Doing {
     /// Takes note of an event.
-    pub(super) fn note(&mut self, heard: &Heard<'_>, now: u64, bounds: &Bounds) {
+    pub(super) fn note(&mut self, heard: &LenientEvent<'_>, now: u64, bounds: &Bounds) {
         self.heard_ms = now;
         let chars = bounds.kept_chars;
         let kept = |name: &str| {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use aaep_types::{Heard, SessionId};
+use aaep_types::{LenientEvent, SessionId};
 
 use super::lanes::Rank;
 use super::reply::{self, Answer, Head, Refused};
-use super::requests::{Known, Open, Own, Sure};
+use super::requests::{Open, Own, RequestLookup, Sure};
 use super::session::Early;
 use super::{Connection, Inbox, Purpose, Ticket, asked};
-use crate::happening::{Agent, Happening};
+use crate::notification::{Agent, Notification};
 use crate::request::{Asks, Outcome, Request};
 
 /// By how much a deadline has to change before it counts as another one.
@@ -18,7 +18,7 @@ const SAME_MS: u64 = 250;
 impl Inbox {
     // enforces: T21, C25, S10
     /// Something is asked. The same request may come again, and is asked once.
-    pub(super) fn asked(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
+    pub(super) fn asked(&mut self, connection: Connection, heard: &LenientEvent<'_>, now: u64) {
         let Some(asked) = asked::read(heard, self.bounds.timeout_seconds) else {
             return self.unanswerable(connection, heard, "A request has no reply token.", now);
         };
@@ -28,17 +28,17 @@ impl Inbox {
             asked.token.as_str(),
         );
         let number = match known {
-            Known::Open(number) => {
+            RequestLookup::Open(number) => {
                 self.requests
                     .get_mut(number)
                     .into_iter()
                     .for_each(|open| (open.confirm_by, open.doubted) = (None, false));
                 return;
             }
-            Known::Settled(_, Sure::Told) => return,
+            RequestLookup::Settled(_, Sure::Told) => return,
             // It waits after all.
-            Known::Settled(number, Sure::Inferred) => number,
-            Known::No => {
+            RequestLookup::Settled(number, Sure::Inferred) => number,
+            RequestLookup::No => {
                 if !self.requests.has_room(heard.as_json().len() * 2, &self.bounds) {
                     let why = "Too many requests wait; this one cannot be answered from here.";
                     return self.unanswerable(connection, heard, why, now);
@@ -77,7 +77,7 @@ impl Inbox {
             language: language(heard),
             json: heard.as_json().into(),
         });
-        let place = self.tell_critical(Happening::Asked(request.clone()));
+        let place = self.tell_critical(Notification::Asked(request.clone()));
         self.requests.insert(Open {
             request,
             connection,
@@ -113,7 +113,13 @@ impl Inbox {
     }
 
     /// A request that cannot be answered from here is heard all the same.
-    fn unanswerable(&mut self, connection: Connection, heard: &Heard<'_>, why: &str, now: u64) {
+    fn unanswerable(
+        &mut self,
+        connection: Connection,
+        heard: &LenientEvent<'_>,
+        why: &str,
+        now: u64,
+    ) {
         if self.is_new(connection, heard) {
             self.note(connection, "S10", why.to_owned(), now);
             self.take_turn(connection, heard, true, || Early { json: "".into() }, now);
@@ -162,7 +168,7 @@ impl Inbox {
         }
         // Who has not heard the question need not hear it any more.
         let announced = !self.critical.remove(open.place);
-        self.tell_critical(Happening::Settled { request: open.request, outcome, announced });
+        self.tell_critical(Notification::Settled { request: open.request, outcome, announced });
     }
 
     // enforces: D30
@@ -174,23 +180,28 @@ impl Inbox {
         word: &str,
     ) -> bool {
         match self.requests.known(connection, request, "") {
-            Known::Open(number) => {
+            RequestLookup::Open(number) => {
                 if let Some(outcome) = self.requests.get(number).map(|open| open.outcome_of(word)) {
                     self.settle(number, outcome, Sure::Told);
                 }
                 true
             }
             // D41: told before, and now there is more to tell, in the event's own words.
-            Known::Settled(_, Sure::Told) => word != "expired",
-            Known::Settled(_, Sure::Inferred) => word == "timed_out",
-            Known::No => false,
+            RequestLookup::Settled(_, Sure::Told) => word != "expired",
+            RequestLookup::Settled(_, Sure::Inferred) => word == "timed_out",
+            RequestLookup::No => false,
         }
     }
 
     // enforces: D30
     /// A session leaves `awaiting_input`, and nobody says which request is resolved: it is certain
     /// only if there is one.
-    pub(super) fn left_waiting(&mut self, connection: Connection, heard: &Heard<'_>, now: u64) {
+    pub(super) fn left_waiting(
+        &mut self,
+        connection: Connection,
+        heard: &LenientEvent<'_>,
+        now: u64,
+    ) {
         let to_state = heard.text("to_state").unwrap_or_default();
         let leaves = heard.text("from_state").as_deref() == Some("awaiting_input");
         let tells = self.link(connection).is_none_or(|link| link.terms.outcome);
@@ -374,7 +385,7 @@ impl Inbox {
     }
 }
 
-fn language(heard: &Heard<'_>) -> Option<Arc<str>> {
+fn language(heard: &LenientEvent<'_>) -> Option<Arc<str>> {
     let hints = heard.object("localization_hints")?;
     let language = hints.text("primary_language")?;
     (language.len() <= 64).then(|| language.as_ref().into())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::bounds::Bounds;
-use crate::happening::{Agent, Happening, Silence};
+use crate::notification::{Agent, Notification, Silence};
 
 #[derive(Debug, Default)]
 struct Count {
@@ -63,14 +63,14 @@ impl Silences {
     }
 
     /// What is due.
-    pub(super) fn pop(&mut self, now: u64) -> Option<Happening> {
+    pub(super) fn pop(&mut self, now: u64) -> Option<Notification> {
         let due = |count: &Count| count.due.is_some_and(|due| due <= now);
         let ((agent, kind), count) = self.0.iter_mut().find(|(_, count)| due(count))?;
         (count.due, count.told) = (None, Some(now));
         let (events, unknown) =
             (std::mem::take(&mut count.events), std::mem::take(&mut count.unknown));
         let count = if unknown { 0 } else { events };
-        Some(Happening::Silence { agent: agent.clone(), why: KINDS[usize::from(*kind)], count })
+        Some(Notification::Silence { agent: agent.clone(), why: KINDS[usize::from(*kind)], count })
     }
 
     pub(super) fn deadline(&self) -> impl Iterator<Item = u64> {
@@ -97,14 +97,14 @@ mod tests {
         let (mut silences, bounds) = (Silences::default(), Bounds::default());
         silences.add(agent("a"), Silence::Missing, Some(2), 10, &bounds);
         let told = silences.pop(10);
-        assert!(matches!(told, Some(Happening::Silence { count: 2, .. })), "{told:?}");
+        assert!(matches!(told, Some(Notification::Silence { count: 2, .. })), "{told:?}");
         for _ in 0..5 {
             silences.add(agent("a"), Silence::Missing, Some(1), 20, &bounds);
         }
         assert!(silences.pop(20).is_none());
         assert_eq!(silences.deadline().min(), Some(10 + bounds.silence_every_ms));
         let told = silences.pop(5000);
-        assert!(matches!(told, Some(Happening::Silence { count: 5, .. })), "{told:?}");
+        assert!(matches!(told, Some(Notification::Silence { count: 5, .. })), "{told:?}");
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
         }
         let told: u64 = std::iter::from_fn(|| silences.pop(u64::MAX))
             .map(|told| match told {
-                Happening::Silence { count, .. } => count,
+                Notification::Silence { count, .. } => count,
                 _ => 0,
             })
             .sum();

@@ -1,7 +1,7 @@
 //! Scenarios in virtual time: what comes in, and what is told and sent.
 
 use super::*;
-use crate::happening::Silence;
+use crate::notification::Silence;
 use crate::request::{Asks, Outcome};
 use aaep_types::Message;
 
@@ -102,7 +102,7 @@ impl World {
     }
 
     /// Everything that is told now.
-    fn hears(&mut self) -> Vec<Happening> {
+    fn hears(&mut self) -> Vec<Notification> {
         let now = self.now;
         std::iter::from_fn(|| self.inbox.poll_happening(now)).collect()
     }
@@ -138,27 +138,29 @@ fn state(from: &str, to: &str) -> String {
     format!(r#","from_state":"{from}","to_state":"{to}","summary_normal":"Now {to}.""#)
 }
 
-fn short(happening: &Happening) -> String {
-    match happening {
-        Happening::Event { json, critical, .. } => {
-            let heard = aaep_types::Heard::parse(json.as_bytes()).unwrap();
+fn short(notification: &Notification) -> String {
+    match notification {
+        Notification::Event { json, critical, .. } => {
+            let heard = aaep_types::LenientEvent::parse(json.as_bytes()).unwrap();
             let mark = if *critical { "!" } else { "" };
             let name = heard.type_name().trim_start_matches("aaep:agent.").to_owned();
             format!("{mark}{name}")
         }
-        Happening::Asked(request) => format!("asked {}", request.number),
-        Happening::Settled { request, outcome, announced } => {
+        Notification::Asked(request) => format!("asked {}", request.number),
+        Notification::Settled { request, outcome, announced } => {
             let unheard = if *announced { "" } else { " unheard" };
             format!("settled {} {outcome:?}{unheard}", request.number)
         }
-        Happening::Text { text, ends, after_gap, .. } => {
+        Notification::Text { text, ends, after_gap, .. } => {
             let marks = [("…", *after_gap), (".", *ends)];
             let marks: String = marks.iter().filter(|mark| mark.1).map(|mark| mark.0).collect();
             format!("text {text:?}{marks}")
         }
-        Happening::Silence { why, count, .. } => format!("silence {why:?} {count}"),
-        Happening::Connected { again, may_reply, .. } => format!("connected {again} {may_reply}"),
-        Happening::Over { session_id, .. } => format!("over {session_id}"),
-        Happening::Lost { .. } => "lost".into(),
+        Notification::Silence { why, count, .. } => format!("silence {why:?} {count}"),
+        Notification::Connected { again, may_reply, .. } => {
+            format!("connected {again} {may_reply}")
+        }
+        Notification::Over { session_id, .. } => format!("over {session_id}"),
+        Notification::Lost { .. } => "lost".into(),
     }
 }

@@ -1,11 +1,11 @@
 //! Requests in words, and what becomes of them. Nothing that a request says is left out or
 //! shortened, at any verbosity and under any load (S10).
 
-use aaep_types::{DescribedBy, Heard, ResponseKind, Reversibility, RiskLevel};
+use aaep_types::{DescribedBy, LenientEvent, ResponseKind, Reversibility, RiskLevel};
 
 use super::Argument;
-use super::alike::{LookAlike, look_alikes};
 use super::bound::{MAX_NAME, cut};
+use super::confusables::{LookAlike, look_alikes};
 use super::safe::safe;
 use super::speech::Speech;
 use crate::request::{Account, Asks, Choice, Outcome, Request};
@@ -247,7 +247,7 @@ impl Speech<'_> {
     }
 
     /// A request that came without what an answer needs: it is said all the same (T21, S10).
-    pub(super) fn unanswerable_consent(&mut self, heard: &Heard<'_>) {
+    pub(super) fn unanswerable_consent(&mut self, heard: &LenientEvent<'_>) {
         // enforces: E26, V2
         let text = |name| heard.text(name).unwrap_or_default().into_owned();
         let irreversible = heard.flag("irreversible") == Some(true);
@@ -268,7 +268,7 @@ impl Speech<'_> {
         self.say("ask.unanswerable", &[]);
     }
 
-    pub(super) fn unanswerable_question(&mut self, heard: &Heard<'_>) {
+    pub(super) fn unanswerable_question(&mut self, heard: &LenientEvent<'_>) {
         self.whole(
             "ask.question",
             "question",

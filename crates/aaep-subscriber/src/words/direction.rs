@@ -1,6 +1,6 @@
 //! In which direction text runs (§11.4).
 
-use aaep_types::{Heard, TextDirection};
+use aaep_types::{LenientEvent, TextDirection};
 use icu_properties::CodePointMapData;
 use icu_properties::props::BidiClass;
 
@@ -62,7 +62,7 @@ impl Direction {
 
     /// The direction of an agent's text in an event: as the event says; where it says `auto` or
     /// nothing, as the text runs; where that has no direction, as its language does.
-    pub fn of_event(heard: &Heard<'_>, text: &str) -> Self {
+    pub fn of_event(heard: &LenientEvent<'_>, text: &str) -> Self {
         // enforces: L7
         let hints = heard.object("localization_hints");
         let hint = |name| hints.as_ref().and_then(|hints| hints.text(name));
@@ -121,7 +121,7 @@ mod tests {
             )
         };
         let of = |hints: &str, text: &str| {
-            Direction::of_event(&Heard::parse(event(hints).as_bytes()).unwrap(), text)
+            Direction::of_event(&LenientEvent::parse(event(hints).as_bytes()).unwrap(), text)
         };
         assert_eq!(of(r#"{"text_direction":"rtl"}"#, "hello"), RightToLeft);
         assert_eq!(of(r#"{"text_direction":"auto"}"#, "hello"), LeftToRight);

@@ -2,7 +2,8 @@
 
 use aaep_types::json::{Members, Raw};
 use aaep_types::{
-    CancelledBy, ErrorCategory, EventKind, Heard, Level, Limits, TargetKind, ToolStatus, Verbosity,
+    CancelledBy, ErrorCategory, EventKind, LenientEvent, Level, Limits, TargetKind, ToolStatus,
+    Verbosity,
 };
 use std::borrow::Cow;
 
@@ -12,7 +13,7 @@ use super::speech::Speech;
 
 /// An event's texts, in the listener's language where there are variants.
 struct Texts<'h, 'a> {
-    heard: &'h Heard<'a>,
+    heard: &'h LenientEvent<'a>,
     language: &'static str,
 }
 
@@ -48,7 +49,7 @@ impl Speech<'_> {
     pub(super) fn event(&mut self, json: &str, critical: bool) {
         // Whoever received it has bounded it (E21); what came this far is not lost to its size.
         let limits = Limits { max_bytes: usize::MAX, ..Limits::default() };
-        let Ok(heard) = Heard::parse_with(json.as_bytes(), &limits) else {
+        let Ok(heard) = LenientEvent::parse_with(json.as_bytes(), &limits) else {
             self.say(if critical { "important.unreadable" } else { "unreadable" }, &[]);
             return;
         };

@@ -1,13 +1,13 @@
 //! What is said: events, requests and connections in words.
 //!
 //! The fixed phrases are data: `messages/README.md` describes the files. [`Words::say`] turns a
-//! [`Happening`] into lines. In each line our words and the agent's stay apart, and the agent's are
+//! [`Notification`] into lines. In each line our words and the agent's stay apart, and the agent's are
 //! made safe ([`safe`]), so that a voice can show which is which and nothing an agent writes can
 //! drive a terminal, hide, or pass for us.
 
-mod alike;
 mod asked;
 mod bound;
+mod confusables;
 mod direction;
 mod event;
 mod files;
@@ -21,13 +21,13 @@ mod time;
 use aaep_types::{LanguageTag, Level, Verbosity, choose_language};
 use std::fmt;
 
-use crate::happening::Happening;
+use crate::notification::Notification;
 use crate::request::Request;
 use messages::{Catalogue, Part, catalogues};
 use speech::Speech;
 
-pub use alike::{LookAlike, look_alikes, table as look_alike_table};
 pub use bound::{MAX_NAME, MAX_TEXT};
+pub use confusables::{LookAlike, look_alikes, table as look_alike_table};
 pub use direction::Direction;
 pub use files::files;
 pub use safe::{MAX_MARKS, MAX_NESTING, Safe, code, safe};
@@ -72,12 +72,12 @@ impl Span {
 
 /// One line: what is said without a pause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct SpokenLine {
     /// Its pieces in order.
     pub spans: Vec<Span>,
 }
 
-impl Said {
+impl SpokenLine {
     fn ours(&mut self, text: &str) {
         match self.spans.last_mut() {
             Some(Span::Ours(last)) => last.push_str(text),
@@ -93,7 +93,7 @@ impl Said {
         }
     }
 
-    fn append(&mut self, other: &Said) {
+    fn append(&mut self, other: &SpokenLine) {
         for span in &other.spans {
             match span {
                 Span::Ours(text) => self.ours(text),
@@ -104,7 +104,7 @@ impl Said {
 }
 
 /// The line as plain text, ours and theirs alike.
-impl fmt::Display for Said {
+impl fmt::Display for SpokenLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spans.iter().try_for_each(|span| f.write_str(span.text()))
     }
@@ -120,7 +120,7 @@ pub enum Argument<'a> {
     /// The agent's words as they were sent; they are made safe.
     Theirs(&'a str),
     /// Another phrase.
-    Phrase(&'a Said),
+    Phrase(&'a SpokenLine),
 }
 
 /// The words of one language.
@@ -162,41 +162,41 @@ impl Words {
     }
 
     /// What is said of something that happens; nothing when there is nothing to say.
-    pub fn say(&self, happening: &Happening, manner: &Manner) -> Vec<Said> {
+    pub fn say(&self, notification: &Notification, manner: &Manner) -> Vec<SpokenLine> {
         let mut speech = Speech::new(self, *manner);
-        let agent = match happening {
-            Happening::Event { agent, json, critical } => {
+        let agent = match notification {
+            Notification::Event { agent, json, critical } => {
                 speech.event(json, *critical);
                 Some(agent)
             }
-            Happening::Asked(request) => {
+            Notification::Asked(request) => {
                 speech.asked(request);
                 Some(&request.agent)
             }
-            Happening::Settled { request, outcome, announced } => {
+            Notification::Settled { request, outcome, announced } => {
                 // What was never announced need not be taken back.
                 if *announced {
                     speech.settled(request, *outcome);
                 }
                 Some(&request.agent)
             }
-            Happening::Text { agent, text, after_gap, .. } => {
+            Notification::Text { agent, text, after_gap, .. } => {
                 speech.text(text, *after_gap);
                 Some(agent)
             }
-            Happening::Silence { agent, why, count } => {
+            Notification::Silence { agent, why, count } => {
                 speech.silence(*why, *count);
                 Some(agent)
             }
-            Happening::Over { agent, .. } => {
+            Notification::Over { agent, .. } => {
                 speech.say("session.gone", &[]);
                 Some(agent)
             }
-            Happening::Connected { hub, again, may_reply } => {
+            Notification::Connected { hub, again, may_reply } => {
                 speech.connected(hub, *again, *may_reply);
                 None
             }
-            Happening::Lost { hub, why } => {
+            Notification::Lost { hub, why } => {
                 speech.lost(hub, why);
                 None
             }
@@ -205,7 +205,7 @@ impl Words {
     }
 
     /// A request in full, as it is said when it is asked: to hear it again.
-    pub fn request(&self, request: &Request, manner: &Manner) -> Vec<Said> {
+    pub fn request(&self, request: &Request, manner: &Manner) -> Vec<SpokenLine> {
         let mut speech = Speech::new(self, *manner);
         speech.asked(request);
         speech.finish(manner.name_agents.then_some(&request.agent))
@@ -213,21 +213,21 @@ impl Words {
 
     /// What can be told of a request beyond the question: what the hub itself says would run, and the
     /// agent's own words where the policy's were asked. Nothing when there is nothing to tell.
-    pub fn details(&self, request: &Request, manner: &Manner) -> Vec<Said> {
+    pub fn details(&self, request: &Request, manner: &Manner) -> Vec<SpokenLine> {
         let mut speech = Speech::new(self, *manner);
         speech.details(request);
         speech.finish(None)
     }
 
     /// One phrase of the message files, by its key. A key that there is not is said as it stands.
-    pub fn phrase(&self, key: &str, arguments: &[(&str, Argument<'_>)]) -> Said {
+    pub fn phrase(&self, key: &str, arguments: &[(&str, Argument<'_>)]) -> SpokenLine {
         let argument = |name: &str| arguments.iter().find(|(given, _)| *given == name);
         let count = argument("count").and_then(|(_, value)| match value {
             Argument::Count(count) => Some(*count),
             _ => None,
         });
         let english = || catalogues().first().and_then(|english| english.find(key, count));
-        let mut said = Said::default();
+        let mut said = SpokenLine::default();
         let Some(parts) = self.catalogue.and_then(|one| one.find(key, count)).or_else(english)
         else {
             said.ours(key);

@@ -2,7 +2,7 @@
 
 use super::Argument;
 use super::speech::Speech;
-use crate::happening::Silence;
+use crate::notification::Silence;
 
 impl Speech<'_> {
     /// Text of the agent's answer: its lines, as they are.

@@ -3,17 +3,17 @@
 use aaep_types::{Level, Verbosity};
 
 use super::bound::{MAX_NAME, MAX_TEXT, cut};
-use super::{Argument, Manner, Said, Words};
-use crate::happening::Agent;
+use super::{Argument, Manner, SpokenLine, Words};
+use crate::notification::Agent;
 
 /// What is said of one thing, while it is put together.
 pub(super) struct Speech<'w> {
     pub(super) words: &'w Words,
     pub(super) manner: Manner,
     /// Sentences, each with the line it belongs to under a medium load.
-    sentences: Vec<(usize, Said)>,
+    sentences: Vec<(usize, SpokenLine)>,
     /// Lines that stay as they are: the agent's own answer.
-    lines: Vec<Said>,
+    lines: Vec<SpokenLine>,
     line: usize,
 }
 
@@ -51,7 +51,7 @@ impl<'w> Speech<'w> {
 
     /// A sentence of the agent's alone.
     pub(super) fn quote(&mut self, text: &str) {
-        let mut said = Said::default();
+        let mut said = SpokenLine::default();
         said.theirs(text.trim());
         self.push(said);
     }
@@ -83,12 +83,12 @@ impl<'w> Speech<'w> {
 
     /// A line of the agent's answer, after everything else.
     pub(super) fn line_of_text(&mut self, text: &str) {
-        let mut said = Said::default();
+        let mut said = SpokenLine::default();
         said.theirs(text.trim_end());
         self.lines.push(said);
     }
 
-    fn push(&mut self, mut said: Said) {
+    fn push(&mut self, mut said: SpokenLine) {
         if said.spans.is_empty() {
             return;
         }
@@ -98,16 +98,16 @@ impl<'w> Speech<'w> {
 
     /// Ends a sentence with a full stop where the agent did not end it, so that the next one is
     /// not taken for a part of it.
-    fn close(&self, said: &mut Said) {
+    fn close(&self, said: &mut SpokenLine) {
         if said.spans.last().is_some_and(|last| !ends(last.text())) {
             said.append(&self.words.phrase("full_stop", &[]));
         }
     }
 
     /// The lines. With an agent, the first begins with its name.
-    pub(super) fn finish(self, agent: Option<&Agent>) -> Vec<Said> {
+    pub(super) fn finish(self, agent: Option<&Agent>) -> Vec<SpokenLine> {
         let between = self.words.phrase("between_sentences", &[]);
-        let mut lines: Vec<(usize, Said)> = Vec::new();
+        let mut lines: Vec<(usize, SpokenLine)> = Vec::new();
         for (line, sentence) in &self.sentences {
             match lines.last_mut() {
                 Some((last, said)) if self.joins(*last, *line) => {
@@ -117,7 +117,7 @@ impl<'w> Speech<'w> {
                 _ => lines.push((*line, sentence.clone())),
             }
         }
-        let mut lines: Vec<Said> =
+        let mut lines: Vec<SpokenLine> =
             lines.into_iter().map(|(_, said)| said).chain(self.lines).collect();
         if let (Some(agent), Some(first)) = (agent, lines.first_mut()) {
             let (name, _) = cut(&agent.name, MAX_NAME);

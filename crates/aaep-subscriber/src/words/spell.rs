@@ -4,7 +4,7 @@
 use unicode_script::{Script, UnicodeScript};
 
 use super::safe::{code, is_mark, safe};
-use super::{Argument, Said, Words};
+use super::{Argument, SpokenLine, Words};
 
 /// How many characters are spelled at a time; the rest is counted.
 pub const MAX_SPELLED: usize = 1_000;
@@ -12,8 +12,8 @@ pub const MAX_SPELLED: usize = 1_000;
 impl Words {
     /// A text letter by letter, each character a line: capitals and signs are named, and of what is
     /// not ASCII the script and the code point.
-    pub fn spell(&self, text: &str) -> Vec<Said> {
-        let mut lines: Vec<Said> =
+    pub fn spell(&self, text: &str) -> Vec<SpokenLine> {
+        let mut lines: Vec<SpokenLine> =
             text.chars().take(MAX_SPELLED).map(|character| self.character(character)).collect();
         let rest = text.chars().skip(MAX_SPELLED).count();
         if rest > 0 {
@@ -24,9 +24,9 @@ impl Words {
 
     /// A text letter by letter, each word a line: the characters stand one after the other, with
     /// `between` between them.
-    pub fn spell_lines(&self, text: &str, between: &str) -> Vec<Said> {
+    pub fn spell_lines(&self, text: &str, between: &str) -> Vec<SpokenLine> {
         let mut lines = Vec::new();
-        let mut line = Said::default();
+        let mut line = SpokenLine::default();
         let spelled = self.spell(text);
         let ends = text.chars().map(char::is_whitespace).chain(std::iter::repeat(true));
         for (said, ends) in spelled.iter().zip(ends) {
@@ -43,18 +43,18 @@ impl Words {
     }
 
     /// The name of a script, by its four-letter code.
-    pub fn script(&self, code: &str) -> Said {
+    pub fn script(&self, code: &str) -> SpokenLine {
         let said = self.phrase(&format!("script.{code}"), &[]);
         if !said.to_string().starts_with("script.") {
             return said;
         }
         let name = Script::from_short_name(code).map_or("", |script| script.full_name());
-        let mut said = Said::default();
+        let mut said = SpokenLine::default();
         said.ours(&name.replace('_', " "));
         said
     }
 
-    fn character(&self, character: char) -> Said {
+    fn character(&self, character: char) -> SpokenLine {
         let mut buffer = [0; 4];
         let alone: &str = character.encode_utf8(&mut buffer);
         if character.is_whitespace() && !character.is_control() {

@@ -1,12 +1,12 @@
 //! How long something takes, in words.
 
-use super::{Argument, Said, Words};
+use super::{Argument, SpokenLine, Words};
 
 impl Words {
     /// A length of time: "90 seconds", "5 minutes", "2 hours 30 minutes".
-    pub fn duration(&self, seconds: u64) -> Said {
+    pub fn duration(&self, seconds: u64) -> SpokenLine {
         let of = |key, count| self.phrase(key, &[("count", Argument::Count(count))]);
-        let two = |first: Said, second: Said| {
+        let two = |first: SpokenLine, second: SpokenLine| {
             let both = [("first", Argument::Phrase(&first)), ("second", Argument::Phrase(&second))];
             self.phrase("time.and", &both)
         };

@@ -8,8 +8,8 @@ use std::time::Duration;
 use aaep_agent::{Agent, Confirmation, Irreversible, Producer};
 use aaep_hub::config::{Config, Development, HostName, UnixSocket};
 use aaep_hub::{Running, start};
-use aaep_subscriber::Happening;
-use aaep_subscriber::client::{Client, Happenings, Hub};
+use aaep_subscriber::Notification;
+use aaep_subscriber::client::{Client, Hub, Notifications};
 use aaep_subscriber::inbox::Settings;
 use tempfile::TempDir;
 
@@ -108,8 +108,8 @@ pub fn transfer() -> Confirmation<Irreversible> {
 /// Somebody who listens, and remembers what was told.
 pub struct Listener {
     pub client: Client,
-    happenings: Happenings,
-    pub told: Vec<Happening>,
+    notifications: Notifications,
+    pub told: Vec<Notification>,
 }
 
 impl Listener {
@@ -120,19 +120,19 @@ impl Listener {
 
     pub async fn with(hubs: Vec<Hub>, settings: Settings) -> Self {
         let count = hubs.len();
-        let (client, happenings) = Client::connect(hubs, settings);
-        let mut listener = Self { client, happenings, told: Vec::new() };
+        let (client, notifications) = Client::connect(hubs, settings);
+        let mut listener = Self { client, notifications, told: Vec::new() };
         for _ in 0..count {
-            listener.until(|told| matches!(told, Happening::Connected { .. })).await;
+            listener.until(|told| matches!(told, Notification::Connected { .. })).await;
         }
         listener
     }
 
     /// Hears until this happens.
-    pub async fn until(&mut self, wanted: impl Fn(&Happening) -> bool) -> Happening {
+    pub async fn until(&mut self, wanted: impl Fn(&Notification) -> bool) -> Notification {
         let waiting = async {
             loop {
-                let told = self.happenings.next().await.expect("the client is open");
+                let told = self.notifications.next().await.expect("the client is open");
                 self.told.push(told.clone());
                 if wanted(&told) {
                     return told;
@@ -147,33 +147,33 @@ impl Listener {
 
     pub async fn until_event(&mut self, name: &str) {
         let name = format!("aaep:agent.{name}");
-        let is = |told: &Happening| matches!(told, Happening::Event { json, .. } if json.contains(&name));
+        let is = |told: &Notification| matches!(told, Notification::Event { json, .. } if json.contains(&name));
         self.until(is).await;
     }
 
     pub async fn asked(&mut self) -> std::sync::Arc<aaep_subscriber::Request> {
-        match self.until(|told| matches!(told, Happening::Asked(_))).await {
-            Happening::Asked(request) => request,
+        match self.until(|told| matches!(told, Notification::Asked(_))).await {
+            Notification::Asked(request) => request,
             _ => unreachable!(),
         }
     }
 
     pub async fn settled(&mut self) -> aaep_subscriber::Outcome {
-        match self.until(|told| matches!(told, Happening::Settled { .. })).await {
-            Happening::Settled { outcome, .. } => outcome,
+        match self.until(|told| matches!(told, Notification::Settled { .. })).await {
+            Notification::Settled { outcome, .. } => outcome,
             _ => unreachable!(),
         }
     }
 
     /// How often something was asked.
     pub fn times_asked(&self) -> usize {
-        self.told.iter().filter(|told| matches!(told, Happening::Asked(_))).count()
+        self.told.iter().filter(|told| matches!(told, Notification::Asked(_))).count()
     }
 
     /// Closes, and takes what was left.
-    pub async fn close(mut self) -> Vec<Happening> {
+    pub async fn close(mut self) -> Vec<Notification> {
         self.client.close().await;
-        while let Some(told) = self.happenings.next().await {
+        while let Some(told) = self.notifications.next().await {
             self.told.push(told);
         }
         self.told

@@ -34,7 +34,7 @@ pub(crate) enum Stage {
     Head = 2,
     /// A request is being answered, or the connection was taken over: others keep the time.
     Busy = 3,
-    /// The head of a long answer is written, and its body waits to be poured (see [`super::pour`]).
+    /// The head of a long answer is written, and its body waits to be written (see [`super::chunked`]).
     Long = 4,
 }
 
@@ -273,7 +273,7 @@ impl AsyncWrite for Guarded {
     }
 }
 
-/// The body of a long answer on its way from hyper to [`super::pour`].
+/// The body of a long answer on its way from hyper to [`super::chunked`].
 pub(crate) type Way<B> = Arc<Mutex<Option<Pin<Box<B>>>>>;
 
 /// A response's body that says when it is over, whichever way: when it has given its last frame

@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The connections of a listener.
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     all: Arc<Semaphore>,
     most_of_one: usize,
     by_process: Arc<Mutex<BTreeMap<i32, usize>>>,
 }
 
 /// The place that a connection takes.
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     process: Option<i32>,
     by_process: Arc<Mutex<BTreeMap<i32, usize>>>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(most: usize, most_of_one: usize) -> Self {
         Self {
             all: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
@@ -30,7 +30,7 @@ impl Places {
 
     // enforces: I29
     /// A place for a connection of this process; the error says which bound is reached.
-    pub(super) fn take(&self, process: Option<i32>) -> Result<Place, &'static str> {
+    pub(super) fn take(&self, process: Option<i32>) -> Result<ConnectionSlot, &'static str> {
         let permit = Arc::clone(&self.all).try_acquire_owned();
         let permit = permit.map_err(|_| "all connections are taken (socket_connections)")?;
         if let Some(process) = process {
@@ -43,11 +43,11 @@ impl Places {
             }
             *count += 1;
         }
-        Ok(Place { process, by_process: Arc::clone(&self.by_process), _permit: permit })
+        Ok(ConnectionSlot { process, by_process: Arc::clone(&self.by_process), _permit: permit })
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let Some(process) = self.process else { return };
         let mut taken = self.by_process.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ mod tests {
     // covers: I29
     #[test]
     fn one_process_cannot_take_every_place() {
-        let places = Places::new(80, 20);
+        let places = ConnectionSlots::new(80, 20);
         let take = |process| places.take(Some(process)).ok();
         let loud: Vec<_> = (0..20).map(|_| take(1).unwrap()).collect();
         assert!(take(1).is_none());

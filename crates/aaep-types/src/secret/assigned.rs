@@ -2,9 +2,9 @@
 //! `--token …`, `Bearer …`, `https://user:…@host`.
 
 use super::name::{named_at_end, names_secret};
-use super::{Found, Kind, begins_word, is_mixed, is_removed, run_end};
+use super::{Kind, SecretMatch, begins_word, is_mixed, is_removed, run_end};
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, found: &mut Vec<SecretMatch>) {
     assignments(text, found);
     flags(text, found);
     authorizations(text, found);
@@ -21,7 +21,7 @@ enum Given {
 }
 
 /// `name=value`, `name: value`, with or without quotes around either.
-fn assignments(text: &str, found: &mut Vec<Found>) {
+fn assignments(text: &str, found: &mut Vec<SecretMatch>) {
     let mut at = 0;
     while let Some(next) = text[at..].find([':', '=']) {
         let sign = at + next;
@@ -34,7 +34,7 @@ fn assignments(text: &str, found: &mut Vec<Found>) {
     }
 }
 
-fn assigned(text: &str, sign: usize, equals: bool) -> Option<Found> {
+fn assigned(text: &str, sign: usize, equals: bool) -> Option<SecretMatch> {
     let before = text[..sign].trim_end_matches(' ');
     if before.len() + 2 < sign || before.ends_with(['=', '!', '<', '>', ':']) {
         return None;
@@ -97,7 +97,7 @@ impl<'a> Value<'a> {
         Self { text, start, end: start + value.len(), quoted: false, in_query }
     }
 
-    fn judge(&self, kind: Kind, given: Given) -> Option<Found> {
+    fn judge(&self, kind: Kind, given: Given) -> Option<SecretMatch> {
         let value = &self.text[self.start..self.end];
         let bracket = value.starts_with('[') && (!self.quoted || value.ends_with(']'));
         if bracket || is_placeholder(value) || is_removed(&self.text[self.start..]) {
@@ -110,7 +110,7 @@ impl<'a> Value<'a> {
             (_, Given::Loosely) => is_like_key(value, 8),
         };
         let certain = given == Given::Exactly;
-        secret.then(|| Found { range: self.start..self.whole_end(), kind, certain })
+        secret.then(|| SecretMatch { range: self.start..self.whole_end(), kind, certain })
     }
 
     /// Where it ends, however long it is.
@@ -240,7 +240,7 @@ fn is_code(value: &str) -> bool {
 }
 
 /// `--password value`: a flag whose value is a word of its own.
-fn flags(text: &str, found: &mut Vec<Found>) {
+fn flags(text: &str, found: &mut Vec<SecretMatch>) {
     let mut at = 0;
     while let Some(next) = text[at..].find("--") {
         let from = at + next + 2;
@@ -265,7 +265,7 @@ fn flags(text: &str, found: &mut Vec<Found>) {
 const MIN_TOKEN: usize = 8;
 
 /// `Bearer …` anywhere; `Basic …` and `Token …` after `Authorization`.
-fn authorizations(text: &str, found: &mut Vec<Found>) {
+fn authorizations(text: &str, found: &mut Vec<SecretMatch>) {
     let bytes = text.as_bytes();
     for (at, _) in text.match_indices(' ') {
         let Some(scheme) = scheme_before(bytes, at) else { continue };
@@ -280,7 +280,7 @@ fn authorizations(text: &str, found: &mut Vec<Found>) {
         };
         if token.len() >= MIN_TOKEN && fits {
             let range = start..start + token.len();
-            found.push(Found { range, kind: Kind::Token, certain: true });
+            found.push(SecretMatch { range, kind: Kind::Token, certain: true });
         }
     }
 }
@@ -311,7 +311,7 @@ fn is_random(token: &[u8]) -> bool {
 }
 
 /// The password in `scheme://user:password@host`.
-fn addresses(text: &str, found: &mut Vec<Found>) {
+fn addresses(text: &str, found: &mut Vec<SecretMatch>) {
     for (at, _) in text.match_indices("://") {
         let from = at + 3;
         if !begins_address(text, at) {
@@ -327,7 +327,7 @@ fn addresses(text: &str, found: &mut Vec<Found>) {
         let start = from + name.len() + 1;
         if !is_placeholder(password) && !is_removed(password) {
             let range = start..start + password.len();
-            found.push(Found { range, kind: Kind::Password, certain: true });
+            found.push(SecretMatch { range, kind: Kind::Password, certain: true });
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{Found, Kind, is_word};
+use super::{Kind, SecretMatch, is_word};
 
 /// Digits of a card number.
 const LENGTHS: std::ops::RangeInclusive<usize> = 13..=19;
@@ -32,7 +32,7 @@ struct Run {
     digits: Vec<u8>,
 }
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, found: &mut Vec<SecretMatch>) {
     let first = found.len();
     let mut run = Run::default();
     let mut between = 0;
@@ -91,7 +91,7 @@ impl Run {
         }
     }
 
-    fn judge(self, text: &str, found: &mut Vec<Found>) {
+    fn judge(self, text: &str, found: &mut Vec<SecretMatch>) {
         let begins = self.groups.first().is_some_and(|group| stands_alone_before(text, group));
         let ends = self.groups.last().is_some_and(|group| stands_alone_after(text, group));
         let mut at = usize::from(!begins);
@@ -100,7 +100,7 @@ impl Run {
             let taken = self.length_at(at, last);
             if taken > 0 {
                 let range = self.groups[at].range.start..self.groups[at + taken - 1].range.end;
-                found.push(Found { range, kind: Kind::CardNumber, certain: true });
+                found.push(SecretMatch { range, kind: Kind::CardNumber, certain: true });
             }
             at += taken.max(1);
         }

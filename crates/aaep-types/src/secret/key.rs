@@ -1,7 +1,7 @@
 //! Keys and tokens that can be told by their form: what known services issue, signed tokens (JWT),
 //! private keys in PEM.
 
-use super::{Found, Kind, begins_word, is_mixed, is_word, run_end};
+use super::{Kind, SecretMatch, begins_word, is_mixed, is_word, run_end};
 
 /// What the keys of a service look like.
 struct Format {
@@ -68,7 +68,7 @@ const FORMATS: [Format; 30] = [
     mixed("AGE-SECRET-KEY-", b"", 40),
 ];
 
-pub(super) fn find(text: &str, found: &mut Vec<Found>) {
+pub(super) fn find(text: &str, found: &mut Vec<SecretMatch>) {
     private_keys(text, found);
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -77,7 +77,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Found>) {
         let key = || formatted(bytes, at).or_else(|| signed_token(bytes, at));
         match begins.then(key).flatten() {
             Some((end, kind)) => {
-                found.push(Found { range: at..end, kind, certain: true });
+                found.push(SecretMatch { range: at..end, kind, certain: true });
                 at = end;
             }
             None => at += 1,
@@ -128,7 +128,7 @@ const DASHES: &str = "-----";
 const LABEL_BYTES: usize = 48;
 
 /// Private keys in PEM, from their first line to their last, or as far as they go.
-fn private_keys(text: &str, found: &mut Vec<Found>) {
+fn private_keys(text: &str, found: &mut Vec<SecretMatch>) {
     let mut at = 0;
     while let Some(next) = text[at..].find(BEGIN) {
         let start = at + next;
@@ -140,7 +140,7 @@ fn private_keys(text: &str, found: &mut Vec<Found>) {
         let private = label - from <= LABEL_BYTES && text[from..label].contains("PRIVATE KEY");
         if private && text[label..].starts_with(DASHES) {
             at = key_end(text, label + DASHES.len());
-            found.push(Found { range: start..at, kind: Kind::PrivateKey, certain: true });
+            found.push(SecretMatch { range: start..at, kind: Kind::PrivateKey, certain: true });
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! It knows forms, not meanings. A key of a known service, a card number with a sound check digit,
 //! an address with a password in it are unmistakable; `password: hunter2` is a guess, and
-//! [`Found::certain`] says so. What is a secret without looking like one is not found: a password
+//! [`SecretMatch::certain`] says so. What is a secret without looking like one is not found: a password
 //! in the middle of a sentence, a diagnosis, an address. Nor is what is split over two texts;
 //! [`Watch`] follows text that comes in pieces.
 //!
@@ -22,18 +22,18 @@
 
 mod assigned;
 mod card;
-mod discreet;
 mod key;
 mod name;
 mod pieces;
+mod redactor;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-pub use discreet::{Discreet, Passed, open_secret};
 pub use name::names_secret;
 pub use pieces::{MAX_WATCHED_BYTES, Watch};
+pub use redactor::{Passed, Redactor, open_secret};
 
 /// What kind of secret it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +86,7 @@ impl fmt::Display for Kind {
 
 /// A secret and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct SecretMatch {
     /// Where it is, in bytes.
     pub range: Range<usize>,
     /// What it looks like.
@@ -97,7 +97,7 @@ pub struct Found {
 
 /// Every secret in a text, in order; they do not overlap. The work grows with the length of the
 /// text and no faster.
-pub fn find(text: &str) -> Vec<Found> {
+pub fn find(text: &str) -> Vec<SecretMatch> {
     let mut found = Vec::new();
     card::find(text, &mut found);
     key::find(text, &mut found);
@@ -106,9 +106,9 @@ pub fn find(text: &str) -> Vec<Found> {
 }
 
 /// Secrets that overlap are one, of the kind of the longer: nothing of either is left over.
-fn joined(mut found: Vec<Found>) -> Vec<Found> {
+fn joined(mut found: Vec<SecretMatch>) -> Vec<SecretMatch> {
     found.sort_by_key(|found| (found.range.start, found.range.end));
-    let mut all: Vec<Found> = Vec::with_capacity(found.len());
+    let mut all: Vec<SecretMatch> = Vec::with_capacity(found.len());
     for next in found {
         match all.last_mut() {
             Some(last) if next.range.start < last.range.end => {
@@ -146,10 +146,10 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     if find(&text).is_empty() { text } else { Cow::Borrowed(NOTHING_LEFT) }
 }
 
-fn without(text: &str, found: &[Found]) -> String {
+fn without(text: &str, found: &[SecretMatch]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    for Found { range, kind, .. } in found {
+    for SecretMatch { range, kind, .. } in found {
         out.push_str(&text[at..range.start]);
         out.push_str(kind.replacement());
         at = range.end;

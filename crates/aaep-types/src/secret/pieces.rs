@@ -1,6 +1,6 @@
 //! Text that comes in pieces, as a model streams it: a secret may lie across many of them.
 
-use super::{Found, find};
+use super::{SecretMatch, find};
 
 /// Bytes of earlier pieces that are kept.
 pub const MAX_WATCHED_BYTES: usize = 256;
@@ -24,7 +24,7 @@ pub struct Watch {
 impl Watch {
     /// Takes the next piece and says which secrets are complete; their ranges are those of the text
     /// that was looked at, not of the piece.
-    pub fn next(&mut self, piece: &str) -> Vec<Found> {
+    pub fn next(&mut self, piece: &str) -> Vec<SecretMatch> {
         self.tail.push_str(piece);
         let mut found = find(&self.tail);
         // What touches the end may go on, and turn out to be nothing.
@@ -64,7 +64,7 @@ impl Watch {
     }
 
     /// There are no more pieces.
-    pub fn end(&mut self) -> Vec<Found> {
+    pub fn end(&mut self) -> Vec<SecretMatch> {
         find(&std::mem::take(&mut self.tail))
     }
 }

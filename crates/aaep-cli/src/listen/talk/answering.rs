@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aaep_subscriber::inbox::{Answer, Refused};
-use aaep_subscriber::words::{Argument, Said};
+use aaep_subscriber::words::{Argument, SpokenLine};
 use aaep_subscriber::{Asks, Choice, Request};
 use aaep_types::{ResponseKind, Reversibility, RiskLevel};
 use aaep_voice::utterance::Class;
@@ -379,7 +379,7 @@ impl Talk {
 
     // enforces: T21
     /// Answers by a standing rule of the user, if there is one for this, and says so.
-    pub(super) fn settle_by_rule(&mut self, request: &Arc<Request>, lines: &[Said]) -> bool {
+    pub(super) fn settle_by_rule(&mut self, request: &Arc<Request>, lines: &[SpokenLine]) -> bool {
         let Some(standing) = &self.settings.standing else { return false };
         let Some((rule, accept)) = standing.judge(request) else { return false };
         self.tell(lines, &About::request(Class::Request, request));

@@ -1,6 +1,6 @@
 //! What is typed, and what it does.
 
-use aaep_subscriber::words::{Argument, Manner, Said, Span};
+use aaep_subscriber::words::{Argument, Manner, Span, SpokenLine};
 use aaep_types::Verbosity;
 use aaep_voice::utterance::{Class, Utterance};
 
@@ -207,7 +207,7 @@ impl Talk {
             let waits = self.open.iter().find(|open| open.request.session_id == live.session_id);
             let waits = waits.map(|open| open.request.number);
             let about = About::text(&live.session_id, live.language.clone());
-            let said = Said { spans: vec![Span::Theirs(live.latest.clone())] };
+            let said = SpokenLine { spans: vec![Span::Theirs(live.latest.clone())] };
             let said = self.utterance(&said, &about).printed(live.latest);
             self.announce(Utterance { class: Class::Feedback, session: None, ..said });
             if let Some(number) = waits {

@@ -23,9 +23,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::words::{Argument, Manner, Said, Span, Words, safe};
-use aaep_subscriber::{Agent, Asks, Happening, Outcome, Request};
-use aaep_types::{EventKind, Heard, Verbosity};
+use aaep_subscriber::words::{Argument, Manner, Span, SpokenLine, Words, safe};
+use aaep_subscriber::{Agent, Asks, Notification, Outcome, Request};
+use aaep_types::{EventKind, LenientEvent, Verbosity};
 use aaep_voice::announcer::Announcer;
 use aaep_voice::speech::Notice;
 use aaep_voice::utterance::{Class, Utterance};
@@ -33,7 +33,7 @@ use aaep_voice::utterance::{Class, Utterance};
 pub(crate) use answering::{Named, SecondStep};
 pub(crate) use reading::By;
 
-use super::standing::Standing;
+use super::standing::StandingRules;
 use crate::exit::Exit;
 use going_on::Superseded;
 use reading::Reading;
@@ -59,7 +59,7 @@ pub(crate) struct Settings {
     pub(crate) once: bool,
     /// What is typed sooner after a question than this does not answer it.
     pub(crate) pause_ms: u64,
-    pub(crate) standing: Option<Standing>,
+    pub(crate) standing: Option<StandingRules>,
     /// A program listens: it hears everything at once, under the numbers that requests have.
     pub(crate) for_program: bool,
     /// Whoever listens has one key: what can be chosen is offered, so long each.
@@ -300,50 +300,50 @@ impl Talk {
     }
 
     /// Something happened.
-    pub(crate) fn happened(&mut self, happening: &Happening, now: u64) {
+    pub(crate) fn happened(&mut self, notification: &Notification, now: u64) {
         self.now = self.now.max(now);
-        self.note_agent(happening);
-        match happening {
-            Happening::Event { agent, json, critical } => {
-                self.event(happening, agent, json, *critical);
+        self.note_agent(notification);
+        match notification {
+            Notification::Event { agent, json, critical } => {
+                self.event(notification, agent, json, *critical);
             }
-            Happening::Asked(request) => self.asked(happening, request),
-            Happening::Settled { request, outcome, announced } => {
+            Notification::Asked(request) => self.asked(notification, request),
+            Notification::Settled { request, outcome, announced } => {
                 self.settled(request, *outcome, *announced);
             }
-            Happening::Text { .. } => self.text(happening),
-            Happening::Over { session_id, .. } => {
+            Notification::Text { .. } => self.text(notification),
+            Notification::Over { session_id, .. } => {
                 // enforces: I32
                 self.sessions.forget(session_id);
-                self.tell_of(happening, &About::new(Class::Result));
+                self.tell_of(notification, &About::new(Class::Result));
             }
-            Happening::Lost { .. } => {
-                self.tell_of(happening, &About::new(Class::Error));
+            Notification::Lost { .. } => {
+                self.tell_of(notification, &About::new(Class::Error));
                 if !std::mem::replace(&mut self.greeted.lost, true) && !self.greeted.connected {
                     self.say("no_hub", &[]);
                 }
             }
-            Happening::Connected { may_reply, .. } => {
+            Notification::Connected { may_reply, .. } => {
                 self.listens_only = !may_reply;
-                self.tell_of(happening, &About::new(Class::Error));
+                self.tell_of(notification, &About::new(Class::Error));
                 let first = !std::mem::replace(&mut self.greeted.connected, true);
                 // Who cannot type needs no hint what to type.
                 if first && !self.greeted.input_ended {
                     self.say(self.by_mode("hint"), &[]);
                 }
             }
-            _ => self.tell_of(happening, &About::new(Class::Result)),
+            _ => self.tell_of(notification, &About::new(Class::Result)),
         }
     }
 
     /// As soon as a second agent is heard, it is said who speaks.
-    fn note_agent(&mut self, happening: &Happening) {
-        let agent = match happening {
-            Happening::Event { agent, .. }
-            | Happening::Text { agent, .. }
-            | Happening::Over { agent, .. }
-            | Happening::Silence { agent, .. } => agent,
-            Happening::Asked(request) | Happening::Settled { request, .. } => &request.agent,
+    fn note_agent(&mut self, notification: &Notification) {
+        let agent = match notification {
+            Notification::Event { agent, .. }
+            | Notification::Text { agent, .. }
+            | Notification::Over { agent, .. }
+            | Notification::Silence { agent, .. } => agent,
+            Notification::Asked(request) | Notification::Settled { request, .. } => &request.agent,
             _ => return,
         };
         match &self.agent {
@@ -353,9 +353,9 @@ impl Talk {
     }
 
     // enforces: T5, T28, T30, T36
-    fn event(&mut self, happening: &Happening, agent: &Agent, json: &str, critical: bool) {
-        let heard = Heard::parse(json.as_bytes()).ok();
-        let kind = heard.as_ref().and_then(Heard::kind);
+    fn event(&mut self, notification: &Notification, agent: &Agent, json: &str, critical: bool) {
+        let heard = LenientEvent::parse(json.as_bytes()).ok();
+        let kind = heard.as_ref().and_then(LenientEvent::kind);
         let ends = matches!(
             kind,
             Some(
@@ -370,7 +370,7 @@ impl Talk {
             _ => None,
         };
         self.out.extend(sound.map(Output::Sound));
-        let mut lines = self.lines_of(happening);
+        let mut lines = self.lines_of(notification);
         let about = About::event(heard.as_ref(), critical, self.words.language());
         if let Some(heard) = &heard {
             if kind == Some(EventKind::SessionCompleted) && !self.settings.quiet {
@@ -397,9 +397,9 @@ impl Talk {
     }
 
     /// An end often says the answer again, which was just said.
-    fn leave_out_repeated(&self, lines: &mut [Said], session_id: &str) {
+    fn leave_out_repeated(&self, lines: &mut [SpokenLine], session_id: &str) {
         let last = self.sessions.find(session_id).and_then(|live| live.words.as_deref());
-        if let Some(Said { spans }) = lines.first_mut()
+        if let Some(SpokenLine { spans }) = lines.first_mut()
             && let Some(at) = spans.iter().rposition(|span| matches!(span, Span::Theirs(_)))
             && last == Some(spans[at].text())
         {
@@ -411,7 +411,7 @@ impl Talk {
     }
 
     /// What was just allowed is not said as if it were asked again, only that it is done now.
-    fn leave_out_allowed(&mut self, lines: &mut Vec<Said>, agent: &Agent, session_id: &str) {
+    fn leave_out_allowed(&mut self, lines: &mut Vec<SpokenLine>, agent: &Agent, session_id: &str) {
         let Some(action) = self.sessions.take_allowed(session_id) else { return };
         let mut spans = lines.iter().flat_map(|said| &said.spans);
         let same = spans.any(|span| *span == Span::Theirs(action.clone()));
@@ -426,7 +426,7 @@ impl Talk {
     }
 
     /// Remembers what was said of a session last.
-    fn note_session(&mut self, agent: &Agent, session_id: &str, lines: &[Said], ends: bool) {
+    fn note_session(&mut self, agent: &Agent, session_id: &str, lines: &[SpokenLine], ends: bool) {
         let spans = lines.last().map(|said| said.spans.as_slice()).unwrap_or_default();
         let theirs = spans.iter().rev().find(|span| matches!(span, Span::Theirs(_)));
         let printed: Vec<String> = lines.iter().map(|said| self.line(said)).collect();
@@ -434,7 +434,7 @@ impl Talk {
     }
 
     // enforces: T21, T28, S10
-    fn asked(&mut self, happening: &Happening, request: &Arc<Request>) {
+    fn asked(&mut self, notification: &Notification, request: &Arc<Request>) {
         if self.open.iter().any(|open| open.inbox_number == request.number) || self.goes_on(request)
         {
             return;
@@ -447,7 +447,7 @@ impl Talk {
             said_at: self.now,
         });
         let continued = request.continues.filter(|before| self.focus == Some(*before));
-        let lines = self.lines_of(happening);
+        let lines = self.lines_of(notification);
         if self.sessions.find(&request.session_id).is_none() {
             self.note_session(&request.agent, &request.session_id, &lines, false);
         }
@@ -499,7 +499,7 @@ impl Talk {
         self.closes(number);
         if announced {
             let about = About::request(Class::Outcome, &request);
-            self.tell_of(&Happening::Settled { request, outcome, announced }, &about);
+            self.tell_of(&Notification::Settled { request, outcome, announced }, &about);
         }
         let typing = match self.mode {
             Mode::Answering(of) | Mode::Certain(of) | Mode::Sending(of, _) => of == number,

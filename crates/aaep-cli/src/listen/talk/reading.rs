@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use aaep_subscriber::words::Argument;
-use aaep_subscriber::{Agent, Happening};
+use aaep_subscriber::{Agent, Notification};
 use aaep_voice::utterance::Class;
 use icu_segmenter::SentenceSegmenter;
 use icu_segmenter::options::SentenceBreakInvariantOptions;
@@ -92,12 +92,12 @@ impl Text {
     }
 
     /// As the words take it: each sentence on a line of its own, or as it was written.
-    fn happening(&self, text: &str, by: By) -> Happening {
+    fn notification(&self, text: &str, by: By) -> Notification {
         let text = match by {
             By::Paragraph => text.to_owned(),
             By::Sentence | By::End => sentences(text).join("\n"),
         };
-        Happening::Text {
+        Notification::Text {
             agent: self.agent.clone(),
             session_id: self.session_id.clone(),
             output_id: self.output_id.clone(),
@@ -123,8 +123,9 @@ fn sentences(text: &str) -> Vec<&str> {
 impl Talk {
     // enforces: T19
     /// Text of an agent's answer has come.
-    pub(super) fn text(&mut self, happening: &Happening) {
-        let Happening::Text { agent, session_id, output_id, text, ends, after_gap } = happening
+    pub(super) fn text(&mut self, notification: &Notification) {
+        let Notification::Text { agent, session_id, output_id, text, ends, after_gap } =
+            notification
         else {
             return;
         };
@@ -153,7 +154,7 @@ impl Talk {
         let ready = piece.ready(by).to_owned();
         if !ready.is_empty() {
             piece.said += ready.len();
-            let said = piece.happening(&ready, by);
+            let said = piece.notification(&ready, by);
             piece.gap = false;
             let lines = self.lines_of(&said);
             self.note_session(agent, session_id, &lines, false);
@@ -209,7 +210,7 @@ impl Talk {
         }
         let rest = text.text[text.said..].to_owned();
         text.said = text.text.len();
-        let said = text.happening(&rest, by);
+        let said = text.notification(&rest, by);
         text.gap = false;
         let lines = self.lines_of(&said);
         self.tell(&lines, &About::new(Class::Feedback));

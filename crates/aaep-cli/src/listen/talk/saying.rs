@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use aaep_subscriber::words::{Argument, Manner, Said, Span};
-use aaep_subscriber::{Happening, Request};
-use aaep_types::{EventKind, Heard};
+use aaep_subscriber::words::{Argument, Manner, Span, SpokenLine};
+use aaep_subscriber::{Notification, Request};
+use aaep_types::{EventKind, LenientEvent};
 use aaep_voice::announcer::{Action, End, MAX_QUEUED};
 use aaep_voice::utterance::{Class, Utterance};
 
@@ -48,7 +48,7 @@ impl About {
     }
 
     /// An event.
-    pub(super) fn event(heard: Option<&Heard<'_>>, critical: bool, ours: &str) -> Self {
+    pub(super) fn event(heard: Option<&LenientEvent<'_>>, critical: bool, ours: &str) -> Self {
         let Some(heard) = heard else {
             return Self::new(if critical { Class::Error } else { Class::Result });
         };
@@ -85,7 +85,7 @@ impl Talk {
     }
 
     /// A question in full, with the time that is left.
-    pub(super) fn again(&self, request: &Request, manner: Manner) -> Vec<Said> {
+    pub(super) fn again(&self, request: &Request, manner: Manner) -> Vec<SpokenLine> {
         let left = request.deadline_ms.saturating_sub(self.now).div_ceil(1000);
         let request = Request { continues: None, timeout_seconds: left, ..request.clone() };
         self.words.request(&request, &manner)
@@ -118,19 +118,19 @@ impl Talk {
         }
     }
 
-    pub(super) fn lines_of(&self, happening: &Happening) -> Vec<Said> {
-        self.words.say(happening, &self.settings.manner)
+    pub(super) fn lines_of(&self, notification: &Notification) -> Vec<SpokenLine> {
+        self.words.say(notification, &self.settings.manner)
     }
 
-    pub(super) fn tell_of(&mut self, happening: &Happening, about: &About) {
-        let lines = self.lines_of(happening);
+    pub(super) fn tell_of(&mut self, notification: &Notification, about: &About) {
+        let lines = self.lines_of(notification);
         if about.class != Class::Result || !self.settings.quiet {
             self.tell(&lines, about);
         }
     }
 
     /// Says lines, as soon as the policy lets them be said.
-    pub(super) fn tell(&mut self, lines: &[Said], about: &About) {
+    pub(super) fn tell(&mut self, lines: &[SpokenLine], about: &About) {
         if lines.is_empty() {
             return;
         }
@@ -212,12 +212,12 @@ impl Talk {
     }
 
     /// How long a request still waits.
-    pub(super) fn left(&self, request: &Request) -> Said {
+    pub(super) fn left(&self, request: &Request) -> SpokenLine {
         let left = request.deadline_ms.saturating_sub(self.now);
         self.words.duration(left.div_ceil(1000))
     }
 
-    pub(super) fn utterance(&self, said: &Said, about: &About) -> Utterance {
+    pub(super) fn utterance(&self, said: &SpokenLine, about: &About) -> Utterance {
         let mut utterance = Utterance::new(about.class)
             .words(said, self.words.language(), about.language.as_ref())
             .printed(self.line(said));
@@ -227,7 +227,7 @@ impl Talk {
 
     /// A line for the terminal: what the agent wrote stands in quotes that it cannot close, and
     /// nothing in it moves the cursor.
-    pub(super) fn line(&self, said: &Said) -> String {
+    pub(super) fn line(&self, said: &SpokenLine) -> String {
         let (open, close) = &self.quotes;
         let mut line = String::new();
         for span in &said.spans {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::words::{Argument, Said, Span};
+use aaep_subscriber::words::{Argument, Span, SpokenLine};
 use aaep_subscriber::{Asks, Request};
 use aaep_types::ResponseKind;
 use aaep_voice::utterance::Class;
@@ -155,7 +155,7 @@ impl Talk {
                 let both = [("first", Argument::Ours(&first)), ("last", Argument::Ours(&last))];
                 self.words.phrase("terminal.scan.group", &both)
             }
-            Item::Letter(letter) => Said { spans: vec![Span::Ours(letter.to_string())] },
+            Item::Letter(letter) => SpokenLine { spans: vec![Span::Ours(letter.to_string())] },
             Item::Send => {
                 let written = [("answer", Argument::Ours(scan.written.as_str()))];
                 self.words.phrase("terminal.scan.send", &written)
@@ -168,10 +168,10 @@ impl Talk {
         self.announce(utterance);
     }
 
-    fn choice(&self, request: Option<u32>, at: usize) -> Said {
+    fn choice(&self, request: Option<u32>, at: usize) -> SpokenLine {
         let request = request.and_then(|number| self.request(number));
         let Some(Asks::Answer { choices, .. }) = request.as_ref().map(|it| &it.asks) else {
-            return Said::default();
+            return SpokenLine::default();
         };
         let number = Argument::Count(u64::try_from(at).unwrap_or(u64::MAX).saturating_add(1));
         let choice = choices.get(at);

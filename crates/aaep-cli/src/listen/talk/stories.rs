@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aaep_subscriber::inbox::{Answer, Refused};
 use aaep_subscriber::words::{Manner, Words};
-use aaep_subscriber::{Account, Agent, Asks, Choice, Happening, Outcome, Request};
+use aaep_subscriber::{Account, Agent, Asks, Choice, Notification, Outcome, Request};
 use aaep_types::{DescribedBy, ReplyToken, ResponseKind, Reversibility, RiskLevel};
 use serde_json::json;
 
@@ -125,18 +125,18 @@ impl Story {
         Self { talk, now: BEGINS, heard: String::new() }
     }
 
-    pub(crate) fn happens(&mut self, happening: Happening) -> &mut Self {
-        self.talk.happened(&happening, self.now);
+    pub(crate) fn happens(&mut self, notification: Notification) -> &mut Self {
+        self.talk.happened(&notification, self.now);
         self.hear()
     }
 
     pub(crate) fn asked(&mut self, request: Request) -> &mut Self {
-        self.happens(Happening::Asked(Arc::new(request))).after(1)
+        self.happens(Notification::Asked(Arc::new(request))).after(1)
     }
 
     pub(crate) fn settled(&mut self, request: Request, outcome: Outcome) -> &mut Self {
         let request = Arc::new(request);
-        self.happens(Happening::Settled { request, outcome, announced: true })
+        self.happens(Notification::Settled { request, outcome, announced: true })
     }
 
     /// An event of the session, without `aaep:agent.`.
@@ -160,11 +160,11 @@ impl Story {
         });
         let critical = kind == "session.errored";
         let (agent, json) = (agent(name), json.to_string().into());
-        self.happens(Happening::Event { agent, json, critical })
+        self.happens(Notification::Event { agent, json, critical })
     }
 
     pub(crate) fn text(&mut self, text: &str, ends: bool) -> &mut Self {
-        self.happens(Happening::Text {
+        self.happens(Notification::Text {
             agent: agent("Tidy"),
             session_id: "sess_1".into(),
             output_id: "out_1".into(),

@@ -4,7 +4,7 @@ use super::*;
 
 /// An inbox that is drained as fast as it lets itself be drained.
 fn count(told: &[String], what: &str) -> usize {
-    told.iter().filter(|happening| happening.starts_with(what)).count()
+    told.iter().filter(|notification| notification.starts_with(what)).count()
 }
 
 // covers: S3, T8, H23
@@ -21,10 +21,10 @@ fn a_flood_is_thinned_and_the_last_state_is_told() {
         told.extend(world.hears());
     }
     let (mut events, mut left_out, mut last) = (0, 0, String::new());
-    for happening in &told {
-        match happening {
-            Happening::Event { json, .. } => (events, last) = (events + 1, json.to_string()),
-            Happening::Silence { why: Silence::TooMuch, count, .. } => left_out += count,
+    for notification in &told {
+        match notification {
+            Notification::Event { json, .. } => (events, last) = (events + 1, json.to_string()),
+            Notification::Silence { why: Silence::TooMuch, count, .. } => left_out += count,
             other => panic!("{other:?}"),
         }
     }
@@ -47,7 +47,7 @@ fn nothing_critical_is_ever_left_out_and_it_comes_first() {
     }
     let told = world.told();
     assert_eq!(count(&told, "!handoff.requested"), 100);
-    assert!(told[..100].iter().all(|happening| happening == "!handoff.requested"));
+    assert!(told[..100].iter().all(|notification| notification == "!handoff.requested"));
 }
 
 // covers: S3

@@ -21,17 +21,20 @@ fn after_a_prefix_collision_it_is_asked_again_without_it() {
     let (mut inbox, hub) = inbox();
     assert!(inbox.begin(hub, 0).contains("urn:aaep-rs:timing:v1"));
     rejected(&mut inbox, hub, "capabilities_incompatible", "Two extensions use the prefix timing.");
-    assert!(matches!(inbox.standing(hub), Standing::Refused { again_now: true, .. }));
+    assert!(matches!(inbox.standing(hub), SubscriptionState::Refused { again_now: true, .. }));
     let again = inbox.begin(hub, 0);
     assert!(!again.contains("timing") && again.contains("outcome"), "{again}");
     // A refusal that names nothing of ours: without all of them.
     rejected(&mut inbox, hub, "capabilities_incompatible", "No.");
-    assert!(matches!(inbox.standing(hub), Standing::Refused { again_now: true, .. }));
+    assert!(matches!(inbox.standing(hub), SubscriptionState::Refused { again_now: true, .. }));
     assert!(!inbox.begin(hub, 0).contains("urn:"));
     rejected(&mut inbox, hub, "capabilities_incompatible", "No.");
     let standing = inbox.standing(hub);
     assert!(
-        matches!(standing, Standing::Refused { again_now: false, retry_after_ms: 7000, .. }),
+        matches!(
+            standing,
+            SubscriptionState::Refused { again_now: false, retry_after_ms: 7000, .. }
+        ),
         "{standing:?}"
     );
 }
@@ -44,7 +47,7 @@ fn other_refusals_are_not_answered_with_another_request() {
     rejected(&mut inbox, hub, "authentication_required", "Who are you?");
     let standing = inbox.standing(hub);
     assert!(
-        matches!(standing, Standing::Refused { again_now: false, why, .. } if why == "Who are you?")
+        matches!(standing, SubscriptionState::Refused { again_now: false, why, .. } if why == "Who are you?")
     );
 }
 
@@ -118,7 +121,7 @@ fn goodbye_is_said() {
 fn a_hub_may_end_it_and_a_lost_connection_is_told_once() {
     let mut world = World::new();
     world.comes(r#"{"type":"subscription.close","subscription_id":"sub_1","anything":1}"#);
-    assert_eq!(world.inbox.standing(world.hub), Standing::Ended);
+    assert_eq!(world.inbox.standing(world.hub), SubscriptionState::Ended);
     world.lost();
     world.lost();
     assert_eq!(world.told(), ["lost"]);
@@ -133,7 +136,9 @@ fn an_odd_acceptance_is_taken_for_what_it_says() {
     inbox.begin(hub, 0);
     let odd = br#"{"type":"subscription.accepted","subscription_id":"sub_9","later_field":{},"honored_capabilities":{"supports_confirmation_reply":true,"max_events_per_second":"many","supported_extensions":[7]}}"#;
     inbox.handle(Input::Message { connection: hub, bytes: odd }, 0);
-    assert!(matches!(inbox.standing(hub), Standing::Subscribed(id) if id.as_str() == "sub_9"));
+    assert!(
+        matches!(inbox.standing(hub), SubscriptionState::Subscribed(id) if id.as_str() == "sub_9")
+    );
 }
 
 // covers: D4

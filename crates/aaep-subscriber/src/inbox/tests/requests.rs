@@ -193,7 +193,7 @@ fn more_time_is_the_same_question_and_not_a_new_one() {
     let told = world.hears();
     let short: Vec<_> = told.iter().map(short).collect();
     assert_eq!(short, ["settled 1 Superseded unheard", "asked 2"]);
-    let Happening::Asked(request) = &told[1] else { panic!() };
+    let Notification::Asked(request) = &told[1] else { panic!() };
     assert_eq!((request.continues, request.timeout_seconds), (Some(1), 600));
     assert_eq!(request.deadline_ms, world.now + 600_000);
 }
@@ -232,7 +232,7 @@ fn another_action_never_takes_the_place_of_a_question() {
         world.comes(&event("evt_2", 1, "awaiting.confirmation", 1, START, &swapped));
         let heard = world.hears();
         assert_eq!(heard.iter().map(short).collect::<Vec<_>>(), ["settled 1 Gone", "asked 2"]);
-        let Some(Happening::Asked(request)) = heard.last() else { panic!() };
+        let Some(Notification::Asked(request)) = heard.last() else { panic!() };
         assert_eq!(request.continues, None, "it is another question");
     }
     // The same in all: more time.
@@ -250,7 +250,7 @@ fn another_action_never_takes_the_place_of_a_question() {
     let more = asks("rpl_2", account(5, "d1") + &supersedes("evt_1"));
     world.comes(&event("evt_2", 1, "awaiting.confirmation", 2, START, &more));
     let heard = world.hears();
-    let Some(Happening::Asked(request)) = heard.last() else { panic!("{heard:?}") };
+    let Some(Notification::Asked(request)) = heard.last() else { panic!("{heard:?}") };
     assert_eq!(request.continues, Some(1));
     // Another session supersedes nothing.
     let stolen = asks("rpl_3", account(5, "d1") + &supersedes("evt_2"));
@@ -449,7 +449,7 @@ fn no_token_shows_itself() {
     assert!(!format!("{:?}", open[0].reply_token).contains("secret"));
     assert!(matches!(open[0].asks, Asks::Consent { .. }));
     let told = world.hears();
-    assert!(matches!(&told[0], Happening::Asked(request) if request.number == 1));
+    assert!(matches!(&told[0], Notification::Asked(request) if request.number == 1));
     let _ = Outcome::Gone;
 }
 

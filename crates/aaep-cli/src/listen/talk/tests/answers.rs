@@ -2,7 +2,7 @@
 
 use aaep_subscriber::inbox::{Answer, Refused};
 use aaep_subscriber::words::Words;
-use aaep_subscriber::{Happening, Outcome};
+use aaep_subscriber::{Notification, Outcome};
 use aaep_types::ResponseKind::{Freetext, MultipleChoice, Numeric, YesNo};
 
 use crate::listen::talk::SecondStep;
@@ -68,7 +68,7 @@ fn a_bare_enter_never_answers_and_says_where_one_is() {
 fn a_key_that_was_pressed_before_a_request_could_be_heard_does_not_answer_it() {
     let mut story = Story::new();
     story.types("y");
-    story.happens(Happening::Asked(mild(1, "Go").into())).heard();
+    story.happens(Notification::Asked(mild(1, "Go").into())).heard();
     story.types_at_once("y").types_at_once("n").is("
         > y
         Not taken: request 1 had only just been said. Press again.
@@ -194,7 +194,7 @@ fn choices_are_taken_by_number_by_name_and_by_the_beginning_of_only_one() {
 #[test]
 fn the_users_own_rule_answers_and_says_so() {
     let rules = "[[rule]]\nagent = \"tidy\"\nanswer = \"accept\"\n";
-    let standing = crate::listen::standing::Standing::parse(rules).unwrap();
+    let standing = crate::listen::standing::StandingRules::parse(rules).unwrap();
     let mut story = Story::with(|settings| settings.standing = Some(standing));
     story
         .asked(mild(1, "Open the window"))

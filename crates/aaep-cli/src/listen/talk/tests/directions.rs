@@ -35,8 +35,8 @@ fn english_in_arabic_and_arabic_in_english_keep_the_order_of_reading() {
         let mut story = Story::in_language(ours, |_| {});
         let mut request = mild(1, action);
         request.language = Some(theirs.into());
-        let happening = aaep_subscriber::Happening::Asked(std::sync::Arc::new(request));
-        story.talk.happened(&happening, 1);
+        let notification = aaep_subscriber::Notification::Asked(std::sync::Arc::new(request));
+        story.talk.happened(&notification, 1);
         let parts = spoken(&mut story.talk);
         assert!(parts.iter().all(|(_, text)| !text.contains(is_mark)), "{parts:?}");
         assert!(parts.contains(&(theirs.to_owned(), action.to_owned())), "{parts:?}");
@@ -55,7 +55,7 @@ fn english_in_arabic_and_arabic_in_english_keep_the_order_of_reading() {
 fn marks_that_an_agent_writes_to_turn_text_around_are_said_as_codes_everywhere() {
     let hidden = with(mild(1, "Delete \u{202e}fdp.exe\u{202c} now"), |_| {});
     let mut story = Story::in_language("ar", |_| {});
-    story.talk.happened(&aaep_subscriber::Happening::Asked(std::sync::Arc::new(hidden)), 1);
+    story.talk.happened(&aaep_subscriber::Notification::Asked(std::sync::Arc::new(hidden)), 1);
     let parts = spoken(&mut story.talk);
     assert!(parts.iter().all(|(_, text)| !text.contains(is_mark)), "{parts:?}");
     assert!(parts.iter().any(|(_, text)| text.contains("U+202E")), "{parts:?}");

@@ -1,6 +1,6 @@
 //! What waits, what is said once, and what is not said again.
 
-use aaep_subscriber::{Happening, Outcome};
+use aaep_subscriber::{Notification, Outcome};
 
 use crate::listen::talk::stories::{Story, consent, mild};
 
@@ -25,7 +25,7 @@ fn chatter_waits_while_a_request_does_and_only_the_latest_progress_is_said() {
 #[test]
 fn a_request_that_cannot_be_answered_from_here_holds_nothing_back() {
     let mut story = Story::new();
-    let connected = Happening::Connected { hub: "hub".into(), again: false, may_reply: false };
+    let connected = Notification::Connected { hub: "hub".into(), again: false, may_reply: false };
     story.happens(connected).asked(mild(1, "Go")).heard();
     story.event("progress.updated", "Halfway.").is("“Halfway.”");
 }

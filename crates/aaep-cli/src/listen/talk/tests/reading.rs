@@ -1,7 +1,7 @@
 //! The agents' own words.
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::{Happening, Silence};
+use aaep_subscriber::{Notification, Silence};
 
 use crate::listen::talk::By;
 use crate::listen::talk::stories::{Story, agent, consent, mild, reply};
@@ -45,7 +45,7 @@ fn quiet_leaves_requests_endings_and_trouble() {
     let mut story = Story::with(|settings| settings.quiet = true);
     story.event("session.started", "Tidying.").event("progress.updated", "Halfway.");
     story.text("A long answer.", true);
-    story.happens(Happening::Silence { agent: agent("Tidy"), why: Silence::TooMuch, count: 3 });
+    story.happens(Notification::Silence { agent: agent("Tidy"), why: Silence::TooMuch, count: 3 });
     story.is("");
     story.event("session.errored", "The desk broke.").is("
         [bell: error]
@@ -75,7 +75,7 @@ fn a_hostile_flood_leaves_the_conversation_bounded_and_requests_first() {
     let mut story = Story::new();
     for number in 0..1_000 {
         story.event_of("Mob", &format!("sess_{number}"), "session.started", &"x".repeat(2000));
-        story.happens(Happening::Text {
+        story.happens(Notification::Text {
             agent: agent("Mob"),
             session_id: format!("sess_{number}").into(),
             output_id: "out_1".into(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::{Happening, Outcome, Request};
+use aaep_subscriber::{Notification, Outcome, Request};
 use aaep_types::DescribedBy;
 
 use crate::listen::talk::stories::{Story, accounted, consent, mild, reply};
@@ -207,8 +207,10 @@ fn a_question_that_takes_anothers_place_is_read_and_a_key_that_was_on_its_way_an
     let mut story = Story::new();
     story.asked(mild(1, "Save a note")).settled(mild(1, "Save a note"), Outcome::Superseded);
     story.heard();
-    story
-        .happens(Happening::Asked(Arc::new(accounted(consent(2, "Transfer"), DescribedBy::Agent))));
+    story.happens(Notification::Asked(Arc::new(accounted(
+        consent(2, "Transfer"),
+        DescribedBy::Agent,
+    ))));
     story.types_at_once("y");
     let heard = story.heard();
     assert!(
@@ -222,7 +224,7 @@ fn a_question_that_takes_anothers_place_is_read_and_a_key_that_was_on_its_way_an
     story.asked(mild(1, "Save a note")).settled(mild(1, "Save a note"), Outcome::Superseded);
     let longer = Request { continues: Some(1), ..mild(2, "Save a note") };
     story.heard();
-    story.happens(Happening::Asked(Arc::new(longer))).types_at_once("y");
+    story.happens(Notification::Asked(Arc::new(longer))).types_at_once("y");
     let heard = story.heard();
     assert!(!heard.contains("Allow this?") && heard.contains("[reply 2: Accept]"), "{heard}");
 }
@@ -234,7 +236,7 @@ fn what_is_being_typed_stays_when_a_request_gets_more_time() {
     story.asked(consent(1, "Go")).types("y").heard();
     story.settled(consent(1, "Go"), Outcome::Superseded);
     let longer = Request { continues: Some(1), ..consent(2, "Go") };
-    story.happens(Happening::Asked(Arc::new(longer))).types("yes").is("
+    story.happens(Notification::Asked(Arc::new(longer))).types("yes").is("
         Request 1 now waits 4 minutes 58 seconds.
         > yes
         Request 1: yes, sent.

@@ -2,7 +2,7 @@
 
 use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::words::Words;
-use aaep_subscriber::{Happening, Outcome};
+use aaep_subscriber::{Notification, Outcome};
 
 use crate::listen::talk::stories::{Story, consent, mild, reply};
 
@@ -134,8 +134,8 @@ fn once_ends_with_the_first_request_or_session() {
 fn the_hub_that_goes_and_comes_back_is_told_and_what_waits_still_does() {
     let mut story = Story::new();
     story.asked(mild(1, "Go")).heard();
-    let lost = Happening::Lost { hub: "home".into(), why: "it does not answer".into() };
-    let again = Happening::Connected { hub: "home".into(), again: true, may_reply: true };
+    let lost = Notification::Lost { hub: "home".into(), why: "it does not answer".into() };
+    let again = Notification::Connected { hub: "home".into(), again: true, may_reply: true };
     let heard = story.happens(lost).happens(again).heard();
     assert_eq!(heard.lines().count(), 4, "{heard}");
     assert!(heard.contains("Start one with") && heard.contains("Press ? for help."), "{heard}");

@@ -10,7 +10,7 @@ use crate::io::Output;
 const USUAL: usize = 3;
 
 #[derive(Debug, Default)]
-pub(crate) struct Lanes {
+pub(crate) struct DurabilityQueue {
     /// Each output with the record that it relies on; 0 for none.
     ready: VecDeque<(u64, Output)>,
     held: BTreeMap<Key, VecDeque<(u64, Output)>>,
@@ -25,7 +25,7 @@ pub(crate) struct Lanes {
     floor: u64,
 }
 
-impl Lanes {
+impl DurabilityQueue {
     /// Ready at once, whatever else waits: journal records.
     pub(crate) fn push_now(&mut self, output: Output) {
         self.ready.push_back((0, output));
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn what_follows_a_held_output_of_its_session_waits_behind_it() {
         let (one, two) = (1, 2);
-        let mut lanes = Lanes::default();
+        let mut lanes = DurabilityQueue::default();
         lanes.push(one, 1, noted(1));
         lanes.push(one, 0, noted(2));
         lanes.push(two, 0, noted(3));

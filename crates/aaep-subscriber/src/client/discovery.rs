@@ -1,8 +1,8 @@
-//! The hubs on this machine, as [`aaep_transport::near`] finds them.
+//! The hubs on this machine, as [`aaep_transport::discovery`] finds them.
 
 use std::path::Path;
 
-use aaep_transport::near;
+use aaep_transport::discovery;
 
 use super::hub::Hub;
 
@@ -10,19 +10,19 @@ use super::hub::Hub;
 /// socket here; otherwise the usual address, with the token and the certificate that
 /// `aaep hub init` made, if it did.
 pub fn find_local() -> Vec<Hub> {
-    if let Some(hub) = near::named().and_then(|url| Hub::parse(&url).ok()) {
-        return vec![with_token(hub, near::token())];
+    if let Some(hub) = discovery::named().and_then(|url| Hub::parse(&url).ok()) {
+        return vec![with_token(hub, discovery::token())];
     }
     let sockets = sockets();
     if !sockets.is_empty() {
         return sockets;
     }
-    vec![with_token(usual(near::configuration().as_deref()), near::token())]
+    vec![with_token(usual(discovery::configuration().as_deref()), discovery::token())]
 }
 
 #[cfg(unix)]
 fn sockets() -> Vec<Hub> {
-    near::sockets().into_iter().map(|(path, name)| Hub::at_socket(path).named(name)).collect()
+    discovery::sockets().into_iter().map(|(path, name)| Hub::at_socket(path).named(name)).collect()
 }
 
 #[cfg(not(unix))]
@@ -32,14 +32,17 @@ fn sockets() -> Vec<Hub> {
 
 /// The usual address, and the token that was made for whoever listens.
 fn usual(configuration: Option<&Path>) -> Hub {
-    let near::Usual { url, certificate } = near::usual(configuration);
+    let discovery::Usual { url, certificate } = discovery::usual(configuration);
     // It is an address, as the test says.
     let hub = Hub::parse(&url).unwrap_or_else(|_| unreachable!("the usual address is one"));
     let hub = match certificate {
         Some(certificate) => hub.named("hub").trust_pem(certificate),
         None => hub.named("hub"),
     };
-    with_token(hub, configuration.and_then(|directory| near::made_token(directory, "listener")))
+    with_token(
+        hub,
+        configuration.and_then(|directory| discovery::made_token(directory, "listener")),
+    )
 }
 
 fn with_token(hub: Hub, token: Option<String>) -> Hub {

@@ -8,7 +8,7 @@
 use hashbrown::HashTable;
 
 /// Where a thing lies. When it is taken out, another one may get its place.
-pub(crate) type Place = u32;
+pub(crate) type SlotIndex = u32;
 
 /// Something with a number of our own making, which never changes.
 pub(crate) trait Numbered {
@@ -17,22 +17,22 @@ pub(crate) trait Numbered {
 
 /// Things by their numbers.
 #[derive(Debug)]
-pub(crate) struct Places<T> {
+pub(crate) struct Slab<T> {
     /// Boxed, so that growing moves pointers only.
     things: Vec<Option<Box<T>>>,
-    free: Vec<Place>,
+    free: Vec<SlotIndex>,
     numbers: Index,
     /// Where the last one was that was looked for; it is mostly the next one, too.
-    last: Place,
+    last: SlotIndex,
 }
 
-impl<T> Default for Places<T> {
+impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self { things: Vec::new(), free: Vec::new(), numbers: Index::default(), last: 0 }
     }
 }
 
-impl<T: Numbered> Places<T> {
+impl<T: Numbered> Slab<T> {
     pub(crate) fn get(&self, number: &u128) -> Option<&T> {
         self.at(self.place(*number)?)
     }
@@ -43,29 +43,29 @@ impl<T: Numbered> Places<T> {
     }
 
     /// What lies at a place.
-    pub(crate) fn at(&self, place: Place) -> Option<&T> {
+    pub(crate) fn at(&self, place: SlotIndex) -> Option<&T> {
         self.things.get(place as usize)?.as_deref()
     }
 
     /// The next one to be looked for lies here, probably.
-    pub(crate) fn expect(&mut self, place: Place) {
+    pub(crate) fn expect(&mut self, place: SlotIndex) {
         self.last = place;
     }
 
     /// Where the thing with this number lies.
-    pub(crate) fn place(&self, number: u128) -> Option<Place> {
+    pub(crate) fn place(&self, number: u128) -> Option<SlotIndex> {
         let same = |place| self.at(place).is_some_and(|thing| thing.number() == number);
         if same(self.last) { Some(self.last) } else { self.numbers.find(number, same) }
     }
 
     /// Puts a thing in; one that had its number before is gone.
-    pub(crate) fn insert(&mut self, thing: T) -> Place {
+    pub(crate) fn insert(&mut self, thing: T) -> SlotIndex {
         let number = thing.number();
         self.remove(&number);
         let place = self.free.pop().unwrap_or_else(|| {
             self.things.push(None);
             // Fewer than 2^32: each takes some hundred bytes.
-            (self.things.len() - 1) as Place
+            (self.things.len() - 1) as SlotIndex
         });
         self.things[place as usize] = Some(Box::new(thing));
         self.numbers.insert(number, place);
@@ -109,22 +109,22 @@ pub(crate) struct Index(HashTable<Entry>);
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     hash: u32,
-    place: Place,
+    place: SlotIndex,
 }
 
 impl Index {
-    pub(crate) fn find(&self, key: u128, same: impl Fn(Place) -> bool) -> Option<Place> {
+    pub(crate) fn find(&self, key: u128, same: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex> {
         let hash = hash_of(key);
         let found = self.0.find(wide(hash), |entry| entry.hash == hash && same(entry.place));
         found.map(|entry| entry.place)
     }
 
-    pub(crate) fn insert(&mut self, key: u128, place: Place) {
+    pub(crate) fn insert(&mut self, key: u128, place: SlotIndex) {
         let hash = hash_of(key);
         self.0.insert_unique(wide(hash), Entry { hash, place }, |entry| wide(entry.hash));
     }
 
-    pub(crate) fn remove(&mut self, key: u128, place: Place) {
+    pub(crate) fn remove(&mut self, key: u128, place: SlotIndex) {
         if let Ok(entry) = self.0.find_entry(wide(hash_of(key)), |entry| entry.place == place) {
             entry.remove();
         }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn what_was_put_in_is_found_until_it_is_taken_out() {
         let numbers: Vec<u128> = (0..1000).map(|number| (number << 64) | (number * 7)).collect();
-        let mut places = Places::default();
+        let mut places = Slab::default();
         for number in &numbers {
             places.insert(*number);
         }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_place_is_used_again_and_nothing_is_found_by_an_old_number() {
-        let mut places = Places::default();
+        let mut places = Slab::default();
         let first = places.insert(1u128);
         assert_eq!(places.remove(&1), Some(1));
         assert_eq!(places.insert(2), first);

@@ -45,14 +45,14 @@ pub enum Report {
 ///
 /// What waits is bounded by those who wait for it: they are not answered before it is durable.
 #[derive(Debug)]
-pub struct Keeper {
-    helper: Helper,
+pub struct JournalWriter {
+    helper: InlineCommit,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Somebody beside the keeper's thread who can do its work.
 #[derive(Clone)]
-pub struct Helper(Arc<Shared>);
+pub struct InlineCommit(Arc<Shared>);
 
 struct Shared {
     queue: Mutex<Queue>,
@@ -91,8 +91,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Keeper {
-    /// Starts the thread. `report` is called on it, or by a [`Helper`].
+impl JournalWriter {
+    /// Starts the thread. `report` is called on it, or by a [`InlineCommit`].
     pub fn start(
         journal: Sqlite,
         head: Option<Head>,
@@ -113,7 +113,7 @@ impl Keeper {
             called: Condvar::new(),
             work: Mutex::new(Some(work)),
         };
-        let helper = Helper(Arc::new(shared));
+        let helper = InlineCommit(Arc::new(shared));
         let shared = helper.0.clone();
         let thread = thread::Builder::new()
             .name("aaep-journal".into())
@@ -130,13 +130,13 @@ impl Keeper {
         self.helper.0.called.notify_one();
     }
 
-    /// Hands a unit over, of which somebody takes care with [`Helper::help`].
+    /// Hands a unit over, of which somebody takes care with [`InlineCommit::help`].
     pub fn leave(&self, unit: Unit) {
         lock(&self.helper.0.queue).units.push(unit);
     }
 
     /// Somebody who can help.
-    pub fn helper(&self) -> Helper {
+    pub fn helper(&self) -> InlineCommit {
         self.helper.clone()
     }
 
@@ -154,13 +154,13 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for JournalWriter {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl Helper {
+impl InlineCommit {
     /// Keeps what was left, here and now, if nobody is at it and the disk is quick. Otherwise the
     /// thread does.
     pub fn help(&self) {
@@ -177,7 +177,7 @@ impl Helper {
     }
 }
 
-impl std::fmt::Debug for Helper {
+impl std::fmt::Debug for InlineCommit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Helper")
     }

@@ -22,7 +22,7 @@ use super::{BoxError, MAX_HEAD};
 pub struct Long;
 
 /// Writes a body to its end, or until the client goes.
-pub(super) async fn pour<B>(stream: Guarded, body: Pin<Box<B>>) -> io::Result<()>
+pub(super) async fn write_chunked<B>(stream: Guarded, body: Pin<Box<B>>) -> io::Result<()>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,

@@ -1,6 +1,6 @@
 //! Text that is streamed, without its secrets (T14), wherever it is cut.
 
-use super::{Found, Kind, MAX_WATCHED_BYTES, NOTHING_LEFT, ROUNDS, find};
+use super::{Kind, MAX_WATCHED_BYTES, NOTHING_LEFT, ROUNDS, SecretMatch, find};
 
 /// Stands for the beginning of a private key of which more may come.
 const OPEN_KEY: &str = "-----BEGIN PRIVATE KEY-----\nAAAAAAAAAAAAAAAAAAAAAAAA\n";
@@ -16,7 +16,7 @@ const OPEN_KEY: &str = "-----BEGIN PRIVATE KEY-----\nAAAAAAAAAAAAAAAAAAAAAAAA\n"
 /// assert_eq!(output.pass("hunter2 is old.").text, "[password removed] is old.");
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Discreet {
+pub struct Redactor {
     came: String,
     said: String,
 }
@@ -30,7 +30,7 @@ pub struct Passed {
     pub removed: Vec<Kind>,
 }
 
-impl Discreet {
+impl Redactor {
     // enforces: T14
     /// The next piece as it may be said.
     pub fn pass(&mut self, piece: &str) -> Passed {
@@ -57,7 +57,7 @@ impl Discreet {
         Passed { text: format!(" {NOTHING_LEFT} "), removed }
     }
 
-    fn remember(&mut self, found: &[Found]) {
+    fn remember(&mut self, found: &[SecretMatch]) {
         let open = found.last().filter(|last| self.came[last.range.end..].trim().is_empty());
         match open {
             Some(last) if last.kind == Kind::PrivateKey && !is_closed(&self.came) => {
@@ -70,7 +70,7 @@ impl Discreet {
 }
 
 /// The kinds of those that reach beyond `from`.
-fn kinds(found: &[Found], from: usize) -> Vec<Kind> {
+fn kinds(found: &[SecretMatch], from: usize) -> Vec<Kind> {
     found.iter().filter(|found| found.range.end > from).map(|found| found.kind).collect()
 }
 
@@ -82,10 +82,10 @@ fn is_closed(text: &str) -> bool {
 
 /// What stands after `from`, with something else in the place of each secret. Of one that began
 /// before, it was said already that it is removed.
-fn without(text: &str, from: usize, found: &[Found]) -> String {
+fn without(text: &str, from: usize, found: &[SecretMatch]) -> String {
     let mut out = String::with_capacity(text.len() - from);
     let mut at = from;
-    for Found { range, kind, .. } in found.iter().filter(|found| found.range.end > from) {
+    for SecretMatch { range, kind, .. } in found.iter().filter(|found| found.range.end > from) {
         out.push_str(&text[at..range.start.max(at)]);
         if range.start >= from {
             out.push_str(kind.replacement());
@@ -125,8 +125,8 @@ mod tests {
     use super::*;
 
     fn passed(pieces: &[&str]) -> String {
-        let mut discreet = Discreet::default();
-        pieces.iter().map(|piece| discreet.pass(piece).text).collect()
+        let mut redactor = Redactor::default();
+        pieces.iter().map(|piece| redactor.pass(piece).text).collect()
     }
 
     // covers: T14
@@ -168,11 +168,11 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let mut discreet = Discreet::default();
+        let mut redactor = Redactor::default();
         for _ in 0..1000 {
-            discreet.pass("wörd wörd wörd wörd ");
-            assert!(discreet.came.len() <= MAX_WATCHED_BYTES + 1);
-            assert!(discreet.said.len() <= MAX_WATCHED_BYTES + 1);
+            redactor.pass("wörd wörd wörd wörd ");
+            assert!(redactor.came.len() <= MAX_WATCHED_BYTES + 1);
+            assert!(redactor.said.len() <= MAX_WATCHED_BYTES + 1);
         }
     }
 

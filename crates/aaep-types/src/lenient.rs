@@ -16,7 +16,7 @@ use crate::vocabulary::Urgency;
 
 /// An event as a subscriber hears it.
 #[derive(Clone, Debug)]
-pub struct Heard<'a> {
+pub struct LenientEvent<'a> {
     text: &'a str,
     members: Members<'a>,
     type_name: Cow<'a, str>,
@@ -28,7 +28,7 @@ pub struct Heard<'a> {
 /// Why a message cannot even be heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unheard {
+pub enum LenientError {
     /// It is not sound JSON, or nobody could say what it means.
     Json(Fault),
     /// This member stands there twice.
@@ -39,51 +39,52 @@ pub enum Unheard {
     Missing(&'static str),
 }
 
-impl fmt::Display for Unheard {
+impl fmt::Display for LenientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unheard::Json(fault) => write!(f, "{} (byte {})", fault.kind, fault.offset),
-            Unheard::Repeated(name) => {
+            LenientError::Json(fault) => write!(f, "{} (byte {})", fault.kind, fault.offset),
+            LenientError::Repeated(name) => {
                 write!(f, "{} (`{}`)", FaultKind::DuplicateName, name.escape_debug())
             }
-            Unheard::NotAnObject => {
+            LenientError::NotAnObject => {
                 f.write_str("A message is one JSON object; this is something else.")
             }
-            Unheard::Missing(name) => {
+            LenientError::Missing(name) => {
                 write!(f, "An event needs `{name}`, a string that is not empty.")
             }
         }
     }
 }
 
-impl std::error::Error for Unheard {}
+impl std::error::Error for LenientError {}
 
-impl<'a> Heard<'a> {
+impl<'a> LenientEvent<'a> {
     /// Reads an event that has at least a type, an event id and a session id.
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, Unheard> {
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, LenientError> {
         Self::parse_with(bytes, &Limits::default())
     }
 
     /// The same with other limits.
-    pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self, Unheard> {
+    pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self, LenientError> {
         // enforces: E26, E27
-        let fault = |offset, kind| Unheard::Json(Fault { offset, kind });
+        let fault = |offset, kind| LenientError::Json(Fault { offset, kind });
         if bytes.len() > limits.max_bytes {
             return Err(fault(limits.max_bytes, FaultKind::TooLarge));
         }
         let text = std::str::from_utf8(bytes)
             .map_err(|error| fault(error.valid_up_to(), FaultKind::Utf8))?;
         let members = Members::whole(text, limits.max_depth)
-            .map_err(|fault| Unheard::Json(*fault))?
-            .ok_or(Unheard::NotAnObject)?;
+            .map_err(|fault| LenientError::Json(*fault))?
+            .ok_or(LenientError::NotAnObject)?;
         if let Some(name) = members.repeated() {
-            return Err(Unheard::Repeated(name.to_owned()));
+            return Err(LenientError::Repeated(name.to_owned()));
         }
         if let Some(fault) = members.ambiguity() {
-            return Err(Unheard::Json(fault));
+            return Err(LenientError::Json(fault));
         }
-        let needed =
-            |name| members.text(name).filter(|text| !text.is_empty()).ok_or(Unheard::Missing(name));
+        let needed = |name| {
+            members.text(name).filter(|text| !text.is_empty()).ok_or(LenientError::Missing(name))
+        };
         let type_name = match needed("type")? {
             name if core_name(&name).is_some() => {
                 Cow::Owned(core_name(&name).unwrap_or_default().into_owned())
@@ -212,7 +213,7 @@ mod tests {
             let event = format!(
                 r#"{{"type":"aaep:agent.{name}","event_id":"evt_1","session_id":"sess_1"{says}}}"#
             );
-            Heard::parse(event.as_bytes()).unwrap().urgency()
+            LenientEvent::parse(event.as_bytes()).unwrap().urgency()
         };
         for critical in ["awaiting.confirmation", "session.errored", "handoff.requested"] {
             assert_eq!(urgency(critical, ""), Urgency::Critical);

@@ -11,7 +11,7 @@ use crate::rules::Rules;
 
 /// A session that is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct SessionSnapshot {
     /// The state it is in.
     pub state: Cow<'static, str>,
     /// Calls that have not come back, with the names of their tools.
@@ -22,12 +22,12 @@ pub struct Standing {
 
 impl<R: Rules> Engine<R> {
     /// Where a session stands; `None` if it is over, unknown or somebody else's.
-    pub fn session(&self, agent: &Principal, id: SessionId) -> Option<Standing> {
+    pub fn session(&self, agent: &Principal, id: SessionId) -> Option<SessionSnapshot> {
         let session = self.sessions.get(&session_key(&id)?)?;
         if session.agent != *agent {
             return None;
         }
-        Some(Standing {
+        Some(SessionSnapshot {
             state: session.state.clone(),
             calls: session.tools.iter().map(|(call, tool)| (*call, tool.clone())).collect(),
             outputs: session.outputs.open.iter().map(|(output, at)| (*output, *at)).collect(),

@@ -18,21 +18,24 @@ pub(crate) const TOKEN_VARIABLES: (&str, &str) = ("AAEP_TOKEN", "AAEP_TOKEN_FILE
 const TOKEN_BYTES: u64 = 4096;
 
 /// A hub, and the certificate that it made itself, if it did.
-pub(crate) struct Found {
+pub(crate) struct DiscoveredHub {
     pub(crate) url: String,
     pub(crate) certificate: Option<Vec<u8>>,
 }
 
 /// The hub that was named, else the one of the environment, else the one that listens on a socket of
 /// this user (the demo's at last), else the address of the configuration.
-pub(crate) fn hub(named: Option<&str>) -> Result<Found, String> {
+pub(crate) fn hub(named: Option<&str>) -> Result<DiscoveredHub, String> {
     let variable = || std::env::var(HUB_VARIABLE).ok().filter(|url| !url.is_empty());
     if let Some(url) = named.map(str::to_owned).or_else(variable) {
-        return Ok(Found { url, certificate: certificate(&configuration().unwrap_or_default()) });
+        return Ok(DiscoveredHub {
+            url,
+            certificate: certificate(&configuration().unwrap_or_default()),
+        });
     }
     let config = configuration()?;
     if let Some(url) = socket(&config) {
-        return Ok(Found { url, certificate: None });
+        return Ok(DiscoveredHub { url, certificate: None });
     }
     let Some(address) = config.listen.first() else {
         return Err(
@@ -41,7 +44,7 @@ pub(crate) fn hub(named: Option<&str>) -> Result<Found, String> {
     };
     let scheme = if config.tls.files().is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}{}", reached(*address), config.base.as_str());
-    Ok(Found { url, certificate: certificate(&config) })
+    Ok(DiscoveredHub { url, certificate: certificate(&config) })
 }
 
 /// How long a hub may take to start.
@@ -51,7 +54,7 @@ const STARTS: Duration = Duration::from_secs(10);
 /// The hub that was named or runs; if none is named and none runs, one is started, on the socket of this
 /// user alone.
 #[cfg(unix)]
-pub(crate) fn running(named: Option<&str>) -> Result<Found, String> {
+pub(crate) fn running(named: Option<&str>) -> Result<DiscoveredHub, String> {
     use std::thread::sleep;
     use std::time::Instant;
     let variable = std::env::var_os(HUB_VARIABLE).is_some_and(|url| !url.is_empty());
@@ -59,7 +62,7 @@ pub(crate) fn running(named: Option<&str>) -> Result<Found, String> {
         return hub(named);
     }
     let config = configuration()?;
-    let found = |url| Found { url, certificate: None };
+    let found = |url| DiscoveredHub { url, certificate: None };
     if let Some(url) = own_socket(&config) {
         return Ok(found(url));
     }
@@ -100,7 +103,7 @@ pub(crate) fn connect(
 }
 
 #[cfg(not(unix))]
-pub(crate) fn running(named: Option<&str>) -> Result<Found, String> {
+pub(crate) fn running(named: Option<&str>) -> Result<DiscoveredHub, String> {
     hub(named)
 }
 
@@ -141,9 +144,9 @@ fn start() -> Result<std::process::Child, String> {
 /// The socket of a demo that runs, else of a hub, as an address.
 #[cfg(unix)]
 pub(crate) fn demo_socket() -> Option<String> {
-    use aaep_transport::{near, unix::path_for};
+    use aaep_transport::{discovery, unix::path_for};
     let hub = Config::default().hub.agent_id;
-    let path = near::first_alive([path_for(crate::demo::NAME), path_for(hub.as_str())])?;
+    let path = discovery::first_alive([path_for(crate::demo::NAME), path_for(hub.as_str())])?;
     path.to_str().map(|path| format!("unix:{path}"))
 }
 
@@ -182,7 +185,7 @@ fn alive(config: &Config, path: std::path::PathBuf) -> Option<String> {
     if config.base != Config::default().base {
         return None;
     }
-    let path = aaep_transport::near::first_alive([path])?;
+    let path = aaep_transport::discovery::first_alive([path])?;
     path.to_str().map(|path| format!("unix:{path}"))
 }
 

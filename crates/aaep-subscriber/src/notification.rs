@@ -16,12 +16,12 @@ pub struct Agent {
 /// Something that a person may want to hear, in the order in which it shall be heard.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Happening {
+pub enum Notification {
     /// An event, once, in its session's order. Requests and streamed text come as what follows.
     Event {
         /// Whose.
         agent: Agent,
-        /// As it was received; [`aaep_types::Heard`] reads it.
+        /// As it was received; [`aaep_types::LenientEvent`] reads it.
         json: Arc<str>,
         /// Whether it may not wait (T28).
         critical: bool,
@@ -34,7 +34,7 @@ pub enum Happening {
         request: Arc<Request>,
         /// What became of it.
         outcome: Outcome,
-        /// Whether [`Happening::Asked`] was told for it before: otherwise there is nothing to take
+        /// Whether [`Notification::Asked`] was told for it before: otherwise there is nothing to take
         /// back.
         announced: bool,
     },
