@@ -1,6 +1,7 @@
-//! The thread that makes things durable, so that nobody else waits for the disk. Whoever brings
-//! something while nothing else waits may do it on the spot, and is spared the way to the thread and
-//! back.
+//! The journal writer: a thread that commits units in groups, so that no caller blocks on the disk.
+//!
+//! A caller whose unit is the only one in the queue may commit it inline instead, which saves two
+//! thread switches.
 #![allow(clippy::disallowed_methods)] // it is a thread
 
 use std::io;
@@ -13,61 +14,62 @@ use crate::head::Head;
 use crate::journal::Fault;
 use crate::sqlite::{Sqlite, Unit};
 
-/// Units that are made durable in one transaction at most.
-const UNITS_AT_ONCE: usize = 4096;
+/// The most units in one transaction.
+const MAX_GROUP: usize = 4096;
 
-/// A disk that takes longer than this is left to the thread.
+/// Inline commits stop while a commit takes longer than this.
 const QUICK: Duration = Duration::from_millis(2);
 
-/// How long a journal without room is left alone before it is tried again.
+/// The pause between attempts while the journal cannot be written.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What became of units.
+/// The state of submitted units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// These units are durable, and all before them.
+    /// All units up to this one are durable.
     Durable {
-        /// How many units are, since the keeper was started.
+        /// The number of durable units since the writer started.
         units: u64,
         /// The number of the last record.
         number: u64,
     },
-    /// Nothing can be kept now. It is tried again every second, without being told to.
+    /// The journal cannot be written at the moment. The writer retries every second.
     Stuck(Fault),
-    /// It can be kept again; what waited is durable now, as the next report says.
-    Works,
-    /// Nobody knows what was kept, and nothing more will be: start again from what is there.
+    /// The journal can be written again. [`Report::Durable`] follows for the units that waited.
+    Recovered,
+    /// A write failed halfway. Nothing more is written: reopen the journal and recover from it.
     Broken(Fault),
 }
 
-/// Takes units without making anybody wait, and reports when they are durable. Everything that waits
-/// is kept in one transaction (group commit).
+/// Accepts units without blocking and reports when they are durable. All queued units are committed
+/// in one transaction (group commit).
 ///
-/// What waits is bounded by those who wait for it: they are not answered before it is durable.
+/// The queue needs no bound of its own: each caller waits for its unit to become durable before it
+/// sends the next.
 #[derive(Debug)]
 pub struct JournalWriter {
-    helper: InlineCommit,
+    inline: InlineCommit,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Somebody beside the keeper's thread who can do its work.
+/// Commits queued units on the calling thread.
 #[derive(Clone)]
 pub struct InlineCommit(Arc<Shared>);
 
 struct Shared {
     queue: Mutex<Queue>,
     called: Condvar,
-    /// The queue is emptied by whoever has this, so that its order is kept. `None` once nothing more
-    /// is kept: a helper may live on.
+    /// Held while the queue is drained, which keeps the order. `None` once the writer has closed; an
+    /// [`InlineCommit`] may outlive it.
     work: Mutex<Option<Work>>,
 }
 
 #[derive(Default)]
 struct Queue {
     units: Vec<Unit>,
-    /// The thread has to look.
+    /// The thread has work to do.
     called: bool,
-    /// Nothing more comes.
+    /// The writer is closing.
     over: bool,
 }
 
@@ -77,12 +79,12 @@ struct Work {
     journal: Sqlite,
     head: Option<Head>,
     waiting: Vec<Unit>,
-    /// How many are durable.
+    /// The number of durable units.
     units: u64,
     stuck: bool,
-    /// Whether the disk was quick the last time.
+    /// Whether the last commit was quick.
     quick: bool,
-    /// Nobody knows what was kept.
+    /// A write failed halfway.
     broken: bool,
     report: Reporting,
 }
@@ -92,7 +94,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl JournalWriter {
-    /// Starts the thread. `report` is called on it, or by a [`InlineCommit`].
+    /// Starts the thread. `report` is called on it, or on the thread of an [`InlineCommit`].
     pub fn start(
         journal: Sqlite,
         head: Option<Head>,
@@ -113,41 +115,41 @@ impl JournalWriter {
             called: Condvar::new(),
             work: Mutex::new(Some(work)),
         };
-        let helper = InlineCommit(Arc::new(shared));
-        let shared = helper.0.clone();
+        let inline = InlineCommit(Arc::new(shared));
+        let shared = inline.0.clone();
         let thread = thread::Builder::new()
             .name("aaep-journal".into())
             .spawn(move || shared.guarded(|| shared.run()))?;
-        Ok(Self { helper, thread: Some(thread) })
+        Ok(Self { inline, thread: Some(thread) })
     }
 
-    /// Hands a unit over. The order is kept.
-    pub fn keep(&self, unit: Unit) {
-        let mut queue = lock(&self.helper.0.queue);
+    /// Queues a unit for the thread. Units are committed in the order of submission.
+    pub fn submit(&self, unit: Unit) {
+        let mut queue = lock(&self.inline.0.queue);
         queue.units.push(unit);
         queue.called = true;
         drop(queue);
-        self.helper.0.called.notify_one();
+        self.inline.0.called.notify_one();
     }
 
-    /// Hands a unit over, of which somebody takes care with [`InlineCommit::help`].
-    pub fn leave(&self, unit: Unit) {
-        lock(&self.helper.0.queue).units.push(unit);
+    /// Queues a unit that the caller commits with [`InlineCommit::commit`].
+    pub fn submit_inline(&self, unit: Unit) {
+        lock(&self.inline.0.queue).units.push(unit);
     }
 
-    /// Somebody who can help.
-    pub fn helper(&self) -> InlineCommit {
-        self.helper.clone()
+    /// A handle for inline commits.
+    pub fn inline(&self) -> InlineCommit {
+        self.inline.clone()
     }
 
-    /// Waits until everything that was handed over is durable, or cannot be, and closes the journal.
+    /// Waits until every submitted unit is durable or has failed, then closes the journal.
     pub fn close(mut self) {
         self.end();
     }
 
     fn end(&mut self) {
-        lock(&self.helper.0.queue).over = true;
-        self.helper.call();
+        lock(&self.inline.0.queue).over = true;
+        self.inline.call();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -161,11 +163,11 @@ impl Drop for JournalWriter {
 }
 
 impl InlineCommit {
-    /// Keeps what was left, here and now, if nobody is at it and the disk is quick. Otherwise the
-    /// thread does.
-    pub fn help(&self) {
+    /// Commits the queue on this thread if no other commit is running and the disk is quick;
+    /// otherwise wakes the writer's thread.
+    pub fn commit(&self) {
         self.0.guarded(|| {
-            if !self.0.keep_here() {
+            if !self.0.try_commit_inline() {
                 self.call();
             }
         });
@@ -179,13 +181,13 @@ impl InlineCommit {
 
 impl std::fmt::Debug for InlineCommit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Helper")
+        f.write_str("InlineCommit")
     }
 }
 
 impl Shared {
     // enforces: I28
-    /// Nobody knows what was kept if something panics here, so that is the end of it.
+    /// A panic in here leaves the journal in an unknown state, so the writer ends.
     fn guarded(&self, act: impl FnOnce()) {
         if catch_unwind(AssertUnwindSafe(act)).is_err()
             && let Some(mut work) = lock(&self.work).take()
@@ -194,19 +196,20 @@ impl Shared {
         }
     }
 
-    /// Keeps what waits, if nobody is at it and the disk is quick; false if the thread has to look.
-    fn keep_here(&self) -> bool {
+    /// Commits the queue if no other commit is running and the disk is quick. Returns false if the
+    /// thread has to do it.
+    fn try_commit_inline(&self) -> bool {
         let Ok(mut place) = self.work.try_lock() else { return false };
         let Some(work) = place.as_mut().filter(|work| work.quick && !work.stuck) else {
             return false;
         };
         work.take(&self.queue);
-        work.keep();
+        work.commit();
         let works = !work.broken && !work.stuck && work.journal.is_tidy();
         works && lock(&self.queue).units.is_empty()
     }
 
-    /// The thread.
+    /// The thread's loop.
     fn run(&self) {
         if let Some(work) = lock(&self.work).as_mut() {
             work.journal.lay_out_log();
@@ -217,7 +220,7 @@ impl Shared {
             let mut place = lock(&self.work);
             let Some(work) = place.as_mut() else { return };
             work.take(&self.queue);
-            work.keep();
+            work.commit();
             work.tidy();
             stuck = work.stuck;
             let idle = work.waiting.is_empty() && lock(&self.queue).units.is_empty();
@@ -229,7 +232,7 @@ impl Shared {
         }
     }
 
-    /// Waits for something to do; true if nothing more can come.
+    /// Waits for work. Returns true once the writer is closing.
     fn wait(&self, stuck: bool) -> bool {
         let idle = |queue: &mut Queue| !queue.called && !queue.over;
         let queue = lock(&self.queue);
@@ -245,28 +248,28 @@ impl Shared {
 }
 
 impl Work {
-    /// Takes what waits to be kept together.
+    /// Moves the next group out of the queue.
     fn take(&mut self, queue: &Mutex<Queue>) {
         let mut queue = lock(queue);
-        let room = UNITS_AT_ONCE.saturating_sub(self.waiting.len());
+        let room = MAX_GROUP.saturating_sub(self.waiting.len());
         let some = queue.units.len().min(room);
         self.waiting.extend(queue.units.drain(..some));
         queue.called = !queue.units.is_empty();
     }
 
-    /// Keeps what waits.
-    fn keep(&mut self) {
+    /// Commits the group.
+    fn commit(&mut self) {
         if self.waiting.is_empty() || self.broken {
             return;
         }
         let start = Instant::now();
-        match self.try_keep() {
+        match self.try_commit() {
             Ok(number) => {
                 self.quick = start.elapsed() < QUICK;
                 self.units += self.waiting.len() as u64;
                 self.waiting.clear();
                 if std::mem::take(&mut self.stuck) {
-                    (self.report)(Report::Works);
+                    (self.report)(Report::Recovered);
                 }
                 (self.report)(Report::Durable { units: self.units, number });
             }
@@ -279,17 +282,17 @@ impl Work {
         }
     }
 
-    fn try_keep(&mut self) -> Result<u64, Fault> {
+    fn try_commit(&mut self) -> Result<u64, Fault> {
         self.journal.keep(&self.waiting)?;
         let position = self.journal.position();
         if let Some(head) = &mut self.head {
-            // Before anybody is told: what was told must not be forgotten by an old copy.
+            // Before the report: an old copy must not forget what was announced as durable.
             head.note(position).map_err(|_| Fault::Failed)?;
         }
         Ok(position.number)
     }
 
-    /// What nobody waits for.
+    /// Housekeeping that no caller waits for.
     fn tidy(&mut self) {
         if !self.broken
             && let Err(fault) = self.journal.tidy()
@@ -299,8 +302,8 @@ impl Work {
     }
 
     // enforces: I33
-    /// Notes the exact end, durably: whatever is behind it at the next start, somebody else wrote. If
-    /// this fails, the note stays as it was, as after a kill.
+    /// Notes the exact end durably: records beyond it at the next start were written by someone
+    /// else. If this fails, the note stays as it was, as after a kill.
     fn close(&mut self) {
         if self.broken || self.stuck {
             return;

@@ -22,8 +22,8 @@ fn start(journal: Sqlite, head: Option<Head>) -> (JournalWriter, Receiver<Report
     let report = move |report| {
         let _ = sender.send(report);
     };
-    let keeper = JournalWriter::start(journal, head, report).unwrap();
-    (keeper, reports)
+    let writer = JournalWriter::start(journal, head, report).unwrap();
+    (writer, reports)
 }
 
 fn open(place: &Place) -> Sqlite {
@@ -34,9 +34,9 @@ fn open(place: &Place) -> Sqlite {
 #[test]
 fn everything_is_kept_in_order_and_reported_once_it_is_durable() {
     let place = Place::new();
-    let (keeper, reports) = start(open(&place), None);
+    let (writer, reports) = start(open(&place), None);
     for number in 1..=1000 {
-        keeper.keep(unit([number]));
+        writer.submit(unit([number]));
     }
     let mut last = 0;
     let mut transactions = 0;
@@ -57,17 +57,17 @@ fn everything_is_kept_in_order_and_reported_once_it_is_durable() {
         }
     }
     assert!(transactions < 1000, "what waits is kept together");
-    keeper.close();
+    writer.close();
     assert_eq!(open(&place).read().unwrap(), records(&batch(1..=1000)));
 }
 
 #[test]
-fn what_was_handed_over_is_durable_when_the_keeper_is_closed() {
+fn submitted_units_are_durable_when_the_writer_is_closed() {
     let place = Place::new();
-    let (keeper, _reports) = start(open(&place), None);
-    keeper.keep(unit(1..=3));
-    keeper.keep(unit(4..=4));
-    drop(keeper);
+    let (writer, _reports) = start(open(&place), None);
+    writer.submit(unit(1..=3));
+    writer.submit(unit(4..=4));
+    drop(writer);
     assert_eq!(open(&place).read().unwrap().len(), 4);
 }
 
@@ -81,13 +81,13 @@ fn how_far_it_is_is_noted_outside_before_anybody_is_told() {
     let head = Head::open(&heads, &store).unwrap();
     let (sender, reports) = channel();
     let look = (heads.clone(), store.clone());
-    let keeper = JournalWriter::start(journal, Some(head), move |report| {
+    let writer = JournalWriter::start(journal, Some(head), move |report| {
         let noted = Head::look(&look.0, &look.1).map(|noted| noted.number);
         sender.send((report, noted)).unwrap();
     })
     .unwrap();
     for number in 1..=20 {
-        keeper.keep(unit([number]));
+        writer.submit(unit([number]));
         let (report, noted) = reports.recv_timeout(PATIENCE).unwrap();
         assert_eq!((report, noted), (Report::Durable { units: number, number }, Some(number)));
     }
@@ -96,14 +96,14 @@ fn how_far_it_is_is_noted_outside_before_anybody_is_told() {
 #[test]
 fn while_another_program_holds_the_file_it_says_so_and_then_goes_on_by_itself() {
     let place = Place::new();
-    let (keeper, reports) = start(open(&place), None);
+    let (writer, reports) = start(open(&place), None);
     let other = rusqlite::Connection::open(place.journal()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    keeper.keep(unit([1]));
+    writer.submit(unit([1]));
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(Fault::Busy));
-    keeper.keep(unit([2]));
+    writer.submit(unit([2]));
     other.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Works);
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Recovered);
     let mut last = reports.recv_timeout(PATIENCE).unwrap();
     if last == (Report::Durable { units: 1, number: 1 }) {
         last = reports.recv_timeout(PATIENCE).unwrap();
@@ -112,15 +112,15 @@ fn while_another_program_holds_the_file_it_says_so_and_then_goes_on_by_itself() 
 }
 
 #[test]
-fn a_keeper_without_room_says_so_once_and_can_be_closed() {
+fn a_writer_without_room_says_so_once_and_can_be_closed() {
     let place = Place::new();
     let mut journal = open(&place);
     journal.set_room(0).unwrap();
-    let (keeper, reports) = start(journal, None);
-    keeper.keep(unit(1..=500));
+    let (writer, reports) = start(journal, None);
+    writer.submit(unit(1..=500));
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(Fault::Full));
-    keeper.keep(unit(501..=502));
-    keeper.close();
+    writer.submit(unit(501..=502));
+    writer.close();
     assert!(reports.try_recv().is_err());
     assert!(open(&place).read().unwrap().is_empty());
 }
@@ -128,12 +128,12 @@ fn a_keeper_without_room_says_so_once_and_can_be_closed() {
 #[test]
 fn records_out_of_turn_are_a_fault_that_ends_it() {
     let place = Place::new();
-    let (keeper, reports) = start(open(&place), None);
-    keeper.keep(unit([2]));
+    let (writer, reports) = start(open(&place), None);
+    writer.submit(unit([2]));
     let report = reports.recv_timeout(PATIENCE).unwrap();
     assert_eq!(report, Report::Broken(Fault::OutOfTurn { expected: 1 }));
-    keeper.keep(unit([1]));
-    drop(keeper);
+    writer.submit(unit([1]));
+    drop(writer);
     assert!(open(&place).read().unwrap().is_empty());
 }
 
@@ -141,17 +141,17 @@ fn records_out_of_turn_are_a_fault_that_ends_it() {
 #[test]
 fn whoever_helps_keeps_in_order_beside_the_thread() {
     let place = Place::new();
-    let (keeper, reports) = start(open(&place), None);
+    let (writer, reports) = start(open(&place), None);
     // The first goes over the thread, so that it is known whether the disk is quick.
-    keeper.keep(unit([1]));
+    writer.submit(unit([1]));
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Durable { units: 1, number: 1 });
-    let helper = keeper.helper();
+    let inline = writer.inline();
     for number in 2..=200 {
         if number % 3 == 0 {
-            keeper.keep(unit([number]));
+            writer.submit(unit([number]));
         } else {
-            keeper.leave(unit([number]));
-            helper.help();
+            writer.submit_inline(unit([number]));
+            inline.commit();
         }
     }
     let mut last = 1;
@@ -161,9 +161,9 @@ fn whoever_helps_keeps_in_order_beside_the_thread() {
             other => panic!("{other:?}"),
         }
     }
-    keeper.close();
+    writer.close();
     // Who lives on can do no harm, and holds nothing.
-    helper.help();
+    inline.commit();
     assert_eq!(open(&place).read().unwrap(), records(&batch(1..=200)));
 }
 
@@ -171,8 +171,8 @@ fn whoever_helps_keeps_in_order_beside_the_thread() {
 #[test]
 fn a_log_with_room_laid_out_is_read_up_to_where_it_was_written() {
     let place = Place::new();
-    let (keeper, reports) = start(open(&place), None);
-    keeper.keep(unit(1..=5));
+    let (writer, reports) = start(open(&place), None);
+    writer.submit(unit(1..=5));
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Durable { units: 1, number: 5 });
     // As after a kill: the files as they are now.
     let log = std::fs::read(place.path("journal.db-wal")).unwrap();
@@ -192,16 +192,16 @@ fn a_log_with_room_laid_out_is_read_up_to_where_it_was_written() {
 #[test]
 fn what_a_helper_could_not_keep_is_tried_again_by_the_thread() {
     let place = Place::new();
-    let (keeper, reports) = start(open(&place), None);
-    keeper.keep(unit([1]));
+    let (writer, reports) = start(open(&place), None);
+    writer.submit(unit([1]));
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Durable { units: 1, number: 1 });
     let other = rusqlite::Connection::open(place.journal()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    keeper.leave(unit([2]));
-    keeper.helper().help();
+    writer.submit_inline(unit([2]));
+    writer.inline().commit();
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stuck(Fault::Busy));
     other.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Works);
+    assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Recovered);
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Durable { units: 2, number: 2 });
 }
 
@@ -214,14 +214,14 @@ fn a_panic_while_keeping_is_the_end_of_it_and_is_reported() {
         let _ = sender.send(report);
         assert!(matches!(report, Report::Broken(_)), "the reader of the report panics");
     };
-    let keeper = JournalWriter::start(open(&place), None, report).unwrap();
-    keeper.keep(unit([1]));
+    let writer = JournalWriter::start(open(&place), None, report).unwrap();
+    writer.submit(unit([1]));
     let first = reports.recv_timeout(PATIENCE).unwrap();
     assert_eq!(first, Report::Durable { units: 1, number: 1 });
     assert_eq!(reports.recv_timeout(PATIENCE).unwrap(), Report::Broken(Fault::Failed));
     // Nothing more is kept, by the thread or by anybody who helps.
-    keeper.leave(unit([2]));
-    keeper.helper().help();
-    keeper.close();
+    writer.submit_inline(unit([2]));
+    writer.inline().commit();
+    writer.close();
     assert_eq!(open(&place).read().unwrap().len(), 1);
 }
