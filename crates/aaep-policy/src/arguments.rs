@@ -67,7 +67,7 @@ pub(crate) enum Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Reads them; a clause says why nobody can say what they mean.
+    /// Reads them; the error is a clause that says why they are ambiguous.
     pub(crate) fn read(text: &'a str) -> Result<Self, String> {
         if text.len() > MAX_ARGUMENT_BYTES {
             return Err(format!(

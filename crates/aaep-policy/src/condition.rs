@@ -70,7 +70,7 @@ pub(crate) enum Truth {
     Holds,
     /// It does not hold; the clause says why.
     Fails(String),
-    /// Nobody can say; the clause says why.
+    /// It cannot be decided; the clause says why.
     Unclear(String),
 }
 

@@ -1,6 +1,6 @@
 //! Which tools of an agent are risky, what to ask before they run, and in which words.
 //!
-//! Whoever writes an agent should not have to remember to ask. A policy is a file, one for all
+//! The author of an agent should not have to remember to ask. A policy is a file, one for all
 //! agents and bridges of a person, that says of every tool what happens before it runs:
 //!
 //! ```
@@ -128,7 +128,7 @@ impl Policy {
     }
 
     // enforces: T27
-    /// The same where nobody says what the arguments are: a rule with conditions cannot be judged
+    /// The same for unknown arguments: a rule with conditions cannot be judged
     /// then, so what it may be meant for is asked.
     pub fn decide_unseen(&self, tool: &str) -> Ruling {
         self.first_match(tool, &Arguments::None, |rule| match rule.conditions.is_empty() {

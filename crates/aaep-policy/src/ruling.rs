@@ -95,7 +95,7 @@ impl Ruling {
         Self { has_template, ..Self::new(Some(matched), stance, wording, reasons) }
     }
 
-    /// No rule does: it counts as the worst. `arguments` are missing if nobody can read them.
+    /// No rule does: it counts as the worst. `arguments` are missing if they cannot be read.
     pub(crate) fn uncovered(
         tool: &str,
         arguments: Option<&Arguments<'_>>,

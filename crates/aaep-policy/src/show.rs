@@ -1,6 +1,6 @@
 //! Arguments in words. Whatever stands in an argument is set apart from our own words, and cannot
-//! be taken for them: text is in quotes it cannot close, what nobody would see or hear is written
-//! out, secrets are left out, and what is shortened says so.
+//! be taken for them: text is in quotes it cannot close, invisible and silent characters are
+//! written out, secrets are left out, and what is shortened says so.
 
 use std::borrow::Cow;
 
@@ -171,7 +171,7 @@ fn quoted(text: &str, room: usize) -> String {
         let shown = text[..whole].chars().count();
         format!("\"{body}…\" (the first {shown} of {} characters)", length())
     } else if is_like_prose(text) {
-        // Whoever listens hears no quotes; the length tells that the text is over.
+        // A listener hears no quotes; the length tells where the text ends.
         format!("\"{body}\" ({} characters)", length())
     } else {
         format!("\"{body}\"")

@@ -83,7 +83,7 @@ pub(crate) fn merge(slots: &mut [Option<Entry>], which: Which) {
 
 impl Met {
     /// Takes the place where a call begins that ends with this. Without an id it is the only open one
-    /// of its tool; with several nobody can tell.
+    /// of its tool; with several it is ambiguous.
     fn take_begin_of(&mut self, ends: &Call, slots: &[Option<Entry>]) -> Option<usize> {
         let begins = |at: &usize| slots[*at].as_ref().and_then(call);
         let same = |call: &Call| match ends.id {

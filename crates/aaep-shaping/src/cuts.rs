@@ -216,7 +216,7 @@ fn last_paragraph(text: &str, after_newline: bool) -> Option<usize> {
     found.max(separator)
 }
 
-/// Where grapheme clusters end; looked for only if somebody asks.
+/// Where grapheme clusters end; computed on demand.
 struct Graphemes<'t> {
     text: &'t str,
     segmenter: GraphemeClusterSegmenterBorrowed<'static>,

@@ -1,6 +1,6 @@
 //! What one subscription hears, and when: filters, rate, coalescing, language, verbosity, pace.
 //!
-//! An agent emits events as they happen. Somebody who listens wants fewer of them, in whole
+//! An agent emits events as they happen. A listener wants fewer of them, in whole
 //! sentences, in their language, no faster than they asked for, and whatever is critical at once.
 //! This crate stands between: events go in, bytes to send come out.
 //!

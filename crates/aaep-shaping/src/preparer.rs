@@ -19,7 +19,7 @@ pub struct Preparer {
     segmenters: Segmenters,
     outputs: BTreeMap<(SessionId, Option<OutputId>), Tail>,
     shapes: BTreeSet<Shape>,
-    /// When there are so many shapes, those that nobody has any more are forgotten.
+    /// At this number of shapes, unused ones are dropped.
     many_shapes: usize,
 }
 

@@ -50,7 +50,7 @@ pub enum Glance {
 enum Push {
     /// Another event of the session comes after it.
     Passing,
-    /// A critical event, or whoever calls, wants it out.
+    /// A critical event or the caller flushes it.
     Flush,
     /// The session ends.
     Ending,

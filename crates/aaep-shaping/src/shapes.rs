@@ -36,7 +36,7 @@ impl Shapable {
     }
 
     /// Detail goes only if it was asked not to be there and what was asked for is. The sentence
-    /// always stays: somebody may need to announce it (T29).
+    /// always stays: it may have to be announced (T29).
     fn drops_detail(&self, shape: &Shape) -> bool {
         // enforces: E12, H4
         self.detailed
@@ -49,7 +49,7 @@ impl Shapable {
 }
 
 /// Which summaries an event has. Requests, errors, handoffs and whatever else is critical are left
-/// as they are: whoever decides gets to hear everything.
+/// as they are: a person who decides hears everything.
 fn summaries(payload: &Payload<'_>) -> (bool, bool, bool) {
     macro_rules! of {
         ($it:expr, required) => {
@@ -115,7 +115,7 @@ impl Prepared {
         self.cast(shape, Cast::Plain, String::new)
     }
 
-    /// The same for an event that merging changed; `text` is asked for only if nobody did before.
+    /// The same for an event that merging changed; `text` is called only the first time.
     pub(crate) fn cast(
         &self,
         shape: &Shape,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// A moment on a clock that never goes back, in microseconds since an arbitrary start.
 ///
-/// This crate reads no clock: whoever calls says what time it is.
+/// This crate reads no clock: the caller says what time it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mono(u64);
 

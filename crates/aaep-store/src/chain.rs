@@ -1,7 +1,7 @@
 //! The audit chain: each record is bound to everything before it and to the journal's key.
 //!
-//! The key lies outside the data directory. Whoever can write only the journal can compute neither
-//! the link of a record nor the seal of a row beside the records.
+//! The key lies outside the data directory. With write access to the journal alone, neither the
+//! link of a record nor the seal of a row beside the records can be computed.
 
 use std::fmt;
 

@@ -2,8 +2,8 @@
 //!
 //! Every batch that became durable is followed by one small write here, which is not synced: after a
 //! power cut the note may be older than the journal, never newer. Older is fine; newer means that the
-//! journal lost something, or is an old copy. A hub that stops in good order leaves a synced note of
-//! the exact end: then longer is wrong, too.
+//! journal lost something, or is an old copy. A clean stop of the hub leaves a synced note of the
+//! exact end: then longer is wrong, too.
 #![allow(clippy::disallowed_methods)] // this is a file
 
 use std::fs::{self, File, OpenOptions};
@@ -28,7 +28,7 @@ pub struct Noted {
     pub start: u64,
     /// Whether the clock on the wall jumped since then.
     pub jumped: bool,
-    /// The seal of the calls that were kept, if the hub stopped in good order here.
+    /// The seal of the calls that were kept, after a clean stop of the hub.
     pub stopped: Option<Hash>,
 }
 
@@ -101,9 +101,9 @@ impl Head {
         Noted::parse(&text, store).is_some_and(|noted| noted.to_text(store) == text)
     }
 
-    /// Takes the note of a store over, and leaves it as it is: what an old copy means must be durable
-    /// before the note says something else. While this lives, nobody else can do so, not even a hub
-    /// that works with a copy of the store.
+    /// Locks the note of a store and leaves it as it is: the consequences of an old copy must be
+    /// durable before the note changes. While this lives, no other process can open it, not even a
+    /// hub that works with a copy of the store.
     pub fn open(directory: &Path, store: &str) -> Result<Self, CannotOpen> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
@@ -159,8 +159,8 @@ pub enum HeadCheck {
         /// The record that differs.
         noted: u64,
     },
-    /// It goes on after the record with which the hub stopped in good order: somebody wrote to it, or
-    /// the note is from an old copy of the state directory.
+    /// It goes on after the record of a clean stop: it was written to by someone else, or the note is
+    /// from an old copy of the state directory.
     Longer {
         /// The record with which the hub stopped.
         noted: u64,

@@ -19,7 +19,7 @@ pub enum Fault {
     Full,
     /// Another program holds the file. Nothing of the batch was kept; it may be offered again.
     Busy,
-    /// Writing or syncing failed. Nobody knows what was kept: start again from what is there.
+    /// A write or sync failed, and the state on disk is unknown: reopen the journal and recover.
     Failed,
     /// A record that had been made durable is damaged. Nothing may be started from this journal.
     Damaged {

@@ -4,13 +4,13 @@
 //!
 //! A [`Journal`] takes a batch of records and returns once all of them are durable, or says why not.
 //! On [`Fault::Full`] nothing of the batch was kept, and the same batch may be offered again. On
-//! [`Fault::Failed`] nobody knows what was kept: the only safe way on is to drop the engine, open
-//! the journal again and recover from what is really there.
+//! [`Fault::Failed`] the state on disk is unknown: the only safe way on is to drop the engine, open
+//! the journal again and recover from it.
 //!
 //! # The embedded journal
 //!
 //! With the feature `sqlite`: [`Sqlite`] keeps records in one file that people can read with the
-//! ordinary `sqlite3`, [`JournalWriter`] does so on a thread of its own, [`Head`] notes outside the data
+//! ordinary `sqlite3`, [`JournalWriter`] does so on its own thread, [`Head`] notes outside the data
 //! directory how far it is, and [`audit`] verifies and exports what was kept. Every record is linked to
 //! those before it with a [`ChainKey`] that lies outside the data directory.
 //!

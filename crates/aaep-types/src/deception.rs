@@ -63,7 +63,7 @@ pub fn all(text: &str) -> impl Iterator<Item = SuspiciousChar> {
     for (offset, character) in text.char_indices() {
         let kind = match character {
             '\u{202a}' | '\u{202b}' | '\u{2066}'..='\u{2068}' => {
-                // Nobody nests deeper than this (UAX #9 stops at 125).
+                // No real text nests deeper than this (UAX #9 stops at 125).
                 unclosed |= open.len() >= 125;
                 open.push((offset, character));
                 None

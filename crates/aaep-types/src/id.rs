@@ -141,8 +141,8 @@ identifier! {
     OutputId, "out_", rule |_| rule::T17, debug |id, f| show(id.as_str(), f)
 }
 identifier! {
-    /// Ties a reply to the request it answers (§6.2). Whoever has it can try to answer, so it never
-    /// shows itself: it has no `Display`, and `Debug` hides it.
+    /// Ties a reply to the request it answers (§6.2). Its holder can try to answer, so it is never
+    /// printed: it has no `Display`, and `Debug` hides it.
     ReplyToken, "rpl_", rule |_| rule::C6, debug |_, f| show("ReplyToken(hidden)", f)
 }
 

@@ -29,7 +29,7 @@ pub struct LenientEvent<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LenientError {
-    /// It is not sound JSON, or nobody could say what it means.
+    /// It is not valid JSON, or is ambiguous.
     Json(Fault),
     /// This member stands there twice.
     Repeated(String),

@@ -103,7 +103,7 @@ pub(crate) fn read_element<'a, T: Wire<'a>>(
     rule: Rule,
     report: &mut Report,
 ) -> Option<T> {
-    // Numbers as path steps are only spelled out when somebody will read them.
+    // Numbers as path steps are only spelled out when problems are reported.
     let name = if report.explains() { index.to_string() } else { String::new() };
     report.within(&name, |report| T::read(raw, rule, report))
 }

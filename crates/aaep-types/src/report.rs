@@ -65,7 +65,7 @@ impl std::error::Error for Invalid {}
 /// Whose message is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Somebody else's: what the decisions only warn of is let through.
+    /// A foreign message: what the decisions only warn of is let through.
     Wire,
     /// Our own, before it leaves: what the decisions refuse at our source is an error.
     Source,
@@ -159,7 +159,7 @@ impl Report {
         self.add(Severity::Warning, rule, stage(rule), text);
     }
 
-    /// Somebody else's message gets a warning; ours does not leave.
+    /// A foreign message gets a warning; ours is not sent.
     pub(crate) fn refuse_at_source(&mut self, rule: Rule, text: fmt::Arguments<'_>) {
         match self.reading {
             Reading::Wire => self.warning(rule, text),
@@ -180,7 +180,7 @@ impl Report {
         });
     }
 
-    /// A name that stands twice in one object: nobody could say which value is meant.
+    /// A name that stands twice in one object: the value is ambiguous.
     pub(crate) fn duplicate(&mut self, name: &str) {
         self.within(name, |report| {
             report.error(rule::E1, format_args!("{}", FaultKind::DuplicateName))

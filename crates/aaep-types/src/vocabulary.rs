@@ -118,7 +118,7 @@ vocabulary! {
         CardNumber = "card_number",
         /// A key to a service.
         Key = "key",
-        /// A token that stands for somebody who signed in.
+        /// A token of a signed-in account.
         Token = "token",
         /// The private half of a pair of keys.
         PrivateKey = "private_key",
@@ -166,7 +166,7 @@ vocabulary! {
         Permanent = "permanent",
         /// The user has to do something.
         RequiresUser = "requires_user",
-        /// Nobody knows.
+        /// Unknown.
         Unknown = "unknown",
     }
     /// Who cancelled a session (§4.1.4).
@@ -186,7 +186,7 @@ vocabulary! {
         Success = "success",
         /// It failed.
         Error = "error",
-        /// It never came back, or nobody knows how it ended.
+        /// It never came back, or its result is unknown.
         Timeout = "timeout",
     }
     /// Who takes over (§4.4.3).
@@ -195,7 +195,7 @@ vocabulary! {
         Human = "human",
         /// Another agent.
         SpecialistAgent = "specialist_agent",
-        /// Whoever is next in line.
+        /// The next one in a queue.
         EscalationQueue = "escalation_queue",
     }
     /// Low, medium or high: how soon a handoff is needed, or how much a listener can take in.

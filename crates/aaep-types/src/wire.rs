@@ -167,7 +167,7 @@ impl Seen {
     }
 }
 
-/// Reports names that stand twice among members that nobody knows.
+/// Reports duplicate names among unknown members.
 pub(crate) fn check_others(other: &Others<'_>, report: &mut Report) {
     if other.len() > 1 {
         let names: Vec<&str> = other.iter().map(|(name, _)| name.as_ref()).collect();

@@ -1,4 +1,5 @@
-//! Somebody comes back: what was sent and perhaps not heard is sent again, and then it goes on.
+//! A subscriber reconnects: what was sent and perhaps not received is sent again, then delivery goes
+//! on.
 
 use std::mem;
 use std::sync::Arc;
@@ -69,8 +70,8 @@ impl Shaper {
         self.push_urgent(delivery);
     }
 
-    /// Drops everything that is held: whoever comes back is told how things stand instead. What was
-    /// borrowed stays borrowed.
+    /// Drops everything that is held; the subscriber gets a snapshot instead. Borrowed rate stays
+    /// borrowed.
     pub fn forget_held(&mut self) {
         self.urgent.clear();
         self.urgent_bytes = 0;

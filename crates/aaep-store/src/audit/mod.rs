@@ -36,11 +36,11 @@ pub struct Whole {
     /// Whether the end was compared with what was noted outside. If not, records may have been cut
     /// off at the end.
     pub end_is_known: bool,
-    /// Whether everything after `keyed_after` was checked with the journal's key. If not, nobody can
-    /// tell these records from forged ones.
+    /// Whether everything after `keyed_after` was checked with the journal's key. If not,
+    /// these records cannot be told from forged ones.
     pub key_is_known: bool,
-    /// The last record from before the journal had its key: until then, whoever could write the journal
-    /// could change it unseen. 0 if it always had one; `None` if it has none yet.
+    /// The last record from before the journal had its key: up to there, a
+    /// change by anyone with write access goes unnoticed. 0 if it always had one; `None` if it has none yet.
     pub keyed_after: Option<u64>,
 }
 

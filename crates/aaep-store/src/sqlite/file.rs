@@ -24,7 +24,7 @@ impl JournalFile {
         let lock = open::lock(path)?;
         open::create(path)?;
         let mut connection = open::writing(path)?;
-        // Somebody else's file is not touched.
+        // A file of another application is not touched.
         let version = schema::version_of(&connection)?;
         if version == 0 {
             connection.pragma_update(None, "page_size", options.page_bytes)?;

@@ -54,8 +54,8 @@ impl Migration {
             seal_rows(&transaction, key)?;
             anchor
         } else {
-            // Without the key nobody can check its links, nor what was kept beside the records: the
-            // links are made anew, and the rest is forgotten.
+            // Without the key neither its links nor the notes beside the records can be checked:
+            // the links are rebuilt, and the notes are dropped.
             let anchor = end_of(&transaction, &store, false).map_err(damaged)?;
             transaction.execute_batch("DELETE FROM calls; DELETE FROM starts;")?;
             anchor

@@ -111,7 +111,7 @@ pub struct Sqlite {
     start: (u64, bool),
     /// Pages of the log that were not carried over, by estimate.
     log_pages: usize,
-    /// After a fault nobody knows what was kept.
+    /// A write failed; the state on disk is unknown.
     failed: bool,
     /// Room for the log, for a journal that shall be quick.
     room: Option<room::Room>,
@@ -146,8 +146,8 @@ impl Sqlite {
     }
 
     // enforces: I10, C13
-    /// Makes units durable, all of them or nothing. Every record has its turn: whoever decided from an
-    /// older state is refused.
+    /// Makes units durable, all of them or nothing. Records must follow in order: a unit
+    /// that was built on an older state is refused.
     pub fn keep(&mut self, units: &[Unit]) -> Result<(), Fault> {
         if self.failed {
             return Err(Fault::Failed);
@@ -202,7 +202,7 @@ impl Sqlite {
 
     fn lay_out_more(&mut self) {
         let Some(room) = self.room.as_mut().filter(|room| room.is_used_up()) else { return };
-        // Whoever else writes has to wait, so that zeros never fall on what they wrote.
+        // Other writers have to wait, so that zeros never overwrite their data.
         if let Ok(_alone) =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)
         {
@@ -215,8 +215,7 @@ impl Sqlite {
         self.log_pages < CHECKPOINT_PAGES && !self.room.as_ref().is_some_and(room::Room::is_used_up)
     }
 
-    /// Carries the write-ahead log over into the file, if it has become long. To be called when
-    /// nobody waits.
+    /// Checkpoints the write-ahead log if it has grown long. Call it while no caller waits.
     pub fn tidy(&mut self) -> Result<(), Fault> {
         self.lay_out_more();
         if self.log_pages < CHECKPOINT_PAGES {
@@ -229,7 +228,7 @@ impl Sqlite {
         self.log_pages = 0;
         let done = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         match done.map_err(|error| fault_of(&error)) {
-            // Without room, or while somebody reads, the log stays as it is and nothing is lost.
+            // On a full disk, or with an open reader, the log stays as it is and nothing is lost.
             Err(fault) if fault.may_pass() => Ok(()),
             done => done,
         }
@@ -319,7 +318,7 @@ fn set_room(connection: &Connection, max_bytes: u64) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "max_page_count", pages as i64, set).map(drop)
 }
 
-/// What an error of SQLite means for whoever wanted to write.
+/// What an error of SQLite means for a writer.
 fn fault_of(error: &rusqlite::Error) -> Fault {
     /// The memory that connections share could not grow: there is no room.
     const NO_ROOM_TO_SHARE: i32 = 4874;

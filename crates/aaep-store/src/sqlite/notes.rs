@@ -111,7 +111,7 @@ pub struct Start {
     pub at: i64,
     /// The version of the hub.
     pub version: String,
-    /// Which boot of the machine it was; empty if nobody knows.
+    /// The boot id of the machine; empty if unknown.
     pub boot: String,
     /// The clock on the wall minus the boot clock, in microseconds.
     pub clock: i64,
@@ -205,7 +205,7 @@ fn check_start((number, jumped): (u64, bool), noted: Option<Noted>) -> Result<()
     Ok(())
 }
 
-/// The calls, unless one was changed, or any since the hub stopped in good order.
+/// The calls, unless one was changed, or any since a clean stop of the hub.
 fn check_calls(
     connection: &Connection,
     key: &ChainKey,
@@ -304,7 +304,7 @@ impl Sqlite {
 
     // enforces: I33
     /// Every call that is remembered. One that was not written with this journal's key is damage; so is
-    /// any change since the hub stopped in good order.
+    /// any change since a clean stop of the hub.
     pub fn calls(&self, noted: Option<Noted>) -> Result<Vec<KeptCall>, Damage> {
         check_calls(&self.connection, &self.key, noted)
     }

@@ -1,4 +1,4 @@
-//! Opening the file: whose it is, that nobody else writes it, and how it is synced.
+//! Opening the file: ownership, exclusive access and synchronisation.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -224,7 +224,7 @@ pub(super) fn reading(path: &Path) -> Result<Connection, CannotOpen> {
 
 fn common(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
-    // A file that somebody else wrote runs nothing of theirs, and damage is noticed early.
+    // Nothing stored in an untrusted file is executed, and damage is noticed early.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.pragma_update(None, "cell_size_check", true)?;

@@ -114,7 +114,7 @@ fn read(
         let next = Batch { bytes: Vec::with_capacity(batch.bytes.capacity()), ends: Vec::new() };
         batches.send(std::mem::replace(&mut batch, next)).is_ok()
     });
-    // Whoever does not take it has found damage before this.
+    // The receiver is gone only if it found damage earlier.
     let _ = batches.send(batch);
     done
 }

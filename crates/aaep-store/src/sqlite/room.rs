@@ -32,14 +32,14 @@ impl Room {
         self.length().is_ok_and(|length| length > self.end)
     }
 
-    /// How long the log is. Not by `stat`: whoever asks for the time of the last change makes newer
-    /// kernels note the next one exactly, and so the next sync writes twice again.
+    /// The length of the log. Not by `stat`: reading the modification time makes newer kernels record
+    /// the next change exactly, and the next sync writes the inode as well.
     fn length(&self) -> io::Result<u64> {
         (&self.file).seek(SeekFrom::End(0))
     }
 
-    /// Lays out more; nobody else may write the log meanwhile. Without room the log stays as it was,
-    /// grows as it needs, and this is not tried again.
+    /// Preallocates more; the caller holds the write lock. On a full disk the log stays as it was and
+    /// grows on demand, and this is not tried again.
     pub(super) fn lay_out(&mut self) {
         let Ok(used) = self.length() else { return };
         let end = (used / STEP + 1) * STEP;

@@ -185,7 +185,7 @@ fn upgrade(transaction: &Transaction<'_>, steps: &[&str]) -> Result<(), CannotOp
     Ok(())
 }
 
-/// The version of a file; 0 for an empty one. Somebody else's file is refused.
+/// The version of a file; 0 for an empty one. A file of another application is refused.
 pub(super) fn version_of(connection: &Connection) -> Result<u32, CannotOpen> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (id, version) = (number("application_id")?, number("user_version")?);

@@ -6,7 +6,7 @@ use crate::vocabulary::{Level, TargetKind};
 use crate::wire::{Opaque, Unknown, object};
 
 object! {
-    /// Somebody else takes over (§4.4.3).
+    /// The task is handed to a person or another agent (§4.4.3).
     pub struct HandoffRequested, fields HandoffRequestedFields, unknown(Unknown::Refuse(rule::E19)), check(check) {
         /// Why.
         required reason: Summary<'a>, T23;

@@ -113,8 +113,8 @@ macro_rules! core_events {
             }
 
             /// Reads what one of our own events is to say, given as an object without the envelope,
-            /// by the rules that hold at our source; `None` if it breaks any. Whoever needs to know
-            /// which reads the whole event with [`Event::parse_ours`].
+            /// by the rules that hold at our source; `None` if it breaks any. To learn
+            /// which, read the whole event with [`Event::parse_ours`].
             pub fn read_ours(kind: EventKind, object: &'a str) -> Option<Self> {
                 match kind {
                     $(EventKind::$variant => read::read_alone::<$variant<'a>>(kind, object),)*
@@ -177,7 +177,7 @@ core_events! {
     AwaitingConfirmation, "agent.awaiting.confirmation", Critical;
     /// The agent asks for an answer.
     AwaitingClarification, "agent.awaiting.clarification", Critical;
-    /// Somebody else takes over.
+    /// The task is handed to a person or another agent.
     HandoffRequested, "agent.handoff.requested", Critical;
 }
 

@@ -313,7 +313,7 @@ fn check_size(text: &str, (count, depth, longest): (usize, usize, usize), report
     }
 }
 
-/// T29, T35: texts that should be there because somebody will hear them.
+/// T29, T35: texts that should be present because they will be announced.
 pub(super) fn check_summaries<T1, T2, T3>(
     (terse, normal, detailed): (&Slot<T1>, &Slot<T2>, &Slot<T3>),
     report: &mut Report,

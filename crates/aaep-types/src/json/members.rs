@@ -34,7 +34,7 @@ impl<'a> Members<'a> {
     /// Indexes the object at the start of `text`, after optional space.
     ///
     /// Names that stand twice in nested objects are among the faults. In the indexed object itself
-    /// they are not: whoever reads the members meets them there, or asks [`Self::repeated`].
+    /// they are not: readers meet them among the members, or ask [`Self::repeated`].
     ///
     /// Returns the members and how many bytes were read. `None` in place of the members means that
     /// the value is sound JSON but no object.
@@ -114,8 +114,8 @@ impl<'a> Members<'a> {
     }
 
     /// Why two sound readers may read two things in this object: a name that stands twice, in it or
-    /// at any depth below, or half of a character. Whoever decides something asks this, not
-    /// [`Self::faults`], which is for telling people.
+    /// at any depth below, or half of a character. Decisions rely on this, not on
+    /// [`Self::faults`], which is for messages to people.
     pub fn ambiguity(&self) -> Option<Fault> {
         let twice = || Fault { offset: 0, kind: FaultKind::DuplicateName };
         self.ambiguity.clone().or_else(|| self.repeated().map(|_| twice()))

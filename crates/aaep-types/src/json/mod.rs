@@ -5,7 +5,7 @@
 //! [`Raw`] slices and read again only by the type that wants them, so the work stays linear: the
 //! protocol's own objects nest three deep at most, and opaque ones are never entered twice.
 //!
-//! What the grammar alone would let through but nobody can interpret safely is a [`Fault`]:
+//! What the grammar alone would let through but cannot be interpreted safely is a [`Fault`]:
 //! duplicate names, lone surrogates, integers that do not survive a double.
 
 mod canonical;

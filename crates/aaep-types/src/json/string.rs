@@ -1,4 +1,4 @@
-//! JSON strings: finding their end quickly, and decoding them when somebody asks.
+//! JSON strings: finding their end quickly, and decoding them on demand.
 
 use std::borrow::Cow;
 

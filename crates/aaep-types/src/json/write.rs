@@ -84,7 +84,7 @@ impl Writer {
 /// Appends `text` to `out` as a JSON string.
 ///
 /// Besides what JSON demands, the line and paragraph separators and DEL are escaped, so that one
-/// message always stays on one line whoever splits it.
+/// message always stays on one line, however a reader splits lines.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
     if is_plain(text) {

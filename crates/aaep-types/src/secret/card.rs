@@ -127,7 +127,7 @@ impl Run {
     }
 }
 
-/// Whether digits that stand by themselves are grouped as somebody might group a card number.
+/// Whether digits that stand by themselves are grouped like a card number.
 fn are_groups(sizes: &[usize]) -> bool {
     let Some((last, others)) = sizes.split_last() else { return false };
     *last <= 6 && others.iter().all(|size| (3..=6).contains(size))

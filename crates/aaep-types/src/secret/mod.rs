@@ -1,7 +1,7 @@
 //! Text that gives away a secret (rule T14): card numbers, keys, tokens, passwords.
 //!
 //! An agent's words are heard by others, kept in logs and shown on screens. This module finds what
-//! must not be among them. It serves whoever speaks ([`redact`]) and whoever judges ([`find`]).
+//! must not be among them. Producers use [`redact`], checkers [`find`].
 //!
 //! It knows forms, not meanings. A key of a known service, a card number with a sound check digit,
 //! an address with a password in it are unmistakable; `password: hunter2` is a guess, and
@@ -43,7 +43,7 @@ pub enum Kind {
     CardNumber,
     /// A key to a service.
     Key,
-    /// A token that stands for somebody who signed in.
+    /// A token of a signed-in account.
     Token,
     /// The private half of a pair of keys.
     PrivateKey,

@@ -33,7 +33,7 @@ const KEYS: [&str; 12] = [
     "credential",
 ];
 
-/// What else can stand before `token` without making it one that lets somebody in.
+/// Words before `token` that do not make it a credential.
 const OTHER_TOKENS: [&str; 16] = [
     "max",
     "min",
