@@ -3,6 +3,7 @@
 
 use aaep_types::json::{Members, Raw};
 use aaep_types::{Event, EventId, EventKind, SessionId, Timestamp, Urgency};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::Engine;
@@ -35,6 +36,44 @@ pub(crate) struct Asks {
     pub(crate) kind: EventKind,
     /// Its place in the session.
     pub(crate) number: u64,
+}
+
+/// What a start remembers of the time before, for those who come back; see [`Engine::reminders`].
+#[derive(Debug)]
+pub enum Reminder {
+    /// This was said.
+    Said(Emitted),
+    /// Here something was said that is not remembered: to one user, or to anybody.
+    Gap {
+        /// To whom; `None` if nobody knows.
+        user: Option<Arc<str>>,
+    },
+}
+
+/// The last record of each user, and of anybody, whose events are not remembered.
+#[derive(Debug, Default)]
+pub(crate) struct Gaps {
+    users: BTreeMap<Arc<str>, u64>,
+    anybody: Option<u64>,
+}
+
+impl Gaps {
+    fn of_user(&mut self, user: &Arc<str>, record: u64) {
+        let last = self.users.entry(user.clone()).or_default();
+        *last = record.max(*last);
+    }
+
+    /// A record was left out; whose it was is not known.
+    pub(crate) fn of_anybody(&mut self, record: u64) {
+        self.anybody = self.anybody.max(Some(record));
+    }
+
+    /// Each gap, by the record.
+    fn into_places(self) -> impl Iterator<Item = (u64, Reminder)> {
+        let users = self.users.into_iter().map(|(user, record)| (record, Some(user)));
+        let anybody = self.anybody.into_iter().map(|record| (record, None));
+        users.chain(anybody).map(|(record, user)| (record, Reminder::Gap { user }))
+    }
 }
 
 impl Before {
@@ -117,7 +156,10 @@ impl<R: Rules> Engine<R> {
     /// What was surely heard is only remembered, as long as its session lives.
     fn replay_told(&mut self, told: u64) {
         while let Some(heard) = self.before.pop_front_if(|before| before.record <= told) {
-            let Some(session) = self.sessions.get_mut(&heard.key) else { continue };
+            let Some(session) = self.sessions.get_mut(&heard.key) else {
+                self.gaps.of_user(&heard.user, heard.record);
+                continue;
+            };
             session.before.push(heard);
             // The start stays, and what waits for an answer, whatever else has to go.
             if session.before.len() > self.limits.recent_events.max(1) {
@@ -128,8 +170,19 @@ impl<R: Rules> Engine<R> {
                     request.is_some_and(|request| request.status == Status::Pending)
                 };
                 let spare = session.before.iter().skip(1).position(|before| !waits(before));
-                spare.map(|at| session.before.remove(at + 1));
+                if let Some(at) = spare {
+                    let forgotten = session.before.remove(at + 1);
+                    self.gaps.of_user(&forgotten.user, forgotten.record);
+                }
             }
+        }
+    }
+
+    /// A session ended: nobody needs to be told what it said, unless they come back and were told that
+    /// everything follows.
+    pub(crate) fn replay_forgets(&mut self, key: Key) {
+        if let Some(last) = self.sessions.get(&key).and_then(|session| session.before.last()) {
+            self.gaps.of_user(&last.user, last.record);
         }
     }
 
@@ -153,18 +206,25 @@ impl<R: Rules> Engine<R> {
         before.asks.is_some() && !open
     }
 
+    // enforces: I32
     /// What the sessions that still live said before a restart, as far as it is on record, in the
     /// order of the records: for those who come back and for newcomers (§8.7, D28). Nobody is asked
-    /// again what is settled. To be taken once, before anything else is done.
-    pub fn reminders(&mut self) -> impl Iterator<Item = Emitted> {
+    /// again what is settled. What is not remembered, such as the end of a session, leaves a gap:
+    /// whoever left off before it cannot be told that everything follows. To be taken once, before
+    /// anything else is done.
+    pub fn reminders(&mut self) -> impl Iterator<Item = Reminder> + use<R> {
         let mut said: Vec<Before> = Vec::new();
         for session in self.sessions.iter_mut() {
             said.append(&mut session.before);
         }
-        said.sort_by_key(|before| before.record);
-        said.into_iter().filter_map(|before| {
+        let said = said.into_iter().filter_map(|before| {
             let emitted = before.emitted()?;
-            (!self.is_settled(&before, &emitted)).then_some(emitted)
-        })
+            let open = !self.is_settled(&before, &emitted);
+            open.then_some((before.record, Reminder::Said(emitted)))
+        });
+        let mut all: Vec<(u64, Reminder)> = said.collect();
+        all.extend(std::mem::take(&mut self.gaps).into_places());
+        all.sort_by_key(|(record, _)| *record);
+        all.into_iter().map(|(_, reminder)| reminder)
     }
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use crate::before::Reminder;
 use crate::clock::Boot;
 use crate::hearers::{Cursor, Subscription, Subscriptions, asks, mark_dirty};
 use crate::io::Emitted;
@@ -124,9 +125,18 @@ impl<R: Rules> Delivery<R> {
         }
     }
 
+    /// After a restart, before anything else: what was said before.
+    pub fn remind(&mut self, reminder: Reminder, now: Boot) {
+        match reminder {
+            // It was valid when it was first sent.
+            Reminder::Said(event) => drop(self.offer(&event, now)),
+            Reminder::Gap { user } => self.recent.note_gap(user),
+        }
+    }
+
     /// Offers an event to everybody who may hear it (C22, H16, H21).
     pub fn offer(&mut self, event: &Emitted, now: Boot) -> Result<(), Invalid> {
-        // enforces: C21, C22, H16, D31
+        // enforces: D31
         let resolves = event.about.is_some();
         let json = event.json.clone();
         let prepared = match &event.leaves {
@@ -170,6 +180,7 @@ impl<R: Rules> Delivery<R> {
         Ok(())
     }
 
+    // enforces: C21, C22, H16
     /// Lets the events go on, from one subscription to the next, until one of them is to be sent.
     fn flow(&mut self) -> Option<Deliver> {
         while let Some(wave) = self.waves.front_mut() {

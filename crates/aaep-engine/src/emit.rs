@@ -130,8 +130,7 @@ impl<R: Rules> Engine<R> {
         if let Payload::ToolInvoked(invoked) = parsed.payload() {
             self.admits_announcement(id, invoked.tool.as_str(), arguments)?;
             self.needs_journal()?;
-            let bound = self.limits.known_calls().kept_by::<R>(Check::SharesCalls);
-            self.known_calls.admit(&bound, &session.agent, 1)?;
+            self.admits_call(&session.agent)?;
         }
         if kind == Some(EventKind::HandoffRequested) {
             self.admits_handoff(id, now)?;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::before::Before;
+use crate::before::{Before, Gaps};
 use crate::budget::Budget;
 use crate::clock::{Boot, Now};
 use crate::durability::DurabilityQueue;
@@ -83,6 +83,8 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) draining: bool,
     /// While records are replayed: events that nobody may have heard, in their order.
     pub(crate) before: VecDeque<Before>,
+    /// And what will not be remembered of the time before.
+    pub(crate) gaps: Gaps,
     /// After a restart: until when those who were there before may come back (decision D2).
     pub(crate) return_until: Boot,
     /// How fast replies come (decisions D5, D40).
@@ -118,6 +120,7 @@ impl<R: Rules> Engine<R> {
             journal_works: true,
             draining: false,
             before: VecDeque::new(),
+            gaps: Gaps::default(),
             return_until: Boot(0),
             replies: ReplyRates::default(),
             prompts: Budget::default(),
@@ -351,6 +354,13 @@ impl<R: Rules> Engine<R> {
         if let Some(agent) = self.owner(session) {
             self.waiting_bytes.remove(&agent, bytes);
         }
+    }
+
+    // enforces: I29
+    /// Whether this agent's share has room for one more call, announced or approved.
+    pub(crate) fn admits_call(&self, agent: &Principal) -> Result<(), Refusal> {
+        let bound = self.limits.known_calls().kept_by::<R>(Check::SharesCalls);
+        self.known_calls.admit(&bound, agent, 1)
     }
 
     /// A session takes over what an event that has been let through says.

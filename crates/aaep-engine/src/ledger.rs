@@ -428,6 +428,7 @@ impl<R: Rules> Engine<R> {
             return Err(Refusal::order(rule::T1, "The session is over."));
         };
         session.admits_another_tool(&self.limits)?;
+        self.admits_call(&session.agent)?;
         let call = self.ids.tool_call();
         let mut payload = members(&[
             ("tool", &tool),

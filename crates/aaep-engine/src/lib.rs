@@ -130,6 +130,7 @@ mod unattended;
 mod words;
 mod work;
 
+pub use before::Reminder;
 pub use clock::{Boot, Now};
 pub use delivery::{Deliver, Delivery, Load};
 pub use engine::Engine;

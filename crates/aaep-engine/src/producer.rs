@@ -78,9 +78,8 @@ impl<R: Rules> Producer<R> {
         now: Now,
     ) -> Self {
         let mut delivery = Delivery::new(limits);
-        for event in engine.reminders() {
-            // They were valid when they were first sent.
-            let _ = delivery.offer(&event, now.boot);
+        for reminder in engine.reminders() {
+            delivery.remind(reminder, now.boot);
         }
         Self {
             engine,

@@ -80,15 +80,21 @@ impl Recent {
         (self.bytes, self.users.values().map(|user| user.bytes).max().unwrap_or(0))
     }
 
+    // enforces: I32
+    /// Something was said here that is not known any more, to this user or to anybody.
+    pub(crate) fn note_gap(&mut self, user: Option<Arc<str>>) {
+        self.order += 1;
+        match user {
+            Some(user) => drop(self.forgotten.insert(user, self.order)),
+            None => self.all_forgotten = self.order,
+        }
+    }
+
     /// Keeps an event.
     pub(crate) fn remember(&mut self, event: &Emitted, prepared: &Arc<Prepared>, limits: &Limits) {
         self.order += 1;
         let ends = event.kind.is_some_and(EventKind::is_terminal);
-        let is_known = self.owners.contains_key(&event.session);
-        if ends && !is_known {
-            return;
-        }
-        if !is_known {
+        if !self.owners.contains_key(&event.session) {
             self.owners.insert(event.session, event.user.clone());
         }
         let user = self.users.entry(event.user.clone()).or_default();

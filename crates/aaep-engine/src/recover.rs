@@ -98,7 +98,9 @@ impl<R: Rules> Recovery<R> {
         }
         self.engine.next_record += 1;
         look(&record);
-        if !self.forgotten.contains(&record) {
+        if self.forgotten.contains(&record) {
+            self.engine.gaps.of_anybody(number);
+        } else {
             self.engine.replay(number, record, self.now);
         }
         Ok(number)
@@ -139,6 +141,7 @@ impl<R: Rules> Engine<R> {
             Record::Ended { session, said } => {
                 if let Some(key) = key_of(&session) {
                     self.replay_said(key, record, None, said);
+                    self.replay_forgets(key);
                     self.forget_session(key, now);
                 }
             }

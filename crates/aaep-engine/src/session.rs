@@ -298,11 +298,6 @@ impl Session {
                 "An irreversible tool is invoked through the request that was accepted for it.",
             ));
         }
-        if self.used_calls.len() >= limits.calls_per_session {
-            let text =
-                format!("A session may call tools {} times at most.", limits.calls_per_session);
-            return Err(Refusal::new(Blame::Limit, rule::T13, text));
-        }
         if invoked.tool_call_id.is_some_and(|call| self.used_calls.contains(&call)) {
             return Err(Refusal::order(rule::T13, "Give every call an id of its own."));
         }
@@ -310,6 +305,11 @@ impl Session {
     }
 
     pub(crate) fn admits_another_tool(&self, limits: &Limits) -> Result<(), Refusal> {
+        if self.used_calls.len() >= limits.calls_per_session {
+            let text =
+                format!("A session may call tools {} times at most.", limits.calls_per_session);
+            return Err(Refusal::new(Blame::Limit, rule::T13, text));
+        }
         if self.tools.len() >= limits.open_tools {
             let text = format!("At most {} tool calls may be open at once.", limits.open_tools);
             return Err(Refusal::new(Blame::Limit, rule::T15, text));

@@ -57,8 +57,8 @@ impl Hall {
 
     /// After a restart: what was said before, as the engine remembers it.
     fn remind(&mut self) {
-        for event in self.world.engine.reminders() {
-            self.delivery.offer(&event, self.world.now.boot).unwrap();
+        for reminder in self.world.engine.reminders() {
+            self.delivery.remind(reminder, self.world.now.boot);
         }
     }
 
@@ -205,6 +205,48 @@ fn after_a_restart_what_waits_is_told_again_with_its_id_and_token() {
     assert_eq!(hall.world.decided(request), Some((Outcome::Accepted, true)));
 }
 
+// covers: I32, W7
+#[test]
+fn whoever_missed_an_end_before_a_restart_is_not_told_that_everything_follows() {
+    let over = r#"{"summary_normal":"Over."}"#;
+    // What was surely heard before the restart is forgotten with its session; the rest is said again.
+    for surely_heard in [true, false] {
+        let mut hall = Hall::new(Limits::default());
+        let ann = hall.world.ann.clone();
+        hall.listen(1, &ann, "{}");
+        let (ends, _goes_on) = (hall.world.open(), hall.world.open());
+        hall.drain();
+        let last = hall.heard.last().unwrap().id.clone();
+        hall.delivery.detach(id(1));
+        hall.world.emit(ends, SessionCompleted, over).unwrap();
+        if surely_heard {
+            // A record says how far everything was heard before it: two make it certain.
+            (hall.world.open(), hall.world.open());
+        }
+        let newest = hall.world.events.last().unwrap().event;
+        let newest = aaep_types::EventId::from_bits(newest).to_string();
+        hall.offered = hall.world.events.len();
+        hall.world.restart(ClockTrust::Trusted);
+        hall.delivery = Delivery::new(Limits::default());
+        hall.remind();
+        hall.drain();
+        let now = hall.world.now.boot;
+        let mut come_back = |number, last: &str| {
+            hall.heard.clear();
+            hall.delivery.subscribe(id(number), &ann, Terms::new(&Capabilities::none()), now);
+            let resumed = hall.delivery.attach(id(number), &ann, Some(last), now).unwrap();
+            hall.drain();
+            (resumed, hall.kinds(number).contains(&SessionCompleted))
+        };
+        if surely_heard {
+            assert_eq!(come_back(2, &last), (Resumed::Snapshot, false));
+            assert_eq!(come_back(3, &newest), (Resumed::All, false), "nothing was missed");
+        } else {
+            assert_eq!(come_back(2, &last), (Resumed::All, true), "the end is told");
+        }
+    }
+}
+
 // covers: W7, I19
 #[test]
 fn who_comes_back_hears_what_was_missed_in_order_and_nothing_twice() {
@@ -236,7 +278,7 @@ fn who_comes_back_hears_what_was_missed_in_order_and_nothing_twice() {
     assert!(numbers.is_sorted() && numbers.len() == 4);
 }
 
-// covers: W7, I19, H3
+// covers: W7, W2, I19, H3
 #[test]
 fn what_was_held_is_neither_lost_nor_said_twice_when_somebody_comes_back() {
     let mut hall = Hall::new(Limits::default());

@@ -302,6 +302,33 @@ fn the_ids_of_tool_calls_are_known_within_a_share_and_freed_with_their_session()
     assert_eq!(house.producer.engine().call_shares().of_principal(&eve), 2);
 }
 
+// covers: I29
+#[test]
+fn calls_that_were_approved_count_for_the_share_of_their_agent_too() {
+    let limits = Limits { known_calls: 2, known_calls_per_principal: 1, ..Limits::default() };
+    let mut house = House::new(limits);
+    let (eve, ann) = (agent("eve", "eve"), agent("ann", "ann"));
+    let phone = reader("phone", "eve");
+    let session = house.open(&eve).unwrap();
+    let mut accepted = |house: &mut House, what| {
+        let request = house.ask(&eve, session, what).unwrap();
+        house.accept(&phone);
+        request
+    };
+    let requests = [accepted(&mut house, "a"), accepted(&mut house, "b")];
+    let invoke = |request| Input::Invoke { agent: &eve, request, arguments: None };
+    house.handle(invoke(requests[0])).unwrap();
+    refused(house.handle(invoke(requests[1])), "known_calls_per_principal");
+    let approved = Some(Status::Resolved { outcome: Outcome::Accepted, runs: true });
+    assert_eq!(house.producer.engine().status(requests[1]), approved, "it is not spent");
+    // Otherwise this would have no room for what is another's.
+    let own = house.open(&ann).unwrap();
+    let (type_name, payload) =
+        (EventKind::ToolInvoked.as_str(), r#"{"tool":"look","summary_normal":"Looking."}"#);
+    let look = Input::Emit { agent: &ann, session: own, type_name, payload, arguments: None };
+    house.handle(look).unwrap();
+}
+
 // covers: I22, I29
 #[test]
 fn what_was_approved_counts_until_it_cannot_run_any_more() {

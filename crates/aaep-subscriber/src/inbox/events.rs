@@ -54,7 +54,10 @@ impl Inbox {
         if matches!(heard.kind(), Some(AwaitingConfirmation | AwaitingClarification)) {
             return self.asked(connection, heard, now);
         }
-        if self.is_new(connection, heard) {
+        // enforces: I32
+        // A session that was believed to be over goes on after all, whatever was heard of it before.
+        let goes_on = self.is_forgotten(connection, heard.session_id());
+        if self.is_new(connection, heard) || goes_on {
             self.in_order(connection, heard, critical, now);
         }
     }
@@ -63,6 +66,13 @@ impl Inbox {
     pub(super) fn is_new(&mut self, connection: Connection, heard: &LenientEvent<'_>) -> bool {
         let link = self.link_mut(connection);
         link.is_some_and(|link| link.heard.is_new(heard.session_id(), heard.event_id()))
+    }
+
+    /// Whether nothing is known of a session, not even that it ended.
+    fn is_forgotten(&self, connection: Connection, session_id: &str) -> bool {
+        self.link(connection).is_some_and(|link| {
+            !link.sessions.contains_key(session_id) && !link.ended.knows(session_id, "")
+        })
     }
 
     /// Tells an event when its turn has come.
@@ -137,7 +147,7 @@ impl Inbox {
     }
 
     /// The session of an event, made if there is none and it is not over.
-    fn session(&mut self, connection: Connection, heard: &LenientEvent<'_>, now: u64) {
+    pub(super) fn session(&mut self, connection: Connection, heard: &LenientEvent<'_>, now: u64) {
         self.last_touch += 1;
         let (touch, chars) = (self.last_touch, self.bounds.kept_chars);
         let fallback = self.agent(connection);

@@ -36,8 +36,11 @@ impl Inbox {
                 return;
             }
             RequestLookup::Settled(_, Sure::Told) => return,
-            // It waits after all.
-            RequestLookup::Settled(number, Sure::Inferred) => number,
+            // It waits after all, and its session goes on.
+            RequestLookup::Settled(number, Sure::Inferred) => {
+                self.session(connection, heard, now);
+                number
+            }
             RequestLookup::No => {
                 if !self.requests.has_room(heard.as_json().len() * 2, &self.bounds) {
                     let why = "Too many requests wait; this one cannot be answered from here.";

@@ -226,6 +226,34 @@ fn a_doubt_outlives_a_connection_that_breaks_while_things_are_told() {
 
 // covers: I32
 #[test]
+fn a_session_that_was_believed_to_be_over_goes_on_when_it_is_heard_of_again() {
+    let mut world = World::new();
+    let start = world.event("session.started", 0, r#","summary_normal":"Tidying.""#);
+    world.lost();
+    world.inbox.begin(world.hub, world.now);
+    world.accepts(EVERYTHING, "sub_2");
+    world.inbox.handle(Input::AttachedAnew { connection: world.hub }, world.now);
+    world.passes(10_000);
+    assert!(world.inbox.doing().is_empty(), "nothing was said of it in time");
+    world.hears();
+    // A hub that comes back from a crash says again what may not have been heard.
+    world.comes(&event(&start, 1, "session.started", 0, START, r#","summary_normal":"Tidying.""#));
+    assert_eq!(world.inbox.doing().len(), 1);
+    assert_eq!(world.told(), ["session.started"]);
+}
+
+// covers: D13
+#[test]
+fn an_error_is_critical_though_it_does_not_say_so() {
+    let mut world = World::new();
+    world.event("session.started", 0, r#","summary_normal":"Tidying.""#);
+    // It does not wait for what is missing before it either.
+    world.event("session.errored", 7, r#","error_category":"unknown","summary_normal":"Failed.""#);
+    assert_eq!(world.told()[0], "!session.errored");
+}
+
+// covers: I32
+#[test]
 fn nothing_that_comes_late_brings_a_session_back_that_ended() {
     let mut world = World::new();
     world.event("session.started", 0, r#","summary_normal":"Tidying.""#);
