@@ -104,11 +104,12 @@ export class AaepSubscriber extends HTMLElement {
       events: (all) => this.hear(...all),
       connected: (hub, again, may_reply) => {
         if (connection.fresh) this.inbox.begins(connection.terms, hub);
-        if (!connection.resumed) this.inbox.doubt(connection.now());
+        this.inbox.attached(connection.resumed, connection.now());
         this.view?.tell({ kind: "connected", hub, again, may_reply });
         this.emit("aaep-state", { connected: true, mayReply: may_reply });
       },
       lost: () => {
+        this.inbox.lost();
         if (connection.was) this.view?.tell({ kind: "lost", hub: connection.hub });
         else this.view?.unconnected("page.unreachable");
         this.emit("aaep-state", { connected: false });

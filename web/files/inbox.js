@@ -158,7 +158,11 @@ export class Inbox {
       : { id, name: text(event.producer.agent_name) || id };
     const type = typeOf(event);
     const known = this.known(event, type);
-    if (!this.memory.isNew(keyOf(event)) || known) {
+    // enforces: I32
+    // A session that was believed to be over goes on after all, whatever was heard of it before.
+    const goesOn = !this.sessions.has(event.session_id) && !this.ended.has(event.session_id);
+    const isNew = this.memory.isNew(keyOf(event));
+    if (known || !(isNew || goesOn)) {
       if (known) this.again(known, read(event, type, agent, now), out);
       return out;
     }
@@ -345,6 +349,20 @@ export class Inbox {
   begins(terms, hub) {
     this.hub = { id: hub, name: hub };
     this.outcomes = terms?.supported_extensions?.includes("urn:aaep-rs:outcome:v1") === true;
+  }
+
+  /** Nobody speaks for now: what is in doubt stays in doubt. */
+  lost() {
+    this.unsureUntil = Infinity;
+  }
+
+  /**
+   * Events flow again. If all that was missed follows, only what was in doubt before still is.
+   * @param {boolean} all @param {number} now
+   */
+  attached(all, now) {
+    if (all) this.unsureUntil = now + REDELIVERY_MS;
+    else this.doubt(now);
   }
 
   /**

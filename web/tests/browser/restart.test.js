@@ -82,3 +82,42 @@ test("what a hub forgot no longer waits, and that is said", async () => {
   await tab.close();
   await forgetful.stop();
 });
+
+/** What a page believes to go on, as the person sees it. */
+const pictured = (tab) => tab.page.evaluate(() => [...document.querySelector("aaep-subscriber").shadowRoot
+  .querySelectorAll(".running li")].map(({ textContent }) => /(\w+) goes on\./.exec(textContent)?.[1]));
+
+// covers: I32
+test("after a comeback the page's picture is the hub's, whether a session ended before the restart or after it", async () => {
+  const tab = await browser.tab();
+  await tab.open(hub.origin);
+  const names = ["Before", "After", "Third"];
+  const [before, later] = await Promise.all(names.slice(0, 2).map((name) => Agent.begin(hub, `${name} goes on.`)));
+  const third = await Agent.begin(hub, "Third goes on.");
+  for (const name of names) await tab.hears(`${name} goes on.`);
+  // The page is away.
+  await tab.page.context().setOffline(true);
+  await tab.page.evaluate(() => document.querySelector("aaep-subscriber").connection.stream.abort());
+  await tab.hears("The connection to AAEP demo is lost.");
+  await before.end("The first is done.");
+  // What is on record after it makes it certain that whoever was there has heard the end.
+  const last = await Agent.begin(hub, "Fourth goes on.");
+  await last.emit("tool.invoked", { tool: "look", tool_call_id: "call_look", summary_normal: "Looking." });
+  await hub.end("SIGKILL");
+  await hub.begin();
+  await later.emit("session.errored", { error_category: "unknown", summary_normal: "The second failed." });
+  await tab.page.context().setOffline(false);
+  await tab.hears("Connected to AAEP demo again.");
+  const newcomer = await browser.tab();
+  await newcomer.open(hub.origin);
+  await newcomer.page.locator("aaep-subscriber .running li", { hasText: "Fourth goes on." }).waitFor();
+  const truth = (await pictured(newcomer)).sort();
+  assert.deepEqual(truth, ["Fourth", "Third"]);
+  await tab.page.waitForFunction(() => document.querySelector("aaep-subscriber").shadowRoot
+    .querySelectorAll(".running li").length === 2);
+  assert.deepEqual((await pictured(tab)).sort(), truth);
+  await third.end();
+  await last.end();
+  await tab.page.locator("aaep-subscriber .state").getByText("Nothing is running.").waitFor();
+  await Promise.all([tab.close(), newcomer.close()]);
+});

@@ -181,6 +181,33 @@ test("a session that a snapshot does not speak of is over, and one that it speak
   assert.deepEqual(inbox.running(), []);
 });
 
+// covers: I32
+test("a session that was believed to be over goes on when it is heard of again", () => {
+  const inbox = new Inbox();
+  const start = event("session.started", { summary_normal: "Tidying." });
+  inbox.hear(start, NOW);
+  inbox.attached(false, NOW);
+  inbox.tick(NOW + 10_001);
+  assert.deepEqual(inbox.running(), []);
+  assert.deepEqual(kinds(inbox.hear(start, NOW + 10_002)), ["event"]);
+  assert.equal(inbox.running().length, 1);
+});
+
+// covers: I32
+test("a doubt outlives a connection that breaks while things are told", () => {
+  const inbox = new Inbox();
+  const starts = ["sess_1", "sess_2"].map((id) => event("session.started", { summary_normal: "Tidying." }, id));
+  for (const start of starts) inbox.hear(start, NOW);
+  inbox.attached(false, NOW);
+  inbox.lost();
+  inbox.tick(NOW + 60_000);
+  assert.equal(inbox.running().length, 2, "nobody was there to speak of them");
+  inbox.attached(true, NOW + 60_000);
+  inbox.hear(starts[1], NOW + 60_000);
+  inbox.tick(NOW + 70_001);
+  assert.deepEqual(inbox.running().map(({ id }) => id), ["sess_2"]);
+});
+
 // covers: T19
 test("text is told by the sentence, and what is missing is said", () => {
   const inbox = new Inbox();
