@@ -243,6 +243,28 @@ fn replies_that_do_not_count_change_nothing_and_look_the_same() {
     assert_eq!(world.decided(request), Some((Outcome::Accepted, true)));
 }
 
+// covers: I6, D5
+#[test]
+fn an_ignored_reply_is_answered_after_a_record_like_one_that_counts() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    let (ann, phone, token) = (world.ann.clone(), world.phone, world.token(request));
+    let answers = |world: &World| {
+        world.others.iter().filter(|output| matches!(output, Output::Noted { .. })).count()
+    };
+    world.quick_disk = false;
+    // A token that nobody gave out, the honest answer, and the same once more.
+    for token in ["rpl_0000", &token, &token] {
+        let (records, answered) = (world.records.len(), answers(&world));
+        world.reply_as(&ann, phone, token, "accept");
+        assert_eq!((world.records.len(), answers(&world)), (records + 1, answered), "{token}");
+        let number = world.records.len() as u64;
+        world.handle(Input::Persisted { number }).unwrap();
+        assert_eq!(answers(&world), answered + 1, "{token}");
+    }
+}
+
 // covers: C10, D8
 #[test]
 fn an_accept_with_a_modified_action_is_a_no() {

@@ -325,6 +325,7 @@ fn role(event: &Event<'_>) -> Role {
             let chunk: Box<str> = output.chunk.as_str().into();
             let position = output.position.get();
             let media_type = output.content_type.as_ref().map(|kind| kind.as_str().into());
+            // enforces: L9
             let language = output.language.as_ref().map(|tag| tag.as_str().into());
             Role::Text(Part {
                 end: position.saturating_add(scalars(&chunk)),

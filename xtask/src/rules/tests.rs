@@ -58,7 +58,7 @@ fn target_of(path: &str) -> Option<(String, String)> {
     if let Some(vector) = path.strip_prefix("vectors/") {
         let (package, name) = match vector.split('/').next()? {
             "streams" => ("aaep-conformance", "streams"),
-            "valid" | "invalid" => ("aaep-types", "vectors"),
+            "valid" | "warning" | "invalid" => ("aaep-types", "vectors"),
             _ => return None,
         };
         return Some((package.to_owned(), name.to_owned()));
@@ -86,6 +86,7 @@ mod unit {
         );
         assert_eq!(of("crates/aaep-cli/tests/hub/agents.rs").as_deref(), Some("aaep-cli/hub"));
         assert_eq!(of("vectors/invalid/E7.x.json").as_deref(), Some("aaep-types/vectors"));
+        assert_eq!(of("vectors/warning/E20.x.json").as_deref(), Some("aaep-types/vectors"));
         assert_eq!(
             of("vectors/streams/bad/T1.x.jsonl").as_deref(),
             Some("aaep-conformance/streams")

@@ -286,13 +286,13 @@ impl<'a> Event<'a> {
     }
 }
 
+// enforces: E20
 fn write(
     envelope: &Envelope<'_>,
     payload: &Payload<'_>,
     other: &Others<'_>,
     extensions: &Extensions<'_>,
 ) -> String {
-    // enforces: E20
     let mut out = Writer::new();
     out.open('{');
     envelope.write_members(&mut out);

@@ -209,7 +209,8 @@ fn check_envelope(
     report.check_direction(direction == Some(TextDirection::Auto));
 }
 
-/// D13: the four types that are always critical say so.
+// enforces: D13
+/// The four types that are always critical say so.
 fn check_critical(kind: EventKind, urgency: &Slot<Urgency>, report: &mut Report) {
     let rule: Rule = match (kind, urgency) {
         (_, Slot::Absent) => rule::D13,

@@ -76,8 +76,6 @@ impl<'a> Capabilities<'a> {
         out.finish()
     }
 
-    // enforces: H2
-
     /// Events a second; `None` means no limit.
     pub fn rate(&self) -> Option<u64> {
         self.max_events_per_second.map(Whole::get)
@@ -88,6 +86,7 @@ impl<'a> Capabilities<'a> {
         self.preferred_verbosity.unwrap_or(Verbosity::Normal)
     }
 
+    // enforces: H2
     /// The languages, the dearest first.
     pub fn languages(&self) -> Vec<LanguageTag<'_>> {
         match &self.languages {
@@ -106,6 +105,7 @@ impl<'a> Capabilities<'a> {
         self.supports_clarification_reply.unwrap_or(false)
     }
 
+    // enforces: H2
     /// Where streamed text may be cut.
     pub fn boundaries(&self) -> &[CoalesceBoundary] {
         const DEFAULT: &[CoalesceBoundary] =
@@ -113,6 +113,7 @@ impl<'a> Capabilities<'a> {
         self.coalesce_boundaries.as_deref().unwrap_or(DEFAULT)
     }
 
+    // enforces: H2
     /// Patterns of the wanted types.
     pub fn included(&self) -> Vec<&str> {
         let include = self.event_filters.as_ref().and_then(|filters| filters.include.as_deref());
@@ -125,6 +126,7 @@ impl<'a> Capabilities<'a> {
         exclude.unwrap_or_default().iter().map(|name| name.as_str()).collect()
     }
 
+    // enforces: H2
     /// The conformance levels.
     pub fn levels(&self) -> Vec<u64> {
         let levels = self.supported_conformance_levels.as_deref();
