@@ -214,14 +214,14 @@ fn whoever_missed_an_end_before_a_restart_is_not_told_that_everything_follows() 
         let mut hall = Hall::new(Limits::default());
         let ann = hall.world.ann.clone();
         hall.listen(1, &ann, "{}");
-        let (ends, _goes_on) = (hall.world.open(), hall.world.open());
+        let (ends, goes_on) = (hall.world.open(), hall.world.open());
         hall.drain();
         let last = hall.heard.last().unwrap().id.clone();
         hall.delivery.detach(id(1));
         hall.world.emit(ends, SessionCompleted, over).unwrap();
         if surely_heard {
-            // A record says how far everything was heard before it: two make it certain.
-            (hall.world.open(), hall.world.open());
+            // A later record says that everything up to the end had left.
+            hall.world.ask(goes_on, "{}");
         }
         let newest = hall.world.events.last().unwrap().event;
         let newest = aaep_types::EventId::from_bits(newest).to_string();

@@ -310,7 +310,7 @@ fn calls_that_were_approved_count_for_the_share_of_their_agent_too() {
     let (eve, ann) = (agent("eve", "eve"), agent("ann", "ann"));
     let phone = reader("phone", "eve");
     let session = house.open(&eve).unwrap();
-    let mut accepted = |house: &mut House, what| {
+    let accepted = |house: &mut House, what| {
         let request = house.ask(&eve, session, what).unwrap();
         house.accept(&phone);
         request
