@@ -1,5 +1,7 @@
 //! Outputs on their way out. Each session has a lane; an output that relies on a record waits in it
 //! until that record is durable, and what comes after it waits behind it, so that the order holds.
+//! Over all sessions, what relies on records leaves in the order of the records, which is the order in
+//! which a restart says it again: whoever comes back is told what came after the last event they heard.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,7 +16,7 @@ pub(crate) struct DurabilityQueue {
     /// Each output with the record that it relies on; 0 for none.
     ready: VecDeque<(u64, Output)>,
     held: BTreeMap<Key, VecDeque<(u64, Output)>>,
-    /// What the first output of each lane waits for.
+    /// What the first output of each lane waits for; lanes go on in this order.
     heads: BTreeSet<(u64, Key)>,
     /// Answers to messages; they belong to no session.
     noted: VecDeque<(u64, Output)>,
@@ -51,7 +53,9 @@ impl DurabilityQueue {
                 self.ready.push_back((needs, output));
             }
             None => {
-                self.heads.insert((needs.max(self.floor), session));
+                // What relies on nothing but the floor came after what is said again.
+                let needs_first = if needs == 0 { self.floor } else { needs };
+                self.heads.insert((needs_first, session));
                 let mut lane = VecDeque::with_capacity(USUAL);
                 lane.push_back((needs, output));
                 self.held.insert(session, lane);
@@ -75,23 +79,26 @@ impl DurabilityQueue {
         while let Some((_, output)) = self.noted.pop_front_if(|(needs, _)| *needs <= durable) {
             self.ready.push_back((0, output));
         }
+        if self.floor > durable {
+            return;
+        }
+        // enforces: I19, I32
         while let Some(&(needs, session)) =
             self.heads.first().filter(|(needs, _)| *needs <= durable)
         {
             self.heads.remove(&(needs, session));
-            self.release(session);
+            self.release(session, needs);
         }
     }
 
-    /// Lets out of a lane what is durable, up to the first output that is not.
-    fn release(&mut self, session: Key) {
-        let (durable, floor) = (self.persisted, self.floor);
+    /// Lets out of a lane what relies on this record, and what follows it and relies on none.
+    fn release(&mut self, session: Key, record: u64) {
         let Some(lane) = self.held.get_mut(&session) else { return };
-        while let Some(next) = lane.pop_front_if(|(needs, _)| (*needs).max(floor) <= durable) {
+        while let Some(next) = lane.pop_front_if(|(needs, _)| *needs <= record) {
             self.ready.push_back(next);
         }
         match lane.front() {
-            Some((needs, _)) => drop(self.heads.insert(((*needs).max(floor), session))),
+            Some((needs, _)) => drop(self.heads.insert((*needs, session))),
             None => drop(self.held.remove(&session)),
         }
     }
@@ -137,5 +144,29 @@ mod tests {
         assert_eq!(lanes.pop(), None);
         lanes.persisted(1);
         assert_eq!((lanes.pop(), lanes.pop()), (Some(noted(1)), Some(noted(2))));
+    }
+
+    // covers: I19, I32
+    #[test]
+    fn what_relies_on_records_leaves_in_their_order_over_all_sessions() {
+        let (one, two, three) = (1, 2, 3);
+        let mut lanes = DurabilityQueue::default();
+        for (session, needs) in [(two, 1), (one, 2), (two, 0), (two, 3), (one, 4)] {
+            lanes.push(session, needs, noted(needs));
+        }
+        lanes.persisted(3);
+        let mut left = || std::iter::from_fn(|| lanes.pop()).collect::<Vec<_>>();
+        assert_eq!(left(), [1, 0, 2, 3].map(noted));
+        // After a restart, what is said again comes before what is new.
+        let mut lanes = DurabilityQueue::default();
+        lanes.persisted(6);
+        lanes.hold_until(7);
+        for (session, needs) in [(three, 5), (two, 6), (one, 0), (two, 8)] {
+            lanes.push(session, needs, noted(needs));
+        }
+        assert_eq!(lanes.pop(), None);
+        lanes.persisted(8);
+        let mut left = || std::iter::from_fn(|| lanes.pop()).collect::<Vec<_>>();
+        assert_eq!(left(), [5, 6, 0, 8].map(noted));
     }
 }
