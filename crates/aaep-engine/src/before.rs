@@ -42,7 +42,7 @@ pub(crate) struct Asks {
 #[derive(Debug)]
 pub enum Reminder {
     /// This was said.
-    Said(Emitted),
+    Said(Box<Emitted>),
     /// Here something was said that is not remembered: to one user, or to anybody.
     Gap {
         /// To whom; `None` if nobody knows.
@@ -220,7 +220,7 @@ impl<R: Rules> Engine<R> {
         let said = said.into_iter().filter_map(|before| {
             let emitted = before.emitted()?;
             let open = !self.is_settled(&before, &emitted);
-            open.then_some((before.record, Reminder::Said(emitted)))
+            open.then_some((before.record, Reminder::Said(Box::new(emitted))))
         });
         let mut all: Vec<(u64, Reminder)> = said.collect();
         all.extend(std::mem::take(&mut self.gaps).into_places());

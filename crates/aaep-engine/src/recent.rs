@@ -94,9 +94,7 @@ impl Recent {
     pub(crate) fn remember(&mut self, event: &Emitted, prepared: &Arc<Prepared>, limits: &Limits) {
         self.order += 1;
         let ends = event.kind.is_some_and(EventKind::is_terminal);
-        if !self.owners.contains_key(&event.session) {
-            self.owners.insert(event.session, event.user.clone());
-        }
+        self.owners.entry(event.session).or_insert_with(|| event.user.clone());
         let user = self.users.entry(event.user.clone()).or_default();
         let known = user.sessions.entry(event.session).or_insert_with(|| RecentSession {
             agent: event.agent.clone(),
