@@ -268,7 +268,8 @@ pub(crate) struct VerifyOptions {
 /// Times are a day, 2026-05-24, or a time, 2026-05-24T14:00:00Z.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Kinds: opened, asked, extended, resolved, invoked, called, completed, ended, ignored, restarted.
+Kinds: opened, asked, extended, resolved, expired, invoked, called, completed, ended, ignored,
+flooded, claimed, restarted.
 
 Examples:
   aaep audit export --kind resolved --since 2026-05-01

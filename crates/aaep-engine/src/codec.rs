@@ -82,6 +82,10 @@ impl Record {
                 out.text(by);
                 out.u8(*reason);
             }
+            Record::Claimed { agent, user, id } => {
+                out.u8(15);
+                [agent, user, id].into_iter().for_each(|text| out.text(text));
+            }
             Record::Flooded { by, replies, ignored } => {
                 out.u8(11);
                 out.text(by);
@@ -109,7 +113,10 @@ impl Record {
             | Record::Called { said, .. }
             | Record::Completed { said, .. }
             | Record::Extended { said, .. } => (Some(said), 0),
-            Record::Restarted { .. } | Record::Ignored { .. } | Record::Flooded { .. } => (None, 0),
+            Record::Restarted { .. }
+            | Record::Ignored { .. }
+            | Record::Flooded { .. }
+            | Record::Claimed { .. } => (None, 0),
         };
         let events = said.iter().flat_map(|said| &said.events).map(|event| event.len() + 4);
         USUAL + texts + events.sum::<usize>()
@@ -217,6 +224,9 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
         12 => Record::Expired { request: input.u128()?, said: input.said()? },
         11 => Record::Flooded { by: input.text()?, replies: input.u64()?, ignored: input.u64()? },
+        15 => {
+            Record::Claimed { agent: input.text()?, user: input.text()?, id: input.text()? }
+        }
         8 => Record::Extended {
             request: input.u128()?,
             event: input.u128()?,
@@ -404,6 +414,7 @@ mod tests {
             Record::Expired { request: 7, said: said() },
             Record::Flooded { by: text("ann's phone"), replies: 400, ignored: 399 },
             Record::Restarted { stamp: 13 },
+            Record::Claimed { agent: text("helper"), user: text("ann"), id: text("cook-2") },
             Record::Extended { request: 7, event: 8, timeout_seconds: 600, said: said() },
         ]
     }

@@ -165,6 +165,12 @@ impl<R: Rules> Engine<R> {
             Input::Touch { agent, session } => {
                 self.touch(agent, session, now).map(|_| Answer::Done)
             }
+            Input::Claim { agent, id } => {
+                self.needs_journal()?;
+                let (agent, user) = (agent.name.clone(), agent.user.clone());
+                self.append(&Record::Claimed { agent, user, id: id.into() });
+                Ok(Answer::Done)
+            }
             Input::Message { peer, message, call } => self.message(peer, message, call, now),
             Input::Joined { peer, subscription, confirms, clarifies } => {
                 self.joined(peer, subscription, confirms, clarifies, now)

@@ -57,6 +57,14 @@ pub enum Input<'a> {
         /// In which session.
         session: SessionId,
     },
+    /// An agent speaks under an `agent_id` of its own in a session that another agent opened. From now
+    /// on the id is its own, also after a restart.
+    Claim {
+        /// Who.
+        agent: &'a Principal,
+        /// The id.
+        id: &'a str,
+    },
     /// A message of a subscriber: a reply, or one of our extension messages.
     Message {
         /// Who sent it, as the transport found out.

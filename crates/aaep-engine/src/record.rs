@@ -149,6 +149,15 @@ pub enum Record {
         /// How many of them changed nothing; the others have the records of what they changed.
         ignored: u64,
     },
+    /// An agent spoke under an id of its own in a session that another agent opened.
+    Claimed {
+        /// Name of the agent.
+        agent: Arc<str>,
+        /// Whose agent it is.
+        user: Arc<str>,
+        /// The `agent_id`.
+        id: Arc<str>,
+    },
 }
 
 /// A session that began.

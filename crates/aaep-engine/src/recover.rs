@@ -72,7 +72,10 @@ impl Forgotten {
             | Record::Expired { request, .. }
             | Record::Invoked { request, .. }
             | Record::Extended { request, .. } => self.requests.contains(request),
-            Record::Restarted { .. } | Record::Ignored { .. } | Record::Flooded { .. } => false,
+            Record::Restarted { .. }
+            | Record::Ignored { .. }
+            | Record::Flooded { .. }
+            | Record::Claimed { .. } => false,
         }
     }
 }
@@ -178,7 +181,7 @@ impl<R: Rules> Engine<R> {
                 self.replay_question(request, record, number);
             }
             Record::Restarted { stamp } => self.go_on_after(stamp),
-            Record::Ignored { .. } | Record::Flooded { .. } => {}
+            Record::Ignored { .. } | Record::Flooded { .. } | Record::Claimed { .. } => {}
         }
     }
 

@@ -359,6 +359,43 @@ fn a_producer_still_belongs_to_its_agent_after_a_restart() {
     });
 }
 
+// covers: E28, S4, S5, I1
+#[test]
+fn what_a_sub_agent_asked_for_is_still_its_own_after_a_restart() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let person = hub.person();
+        let (agent, helper, mut ear) = (person.agent(), person.helper(), person.reader().await);
+        let mut opening = agent.opening();
+        opening["sub_agents"] = json!([helper.id]);
+        let answer = agent.post("agent/sessions", &opening).await;
+        let session = text(&body(&answer), "session_id").to_owned();
+        let mut asked = deletion("old.txt");
+        asked["producer"] = json!({ "agent_id": helper.id });
+        let request = helper.ask_for(&session, &asked).await;
+        let question = ear.event("awaiting.confirmation").await;
+        ear.decide(&question, "accept").await;
+        assert_eq!(helper.outcome(&request).await, "accepted");
+        hub.kill();
+
+        let hub = house.hub();
+        let person = person.at(&hub);
+        let (agent, helper) = (person.agent(), person.helper());
+        // Neither its name nor its yes is anybody else's, not even the orchestrator's.
+        let mut progress = json!({ "progress": { "step": 1 }, "summary_normal": "On." });
+        progress["producer"] = json!({ "agent_id": helper.id });
+        let refused = agent.try_emit(&session, "progress.updated", progress).await;
+        assert_eq!((refused.status.as_u16(), &body(&refused)["rule"]), (404, &json!("S5")));
+        let refused = agent.invoke(&request, "{}").await;
+        assert_eq!((refused.status.as_u16(), &body(&refused)["rule"]), (409, &json!("E28")));
+        let begun = helper.invoke(&request, "{}").await;
+        assert_eq!(begun.status, 200, "{begun:?}");
+        let (code, audit) = house.aaep(&["audit", "export", "--kind", "claimed"]);
+        assert!(code == 0 && audit.contains(&helper.id), "{code} {audit}");
+    });
+}
+
 // covers: I3
 #[test]
 fn a_changed_record_stops_the_start_and_says_what_was_kept_and_how_to_go_on() {

@@ -70,14 +70,19 @@ impl Core {
     }
 
     // enforces: S4, S5, E28
-    /// Whether an agent may speak under this producer.
+    /// Whether an agent may speak under this producer. From then on the id is its own, also after a
+    /// restart: what a sub-agent asked for is run by nobody else.
     pub(crate) fn may_speak_for(
         &mut self,
         agent: &Principal,
         producer: &str,
     ) -> Result<(), Refusal> {
         if let Some(id) = self.bind_producer(agent, producer)? {
-            self.producers.spoke(&account(agent), &id);
+            let agent = &account(agent);
+            if self.producers.is_new_to(agent, &id) {
+                self.handle(Input::Claim { agent, id: &id })?;
+                self.producers.claimed(agent, &id);
+            }
         }
         Ok(())
     }

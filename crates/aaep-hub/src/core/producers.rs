@@ -95,13 +95,21 @@ impl Producers {
         self.in_use.insert(session, id);
     }
 
+    /// Whether speaking under this id would make it the agent's own.
+    pub(super) fn is_new_to(&self, agent: &Principal, id: &str) -> bool {
+        !has_no_token(agent) && !self.bindings.contains_key(id)
+    }
+
     /// An agent spoke under this id in a session that another agent may have opened. From then on the id
     /// is its own.
-    pub(super) fn spoke(&mut self, agent: &Principal, id: &str) {
-        if has_no_token(agent) || self.bindings.contains_key(id) {
+    pub(super) fn claimed(&mut self, agent: &Principal, id: &str) {
+        if !self.is_new_to(agent, id) {
             return;
         }
         let id: Arc<str> = id.into();
+        while self.shares.of_principal(agent) >= self.bound.per_principal
+            && self.forget_oldest_of(agent)
+        {}
         self.shares.add(agent, 1);
         self.moments += 1;
         let binding = Binding { agent: agent.clone(), sessions: 0, idle_since: self.moments };

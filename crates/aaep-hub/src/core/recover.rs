@@ -151,6 +151,10 @@ impl Learned {
                 }
                 self.sessions.insert(session, agent);
             }
+            Record::Claimed { agent, user, id } => {
+                let agent = Principal { name: agent.clone(), role: Role::Agent, user: user.clone() };
+                self.known.producers.claimed(&agent, id);
+            }
             Record::Ended { session, .. } => {
                 if let Ok(session) = SessionId::parse(session) {
                     self.sessions.remove(&session);

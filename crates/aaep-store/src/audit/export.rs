@@ -255,6 +255,11 @@ fn details(line: &mut Line, record: &Record) {
             line.text("request", &request_id(*request));
             line.said(said);
         }
+        Record::Claimed { agent, user, id } => {
+            line.text("agent", agent);
+            line.text("user", user);
+            line.text("agent_id", id);
+        }
         Record::Flooded { by, replies, ignored } => {
             line.text("sent_by", by);
             line.json("replies", &replies.to_string());

@@ -66,12 +66,13 @@ pub(crate) fn kind_of(record: &Record) -> &'static str {
         Record::Restarted { .. } => "restarted",
         Record::Ignored { .. } => "ignored",
         Record::Flooded { .. } => "flooded",
+        Record::Claimed { .. } => "claimed",
         _ => "other",
     }
 }
 
 /// Every kind that `kind_of` can say.
-pub const KINDS: [&str; 12] = [
+pub const KINDS: [&str; 13] = [
     "opened",
     "asked",
     "extended",
@@ -83,6 +84,7 @@ pub const KINDS: [&str; 12] = [
     "ended",
     "ignored",
     "flooded",
+    "claimed",
     "restarted",
 ];
 
@@ -135,6 +137,9 @@ impl Columns {
             }
             Record::Expired { request, .. } => {
                 Self { request: Some(request_id(*request)), ..columns }
+            }
+            Record::Claimed { agent, user, .. } => {
+                Self { agent: Some(agent.clone()), user: Some(user.clone()), ..columns }
             }
             Record::Flooded { by, .. } => Self { decided_by: Some(by.clone()), ..columns },
             _ => columns,
