@@ -65,6 +65,8 @@ type TextHappening = {
 type SilenceHappening = {
   kind: "silence"; agent: Agent; why: "missing" | "too_much" | "unreadable"; count: number;
 };
+/** Nothing more is known of a session, and nobody said how it ended. */
+type OverHappening = { kind: "over"; agent: Agent; session_id: string };
 type LinkHappening =
   | { kind: "connected"; hub: string; again: boolean; may_reply: boolean }
   | { kind: "lost"; hub: string; why?: string };
@@ -76,6 +78,7 @@ type Happening =
   | { kind: "settled"; request: AgentRequest; outcome: Outcome; announced?: boolean }
   | TextHappening
   | SilenceHappening
+  | OverHappening
   | LinkHappening;
 
 /** A piece of what is said: ours, or the agent's. */

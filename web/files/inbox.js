@@ -390,7 +390,11 @@ export class Inbox {
       for (const request of this.waiting()) {
         if (this.unsure.has(keyOf(request))) this.settle(request, "gone", out);
       }
-      for (const id of this.unsure) this.sessions.delete(id);
+      for (const id of this.unsure) {
+        const session = this.sessions.get(id);
+        if (session) out.push({ kind: "over", agent: session.agent, session_id: id });
+        this.sessions.delete(id);
+      }
       this.unsure.clear();
     }
     this.tellSilences(now, out);

@@ -185,6 +185,7 @@ export class Speech {
       case "silence":
         if (happening.count === 0) return this.say(`silence.${happening.why}.some`);
         return this.say(`silence.${happening.why}`, { count: happening.count });
+      case "over": return this.say("session.gone");
       case "connected":
         this.say(happening.again ? "connected.again" : "connected", { hub: { ours: happening.hub } });
         if (!happening.may_reply) this.say("connected.listen_only");

@@ -112,7 +112,15 @@ export class View extends Asking {
       case "lost": return this.connected(happening);
       case "event":
       case "silence": return this.event(happening);
+      case "over": return this.over(happening);
     }
+  }
+
+  /** @param {OverHappening} happening */
+  over(happening) {
+    this.announcer.say(this.words.say(happening, this.manner).map(plain).join(" "));
+    this.ended(happening.session_id);
+    this.refreshSoon();
   }
 
   /** @param {EventHappening | SilenceHappening} happening */

@@ -187,7 +187,7 @@ test("a session that was believed to be over goes on when it is heard of again",
   const start = event("session.started", { summary_normal: "Tidying." });
   inbox.hear(start, NOW);
   inbox.attached(false, NOW);
-  inbox.tick(NOW + 10_001);
+  assert.deepEqual(kinds(inbox.tick(NOW + 10_001)), ["over"], "and that is told");
   assert.deepEqual(inbox.running(), []);
   assert.deepEqual(kinds(inbox.hear(start, NOW + 10_002)), ["event"]);
   assert.equal(inbox.running().length, 1);
