@@ -224,9 +224,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
         12 => Record::Expired { request: input.u128()?, said: input.said()? },
         11 => Record::Flooded { by: input.text()?, replies: input.u64()?, ignored: input.u64()? },
-        15 => {
-            Record::Claimed { agent: input.text()?, user: input.text()?, id: input.text()? }
-        }
+        15 => Record::Claimed { agent: input.text()?, user: input.text()?, id: input.text()? },
         8 => Record::Extended {
             request: input.u128()?,
             event: input.u128()?,

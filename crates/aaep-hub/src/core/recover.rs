@@ -152,7 +152,8 @@ impl Learned {
                 self.sessions.insert(session, agent);
             }
             Record::Claimed { agent, user, id } => {
-                let agent = Principal { name: agent.clone(), role: Role::Agent, user: user.clone() };
+                let agent =
+                    Principal { name: agent.clone(), role: Role::Agent, user: user.clone() };
                 self.known.producers.claimed(&agent, id);
             }
             Record::Ended { session, .. } => {
