@@ -79,8 +79,14 @@ fn event(kind: EventKind) -> Value {
 fn with_envelope(schema: &mut Value) {
     let about = "The protocol's own address, then one for each extension that the event uses.";
     let context = json!({ "type": "array", "items": { "type": "string", "format": "uri" }, "minItems": 1, "maxItems": 9, "description": about, "example": [CORE_CONTEXT, "https://example.org/medai/context/v1"] });
+    // Generators make names of programs of both, and those of `@context` and `context` are the same:
+    // beside the latter, the former is described by its pattern.
+    if schema["properties"]["context"].is_object() {
+        schema["patternProperties"]["^@context$"] = context;
+    } else {
+        put(schema, "@context", context, false);
+    }
     let members = [
-        ("@context", context),
         ("verbosity", json!({ "type": "string", "enum": ["terse", "normal", "detailed"] })),
         (
             "urgency",
