@@ -56,3 +56,30 @@ pub(crate) fn describe(command: &Command) -> String {
     words.extend(command.get_args().map(|arg| arg.to_string_lossy().into_owned()));
     words.join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every manifest of the workspace, and that of the fuzz targets.
+    fn manifests() -> Vec<PathBuf> {
+        let folders = ["", "web", "xtask", "fuzz"].map(|folder| root().join(folder));
+        let crates = std::fs::read_dir(root().join("crates")).unwrap();
+        let crates = crates.map(|entry| entry.unwrap().path());
+        let all = folders.into_iter().chain(crates).map(|folder| folder.join("Cargo.toml"));
+        all.filter(|path| path.exists()).collect()
+    }
+
+    // covers: S1, I1
+    #[test]
+    fn only_the_simulator_may_weaken_the_rules_of_the_engine() {
+        let found: Vec<String> = manifests()
+            .into_iter()
+            .filter(|path| std::fs::read_to_string(path).unwrap().contains("mutants"))
+            .filter_map(|path| Some(path.parent()?.file_name()?.to_string_lossy().into_owned()))
+            .collect();
+        let mut found: Vec<&str> = found.iter().map(String::as_str).collect();
+        found.sort_unstable();
+        assert_eq!(found, ["aaep-engine", "aaep-sim"], "`mutants` is for the simulator alone");
+    }
+}

@@ -112,7 +112,7 @@ impl House {
     }
 
     /// Asks, and takes it back.
-    fn ask(&mut self, user: &User, what: &str) -> u128 {
+    fn ask(&mut self, user: &User, what: &str) -> RequestId {
         let arguments = format!(r#"{{"what":"{what}"}}"#);
         let answer = self.handle(Input::Ask(Ask {
             agent: &user.agent,
@@ -138,7 +138,8 @@ impl House {
         );
         let (agent, session) = (&user.agent, user.session);
         let type_name = EventKind::OutputStreaming.as_str();
-        let emit = Input::Emit { agent, session, type_name, payload: &payload, arguments: None };
+        let event = &AgentEvent::read(type_name, &payload);
+        let emit = Input::Emit { agent, session, event, arguments: None };
         self.handle(emit).expect("an output");
     }
 
@@ -225,7 +226,8 @@ fn longest_steps() {
         let (agent, session) = (&user.agent, user.session);
         let type_name = EventKind::OutputStreaming.as_str();
         let start = Instant::now();
-        let emit = Input::Emit { agent, session, type_name, payload: &payload, arguments: None };
+        let event = &AgentEvent::read(type_name, &payload);
+        let emit = Input::Emit { agent, session, event, arguments: None };
         house.handle(emit).expect("an output");
         println!("  an output of {kibibytes} KiB: {:.2}", millis(start.elapsed()));
     }

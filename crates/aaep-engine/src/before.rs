@@ -1,29 +1,30 @@
 //! What was said before a restart. What nobody may have heard is said again, with the same id and
 //! the same bytes (I18, I11, I5); the rest is remembered for those who come back (§8.7, D28).
 
+use aaep_shaping::ShapeInfo;
 use aaep_types::json::{Members, Raw};
 use aaep_types::{Event, EventId, EventKind, SessionId, Timestamp, Urgency};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::Engine;
-use crate::ids::{Key, event_number};
+use crate::ids::{EventNumber, RequestId, SessionKey, event_number};
 use crate::io::{Emitted, Output};
 use crate::principal::Principal;
 use crate::record::RecordedEvents;
 use crate::request::Status;
-use crate::rules::{Check, Rules};
+use crate::rules::Rules;
 
 /// An event of the time before.
 #[derive(Debug)]
 pub(crate) struct Before {
     record: u64,
-    key: Key,
+    key: SessionKey,
     session: SessionId,
     user: Arc<str>,
     agent: Arc<str>,
     /// The request that its record is about.
-    about: Option<u128>,
+    about: Option<RequestId>,
     /// What is known of the event that asks, so that it need not be read: there may be a million.
     asks: Option<Asks>,
     json: Arc<str>,
@@ -32,7 +33,7 @@ pub(crate) struct Before {
 /// An event that asks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asks {
-    pub(crate) event: u128,
+    pub(crate) event: EventNumber,
     pub(crate) kind: EventKind,
     /// Its place in the session.
     pub(crate) number: u64,
@@ -89,7 +90,7 @@ impl Before {
                 urgency: Urgency::Critical,
                 about: None,
                 resolves_event: None,
-                leaves: None,
+                shape: Some(Box::new(ShapeInfo::of_question())),
                 json: self.json.clone(),
             });
         }
@@ -106,14 +107,14 @@ impl Before {
             urgency: event.urgency(),
             about: resolves_event.and(self.about),
             resolves_event,
-            leaves: None,
+            shape: Some(Box::new(ShapeInfo::of(&event))),
             json: self.json.clone(),
         })
     }
 }
 
 /// The event that asked, by the outcome extension.
-fn request_named(outcome: &str) -> Option<u128> {
+fn request_named(outcome: &str) -> Option<EventNumber> {
     let members = Members::whole(outcome, 8).ok().flatten()?;
     let Some(Raw::String(text)) = members.find("request_event_id") else { return None };
     event_number(&EventId::parse(&text.decode()).ok()?)
@@ -123,9 +124,9 @@ impl<R: Rules> Engine<R> {
     /// Something that a session said because of a record.
     pub(crate) fn replay_event(
         &mut self,
-        key: Key,
+        key: SessionKey,
         record: u64,
-        (about, asks): (Option<u128>, Option<Asks>),
+        (about, asks): (Option<RequestId>, Option<Asks>),
         json: Arc<str>,
     ) {
         let Some(session) = self.sessions.get(&key) else { return };
@@ -137,9 +138,9 @@ impl<R: Rules> Engine<R> {
     /// What a record says that its session said.
     pub(crate) fn replay_said(
         &mut self,
-        key: Key,
+        key: SessionKey,
         record: u64,
-        about: Option<u128>,
+        about: Option<RequestId>,
         said: RecordedEvents,
     ) {
         if let Some(session) = self.sessions.get_mut(&key) {
@@ -180,7 +181,7 @@ impl<R: Rules> Engine<R> {
 
     /// A session ended: nobody needs to be told what it said, unless they come back and were told that
     /// everything follows.
-    pub(crate) fn replay_forgets(&mut self, key: Key) {
+    pub(crate) fn replay_forgets(&mut self, key: SessionKey) {
         if let Some(last) = self.sessions.get(&key).and_then(|session| session.before.last()) {
             self.gaps.of_user(&last.user, last.record);
         }
@@ -191,19 +192,18 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn say_again(&mut self) {
         let before = std::mem::take(&mut self.before);
         for (before, emitted) in before.iter().filter_map(|b| Some((b, b.emitted()?))) {
-            if R::keeps(Check::SaysAgain) && !self.is_settled(before, &emitted) {
+            if R::says_again(before.asks.is_some(), self.is_open(before, &emitted)) {
                 self.lanes.push(before.key, before.record, Output::Event(emitted));
             }
         }
     }
 
-    /// Whether an event asks something that waits no longer.
-    fn is_settled(&self, before: &Before, emitted: &Emitted) -> bool {
+    /// Whether an event asks something that still waits.
+    fn is_open(&self, before: &Before, emitted: &Emitted) -> bool {
         let request = before.about.and_then(|number| self.requests.get(&number));
-        let open = request.is_some_and(|request| {
+        request.is_some_and(|request| {
             request.status == Status::Pending && request.event_number == emitted.event
-        });
-        before.asks.is_some() && !open
+        })
     }
 
     // enforces: I32
@@ -219,7 +219,7 @@ impl<R: Rules> Engine<R> {
         }
         let said = said.into_iter().filter_map(|before| {
             let emitted = before.emitted()?;
-            let open = !self.is_settled(&before, &emitted);
+            let open = before.asks.is_none() || self.is_open(&before, &emitted);
             open.then_some((before.record, Reminder::Said(Box::new(emitted))))
         });
         let mut all: Vec<(u64, Reminder)> = said.collect();

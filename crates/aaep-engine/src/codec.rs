@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::ids::{EventNumber, RequestId};
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record, RecordedEvents};
 
 const HEAD: usize = 8;
@@ -31,7 +32,7 @@ impl Record {
             Record::Asked(asked) => encode_asked(asked, &mut out),
             Record::Resolved { request, outcome, runs, by, response, reply, said } => {
                 out.u8(if reply.is_empty() { RESOLVED } else { RESOLVED_WITH_REPLY });
-                out.u128(*request);
+                out.u128(request.bits());
                 out.u8(*outcome as u8);
                 out.u8(u8::from(*runs));
                 out.text(by);
@@ -43,13 +44,13 @@ impl Record {
             }
             Record::Invoked { request, call, said } => {
                 out.u8(5);
-                out.u128(*request);
+                out.u128(request.bits());
                 out.text(call);
                 out.said(said);
             }
             Record::Expired { request, said } => {
                 out.u8(12);
-                out.u128(*request);
+                out.u128(request.bits());
                 out.said(said);
             }
             Record::Called { session, call, tool, said } => {
@@ -68,8 +69,8 @@ impl Record {
             }
             Record::Extended { request, event, timeout_seconds, said } => {
                 out.u8(8);
-                out.u128(*request);
-                out.u128(*event);
+                out.u128(request.bits());
+                out.u128(event.bits());
                 out.u64(*timeout_seconds);
                 out.said(said);
             }
@@ -161,7 +162,7 @@ fn encode_opened(opened: &Opened, out: &mut Out) {
 
 fn encode_asked(asked: &Asked, out: &mut Out) {
     out.u8(if asked.account.is_empty() { ASKED } else { ASKED_WITH_ACCOUNT });
-    out.u128(asked.request);
+    out.u128(asked.request.bits());
     out.text(&asked.session);
     out.u8(u8::from(asked.confirmation));
     for text in [&asked.tool, &asked.arguments, &asked.event] {
@@ -191,7 +192,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         }),
         2 => Record::Ended { session: input.text()?, said: input.said()? },
         kind @ (ASKED | ASKED_WITH_ACCOUNT) => Record::Asked(Asked {
-            request: input.u128()?,
+            request: RequestId::from_bits(input.u128()?),
             session: input.text()?,
             confirmation: input.flag()?,
             tool: input.text()?,
@@ -205,7 +206,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             said: input.said()?,
         }),
         kind @ (RESOLVED | RESOLVED_WITH_REPLY) => Record::Resolved {
-            request: input.u128()?,
+            request: RequestId::from_bits(input.u128()?),
             outcome: *Outcome::ALL.get(usize::from(input.u8()?)).ok_or(Corrupt::Unknown)?,
             runs: input.flag()?,
             by: input.text()?,
@@ -213,7 +214,11 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             reply: if kind == RESOLVED { "".into() } else { input.text()? },
             said: input.said()?,
         },
-        5 => Record::Invoked { request: input.u128()?, call: input.text()?, said: input.said()? },
+        5 => Record::Invoked {
+            request: RequestId::from_bits(input.u128()?),
+            call: input.text()?,
+            said: input.said()?,
+        },
         6 => Record::Completed {
             session: input.text()?,
             call: input.text()?,
@@ -222,12 +227,12 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         },
         9 => Record::Restarted { stamp: input.u64()? as i64 },
         7 => Record::Ignored { by: input.text()?, reason: input.u8()? },
-        12 => Record::Expired { request: input.u128()?, said: input.said()? },
+        12 => Record::Expired { request: RequestId::from_bits(input.u128()?), said: input.said()? },
         11 => Record::Flooded { by: input.text()?, replies: input.u64()?, ignored: input.u64()? },
         15 => Record::Claimed { agent: input.text()?, user: input.text()?, id: input.text()? },
         8 => Record::Extended {
-            request: input.u128()?,
-            event: input.u128()?,
+            request: RequestId::from_bits(input.u128()?),
+            event: EventNumber::from_bits(input.u128()?),
             timeout_seconds: input.u64()?,
             said: input.said()?,
         },
@@ -350,7 +355,7 @@ mod tests {
             }),
             Record::Ended { session: text("sess_1"), said: RecordedEvents::default() },
             Record::Asked(Asked {
-                request: 7,
+                request: RequestId::from_bits(7),
                 session: text("sess_1"),
                 confirmation: true,
                 tool: text("pay"),
@@ -364,7 +369,7 @@ mod tests {
                 said: said(),
             }),
             Record::Asked(Asked {
-                request: 7,
+                request: RequestId::from_bits(7),
                 session: text("sess_1"),
                 confirmation: true,
                 tool: text("pay"),
@@ -378,7 +383,7 @@ mod tests {
                 said: said(),
             }),
             Record::Resolved {
-                request: 7,
+                request: RequestId::from_bits(7),
                 outcome: Outcome::TimedOut,
                 runs: false,
                 by: text(""),
@@ -387,7 +392,7 @@ mod tests {
                 said: said(),
             },
             Record::Resolved {
-                request: 7,
+                request: RequestId::from_bits(7),
                 outcome: Outcome::TimedOut,
                 runs: false,
                 by: text(""),
@@ -395,7 +400,11 @@ mod tests {
                 reply: text("{\"decided_by\":\"Ann\"}"),
                 said: said(),
             },
-            Record::Invoked { request: 7, call: text("call_1"), said: said() },
+            Record::Invoked {
+                request: RequestId::from_bits(7),
+                call: text("call_1"),
+                said: said(),
+            },
             Record::Called {
                 session: text("sess_1"),
                 call: text("call_2"),
@@ -409,11 +418,16 @@ mod tests {
                 said: said(),
             },
             Record::Ignored { by: text("ann's phone"), reason: 3 },
-            Record::Expired { request: 7, said: said() },
+            Record::Expired { request: RequestId::from_bits(7), said: said() },
             Record::Flooded { by: text("ann's phone"), replies: 400, ignored: 399 },
             Record::Restarted { stamp: 13 },
             Record::Claimed { agent: text("helper"), user: text("ann"), id: text("cook-2") },
-            Record::Extended { request: 7, event: 8, timeout_seconds: 600, said: said() },
+            Record::Extended {
+                request: RequestId::from_bits(7),
+                event: EventNumber::from_bits(8),
+                timeout_seconds: 600,
+                said: said(),
+            },
         ]
     }
 

@@ -6,23 +6,22 @@
 //! ever premature. The same contract: one mutation, then drain.
 
 use aaep_shaping::{
-    Delivery as Shaped, Glance, HeldLimits, Mono, Overflow, OwnQuestion, OwnState, Prepared,
-    Preparer, Shape, Shaper, Terms,
+    Delivery as Shaped, Glance, Known, Mono, Overflow, Prepared, Preparer, Shape, Shaper, Terms,
 };
-use aaep_types::{EventId, EventKind, Invalid, SubscriptionId};
+use aaep_types::{EventKind, Invalid, SubscriptionId};
 use std::collections::{BTreeSet, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::before::Reminder;
 use crate::clock::Boot;
-use crate::hearers::{Cursor, Subscription, Subscriptions, asks, mark_dirty};
+use crate::hearers::{Cursor, Subscription, Subscriptions, mark_dirty};
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::recent::Recent;
 use crate::resume::LeftOff;
-use crate::rules::{Check, Rules, Sound};
+use crate::rules::{Rules, Sound};
 
 /// Something to do for a subscription.
 #[derive(Clone, Debug)]
@@ -75,8 +74,8 @@ struct FanOut {
     event: Arc<Prepared>,
     user: Arc<str>,
     agent: Arc<str>,
-    /// Whether it tells what became of something (D31).
-    outcome: bool,
+    /// Whether it tells what became of something, which no filter hides (D31).
+    past_filters: bool,
     now: Boot,
     /// How far it has come.
     cursor: Cursor,
@@ -139,30 +138,22 @@ impl<R: Rules> Delivery<R> {
         // enforces: D31
         let resolves = event.about.is_some();
         let json = event.json.clone();
-        let prepared = match &event.leaves {
-            Some(from_state) => self.preparer.prepare_state(OwnState {
-                json,
-                event_id: EventId::from_bits(event.event),
-                session_id: event.session,
-                number: event.number,
-                from_state,
-                resolution: resolves,
-            }),
+        let prepared = match &event.shape {
+            Some(info) => {
+                let known = Known {
+                    json,
+                    event_id: event.event.id(),
+                    session_id: event.session,
+                    number: Some(event.number),
+                    kind: event.kind,
+                    resolution: resolves,
+                };
+                self.preparer.prepare_known(known, (**info).clone())
+            }
             None if resolves => self.preparer.prepare_resolution(json)?,
-            None if event.kind.is_some_and(asks) => self.preparer.prepare_question(OwnQuestion {
-                json,
-                event_id: EventId::from_bits(event.event),
-                session_id: event.session,
-                number: event.number,
-                kind: event.kind,
-            }),
             None => self.preparer.prepare(json)?,
         };
-        let mut limits = self.limits;
-        if !R::keeps(Check::Forgets) {
-            limits.recent_events = usize::MAX;
-        }
-        self.recent.remember(event, &prepared, &limits);
+        self.recent.remember(event, &prepared, &self.limits);
         if self.subscriptions.places.is_empty() {
             return Ok(());
         }
@@ -171,7 +162,7 @@ impl<R: Rules> Delivery<R> {
             event: prepared,
             user: event.user.clone(),
             agent: event.agent.clone(),
-            outcome: resolves || terminal,
+            past_filters: R::passes_any_filter(resolves, terminal),
             now,
             cursor: Cursor::default(),
             left: false,
@@ -185,20 +176,18 @@ impl<R: Rules> Delivery<R> {
     fn flow(&mut self) -> Option<Deliver> {
         while let Some(wave) = self.waves.front_mut() {
             loop {
-                let (before, place) = (wave.cursor, next_place::<R>(&self.subscriptions, wave));
+                let (before, place) =
+                    (wave.cursor, self.subscriptions.next(&wave.user, &mut wave.cursor));
                 let Some(place) = place else { break };
                 let at = &mut self.subscriptions.at[place];
                 let hears = |known: &&mut Subscription| known.hears::<R>(&wave.user, &wave.agent);
                 let Some(known) = at.as_mut().filter(hears) else { continue };
-                if known.paused && !R::keeps(Check::SlowOnesWaitAlone) {
+                if R::holds_up_others(known.paused) {
                     wave.cursor = before;
                     return None;
                 }
-                if wave.event.is_critical() && !R::keeps(Check::CriticalPassesFilters) {
-                    let filter = &known.shaper.terms().filter;
-                    if !filter.admits(wave.event.type_name()) {
-                        continue;
-                    }
+                if !R::passes_filter(&wave.event, &known.shaper.terms().filter) {
+                    continue;
                 }
                 let glance =
                     if wave.left { Glance::Offer } else { known.glance(&wave.event, wave.now) };
@@ -212,15 +201,13 @@ impl<R: Rules> Delivery<R> {
                         return Some(Deliver::Send { subscription, place, event, bytes });
                     }
                     Glance::Offer => {
-                        if R::keeps(Check::CriticalNeverWaits) || known.shaper.pending_events() == 0
-                        {
+                        if R::polls_at_once(known.shaper.pending_events()) {
                             mark_dirty(&mut self.dirty, place, known);
                         }
-                        let (id, outcome) =
-                            (known.id, wave.outcome && R::keeps(Check::OutcomesPassFilters));
-                        let taken = known.take(&wave.event, outcome, wave.now);
+                        let id = known.id;
+                        let taken = known.take(&wave.event, wave.past_filters, wave.now);
                         if let Err(overflow) = taken
-                            && R::keeps(Check::OverflowEnds)
+                            && R::ends_subscription(&overflow)
                         {
                             return Some(self.give_up(id, &overflow));
                         }
@@ -267,24 +254,11 @@ impl<R: Rules> Delivery<R> {
     pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, mut terms: Terms, now: Boot) {
         self.settle();
         self.preparer.share(&mut terms);
-        if !R::keeps(Check::KeepsToRates) {
-            terms.rate = None;
-        }
-        if !R::keeps(Check::WaitsNoLonger) {
-            terms.rate = terms.rate.map(|rate| rate.div_ceil(2));
-        }
-        let Limits { held_events: max_events, held_bytes: max_bytes, .. } = self.limits;
-        let mut held = HeldLimits { max_events, max_bytes, ..HeldLimits::default() };
-        if !R::keeps(Check::MergesWhatWaits) {
-            held.merge_from = usize::MAX;
-        }
-        if !R::keeps(Check::BoundsDebt) {
-            held.max_debt_seconds = 3600;
-        }
+        terms.rate = R::rate(terms.rate);
         let known = Subscription {
             id,
             peer: peer.clone(),
-            shaper: Shaper::with_limits(terms.clone(), held, mono(now)),
+            shaper: Shaper::with_limits(terms.clone(), R::held_limits(&self.limits), mono(now)),
             attached: false,
             paused: false,
             dirty: false,
@@ -293,7 +267,7 @@ impl<R: Rules> Delivery<R> {
             left_off: LeftOff::new(&terms),
         };
         self.close(id);
-        self.subscriptions.insert(known);
+        self.subscriptions.insert::<R>(known);
     }
 
     /// Where a subscription lies: a small number that no other open subscription has, for whoever
@@ -318,7 +292,7 @@ impl<R: Rules> Delivery<R> {
 
     /// A subscription is over (H19).
     pub fn close(&mut self, id: SubscriptionId) {
-        if let Some((place, known)) = self.subscriptions.remove(id) {
+        if let Some((place, known)) = self.subscriptions.remove::<R>(id) {
             known.due.map(|due| self.due.remove(&(due, place)));
         }
     }
@@ -424,16 +398,6 @@ impl<R: Rules> Delivery<R> {
             ended_sessions,
         }
     }
-}
-
-/// The next place that an event comes to.
-fn next_place<R: Rules>(subscriptions: &Subscriptions, wave: &mut FanOut) -> Option<usize> {
-    if R::keeps(Check::HearsOwnOnly) {
-        return subscriptions.next(&wave.user, &mut wave.cursor);
-    }
-    let place = wave.cursor.next;
-    wave.cursor.next += 1;
-    (place < subscriptions.at.len()).then_some(place)
 }
 
 impl FanOut {

@@ -1,34 +1,19 @@
 //! Events that are about to be: what they say, and how they are written.
 
+use aaep_shaping::ShapeInfo;
 use aaep_types::action::{self, Account, ReadableArguments};
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{DescribedBy, EventId, EventKind, Timestamp, Urgency, rule};
+use aaep_types::{DescribedBy, ENVELOPE_MEMBERS, Event, EventKind, Timestamp, Urgency, rule};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::agent_event::{AgentEvent, Said};
 use crate::hints::{Hints, is_sayable};
-use crate::ids::Digest;
+use crate::ids::{Digest, EventNumber, RequestId};
 use crate::record::Outcome;
 use crate::refusal::{Blame, Refusal};
 use crate::session::Session;
 use crate::words::Words;
-
-/// The members of the envelope, which an agent never writes itself.
-const ENVELOPE: [&str; 13] = [
-    "@context",
-    "aaep_version",
-    "type",
-    "event_id",
-    "session_id",
-    "sequence_number",
-    "timestamp",
-    "producer",
-    "verbosity",
-    "urgency",
-    "localization_hints",
-    "correlation_id",
-    "extensions",
-];
 
 /// Room for what stands around a name and a value: four quotes, a colon, a comma.
 const ROOM: usize = 6;
@@ -51,15 +36,15 @@ pub(crate) struct Draft<'a> {
 
 /// An event that only has to be let go.
 pub(crate) struct Ready {
-    pub(crate) event: u128,
+    pub(crate) event: EventNumber,
     pub(crate) kind: Option<EventKind>,
     pub(crate) urgency: Urgency,
     /// The request that it resolves.
-    pub(crate) about: Option<u128>,
+    pub(crate) about: Option<RequestId>,
     /// The event that asked.
-    pub(crate) resolves_event: Option<u128>,
-    /// The state that it leaves, if it is a state change of ours.
-    pub(crate) leaves: Option<Cow<'static, str>>,
+    pub(crate) resolves_event: Option<EventNumber>,
+    /// What shaping needs to know of it.
+    pub(crate) shape: Option<Box<ShapeInfo>>,
     pub(crate) json: Arc<str>,
 }
 
@@ -77,9 +62,9 @@ pub(crate) enum Extension {
     /// It is resolved (decision D30).
     Outcome {
         /// The number that others know the request by.
-        request: u128,
+        request: RequestId,
         /// The event that asked.
-        event: u128,
+        event: EventNumber,
         /// What became of it.
         outcome: Outcome,
         /// It was withdrawn for a no with a clock that cannot be right (decision D42).
@@ -88,12 +73,12 @@ pub(crate) enum Extension {
     /// It was approved, and the approval was not used in time (decision D41).
     Expired {
         /// The number that others know the request by.
-        request: u128,
+        request: RequestId,
         /// The event that asked.
-        event: u128,
+        event: EventNumber,
     },
     /// It asks again, in place of another event, with more time (decision D32).
-    Supersedes(u128),
+    Supersedes(EventNumber),
 }
 
 impl Extension {
@@ -115,16 +100,16 @@ impl Extension {
             Extension::Expired { event, .. } => write_outcome(event, "expired", out),
             Extension::Supersedes(event) => {
                 out.json("\"timing\":{\"supersedes\":\"");
-                out.json(EventId::from_bits(event).as_str());
+                out.json(event.id().as_str());
             }
         }
         out.json("\"}");
     }
 }
 
-fn write_outcome(event: u128, word: &str, out: &mut Writer) {
+fn write_outcome(event: EventNumber, word: &str, out: &mut Writer) {
     out.json("\"outcome\":{\"request_event_id\":\"");
-    out.json(EventId::from_bits(event).as_str());
+    out.json(event.id().as_str());
     out.json("\",\"outcome\":\"");
     out.json(word);
 }
@@ -153,6 +138,15 @@ impl<'a> Draft<'a> {
         let urgency = hints.as_ref().and_then(|hints| hints.urgency).unwrap_or(usual);
         let (extension, account, moves) = (None, None, None);
         Ok(Draft { type_name, urgency, payload, extension, account, hints, moves })
+    }
+
+    /// An agent's event, which was read before.
+    pub(crate) fn of_event(event: &'a AgentEvent, said: Said) -> Self {
+        let usual = event.kind().map_or(Urgency::Normal, EventKind::usual_urgency);
+        let urgency = said.hints.as_ref().and_then(|hints| hints.urgency).unwrap_or(usual);
+        let (type_name, payload, hints) = (event.type_name(), said.payload, said.hints);
+        let (extension, account, moves) = (None, None, None);
+        Draft { type_name, urgency, payload, extension, account, hints, moves }
     }
 
     /// A state change with a sentence of ours that can be announced.
@@ -186,8 +180,13 @@ impl<'a> Draft<'a> {
         draft
     }
 
-    /// The event with its JSON.
-    pub(crate) fn ready(&self, event: u128, json: Arc<str>) -> Ready {
+    /// The event with its JSON, which was read once, unless it is a state change of ours.
+    pub(crate) fn ready(
+        &self,
+        event: EventNumber,
+        json: Arc<str>,
+        read: Option<&Event<'_>>,
+    ) -> Ready {
         let (about, resolves_event) = match self.extension {
             Some(
                 Extension::Outcome { request, event, .. } | Extension::Expired { request, event },
@@ -195,13 +194,17 @@ impl<'a> Draft<'a> {
             _ => (None, None),
         };
         let kind = EventKind::parse(self.type_name);
-        let leaves = self.moves.as_ref().map(|(from, _)| from.clone());
-        Ready { event, kind, urgency: self.urgency, about, resolves_event, leaves, json }
+        let shape = match &self.moves {
+            Some((from, _)) => Some(ShapeInfo::of_state(from)),
+            None => read.map(ShapeInfo::of),
+        };
+        let shape = shape.map(Box::new);
+        Ready { event, kind, urgency: self.urgency, about, resolves_event, shape, json }
     }
 
     pub(crate) fn json(
         &self,
-        event: u128,
+        event: EventNumber,
         number: u64,
         stamp: Timestamp,
         session: &Session,
@@ -217,7 +220,7 @@ impl<'a> Draft<'a> {
         out.string(self.type_name);
         // Nothing here needs an escape: identifiers, numbers, tags, and JSON that was checked.
         for (before, value) in [
-            (",\"event_id\":\"", EventId::from_bits(event).as_str()),
+            (",\"event_id\":\"", event.id().as_str()),
             ("\",\"session_id\":\"", session.id().as_str()),
         ] {
             out.json(before);
@@ -358,7 +361,8 @@ pub(crate) fn payload_of(event: &str, without: &[&str]) -> String {
     let members = Members::whole(event, 64).ok().flatten().unwrap_or_default();
     let mut out = Writer::new();
     let payload = members.iter().filter(|member| {
-        !ENVELOPE.contains(&member.name.as_ref()) && !without.contains(&member.name.as_ref())
+        !ENVELOPE_MEMBERS.contains(&member.name.as_ref())
+            && !without.contains(&member.name.as_ref())
     });
     for member in payload {
         out.name(&member.name);
@@ -380,7 +384,7 @@ pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<Stri
     let mut nested = false;
     for member in members.iter() {
         nested |= matches!(member.value, Raw::Array(_) | Raw::Object(_));
-        let hub_fills = ENVELOPE.contains(&member.name.as_ref());
+        let hub_fills = ENVELOPE_MEMBERS.contains(&member.name.as_ref());
         if hub_fills && !is_sayable(&member.name) {
             let text = format!("Leave `{}` out; the hub fills the envelope.", member.name);
             return Err(Refusal::new(Blame::Malformed, rule::E19, text));

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::ids::Key;
+use crate::ids::SessionKey;
 use crate::io::Output;
 
 /// How many outputs usually rely on one record: two events and the decision.
@@ -15,9 +15,9 @@ const USUAL: usize = 3;
 pub(crate) struct DurabilityQueue {
     /// Each output with the record that it relies on; 0 for none.
     ready: VecDeque<(u64, Output)>,
-    held: BTreeMap<Key, VecDeque<(u64, Output)>>,
+    held: BTreeMap<SessionKey, VecDeque<(u64, Output)>>,
     /// What the first output of each lane waits for; lanes go on in this order.
-    heads: BTreeSet<(u64, Key)>,
+    heads: BTreeSet<(u64, SessionKey)>,
     /// Answers to messages; they belong to no session.
     noted: VecDeque<(u64, Output)>,
     /// Records whose events have not all left yet, oldest first, and how many are left of each.
@@ -40,7 +40,7 @@ impl DurabilityQueue {
 
     /// Ready when the record `needs` is durable and everything before it in the session is out.
     /// Records come in the order of their numbers.
-    pub(crate) fn push(&mut self, session: Key, needs: u64, output: Output) {
+    pub(crate) fn push(&mut self, session: SessionKey, needs: u64, output: Output) {
         if needs > 0 && matches!(output, Output::Event(_)) {
             match self.untold.back_mut() {
                 Some((record, left)) if *record == needs => *left += 1,
@@ -92,7 +92,7 @@ impl DurabilityQueue {
     }
 
     /// Lets out of a lane what relies on this record, and what follows it and relies on none.
-    fn release(&mut self, session: Key, record: u64) {
+    fn release(&mut self, session: SessionKey, record: u64) {
         let Some(lane) = self.held.get_mut(&session) else { return };
         while let Some(next) = lane.pop_front_if(|(needs, _)| *needs <= record) {
             self.ready.push_back(next);
@@ -135,7 +135,7 @@ mod tests {
     // covers: I10, I19
     #[test]
     fn what_follows_a_held_output_of_its_session_waits_behind_it() {
-        let (one, two) = (1, 2);
+        let (one, two) = (SessionKey::from_bits(1), SessionKey::from_bits(2));
         let mut lanes = DurabilityQueue::default();
         lanes.push(one, 1, noted(1));
         lanes.push(one, 0, noted(2));
@@ -152,7 +152,7 @@ mod tests {
         let (one, two, three) = (1, 2, 3);
         let mut lanes = DurabilityQueue::default();
         for (session, needs) in [(two, 1), (one, 2), (two, 0), (two, 3), (one, 4)] {
-            lanes.push(session, needs, noted(needs));
+            lanes.push(SessionKey::from_bits(session), needs, noted(needs));
         }
         lanes.persisted(3);
         let mut left = || std::iter::from_fn(|| lanes.pop()).collect::<Vec<_>>();
@@ -162,7 +162,7 @@ mod tests {
         lanes.persisted(6);
         lanes.hold_until(7);
         for (session, needs) in [(three, 5), (two, 6), (one, 0), (two, 8)] {
-            lanes.push(session, needs, noted(needs));
+            lanes.push(SessionKey::from_bits(session), needs, noted(needs));
         }
         assert_eq!(lanes.pop(), None);
         lanes.persisted(8);

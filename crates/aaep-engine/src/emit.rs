@@ -5,17 +5,18 @@ use aaep_types::team::agents_of;
 use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, ToolCallId, rule};
 use std::sync::Arc;
 
+use crate::agent_event::AgentEvent;
 use crate::clock::Now;
-use crate::draft::{Draft, Ready, agent_members, has_member, members, on_one_line};
+use crate::draft::{Draft, Ready, members, on_one_line};
 use crate::engine::{Ended, Engine, Timer, no_session};
 use crate::hints::is_ours_alone;
-use crate::ids::{Key, session_key};
+use crate::ids::{EventNumber, SessionKey, session_key};
 use crate::io::{Answer, Emitted, Open, Output};
 use crate::principal::{Principal, Role};
 use crate::record::{Opened, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::Status;
-use crate::rules::{Check, Rules};
+use crate::rules::Rules;
 use crate::session::{Session, state};
 use crate::words::{Phrase, say};
 
@@ -27,8 +28,7 @@ impl<R: Rules> Engine<R> {
         if open.agent.role != Role::Agent {
             return Err(Refusal::new(Blame::NotYours, rule::S6, "Only agents open sessions."));
         }
-        let bound = self.limits.open_sessions().kept_by::<R>(Check::SharesSessions);
-        self.open.admit(&bound, open.agent, 1)?;
+        self.open.admit(&self.limits.open_sessions(), open.agent, 1)?;
         self.admits_errors_of(open.agent, now)?;
         self.may_begin()?;
         if Opaque::parse(open.producer).is_none() {
@@ -47,12 +47,12 @@ impl<R: Rules> Engine<R> {
             now,
         );
         let more = if open.payload.is_empty() { "{}" } else { open.payload };
-        let said = agent_members(more, &[("summary_normal", open.summary)])?;
-        let kind = EventKind::SessionStarted;
-        let draft = Draft::of_agent(kind.as_str(), Some(kind), said)?;
+        let started = AgentEvent::read(EventKind::SessionStarted.as_str(), more);
+        let started = started.with_text("summary_normal", open.summary);
+        let draft = Draft::of_event(&started, started.said()?);
         let event = self.ids.event();
         let json: Arc<str> = draft.json(event, 0, now.wall, &session).into();
-        Event::parse_ours(json.as_bytes())?;
+        let parsed = Event::parse_ours(json.as_bytes())?;
         session.team = agents_of(&json).into();
         session.admits_speaker(draft.hints.as_deref())?;
         let needs = self.append(&Record::Opened(Opened {
@@ -65,18 +65,18 @@ impl<R: Rules> Engine<R> {
             event: json.clone(),
             stamp: now.wall.as_micros(),
         }));
-        self.timers.insert((session.lease_timer, Timer::Lease(id.to_be_bytes())));
+        self.timers.insert((session.lease_timer, Timer::Lease(id.into())));
         let public = session.id();
         self.open.add(&session.agent, 1);
         self.sessions.insert(session);
-        self.push(id, draft.ready(event, json), needs, now);
+        self.push(id, draft.ready(event, json.clone(), Some(&parsed)), needs, now);
         Ok(Answer::Session(public))
     }
 
     // enforces: I23
     /// Whether something new may begin.
     pub(crate) fn may_begin(&self) -> Result<(), Refusal> {
-        if self.draining && R::keeps(Check::Drains) {
+        if !R::may_begin(self.draining) {
             let text = "The hub is about to stop; try again when it is back.";
             return Err(Refusal::new(Blame::Unavailable, rule::C13, text));
         }
@@ -97,33 +97,28 @@ impl<R: Rules> Engine<R> {
     /// An agent's event.
     pub(crate) fn emit(
         &mut self,
-        id: Key,
-        type_name: &str,
-        payload: &str,
+        id: SessionKey,
+        event: &AgentEvent,
         arguments: Option<&Canonical>,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        // enforces: E4, D23
-        // However a core type is written, it is that type, and goes out in its compact form.
-        let kind = EventKind::named(type_name);
-        let type_name = kind.map_or(type_name, |kind| kind.as_str());
+        let kind = event.kind();
         if kind.is_some_and(EventKind::is_terminal) {
-            return self.end(id, type_name, payload, now);
+            return self.end(id, event, now);
         }
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
         Session::admits_kind(kind)?;
-        admits_type(type_name)?;
-        let needs_call =
-            kind == Some(EventKind::ToolInvoked) && !has_member(payload, "tool_call_id");
-        let call = self.ids.tool_call();
-        let more: &[_] = if needs_call { &[("tool_call_id", call.as_str())] } else { &[] };
-        let payload = agent_members(payload, more)?;
-        let draft = Draft::of_agent(type_name, kind, payload)?;
+        admits_type(event.type_name())?;
+        let mut said = event.said()?;
+        if kind == Some(EventKind::ToolInvoked) && !said.names_call {
+            said.add("tool_call_id", self.ids.tool_call().as_str());
+        }
+        let draft = Draft::of_event(event, said);
         session.admits_speaker(draft.hints.as_deref())?;
         let event = self.ids.event();
         let inserted = kind.is_some_and(|kind| session.state_before(kind).is_some());
         let number = session.next_number + u64::from(inserted);
-        let json: Arc<str> = draft.json(event, number, session.stamp(now), session).into();
+        let json: Arc<str> = draft.json(event, number, session.stamp::<R>(now), session).into();
         // enforces: D13, D33, D34
         let parsed = Event::parse_ours(json.as_bytes())?;
         session.admits(parsed.payload(), &self.limits)?;
@@ -140,7 +135,7 @@ impl<R: Rules> Engine<R> {
         if let Some(kind) = kind {
             self.enter_state_for(id, kind, needs, now);
         }
-        self.push(id, draft.ready(event, json.clone()), needs, now);
+        self.push(id, draft.ready(event, json.clone(), Some(&parsed)), needs, now);
         self.note_tool(id, parsed.payload());
         self.apply(id, parsed.payload());
         if kind == Some(EventKind::HandoffRequested)
@@ -154,19 +149,18 @@ impl<R: Rules> Engine<R> {
 
     // enforces: I20, I4
     /// What is critical waits for nobody, so there is a budget for it at the source.
-    fn admits_handoff(&self, id: Key, now: Now) -> Result<(), Refusal> {
+    fn admits_handoff(&self, id: SessionKey, now: Now) -> Result<(), Refusal> {
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
         let (most, window) = (self.limits.critical_per_window, self.prompt_window(now));
         let (at, count) = session.handoffs;
         let used_up = at == window && count >= most;
-        let left = self.criticals.has_left(&session.agent, window, most) && !used_up;
-        if left || !R::keeps(Check::BudgetsCriticals) {
+        if self.criticals.has_left(&session.agent, window, most) && !used_up {
             return Ok(());
         }
         Err(self.too_urgent(rule::T23))
     }
 
-    fn note_handoff(&mut self, id: Key, agent: &Principal, now: Now) {
+    fn note_handoff(&mut self, id: SessionKey, agent: &Principal, now: Now) {
         let window = self.prompt_window(now);
         self.criticals.spend(agent, window);
         if let Some(session) = self.sessions.get_mut(&id) {
@@ -178,7 +172,7 @@ impl<R: Rules> Engine<R> {
     /// Whoever has announced too many errors begins nothing that could end with another one.
     fn admits_errors_of(&self, agent: &Principal, now: Now) -> Result<(), Refusal> {
         let (most, window) = (self.limits.critical_per_window, self.prompt_window(now));
-        if self.criticals.has_left(agent, window, most) || !R::keeps(Check::BudgetsCriticals) {
+        if self.criticals.has_left(agent, window, most) {
             return Ok(());
         }
         Err(self.too_urgent(rule::T4))
@@ -204,7 +198,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// Which calls are open must not be forgotten: their end has to be told (T15, I11).
-    fn note_tool(&mut self, id: Key, payload: &Payload<'_>) {
+    fn note_tool(&mut self, id: SessionKey, payload: &Payload<'_>) {
         let Some(session) = self.sessions.get(&id) else { return };
         match payload {
             Payload::ToolInvoked(invoked) => {
@@ -223,7 +217,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// What was said of the end of a call is kept with it, and whether its agent said it.
-    fn note_completed(&mut self, id: Key, call: ToolCallId, known: bool) {
+    fn note_completed(&mut self, id: SessionKey, call: ToolCallId, known: bool) {
         // enforces: I11
         let request = self.calls.remove(&(id, call));
         if let Some(request) = request.and_then(|request| self.requests.get_mut(&request)) {
@@ -231,13 +225,19 @@ impl<R: Rules> Engine<R> {
             let number = request.number;
             self.cannot_run(number);
         }
-        let session = SessionId::from_bits(id).as_str().into();
+        let session = id.id().as_str().into();
         let (call, said) = (call.as_str().into(), self.said(id));
         self.append(&Record::Completed { session, call, known, said });
     }
 
     /// T25, D35: the state change that an agent left out.
-    pub(crate) fn enter_state_for(&mut self, id: Key, kind: EventKind, needs: u64, now: Now) {
+    pub(crate) fn enter_state_for(
+        &mut self,
+        id: SessionKey,
+        kind: EventKind,
+        needs: u64,
+        now: Now,
+    ) {
         let Some(session) = self.sessions.get(&id) else { return };
         if let Some(wanted) = session.state_before(kind) {
             let phrase = match wanted {
@@ -264,7 +264,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The same with an id of its own.
-    pub(crate) fn send_ours(&mut self, id: Key, draft: Draft<'_>, needs: u64, now: Now) {
+    pub(crate) fn send_ours(&mut self, id: SessionKey, draft: Draft<'_>, needs: u64, now: Now) {
         let event = self.ids.event();
         self.send(id, draft, event, needs, now);
     }
@@ -272,37 +272,39 @@ impl<R: Rules> Engine<R> {
     /// Sends an event of our own making, and takes over what it says.
     pub(crate) fn send(
         &mut self,
-        id: Key,
+        id: SessionKey,
         draft: Draft<'_>,
-        event: u128,
+        event: EventNumber,
         needs: u64,
         now: Now,
     ) -> Arc<str> {
         let Some(session) = self.sessions.get(&id) else { return "".into() };
-        let stamp =
-            if R::keeps(Check::StampsNeverDecrease) { session.stamp(now) } else { now.wall };
+        let stamp = session.stamp::<R>(now);
         let json: Arc<str> = draft.json(event, session.next_number, stamp, session).into();
-        let ready = draft.ready(event, json.clone());
         let Some(session) = self.sessions.get_mut(&id) else { return json };
-        // Our own state changes, which are most of what we say, need no second reading.
-        match draft.moves {
-            Some((_, to)) => session.state = to.into(),
+        // Our own state changes, which are most of what we say, need no reading.
+        let ready = match draft.moves {
+            Some((_, to)) => {
+                session.state = to.into();
+                draft.ready(event, json.clone(), None)
+            }
             None => {
                 let parsed = Event::parse(json.as_bytes()).ok();
                 parsed.iter().for_each(|parsed| self.apply(id, parsed.payload()));
+                draft.ready(event, json.clone(), parsed.as_ref())
             }
-        }
+        };
         self.push(id, ready, needs, now);
         json
     }
 
     /// Lets an event go that has its number and its stamp.
-    pub(crate) fn push(&mut self, id: Key, ready: Ready, needs: u64, now: Now) {
+    pub(crate) fn push(&mut self, id: SessionKey, ready: Ready, needs: u64, now: Now) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         // enforces: E15
         let number = session.next_number;
         session.next_number += 1;
-        session.last_stamp = session.stamp(now);
+        session.last_stamp = session.stamp::<R>(now);
         // A request is kept without its token, in a record of its own.
         if needs == self.next_record && !ready.asks() {
             self.said.push(ready.json.clone());
@@ -317,44 +319,39 @@ impl<R: Rules> Engine<R> {
             urgency: ready.urgency,
             about: ready.about,
             resolves_event: ready.resolves_event,
-            leaves: ready.leaves,
+            shape: ready.shape,
             json: ready.json,
         };
-        self.lanes.push(id, needs, Output::Event(emitted));
+        if R::is_said(&emitted) {
+            self.lanes.push(id, needs, Output::Event(emitted));
+        }
     }
 
     /// A terminal event, after everything that is still open has been brought to its end.
     pub(crate) fn end(
         &mut self,
-        id: Key,
-        type_name: &str,
-        payload: &str,
+        id: SessionKey,
+        event: &AgentEvent,
         now: Now,
     ) -> Result<Answer, Refusal> {
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
-        let kind = EventKind::parse(type_name);
-        let payload = agent_members(payload, &[])?;
-        let draft = Draft::of_agent(type_name, kind, payload)?;
+        let kind = event.kind();
+        let draft = Draft::of_event(event, event.said()?);
         session.admits_speaker(draft.hints.as_deref())?;
         let event = self.ids.event();
-        Event::parse_ours(draft.json(event, 1, session.stamp(now), session).as_bytes())?;
+        Event::parse_ours(draft.json(event, 1, session.stamp::<R>(now), session).as_bytes())?;
         let (agent, window) = (session.agent.clone(), self.prompt_window(now));
         let draft = if kind == Some(EventKind::SessionErrored) {
             let most = self.limits.critical_per_window;
-            let left =
-                self.criticals.has_left(&agent, window, most) || !R::keeps(Check::BudgetsCriticals);
+            let left = self.criticals.has_left(&agent, window, most);
             self.criticals.spend(&agent, window);
             if left { draft } else { self.as_given_up(&draft).unwrap_or(draft) }
         } else {
             draft
         };
-        if R::keeps(Check::ExplainsUnused) {
-            self.give_up_approvals(id, now);
-        }
+        self.give_up_approvals(id, now);
         // enforces: I5, I13
-        if R::keeps(Check::EndsRequestsWithSession) {
-            self.cancel_all(id, now);
-        }
+        self.cancel_all(id, now);
         self.complete_tools(id, now);
         self.complete_outputs(id, now);
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
@@ -363,17 +360,17 @@ impl<R: Rules> Engine<R> {
         self.lanes.push(id, needs, Output::Stopped { session: public });
         let said = self.said(id);
         self.append(&Record::Ended { session: public.as_str().into(), said });
-        if R::keeps(Check::NothingAfterTheEnd) {
+        if kind.is_some_and(R::ends_session) {
             self.forget_session(id, now);
         }
         Ok(Answer::Emitted { number, event })
     }
 
-    pub(crate) fn forget_session(&mut self, id: Key, now: Now) {
+    pub(crate) fn forget_session(&mut self, id: SessionKey, now: Now) {
         if let Some(session) = self.sessions.remove(&id) {
             self.open.remove(&session.agent, 1);
             self.known_calls.remove(&session.agent, session.used_calls.len());
-            self.timers.remove(&(session.lease_timer, Timer::Lease(id.to_be_bytes())));
+            self.timers.remove(&(session.lease_timer, Timer::Lease(id.into())));
             self.move_leases();
             let Session { agent, asked, .. } = session;
             self.forget_old_ends(&agent.user, asked.len());
@@ -384,7 +381,7 @@ impl<R: Rules> Engine<R> {
                 let Some(request) = self.requests.get_mut(number) else { continue };
                 self.unattended.remove(&agent.user, request.kind, *number);
                 self.waiting_bytes.remove(&agent, std::mem::take(&mut request.bytes));
-                if R::keeps(Check::ForgetsArguments) {
+                if R::forgets_action(request.status, false) {
                     request.forget_action();
                     request.answer = None;
                     request.reply = None;
@@ -394,8 +391,7 @@ impl<R: Rules> Engine<R> {
             ends.sessions.push_back(id);
             ends.requests += asked.len();
             self.ended.insert(id, Ended { agent, asked: asked.into() });
-            self.timers
-                .insert((now.boot.after_seconds(KEPT_SECONDS), Timer::Forget(id.to_be_bytes())));
+            self.timers.insert((now.boot.after_seconds(KEPT_SECONDS), Timer::Forget(id.into())));
         }
     }
 
@@ -403,8 +399,7 @@ impl<R: Rules> Engine<R> {
     /// Forgets the oldest sessions of a user that ended, until there is room for so many requests.
     fn forget_old_ends(&mut self, user: &str, more: usize) {
         let most = self.limits.ended_requests_per_user;
-        while R::keeps(Check::ForgetsRequests)
-            && let Some(ends) = self.ends_of.get(user)
+        while let Some(ends) = self.ends_of.get(user)
             && ends.requests + more > most
             && let Some(&oldest) = ends.sessions.front()
         {
@@ -413,7 +408,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// T15: a tool that never returns gets `timeout`.
-    fn complete_tools(&mut self, id: Key, now: Now) {
+    fn complete_tools(&mut self, id: SessionKey, now: Now) {
         let Some(session) = self.sessions.get(&id) else { return };
         let open: Vec<_> = session.tools.iter().map(|(call, tool)| (*call, tool.clone())).collect();
         let words = say(&session.language, Phrase::TOOL_LOST);
@@ -428,7 +423,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// T18: an open output is completed before the end.
-    fn complete_outputs(&mut self, id: Key, now: Now) {
+    fn complete_outputs(&mut self, id: SessionKey, now: Now) {
         let Some(session) = self.sessions.get(&id) else { return };
         let open: Vec<_> = session.outputs.open.iter().map(|(output, at)| (*output, *at)).collect();
         for (output, position) in open {

@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use crate::agent_event::AgentEvent;
 use crate::before::{Before, Gaps};
 use crate::budget::Budget;
 use crate::clock::{Boot, Now};
 use crate::durability::DurabilityQueue;
 use crate::footprint::Footprint;
-use crate::ids::{Ids, Key, Secrets, session_key};
+use crate::ids::{Ids, RequestId, Secrets, SessionKey, session_key};
 use crate::io::{Answer, Input, Output};
 use crate::limits::Limits;
 use crate::listeners::Listeners;
@@ -21,7 +22,7 @@ use crate::record::{Outcome, Record, RecordedEvents};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Asker, Request, Status, Unused, View};
 use crate::requests::Requests;
-use crate::rules::{Check, Rules, Sound};
+use crate::rules::{Rules, Sound};
 use crate::session::Session;
 use crate::shares::Shares;
 use crate::slab::Slab;
@@ -29,26 +30,41 @@ use crate::unattended::Unattended;
 use crate::words::{Phrase, ending};
 
 /// Something that is due for a session at some time; what is due for requests, they know themselves.
-/// Its key is kept as bytes: without the alignment of a number a timer takes a third less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// An agent has been silent for too long.
-    Lease([u8; 16]),
+    Lease(PackedKey),
     /// What is known of a session that ended is no longer needed (C6).
-    Forget([u8; 16]),
+    Forget(PackedKey),
+}
+
+/// A session's key as bytes: without the alignment of a number a timer takes a third less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PackedKey([u8; 16]);
+
+impl PackedKey {
+    fn key(self) -> SessionKey {
+        SessionKey::from_bits(u128::from_be_bytes(self.0))
+    }
+}
+
+impl From<SessionKey> for PackedKey {
+    fn from(key: SessionKey) -> Self {
+        Self(key.bits().to_be_bytes())
+    }
 }
 
 /// A session that ended.
 pub(crate) struct Ended {
     pub(crate) agent: Principal,
     /// Its requests.
-    pub(crate) asked: Vec<u128>,
+    pub(crate) asked: Vec<RequestId>,
 }
 
 /// Sessions of one user that ended.
 #[derive(Default)]
 pub(crate) struct Ends {
-    pub(crate) sessions: VecDeque<Key>,
+    pub(crate) sessions: VecDeque<SessionKey>,
     /// How many requests they have together.
     pub(crate) requests: usize,
 }
@@ -67,11 +83,11 @@ pub struct Engine<R: Rules = Sound> {
     /// How many tool calls are known.
     pub(crate) known_calls: Shares,
     /// Sessions that ended, until they are forgotten.
-    pub(crate) ended: BTreeMap<Key, Ended>,
+    pub(crate) ended: BTreeMap<SessionKey, Ended>,
     /// The same by their users, oldest first.
     pub(crate) ends_of: BTreeMap<Arc<str>, Ends>,
     /// Which request a tool call belongs to.
-    pub(crate) calls: BTreeMap<(Key, ToolCallId), u128>,
+    pub(crate) calls: BTreeMap<(SessionKey, ToolCallId), RequestId>,
     pub(crate) listeners: Listeners,
     pub(crate) unattended: Unattended,
     pub(crate) timers: BTreeSet<(Boot, Timer)>,
@@ -133,22 +149,16 @@ impl<R: Rules> Engine<R> {
     pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
         // enforces: C14, I7, I27, C26
         // What is due is due before whatever came later.
-        if R::keeps(Check::DueComesFirst) {
-            self.fire_due(now);
-        }
-        let answer = self.take_input(input, now);
-        if !R::keeps(Check::DueComesFirst) {
-            self.fire_due(now);
-        }
-        answer
+        self.fire_due(R::due_before_input(now));
+        self.take_input(input, now)
     }
 
     fn take_input(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
         match input {
             Input::Open(open) => self.open(open, now),
-            Input::Emit { agent, session, type_name, payload, arguments } => {
+            Input::Emit { agent, session, event, arguments } => {
                 let session = self.touch(agent, session, now)?;
-                self.emit(session, type_name, payload, arguments, now)
+                self.emit(session, event, arguments, now)
             }
             Input::Ask(ask) => {
                 let session = self.touch(ask.agent, ask.session, now)?;
@@ -193,7 +203,10 @@ impl<R: Rules> Engine<R> {
                 self.draining = true;
                 Ok(Answer::Done)
             }
-            Input::Tick => Ok(Answer::Done),
+            Input::Tick => {
+                self.fire_due(now);
+                Ok(Answer::Done)
+            }
         }
     }
 
@@ -220,12 +233,12 @@ impl<R: Rules> Engine<R> {
     }
 
     /// Where a request stands.
-    pub fn status(&self, request: u128) -> Option<Status> {
+    pub fn status(&self, request: RequestId) -> Option<Status> {
         self.requests.get(&request).map(|request| request.status)
     }
 
     /// A request as its own agent may see it, also for a day after its session; `None` for others.
-    pub fn request(&self, agent: &Principal, number: u128) -> Option<View> {
+    pub fn request(&self, agent: &Principal, number: RequestId) -> Option<View> {
         let request = self.requests.get(&number)?;
         let open = self.sessions.get(&request.session).map(|session| &session.agent);
         let owner = open.or_else(|| self.ended.get(&request.session).map(|ended| &ended.agent))?;
@@ -236,7 +249,7 @@ impl<R: Rules> Engine<R> {
         let answered = !confirmation && request.status != Status::Pending;
         Some(View {
             status: request.status,
-            session: SessionId::from_bits(request.session),
+            session: request.session.id(),
             confirmation,
             event: request.event_number,
             digest: request.digest,
@@ -250,7 +263,7 @@ impl<R: Rules> Engine<R> {
 
     // enforces: E28
     /// Whose a request is: its session's agent's, or that of a sub-agent that asked in it.
-    pub fn asker(&self, number: u128) -> Option<Asker> {
+    pub fn asker(&self, number: RequestId) -> Option<Asker> {
         let request = self.requests.get(&number)?;
         let open = self.sessions.get(&request.session).map(|session| &session.agent);
         let owner = open.or_else(|| self.ended.get(&request.session).map(|ended| &ended.agent))?;
@@ -261,7 +274,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The arguments that an approval was spent on, while its call is open.
-    pub fn spent(&self, request: u128) -> Option<Arc<str>> {
+    pub fn spent(&self, request: RequestId) -> Option<Arc<str>> {
         let request = self.requests.get(&request)?;
         let open = self.sessions.get(&request.session).is_some();
         (request.status == Status::Invoked && open).then(|| request.arguments.clone())
@@ -288,8 +301,8 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The session of a request.
-    pub fn session_of(&self, request: u128) -> Option<SessionId> {
-        self.requests.get(&request).map(|request| SessionId::from_bits(request.session))
+    pub fn session_of(&self, request: RequestId) -> Option<SessionId> {
+        self.requests.get(&request).map(|request| request.session.id())
     }
 
     /// How many sessions are open.
@@ -323,7 +336,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// Whose session this is, also after its end.
-    fn owner(&self, session: Key) -> Option<Principal> {
+    fn owner(&self, session: SessionKey) -> Option<Principal> {
         let open = self.sessions.get(&session).map(|session| &session.agent);
         open.or_else(|| self.ended.get(&session).map(|ended| &ended.agent)).cloned()
     }
@@ -341,7 +354,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// A request waits no more.
-    pub(crate) fn waits_no_more(&mut self, number: u128) {
+    pub(crate) fn waits_no_more(&mut self, number: RequestId) {
         let Some(request) = self.requests.get(&number) else { return };
         let (session, kind) = (request.session, request.kind);
         let Some(agent) = self.owner(session) else { return };
@@ -351,9 +364,9 @@ impl<R: Rules> Engine<R> {
 
     // enforces: I22
     /// A request cannot run any more: what nobody needs of it is let go, and its share with it.
-    pub(crate) fn cannot_run(&mut self, number: u128) {
+    pub(crate) fn cannot_run(&mut self, number: RequestId) {
         let Some(request) = self.requests.get_mut(&number) else { return };
-        if R::keeps(Check::ForgetsArguments) {
+        if R::forgets_action(request.status, true) {
             request.forget_action();
         }
         let (session, bytes) = (request.session, std::mem::take(&mut request.bytes));
@@ -365,13 +378,12 @@ impl<R: Rules> Engine<R> {
     // enforces: I29
     /// Whether this agent's share has room for one more call, announced or approved.
     pub(crate) fn admits_call(&self, agent: &Principal) -> Result<(), Refusal> {
-        let bound = self.limits.known_calls().kept_by::<R>(Check::SharesCalls);
-        self.known_calls.admit(&bound, agent, 1)
+        self.known_calls.admit(&self.limits.known_calls(), agent, 1)
     }
 
     /// A session takes over what an event that has been let through says.
-    pub(crate) fn apply(&mut self, session: Key, payload: &Payload<'_>) {
-        let most = self.limits.remembered_outputs::<R>();
+    pub(crate) fn apply(&mut self, session: SessionKey, payload: &Payload<'_>) {
+        let most = self.limits.completed_outputs;
         let Some(session) = self.sessions.get_mut(&session) else { return };
         let before = session.used_calls.len();
         session.apply(payload, most);
@@ -380,7 +392,7 @@ impl<R: Rules> Engine<R> {
 
     /// What an output waits for that relies on the record to come.
     pub(crate) fn coming(&self) -> u64 {
-        if R::keeps(Check::HoldsUntilDurable) { self.next_record } else { 0 }
+        R::waits_for(self.next_record)
     }
 
     // enforces: I10
@@ -394,7 +406,7 @@ impl<R: Rules> Engine<R> {
 
     // enforces: I18, I11
     /// What a session has just said because of the record to come.
-    pub(crate) fn said(&mut self, id: Key) -> RecordedEvents {
+    pub(crate) fn said(&mut self, id: SessionKey) -> RecordedEvents {
         let told = self.lanes.first_untold().unwrap_or(self.next_record) - 1;
         let events = std::mem::take(&mut self.said);
         let (next_number, stamp) = match self.sessions.get(&id) {
@@ -422,26 +434,26 @@ impl<R: Rules> Engine<R> {
             let Some((_, timer)) = self.timers.pop_first() else { return };
             self.move_leases();
             match timer {
-                Timer::Lease(key) => self.lease_ran_out(Key::from_be_bytes(key), now),
-                Timer::Forget(key) => self.forget_requests(Key::from_be_bytes(key)),
+                Timer::Lease(key) => self.lease_ran_out(key.key(), now),
+                Timer::Forget(key) => self.forget_requests(key.key()),
             }
         }
     }
 
     /// The agent's session, with its lease renewed; somebody else's looks like none at all.
-    fn touch(&mut self, agent: &Principal, id: SessionId, now: Now) -> Result<Key, Refusal> {
-        let key = session_key(&id).unwrap_or(0);
+    fn touch(&mut self, agent: &Principal, id: SessionId, now: Now) -> Result<SessionKey, Refusal> {
+        let key = session_key(&id).unwrap_or(SessionKey::NONE);
         self.touch_key(agent, key, now)?;
         Ok(key)
     }
 
-    fn touch_key(&mut self, agent: &Principal, key: Key, now: Now) -> Result<(), Refusal> {
+    fn touch_key(&mut self, agent: &Principal, key: SessionKey, now: Now) -> Result<(), Refusal> {
         let Some(known) = self.sessions.get_mut(&key).filter(|known| known.agent == *agent) else {
             return Err(no_session());
         };
         let until = now.boot.after_seconds(known.lease_seconds);
         known.lease_until = until;
-        if self.timers.first() == Some(&(known.lease_timer, Timer::Lease(key.to_be_bytes()))) {
+        if self.timers.first() == Some(&(known.lease_timer, Timer::Lease(key.into()))) {
             self.move_leases();
         }
         Ok(())
@@ -451,7 +463,7 @@ impl<R: Rules> Engine<R> {
     /// so that one is always right.
     pub(crate) fn move_leases(&mut self) {
         while let Some(&(at, Timer::Lease(key))) = self.timers.first()
-            && let Some(known) = self.sessions.get_mut(&Key::from_be_bytes(key))
+            && let Some(known) = self.sessions.get_mut(&key.key())
             && known.lease_until != at
         {
             self.timers.pop_first();
@@ -460,7 +472,12 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    fn own_request(&mut self, agent: &Principal, request: u128, now: Now) -> Result<(), Refusal> {
+    fn own_request(
+        &mut self,
+        agent: &Principal,
+        request: RequestId,
+        now: Now,
+    ) -> Result<(), Refusal> {
         let no_such =
             || Refusal::new(Blame::NotYours, rule::C1, "There is no such request of yours.");
         let session = self.requests.get(&request).ok_or_else(no_such)?.session;
@@ -471,17 +488,18 @@ impl<R: Rules> Engine<R> {
         now.boot.0 / self.limits.prompt_window_seconds.saturating_mul(1_000_000).max(1)
     }
 
-    fn lease_ran_out(&mut self, session: Key, now: Now) {
+    fn lease_ran_out(&mut self, session: SessionKey, now: Now) {
         let Some(language) = self.sessions.get(&session).map(|known| known.language.clone()) else {
             return;
         };
         let payload = ending(&language, Phrase::SILENT, ("error_category", "unknown"));
         // Our own words are valid; there is nobody to tell if they were not.
-        let _ = self.end(session, "aaep:agent.session.errored", &payload, now);
+        let errored = AgentEvent::read(EventKind::SessionErrored.as_str(), &payload);
+        let _ = self.end(session, &errored, now);
     }
 
     /// C6: tokens stay known, and dead, for a day after their session.
-    pub(crate) fn forget_requests(&mut self, session: Key) {
+    pub(crate) fn forget_requests(&mut self, session: SessionKey) {
         let Some(Ended { agent, asked }) = self.ended.remove(&session) else { return };
         if let Some(ends) = self.ends_of.get_mut(&agent.user) {
             ends.requests -= asked.len();
@@ -501,12 +519,9 @@ impl<R: Rules> Engine<R> {
 
     // enforces: I22
     /// Forgets the oldest settled requests of a session that has more than it may.
-    pub(crate) fn forget_settled(&mut self, session: Key) {
+    pub(crate) fn forget_settled(&mut self, session: SessionKey) {
         let (requests, most) = (&mut self.requests, self.limits.settled_per_session);
         let Some(session) = self.sessions.get_mut(&session) else { return };
-        if !R::keeps(Check::ForgetsRequests) {
-            return;
-        }
         // What lives is bounded apart: few of them are passed over.
         let mut at = 0;
         while session.asked.len() > most + at
@@ -522,7 +537,7 @@ impl<R: Rules> Engine<R> {
     }
 
     /// A countdown, or the end of the wait.
-    fn request_is_due(&mut self, number: u128, now: Now) {
+    fn request_is_due(&mut self, number: RequestId, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (status, over) = (request.status, now.boot >= request.deadline);
         if status.is_approved() {
@@ -530,7 +545,7 @@ impl<R: Rules> Engine<R> {
             if over {
                 self.expire_approval(number, Unused::TooLate, now);
             } else {
-                self.requests.set_timer(number);
+                self.set_timer(number);
             }
             return;
         }
@@ -541,15 +556,15 @@ impl<R: Rules> Engine<R> {
             return self.time_is_up(number, now);
         }
         request.counted_down = if request.counted_down == 100 { 50 } else { 10 };
-        self.requests.set_timer(number);
+        self.set_timer(number);
         self.count_down(number, now);
     }
 
     /// §6.4: no answer in time, so the default counts; never as consent to something irreversible.
-    fn time_is_up(&mut self, number: u128, now: Now) {
+    fn time_is_up(&mut self, number: RequestId, now: Now) {
         let Some(request) = self.requests.get(&number) else { return };
         // enforces: I9, D11
-        let runs = request.default_accept && !request.irreversible || !R::keeps(Check::SilenceIsNo);
+        let runs = R::silence_runs(request.default_accept, request.irreversible);
         self.resolve(number, Outcome::TimedOut, runs, "timeout", now);
     }
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use crate::clock::Boot;
 use crate::delivery::mono;
 use crate::ids::{event_number, token_number};
-use crate::principal::{Principal, Role};
+use crate::principal::Principal;
 use crate::resume::LeftOff;
-use crate::rules::{Check, Rules};
+use crate::rules::Rules;
 use crate::work;
 
 /// A subscription as far as hearing is concerned.
@@ -61,13 +61,13 @@ impl Subscriptions {
         Some((place, self.at[place].as_mut()?))
     }
 
-    pub(crate) fn insert(&mut self, known: Subscription) {
+    pub(crate) fn insert<R: Rules>(&mut self, known: Subscription) {
         let place = self.free.pop().unwrap_or(self.at.len());
         if place == self.at.len() {
             self.at.push(None);
         }
         self.places.insert(known.id, place);
-        let list = self.list_of(&known.peer);
+        let list = self.list_of::<R>(&known.peer);
         if let Err(at) = list.binary_search(&place) {
             list.insert(at, place);
         }
@@ -75,11 +75,11 @@ impl Subscriptions {
         self.at[place] = Some(known);
     }
 
-    fn list_of(&mut self, peer: &Principal) -> &mut Vec<usize> {
-        match peer.role {
-            Role::Auditor | Role::Admin => &mut self.everywhere,
-            _ => self.audiences.entry(peer.user.clone()).or_default(),
+    fn list_of<R: Rules>(&mut self, peer: &Principal) -> &mut Vec<usize> {
+        if R::hears_everyone(peer.role) {
+            return &mut self.everywhere;
         }
+        self.audiences.entry(peer.user.clone()).or_default()
     }
 
     /// The next place, from the cursor's on, of one who may hear sessions of this user.
@@ -105,11 +105,11 @@ impl Subscriptions {
         Some(place)
     }
 
-    pub(crate) fn remove(&mut self, id: SubscriptionId) -> Option<(usize, Subscription)> {
+    pub(crate) fn remove<R: Rules>(&mut self, id: SubscriptionId) -> Option<(usize, Subscription)> {
         let place = self.places.remove(&id)?;
         self.free.push(place);
         let known = self.at[place].take()?;
-        let list = self.list_of(&known.peer);
+        let list = self.list_of::<R>(&known.peer);
         if let Ok(at) = list.binary_search(&place) {
             list.remove(at);
         }
@@ -123,20 +123,19 @@ impl Subscriptions {
 
 impl Subscription {
     pub(crate) fn hears<R: Rules>(&self, user: &str, agent: &str) -> bool {
-        self.attached && (self.peer.may_hear(user, agent) || !R::keeps(Check::HearsOwnOnly))
+        self.attached && R::may_hear(&self.peer, user, agent)
     }
 
     // enforces: S6
     /// What is sent of an event. An agent does not get the reply token of a request: the one in its place
     /// follows from the event's id, so that the event stays valid, and no reply with it counts.
     pub(crate) fn to_send<R: Rules>(&self, event: &Prepared, bytes: Arc<str>) -> Arc<str> {
-        let keeps = !event.kind().is_some_and(asks) || self.peer.may_have_tokens();
-        if keeps || !R::keeps(Check::TokensAreForPeople) {
+        if !event.kind().is_some_and(asks) || R::may_have_tokens(&self.peer) {
             return bytes;
         }
         event_number(&event.event_id()).map_or_else(
             || Arc::from(""),
-            |event| without_token(&bytes, &ReplyToken::from_bits(event)).into(),
+            |event| without_token(&bytes, &ReplyToken::from_bits(event.bits())).into(),
         )
     }
 

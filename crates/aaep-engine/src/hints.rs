@@ -87,7 +87,7 @@ impl Hints {
     }
 
     /// Whether this was a hint.
-    fn take(
+    pub(crate) fn take(
         &mut self,
         name: &str,
         value: Raw<'_>,

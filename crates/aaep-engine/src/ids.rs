@@ -1,7 +1,7 @@
 //! Identifiers and reply tokens, made from secrets that the caller drew.
 
 use aaep_types::json::Canonical;
-use aaep_types::{EventId, ReplyToken, SessionId, ToolCallId};
+use aaep_types::{EventId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
@@ -23,6 +23,148 @@ impl Secrets {
         let mut seed = [0; 32];
         seed.copy_from_slice(&hash.finalize());
         Self { seed, ..self }
+    }
+}
+
+/// A number that the engine made.
+pub(crate) trait Number: Copy + Eq {
+    fn bits(self) -> u128;
+}
+
+/// Numbers of the engine, a type for each kind of thing that they name.
+macro_rules! numbers {
+    ($($(#[$about:meta])* $name:ident)+) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u128);
+
+        impl $name {
+            /// The number with these bits.
+            pub const fn from_bits(bits: u128) -> Self {
+                Self(bits)
+            }
+
+            /// Its bits.
+            pub const fn bits(self) -> u128 {
+                self.0
+            }
+        }
+
+        impl Number for $name {
+            fn bits(self) -> u128 {
+                self.0
+            }
+        }
+    )+};
+}
+
+numbers! {
+    /// A request, as its agent knows it: `req_` and 32 hex digits. It stays the same when more time
+    /// is given, unlike the event that asks.
+    ///
+    /// ```
+    /// use aaep_engine::RequestId;
+    /// let request = RequestId::from_bits(0x2a);
+    /// assert_eq!(request.to_string(), "req_0000000000000000000000000000002a");
+    /// assert_eq!(RequestId::parse("req_0000000000000000000000000000002a"), Some(request));
+    /// ```
+    ///
+    /// A number of another kind does not fit:
+    ///
+    /// ```compile_fail
+    /// # use aaep_engine::{EventNumber, RequestId};
+    /// fn status(request: RequestId) {}
+    /// status(EventNumber::from_bits(0x2a));
+    /// ```
+    RequestId
+
+    /// An event of ours; [`EventNumber::id`] is how it is written.
+    ///
+    /// ```compile_fail
+    /// # use aaep_engine::{EventNumber, RequestId};
+    /// fn show(event: EventNumber) {}
+    /// show(RequestId::from_bits(0x2a));
+    /// ```
+    EventNumber
+
+    /// A reply token: 128 bits that nobody can guess, so it does not show itself.
+    TokenNumber
+
+    /// A session inside the engine: the number in its id, which is ours and therefore has one.
+    SessionKey
+}
+
+impl RequestId {
+    /// The request that this event asks first.
+    pub(crate) fn of(event: EventNumber) -> Self {
+        Self(event.0)
+    }
+
+    /// The event that asked first.
+    pub fn first_event(self) -> EventNumber {
+        EventNumber(self.0)
+    }
+
+    /// Reads one; none of ours looks different.
+    pub fn parse(text: &str) -> Option<Self> {
+        number_of(text, "req_").map(Self)
+    }
+}
+
+impl EventNumber {
+    /// As it is written.
+    pub fn id(self) -> EventId {
+        EventId::from_bits(self.0)
+    }
+}
+
+impl TokenNumber {
+    /// As it is written.
+    pub(crate) fn spelled(self) -> ReplyToken {
+        ReplyToken::from_bits(self.0)
+    }
+}
+
+impl SessionKey {
+    /// No session's.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// As it is written.
+    pub(crate) fn id(self) -> SessionId {
+        SessionId::from_bits(self.0)
+    }
+}
+
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The digits of the event that asked first.
+        let event = self.first_event().id();
+        f.write_str("req_")?;
+        f.write_str(event.as_str().strip_prefix("evt_").unwrap_or_default())
+    }
+}
+
+impl std::fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::fmt::Debug for EventNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id().as_str())
+    }
+}
+
+impl std::fmt::Debug for SessionKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id().as_str())
+    }
+}
+
+impl std::fmt::Debug for TokenNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TokenNumber(…)")
     }
 }
 
@@ -57,22 +199,26 @@ impl Ids {
         self.next
     }
 
-    pub(crate) fn event(&mut self) -> u128 {
-        self.bits()
+    pub(crate) fn event(&mut self) -> EventNumber {
+        EventNumber(self.bits())
+    }
+
+    pub(crate) fn subscription(&mut self) -> SubscriptionId {
+        SubscriptionId::from_bits(self.bits())
     }
 
     /// The last identifier that was made.
-    pub(crate) fn last(&self) -> u128 {
-        self.next
+    pub(crate) fn last(&self) -> EventNumber {
+        EventNumber(self.next)
     }
 
-    /// Whether an identifier was made since the last restart.
-    pub(crate) fn is_of_this_start(&self, number: u128) -> bool {
-        number >> 64 == self.next >> 64
+    /// Whether a request was made since the last restart.
+    pub(crate) fn is_of_this_start(&self, request: RequestId) -> bool {
+        request.0 >> 64 == self.next >> 64
     }
 
-    pub(crate) fn session(&mut self) -> Key {
-        self.bits()
+    pub(crate) fn session(&mut self) -> SessionKey {
+        SessionKey(self.bits())
     }
 
     pub(crate) fn tool_call(&mut self) -> ToolCallId {
@@ -81,10 +227,10 @@ impl Ids {
 
     // enforces: C6
     /// C6: 128 bits that nobody can guess without the key, and that no other event ever gets.
-    pub(crate) fn token_bits(&self, event: u128) -> u128 {
-        let Some(mut mac) = self.keyed.clone() else { return 0 };
-        mac.update(&event.to_be_bytes());
-        first_16(&mac.finalize().into_bytes())
+    pub(crate) fn token(&self, event: EventNumber) -> TokenNumber {
+        let Some(mut mac) = self.keyed.clone() else { return TokenNumber(0) };
+        mac.update(&event.0.to_be_bytes());
+        TokenNumber(first_16(&mac.finalize().into_bytes()))
     }
 }
 
@@ -96,21 +242,18 @@ fn start_of(seed: &[u8; 32], records: u64) -> u128 {
 }
 
 /// The number in a token of ours; none of ours looks different.
-pub(crate) fn token_number(token: &ReplyToken) -> Option<u128> {
-    number_of(token.as_str(), "rpl_")
+pub(crate) fn token_number(token: &ReplyToken) -> Option<TokenNumber> {
+    number_of(token.as_str(), "rpl_").map(TokenNumber)
 }
 
 /// The number in an event id of ours.
-pub(crate) fn event_number(id: &EventId) -> Option<u128> {
-    number_of(id.as_str(), "evt_")
+pub(crate) fn event_number(id: &EventId) -> Option<EventNumber> {
+    number_of(id.as_str(), "evt_").map(EventNumber)
 }
 
-/// A session inside the engine: the number in its id, which is ours and therefore has one.
-pub(crate) type Key = u128;
-
 /// The number in a session's id.
-pub(crate) fn session_key(id: &SessionId) -> Option<Key> {
-    number_of(id.as_str(), "sess_")
+pub(crate) fn session_key(id: &SessionId) -> Option<SessionKey> {
+    number_of(id.as_str(), "sess_").map(SessionKey)
 }
 
 fn number_of(text: &str, prefix: &str) -> Option<u128> {
@@ -183,10 +326,10 @@ mod tests {
         let mut ids = ids();
         let (first, second) = (ids.event(), ids.event());
         assert_ne!(first, second);
-        assert_ne!(ids.token_bits(first), ids.token_bits(second));
-        assert_eq!(ids.token_bits(first), self::ids().token_bits(first));
-        let token = ReplyToken::from_bits(ids.token_bits(first));
-        assert_eq!(token_number(&token), Some(ids.token_bits(first)));
+        assert_ne!(ids.token(first), ids.token(second));
+        assert_eq!(ids.token(first), self::ids().token(first));
+        let token = ids.token(first).spelled();
+        assert_eq!(token_number(&token), Some(ids.token(first)));
     }
 
     // covers: D36, I12

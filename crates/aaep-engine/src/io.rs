@@ -1,14 +1,15 @@
 //! What goes in and what comes out.
 
+use aaep_shaping::ShapeInfo;
 use aaep_types::action::ReadableArguments;
 use aaep_types::json::Canonical;
 use aaep_types::{
     DescribedBy, EventKind, LanguageTag, SessionId, SubscriptionId, ToolCallId, Urgency,
 };
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::ids::Digest;
+use crate::agent_event::AgentEvent;
+use crate::ids::{Digest, EventNumber, RequestId};
 use crate::message::SubscriberMessage;
 use crate::principal::Principal;
 use crate::record::Outcome;
@@ -25,10 +26,8 @@ pub enum Input<'a> {
         agent: &'a Principal,
         /// In which session.
         session: SessionId,
-        /// The event's type.
-        type_name: &'a str,
-        /// Its payload, and what its agent may say of the envelope: a JSON object.
-        payload: &'a str,
+        /// The event, read before it came here.
+        event: &'a AgentEvent,
         /// What a tool that is announced is called with, if its agent says; nobody hears it.
         arguments: Option<&'a Canonical>,
     },
@@ -39,14 +38,14 @@ pub enum Input<'a> {
         /// Who.
         agent: &'a Principal,
         /// Which request.
-        request: u128,
+        request: RequestId,
     },
     /// An agent is about to run what was accepted.
     Invoke {
         /// Who.
         agent: &'a Principal,
         /// Which request.
-        request: u128,
+        request: RequestId,
         /// The arguments it means to run, to be compared with those that were confirmed.
         arguments: Option<&'a Canonical>,
     },
@@ -169,12 +168,12 @@ pub enum Answer {
         /// Its number in the session.
         number: u64,
         /// The number in its id.
-        event: u128,
+        event: EventNumber,
     },
     /// The request that now waits, or that waited already.
     Waiting {
         /// Names it.
-        request: u128,
+        request: RequestId,
         /// What consent will be bound to.
         digest: Digest,
         /// Whether the same had been asked before and still waits.
@@ -198,7 +197,7 @@ pub enum Output {
     /// Tell the agent what became of its request.
     Decided {
         /// Which.
-        request: u128,
+        request: RequestId,
         /// What became of it.
         outcome: Outcome,
         /// Whether the action may run.
@@ -211,7 +210,7 @@ pub enum Output {
     /// Hand the action back to the agent: it may run now, once.
     Granted {
         /// The request that was accepted.
-        request: u128,
+        request: RequestId,
         /// The call under which it runs.
         call: ToolCallId,
         /// The arguments that were confirmed; run these.
@@ -241,18 +240,17 @@ pub struct Emitted {
     /// Its place in the session.
     pub number: u64,
     /// The number in its id.
-    pub event: u128,
+    pub event: EventNumber,
     /// Which of the twelve; `None` for an extension's.
     pub kind: Option<EventKind>,
     /// How soon it has to be heard.
     pub urgency: Urgency,
     /// The request that this event resolves or shows, if any.
-    pub about: Option<u128>,
+    pub about: Option<RequestId>,
     /// The event that asked, if this one says that the question is settled.
-    pub resolves_event: Option<u128>,
-    /// The state that it leaves, if it is a state change of the engine's own making: those say one
-    /// sentence in one language, and need not be read again to know that.
-    pub leaves: Option<Cow<'static, str>>,
+    pub resolves_event: Option<EventNumber>,
+    /// What shaping needs to know of it, so that it need not read the event again.
+    pub shape: Option<Box<ShapeInfo>>,
     /// The event itself.
     pub json: Arc<str>,
 }

@@ -1,10 +1,10 @@
 //! Requests: asked, resolved, spent (§6).
 
+use aaep_shaping::ShapeInfo;
 use aaep_types::action::ReadableArguments;
 use aaep_types::json::Canonical;
 use aaep_types::{
-    Event, EventKind, Payload, ReplyToken, ResponseKind, RiskLevel, Timestamp, ToolName, Urgency,
-    cut, rule,
+    Event, EventKind, Payload, ResponseKind, RiskLevel, Timestamp, ToolName, Urgency, cut, rule,
 };
 
 use std::sync::Arc;
@@ -16,20 +16,25 @@ use crate::draft::{
 };
 use crate::engine::{Engine, no_session};
 use crate::hints::Hints;
-use crate::ids::{Digest, Key};
+use crate::ids::{Digest, EventNumber, RequestId, SessionKey, TokenNumber};
 use crate::io::{Answer, Ask, Output};
 use crate::principal::Principal;
 use crate::record::{Asked, Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status, Unused};
-use crate::rules::{Check, Rules};
+use crate::rules::Rules;
 use crate::session::state;
 use crate::slab::SlotIndex;
 use crate::words::{Phrase, say, say_about, say_outcome, say_time_left};
 
 impl<R: Rules> Engine<R> {
     /// Asks, or returns the request that asks the same already.
-    pub(crate) fn ask(&mut self, key: Key, ask: Ask<'_>, now: Now) -> Result<Answer, Refusal> {
+    pub(crate) fn ask(
+        &mut self,
+        key: SessionKey,
+        ask: Ask<'_>,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
         let confirmation = match ask.kind {
             EventKind::AwaitingConfirmation => true,
             EventKind::AwaitingClarification => false,
@@ -54,35 +59,35 @@ impl<R: Rules> Engine<R> {
             None => Digest::of(tool, &canonical_ask(ask.kind, ask.arguments, ask.payload)?),
         };
         // enforces: C4, I12
-        let asks = |number: &u128| self.requests.get(number).is_some_and(|r| r.digest == digest);
+        let asks = |number: &RequestId| {
+            self.requests.get(number).is_some_and(|r| R::asks_the_same(&r.digest, &digest))
+        };
         let asking =
             self.sessions.get(&key).and_then(|session| session.pending.like(&digest).find(asks));
-        if let Some(request) = asking.filter(|_| R::keeps(Check::OnePendingPerAction)) {
+        if let Some(request) = asking {
             return Ok(Answer::Waiting { request, digest, again: true });
         }
         self.may_begin()?;
-        let bound = self.limits.waiting_requests().kept_by::<R>(Check::SharesRequests);
-        self.waiting.admit(&bound, ask.agent, 1)?;
+        self.waiting.admit(&self.limits.waiting_requests(), ask.agent, 1)?;
         let limits = self.limits;
         let Some(session) = self.sessions.get_mut(&key) else { return Err(no_session()) };
         session.admits_prompt(now, &limits)?;
         let user = session.agent.user.clone();
         self.admits_prompt_of(ask.agent, now)?;
         let event = self.ids.event();
-        let token = self.ids.token_bits(if R::keeps(Check::TokensAreFresh) { event } else { 0 });
-        let spelled = ReplyToken::from_bits(token);
+        let token = self.ids.token(R::token_source(event));
+        let spelled = token.spelled();
         let head = stretched(agent_members(ask.payload, &[])?, self.listeners.time_factor(&user));
         let members = with_token(&head, spelled.as_str());
         let without_token: Arc<str> = with_token(&head, "").into();
         // What a restart counts, too: otherwise somebody would hold more than their share after it.
         let bytes = ask.arguments.len() + without_token.len();
-        let bound = self.limits.waiting_bytes().kept_by::<R>(Check::SharesBytes);
-        self.waiting_bytes.admit(&bound, ask.agent, bytes)?;
+        self.waiting_bytes.admit(&self.limits.waiting_bytes(), ask.agent, bytes)?;
         let mut draft = Draft::of_agent(ask.kind.as_str(), Some(ask.kind), members)?;
         draft.account = if confirmation { account_for(&ask, &digest) } else { None };
         let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
         session.admits_speaker(draft.hints.as_deref())?;
-        let stamp = session.stamp(now);
+        let stamp = session.stamp::<R>(now);
         let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
         // enforces: C5, C15, D7, D18
@@ -94,7 +99,7 @@ impl<R: Rules> Engine<R> {
         request.producer = draft.hints.as_deref().and_then(Hints::sub_agent);
         request.bytes = bytes;
         self.begin_waiting(request, (without_token, draft.account), &json, now);
-        Ok(Answer::Waiting { request: event, digest, again: false })
+        Ok(Answer::Waiting { request: RequestId::of(event), digest, again: false })
     }
 
     /// A new session is no new budget: the user is the same.
@@ -121,8 +126,8 @@ impl<R: Rules> Engine<R> {
         json: &Arc<str>,
         now: Now,
     ) {
-        let (key, digest, event, kind) =
-            (request.session, request.digest, request.event_number, request.kind);
+        let (number, key, digest, event, kind) =
+            (request.number, request.session, request.digest, request.event_number, request.kind);
         let needs = self.coming();
         self.enter_state_for(key, kind, needs, now);
         let ready = Ready {
@@ -131,14 +136,14 @@ impl<R: Rules> Engine<R> {
             urgency: Urgency::Critical,
             about: None,
             resolves_event: None,
-            leaves: None,
+            shape: Some(Box::new(ShapeInfo::of_question())),
             json: json.clone(),
         };
         self.push(key, ready, needs, now);
         let said = self.said(key);
         let Some(session) = self.sessions.get(&key) else { return };
         let record = Record::Asked(Asked {
-            request: event,
+            request: request.number,
             session: session.id().as_str().into(),
             confirmation: kind == EventKind::AwaitingConfirmation,
             tool: request.tool.clone(),
@@ -154,16 +159,14 @@ impl<R: Rules> Engine<R> {
         self.append(&record);
         request.event = Some(json.clone());
         if let Some(session) = self.sessions.get_mut(&key) {
-            session.note_asked(event, &digest);
+            session.note_asked(number, &digest);
             session.note_prompt(now);
             let agent = session.agent.clone();
             self.prompts.spend(&agent, self.prompt_window(now));
         }
         self.begins_to_wait(&request);
         self.requests.insert(request);
-        if R::keeps(Check::WaitsEnd) {
-            self.requests.set_timer(event);
-        }
+        self.set_timer(number);
         self.forget_settled(key);
     }
 
@@ -171,7 +174,7 @@ impl<R: Rules> Engine<R> {
     /// The one place where a request ends: its token is dead, and everybody is told how it ended.
     pub(crate) fn resolve(
         &mut self,
-        number: u128,
+        number: RequestId,
         outcome: Outcome,
         runs: bool,
         by: &str,
@@ -202,8 +205,8 @@ impl<R: Rules> Engine<R> {
         let response = (request.kind == EventKind::AwaitingClarification)
             .then(|| request.answer.clone())
             .flatten();
-        if runs && R::keeps(Check::ApprovalsExpire) {
-            self.requests.set_timer(number);
+        if runs {
+            self.set_timer(number);
         }
         self.requests.drop_idle_timers();
         if waited {
@@ -216,11 +219,9 @@ impl<R: Rules> Engine<R> {
         session.pending.remove(number);
         let more = !session.pending.is_empty();
         let needs = self.coming();
-        if R::keeps(Check::ShowsResolutions) {
-            let extension = Extension::Outcome { request: number, event, outcome, wrong_clock };
-            let told = (phrase, &*action, &*answer);
-            self.show_resolution(id, extension, runs, told, more, needs, now);
-        }
+        let extension = Extension::Outcome { request: number, event, outcome, wrong_clock };
+        let told = (phrase, &*action, &*answer);
+        self.show_resolution(id, extension, runs, told, more, needs, now);
         let decided = Output::Decided {
             request: number,
             outcome,
@@ -247,7 +248,7 @@ impl<R: Rules> Engine<R> {
     #[allow(clippy::too_many_arguments)] // one event, said in full
     fn show_resolution(
         &mut self,
-        id: Key,
+        id: SessionKey,
         outcome: Extension,
         runs: bool,
         (phrase, action, answer): (Phrase, &str, &str),
@@ -271,7 +272,7 @@ impl<R: Rules> Engine<R> {
 
     // enforces: D41, I18
     /// An approval that is not used is spent, and everybody is told.
-    pub(crate) fn expire_approval(&mut self, number: u128, why: Unused, now: Now) {
+    pub(crate) fn expire_approval(&mut self, number: RequestId, why: Unused, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (id, event, action) = (request.session, request.event_number, request.action());
         request.status = Status::Expired;
@@ -296,16 +297,16 @@ impl<R: Rules> Engine<R> {
 
     /// D32: withdraws what is asked and asks it again, with another token and more time. To the agent
     /// it stays the same request.
-    pub(crate) fn extend(&mut self, number: u128, seconds: u64, now: Now) {
+    pub(crate) fn extend(&mut self, number: RequestId, seconds: u64, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (old, id, kind) = (request.event_number, request.session, request.kind);
         let action = request.action();
         let (phrase, answer) = request.outcome_phrase(Outcome::Superseded, false);
         let json = request.event.take().unwrap_or_else(|| "{}".into());
         let event = self.ids.event();
-        let token = self.ids.token_bits(event);
+        let token = self.ids.token(event);
         let Some(session) = self.sessions.get(&id) else { return };
-        let stamp = session.stamp(now);
+        let stamp = session.stamp::<R>(now);
         let needs = self.coming();
         let outcome = Outcome::Superseded;
         let extension =
@@ -315,7 +316,7 @@ impl<R: Rules> Engine<R> {
         let mut payload = payload_of(&json, &["reply_token", "timeout_seconds"]);
         payload.push_str(&format!(
             "\"timeout_seconds\":{seconds},\"reply_token\":\"{}\"",
-            ReplyToken::from_bits(token).as_str()
+            token.spelled().as_str()
         ));
         let mut draft = Draft::new(kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
@@ -325,7 +326,8 @@ impl<R: Rules> Engine<R> {
         let said = self.said(id);
         self.append(&Record::Extended { request: number, event, timeout_seconds: seconds, said });
         self.requests.stop_timer(number);
-        if R::keeps(Check::OldTokensDie) {
+        if let Some(request) = self.requests.get(&number) {
+            let token = R::token_after_extension(request.token, token);
             self.requests.change_token(number, token);
         }
         if let Some(request) = self.requests.get_mut(&number) {
@@ -337,11 +339,18 @@ impl<R: Rules> Engine<R> {
             request.deadline = now.boot.after_seconds(seconds);
             request.counted_down = 100;
         }
-        self.requests.set_timer(number);
+        self.set_timer(number);
+    }
+
+    /// I27, D41: something is due for what waits, for an answer or to be used.
+    pub(crate) fn set_timer(&mut self, number: RequestId) {
+        if self.status(number).is_some_and(R::has_deadline) {
+            self.requests.set_timer(number);
+        }
     }
 
     /// The agent no longer needs an answer, or gives up what was approved.
-    pub(crate) fn withdraw(&mut self, number: u128, now: Now) -> Result<Answer, Refusal> {
+    pub(crate) fn withdraw(&mut self, number: RequestId, now: Now) -> Result<Answer, Refusal> {
         if self.status(number).is_some_and(Status::is_approved) {
             self.needs_journal()?;
             self.expire_approval(number, Unused::GivenUp, now);
@@ -359,12 +368,10 @@ impl<R: Rules> Engine<R> {
     }
 
     /// I13: nothing of a session stays pending when it ends.
-    pub(crate) fn cancel_all(&mut self, id: Key, now: Now) {
-        let pending: Vec<u128> = self
-            .sessions
-            .get(&id)
-            .map(|session| session.pending.numbers().collect())
-            .unwrap_or_default();
+    pub(crate) fn cancel_all(&mut self, id: SessionKey, now: Now) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        let dies = |number: &RequestId| self.status(*number).is_some_and(R::dies_with_session);
+        let pending: Vec<RequestId> = session.pending.numbers().filter(dies).collect();
         for number in pending {
             self.resolve(number, Outcome::Cancelled, false, "session", now);
         }
@@ -372,10 +379,10 @@ impl<R: Rules> Engine<R> {
 
     // enforces: T24, I18
     /// What was approved and never run is explained before its session ends.
-    pub(crate) fn give_up_approvals(&mut self, id: Key, now: Now) {
+    pub(crate) fn give_up_approvals(&mut self, id: SessionKey, now: Now) {
         let Some(session) = self.sessions.get(&id) else { return };
-        let approved = |number: &u128| self.status(*number).is_some_and(Status::is_approved);
-        let unused: Vec<u128> = session.asked.iter().copied().filter(approved).collect();
+        let approved = |number: &RequestId| self.status(*number).is_some_and(R::is_explained);
+        let unused: Vec<RequestId> = session.asked.iter().copied().filter(approved).collect();
         for number in unused {
             self.expire_approval(number, Unused::SessionEnds, now);
         }
@@ -384,7 +391,7 @@ impl<R: Rules> Engine<R> {
     /// Spends an approval: the only way to an irreversible `tool.invoked`.
     pub(crate) fn invoke(
         &mut self,
-        number: u128,
+        number: RequestId,
         arguments: Option<&Canonical>,
         now: Now,
     ) -> Result<Answer, Refusal> {
@@ -398,19 +405,17 @@ impl<R: Rules> Engine<R> {
             );
             return Err(Refusal::order(rule::T12, text));
         }
-        let spent = matches!(request.status, Status::Invoked | Status::Completed | Status::Unknown);
-        let approved = matches!(request.status, Status::Resolved { runs: true, .. })
-            || !R::keeps(Check::NeedsApproval);
         // enforces: T12, C1, I1
-        if !(approved || spent && !R::keeps(Check::SpendsOnce)) {
+        if !R::has_approval(request.status) {
             return Err(Refusal::order(
                 rule::T12,
                 "There is no approval to spend: ask, and wait for a yes; each is good for one run.",
             ));
         }
-        let changed =
-            |arguments: &Canonical| Digest::of(&request.tool, arguments) != request.digest;
-        if R::keeps(Check::ChecksDigest) && arguments.is_some_and(changed) {
+        let confirmed = |arguments: &Canonical| {
+            R::matches_digest(&Digest::of(&request.tool, arguments), &request.digest)
+        };
+        if !arguments.is_none_or(confirmed) {
             return Err(Refusal::order(
                 rule::T12,
                 "These are not the arguments that were confirmed; ask again for these.",
@@ -419,9 +424,7 @@ impl<R: Rules> Engine<R> {
         let (id, tool, irreversible) =
             (request.session, request.tool.clone(), request.irreversible);
         let risk = request.risk.unwrap_or(RiskLevel::High);
-        let run = arguments
-            .filter(|_| !R::keeps(Check::ChecksDigest))
-            .map_or_else(|| request.arguments.clone(), |given| given.as_str().into());
+        let run = R::arguments_to_run(&request.arguments, arguments.map(Canonical::as_str));
         let action = request.action.clone().unwrap_or_default();
         let producer = request.producer.clone();
         let Some(session) = self.sessions.get(&id) else {
@@ -467,7 +470,7 @@ impl<R: Rules> Engine<R> {
     /// nobody knows which call it is, so every request for the tool counts.
     pub(crate) fn admits_announcement(
         &self,
-        id: Key,
+        id: SessionKey,
         tool: &str,
         arguments: Option<&Canonical>,
     ) -> Result<(), Refusal> {
@@ -480,9 +483,9 @@ impl<R: Rules> Engine<R> {
             if another || consented.contains(&request.digest) {
                 continue;
             }
-            if request.status.has_consent() {
+            if R::may_announce(request.status) {
                 consented.push(request.digest);
-            } else if R::keeps(Check::RefusedStaysUndone) {
+            } else {
                 let what = if request.status == Status::Pending {
                     "The user is asked about this call and has not answered yet; wait, then invoke the request."
                 } else if digest.is_some() {
@@ -498,7 +501,7 @@ impl<R: Rules> Engine<R> {
 
     // enforces: C18
     /// §6.4.3: how much time is left, said at half and at a tenth.
-    pub(crate) fn count_down(&mut self, number: u128, now: Now) {
+    pub(crate) fn count_down(&mut self, number: RequestId, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let percent = request.counted_down;
         let left = request.deadline.0.saturating_sub(now.boot.0) / 1_000_000;
@@ -578,10 +581,10 @@ fn read_asked<T>(
 /// The request that an event makes.
 fn request_of(
     payload: &Payload<'_>,
-    (session, home): (Key, SlotIndex),
+    (session, home): (SessionKey, SlotIndex),
     ask: &Ask<'_>,
     digest: Digest,
-    (number, token, stamp): (u128, u128, Timestamp),
+    (event, token, stamp): (EventNumber, TokenNumber, Timestamp),
     now: Now,
 ) -> Result<Request, Refusal> {
     let (action, timeout_seconds) = match payload {
@@ -599,7 +602,7 @@ fn request_of(
     let timeout_seconds = timeout_seconds.get();
     let (default_accept, irreversible) = consent_of(payload);
     Ok(Request {
-        number,
+        number: RequestId::of(event),
         token,
         session,
         home,
@@ -618,7 +621,7 @@ fn request_of(
         reply: None,
         wrong_clock: false,
         answer: default_answer(payload),
-        event_number: number,
+        event_number: event,
         counted_down: 100,
         status: Status::Pending,
         by: None,

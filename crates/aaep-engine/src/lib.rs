@@ -90,6 +90,7 @@
 //! Sockets, files, and authentication: the caller says who the peer is. What each subscription hears
 //! of an event is decided beside the engine, by [`Delivery`]; [`Producer`] drives both as one.
 
+mod agent_event;
 mod before;
 mod budget;
 mod clock;
@@ -130,13 +131,14 @@ mod unattended;
 mod words;
 mod work;
 
+pub use agent_event::AgentEvent;
 pub use before::Reminder;
 pub use clock::{Boot, Now};
 pub use delivery::{Deliver, Delivery, Load};
 pub use engine::Engine;
 pub use footprint::Footprint;
 pub use handshake::{Handshake, Negotiated, terms_of};
-pub use ids::{Digest, Secrets};
+pub use ids::{Digest, EventNumber, RequestId, Secrets};
 pub use io::{Answer, Ask, Emitted, Input, Open, Output};
 pub use ledger::canonical_ask;
 pub use limits::Limits;
@@ -149,6 +151,11 @@ pub use recover::{ClockTrust, Recovery};
 pub use refusal::{Blame, Refusal};
 pub use request::{Asker, Status, View};
 pub use resume::Resumed;
-pub use rules::{Check, Rules, Sound};
 pub use session_snapshot::SessionSnapshot;
 pub use shares::{Bound, Shares};
+
+// Only the simulator enables this, to override one rule at a time.
+#[cfg(feature = "mutants")]
+pub use ids::TokenNumber;
+#[cfg(feature = "mutants")]
+pub use rules::{Rules, Sound};

@@ -2,7 +2,6 @@
 
 use aaep_types::rule;
 
-use crate::rules::{Check, Rules};
 use crate::shares::Bound;
 
 /// What the engine holds at most.
@@ -139,11 +138,6 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How many completed outputs are remembered.
-    pub(crate) fn remembered_outputs<R: Rules>(&self) -> usize {
-        if R::keeps(Check::ForgetsOutputs) { self.completed_outputs } else { usize::MAX }
-    }
-
     pub(crate) fn open_sessions(&self) -> Bound {
         Bound {
             name: "sessions",

@@ -38,12 +38,12 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Whether it can concern a request of this kind (decision D29).
-    pub(crate) fn fits(&self, kind: EventKind) -> bool {
+    /// The kind of request that it answers; more time can be had for both (decision D29).
+    pub(crate) fn answers(&self) -> Option<EventKind> {
         match self {
-            Content::Decision { .. } => kind == EventKind::AwaitingConfirmation,
-            Content::Answer(_) => kind == EventKind::AwaitingClarification,
-            Content::MoreTime { .. } => true,
+            Content::Decision { .. } => Some(EventKind::AwaitingConfirmation),
+            Content::Answer(_) => Some(EventKind::AwaitingClarification),
+            Content::MoreTime { .. } => None,
         }
     }
 }

@@ -51,11 +51,6 @@ impl Principal {
         }
     }
 
-    /// Whether it is sent the reply tokens of requests. An agent is not: it must not answer itself.
-    pub(crate) fn may_have_tokens(&self) -> bool {
-        self.role != Role::Agent
-    }
-
     // enforces: I15
     /// Whether it may answer for this user (decision D3): having been sent a request is not enough.
     pub fn may_answer(&self, user: &str) -> bool {

@@ -16,7 +16,7 @@ use crate::negotiate::{Agreement, Offer, agree, too_many};
 use crate::principal::Principal;
 use crate::refusal::Refusal;
 use crate::resume::Resumed;
-use crate::rules::{Check, Rules, Sound};
+use crate::rules::{Rules, Sound};
 use crate::shares::Shares;
 use crate::{Limits, Secrets};
 
@@ -130,7 +130,7 @@ impl<R: Rules> Producer<R> {
                     Ok(proposal) => proposal,
                     Err(rejection) => return Ok(rejection.into()),
                 };
-                let id = SubscriptionId::from_bits(self.ids.event());
+                let id = self.ids.subscription();
                 let left_off = proposal.left_off().filter(|_| resumes);
                 let goes_on = left_off.is_some_and(|from| self.delivery.goes_on(peer, from));
                 let answer =
@@ -196,7 +196,7 @@ impl<R: Rules> Producer<R> {
         let mut asked = Capabilities::none();
         asked.supports_confirmation_reply = Some(true);
         asked.supports_clarification_reply = Some(true);
-        let id = SubscriptionId::from_bits(self.ids.event());
+        let id = self.ids.subscription();
         let agreement = agree(&asked, peer, &self.offer).unwrap_or_else(|_| Agreement::nothing());
         let proposal = Proposal::of(&asked, agreement, &self.offer);
         self.agree(id, peer, proposal, now)?;
@@ -342,8 +342,7 @@ impl<R: Rules> Producer<R> {
                 self.engine.tell_state(session, now);
             }
         }
-        let honest = R::keeps(Check::SaysWhatFollows);
-        Some(if honest { resumed } else { Resumed::All })
+        Some(R::resumed(resumed))
     }
 
     // enforces: I22
@@ -414,7 +413,7 @@ impl<R: Rules> Producer<R> {
 
     /// Subscriptions that nobody attached to in time are given up.
     fn expire(&mut self, now: Now) {
-        let due = |(at, _): &&(Boot, SubscriptionId)| *at <= now.boot && R::keeps(Check::GivesUp);
+        let due = |(at, _): &&(Boot, SubscriptionId)| R::is_abandoned(*at, now.boot);
         while let Some(&(_, id)) = self.expiries.first().filter(due) {
             self.drop_subscription(id, now);
         }
@@ -434,7 +433,7 @@ impl<R: Rules> Producer<R> {
     pub fn poll_output(&mut self, now: Now) -> Option<Outcomes> {
         // enforces: T11
         // What an event sets off comes after its deliveries: people hear of a call before it runs.
-        if R::keeps(Check::PeopleHearFirst) {
+        if R::delivers_first() {
             self.poll_delivery(now).or_else(|| self.poll_engine(now))
         } else {
             self.poll_engine(now).or_else(|| self.poll_delivery(now))

@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::hearers::asks;
-use crate::ids::event_number;
+use crate::ids::{EventNumber, event_number};
 use crate::io::Emitted;
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
+use crate::rules::Rules;
 use crate::work;
 
 /// What is known of a session.
@@ -21,7 +22,7 @@ pub(crate) struct RecentSession {
     started: Arc<Prepared>,
     state: Option<Arc<Prepared>>,
     /// Requests that wait, by the number of the event that asks, with its place in the order.
-    open: BTreeMap<u128, (u64, Arc<Prepared>)>,
+    open: BTreeMap<EventNumber, (u64, Arc<Prepared>)>,
     /// Places of what was said lately.
     recent: VecDeque<u64>,
     ended: bool,
@@ -35,7 +36,7 @@ struct OfUser {
     /// What was said lately, by its place.
     said: BTreeMap<u64, Arc<Prepared>>,
     /// The same places by the numbers in the events' ids.
-    places: BTreeMap<u128, u64>,
+    places: BTreeMap<EventNumber, u64>,
     bytes: usize,
 }
 
@@ -314,14 +315,13 @@ impl Recent {
     }
 
     /// D28: of each live session its start, its last state, and everything that waits for an answer.
-    /// The engine's mutants leave one or the other out.
-    pub(crate) fn snapshot(&self, peer: &Principal, tells: bool, asks: bool) -> Vec<Arc<Prepared>> {
+    pub(crate) fn snapshot<R: Rules>(&self, peer: &Principal) -> Vec<Arc<Prepared>> {
         let live = self.sessions_heard_by(peer).filter(|known| !known.ended);
         live.flat_map(|known| {
-            let first = [Some(&known.started), known.state.as_ref()];
-            let first = first.map(|told| told.filter(|_| tells));
-            let open = known.open.values().map(|(_, event)| event).filter(move |_| asks);
-            first.into_iter().flatten().chain(open).cloned()
+            let first = [Some(&known.started), known.state.as_ref()].into_iter().flatten();
+            let open = known.open.values().map(|(_, event)| event);
+            let first = first.filter(|_| R::belongs_in_snapshot(false));
+            first.chain(open.filter(|_| R::belongs_in_snapshot(true))).cloned()
         })
         .collect()
     }

@@ -7,7 +7,7 @@ use aaep_types::json::{Canonical, Members};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ids::Digest;
+use crate::ids::{Digest, EventNumber, RequestId};
 use crate::ledger::question_of;
 
 /// What became of a request.
@@ -64,7 +64,7 @@ pub enum Record {
     /// A request was resolved; its token is spent.
     Resolved {
         /// The request, by the number of its event.
-        request: u128,
+        request: RequestId,
         /// What became of it.
         outcome: Outcome,
         /// Whether the action may run.
@@ -81,14 +81,14 @@ pub enum Record {
     /// An approval was not used in time, and is spent.
     Expired {
         /// The request.
-        request: u128,
+        request: RequestId,
         /// What was said of it.
         said: RecordedEvents,
     },
     /// The approval was spent and the tool called.
     Invoked {
         /// The request.
-        request: u128,
+        request: RequestId,
         /// The call.
         call: Arc<str>,
         /// What was said of it.
@@ -119,9 +119,9 @@ pub enum Record {
     /// A request was asked again, with more time and another token.
     Extended {
         /// The request.
-        request: u128,
+        request: RequestId,
         /// The number of the event that asks now.
-        event: u128,
+        event: EventNumber,
         /// How long it waits from then on.
         timeout_seconds: u64,
         /// What was said of it, but for the event that asks.
@@ -185,7 +185,7 @@ pub struct Opened {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Its number: that of its event.
-    pub request: u128,
+    pub request: RequestId,
     /// The session.
     pub session: Arc<str>,
     /// Whether it asks for consent; otherwise for an answer.

@@ -1,32 +1,25 @@
 //! From records back to the state.
 
 use aaep_types::action::ReadableArguments;
-use aaep_types::{
-    DescribedBy, Event, EventKind, LanguageTag, ReplyToken, SessionId, Timestamp, ToolCallId,
-};
+use aaep_types::{DescribedBy, Event, EventKind, LanguageTag, SessionId, Timestamp, ToolCallId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::agent_event::AgentEvent;
 use crate::before::Asks;
 use crate::clock::{Boot, Now};
 use crate::draft::{Draft, Extension, account_in, account_of, payload_of};
 use crate::engine::{Engine, Timer};
 use crate::hints::Hints;
-use crate::ids::{Digest, Key, Secrets, session_key};
+use crate::ids::{Digest, EventNumber, RequestId, Secrets, SessionKey, session_key};
 use crate::ledger::{default_answer, with_token, without_token};
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
 use crate::record::{Asked, Corrupt, Opened, Outcome, Record};
-use crate::reply::GRACE_SECONDS;
 use crate::request::{Request, Status, Unused};
-use crate::rules::{Check, Rules, Sound};
+use crate::rules::{Rules, Sound};
 use crate::session::{Session, state};
 use crate::words::{Phrase, ending};
-
-/// Numbers that are skipped after a restart. Events between two records are not durable, so nobody
-/// knows how many there were; a hole in the numbers says honestly that something may be lost, and
-/// no number is used twice.
-const SKIPPED_NUMBERS: u64 = 1 << 20;
 
 /// What a restart may rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +44,7 @@ pub struct Recovery<R: Rules = Sound> {
 #[derive(Default)]
 struct Forgotten {
     sessions: BTreeSet<String>,
-    requests: BTreeSet<u128>,
+    requests: BTreeSet<RequestId>,
 }
 
 impl Forgotten {
@@ -150,10 +143,8 @@ impl<R: Rules> Engine<R> {
             }
             Record::Asked(asked) => self.replay_asked(record, asked, now),
             Record::Resolved { request, outcome, runs, by, response, reply, said } => {
-                if R::keeps(Check::RecoversResolutions) {
-                    self.replay_resolved(request, (outcome, runs), by, (response, reply));
-                    self.replay_approval(request, said.stamp, now);
-                }
+                self.replay_resolved(request, (outcome, runs), by, (response, reply));
+                self.replay_approval(request, said.stamp, now);
                 self.replay_said(self.key_of_request(request), record, Some(request), said);
             }
             Record::Expired { request, said } => {
@@ -186,12 +177,12 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The session of a request; 0, which is none's, if there is no such request.
-    fn key_of_request(&self, request: u128) -> Key {
-        self.requests.get(&request).map_or(0, |request| request.session)
+    fn key_of_request(&self, request: RequestId) -> SessionKey {
+        self.requests.get(&request).map_or(SessionKey::NONE, |request| request.session)
     }
 
     /// The event that asks, which its record does not hold as it was sent.
-    fn replay_question(&mut self, number: u128, record: u64, place: u64) {
+    fn replay_question(&mut self, number: RequestId, record: u64, place: u64) {
         let Some(request) = self.requests.get(&number) else { return };
         let (key, json) = (request.session, request.event.clone());
         let asks = Asks { event: request.event_number, kind: request.kind, number: place };
@@ -223,9 +214,9 @@ impl<R: Rules> Engine<R> {
             EventKind::AwaitingClarification
         };
         let stamp = stamp_of(asked.stamp, now);
-        let token = self.ids.token_bits(asked.request);
+        let token = self.ids.token(asked.request.first_event());
         let head = without_token(&asked.event);
-        let members = with_token(head, ReplyToken::from_bits(token).as_str());
+        let members = with_token(head, token.spelled().as_str());
         let digest = asked.digest();
         let account = match &*asked.account {
             // A journal from before there were accounts.
@@ -246,14 +237,10 @@ impl<R: Rules> Engine<R> {
         // They were checked when they were first said.
         let Ok(mut draft) = Draft::of_agent(kind.as_str(), Some(kind), members) else { return };
         draft.account = account;
-        let json = draft.json(asked.request, number, stamp, session);
+        let json = draft.json(asked.request.first_event(), number, stamp, session);
         let bytes = asked.arguments.len() + asked.event.len();
         let answer = if asked.confirmation { None } else { default_of(&json) };
-        let left = if R::keeps(Check::KeepsDeadlines) {
-            left_micros(asked.stamp, asked.timeout_seconds, now)
-        } else {
-            asked.timeout_seconds * 1_000_000
-        };
+        let left = R::left_micros(asked.stamp, asked.timeout_seconds, now);
         let deadline = Boot(now.boot.0 + left);
         let request = Request {
             number: asked.request,
@@ -275,7 +262,7 @@ impl<R: Rules> Engine<R> {
             reply: None,
             wrong_clock: false,
             answer,
-            event_number: asked.request,
+            event_number: asked.request.first_event(),
             status: Status::Pending,
             by: None,
             bytes,
@@ -291,19 +278,19 @@ impl<R: Rules> Engine<R> {
 
     fn replay_extended(
         &mut self,
-        number: u128,
-        (event, place): (u128, u64),
+        number: RequestId,
+        (event, place): (EventNumber, u64),
         stamp: i64,
         timeout_seconds: u64,
         now: Now,
     ) {
-        let token = self.ids.token_bits(event);
+        let token = self.ids.token(event);
         let Some(request) = self.requests.get_mut(&number) else { return };
         let Some(session) = self.sessions.get(&request.session) else { return };
         let old = request.event_number;
         let json = request.event.take().unwrap_or_else(|| "{}".into());
         let mut payload = payload_of(&json, &["reply_token", "timeout_seconds"]);
-        let spelled = ReplyToken::from_bits(token);
+        let spelled = token.spelled();
         payload.push_str(&format!(
             "\"timeout_seconds\":{timeout_seconds},\"reply_token\":\"{}\"",
             spelled.as_str()
@@ -316,21 +303,21 @@ impl<R: Rules> Engine<R> {
         request.event = Some(draft.json(event, place, request.stamp, session).into());
         request.event_number = event;
         request.timeout_seconds = timeout_seconds;
-        request.deadline = Boot(now.boot.0 + left_micros(stamp, timeout_seconds, now));
+        request.deadline = Boot(now.boot.0 + R::left_micros(stamp, timeout_seconds, now));
         request.asked_at = Boot(request.deadline.0.saturating_sub(timeout_seconds * 1_000_000));
         self.requests.change_token(number, token);
     }
 
     fn replay_resolved(
         &mut self,
-        number: u128,
+        number: RequestId,
         (outcome, runs): (Outcome, bool),
         by: Arc<str>,
         (response, reply): (Arc<str>, Arc<str>),
     ) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let waited = request.status == Status::Pending;
-        request.status = Status::Resolved { outcome, runs };
+        request.status = R::status_on_record(Status::Resolved { outcome, runs });
         request.by = Some(by);
         request.reply = Some(reply).filter(|reply| !reply.is_empty());
         request.action();
@@ -355,20 +342,16 @@ impl<R: Rules> Engine<R> {
     }
 
     /// I8: an approval keeps its deadline, by the clock on the wall.
-    fn replay_approval(&mut self, number: u128, stamp: i64, now: Now) {
+    fn replay_approval(&mut self, number: RequestId, stamp: i64, now: Now) {
         let seconds = self.limits.approval_seconds;
         let Some(request) = self.requests.get_mut(&number) else { return };
         if request.status.is_approved() {
-            let left = if R::keeps(Check::KeepsDeadlines) {
-                left_micros(stamp, seconds, now)
-            } else {
-                seconds.saturating_mul(1_000_000)
-            };
+            let left = R::left_micros(stamp, seconds, now);
             request.deadline = Boot(now.boot.0.saturating_add(left));
         }
     }
 
-    fn replay_expired(&mut self, number: u128) {
+    fn replay_expired(&mut self, number: RequestId) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Expired;
         let session = request.session;
@@ -380,7 +363,7 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    fn replay_invoked(&mut self, number: u128, call: &str) {
+    fn replay_invoked(&mut self, number: RequestId, call: &str) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.status = Status::Invoked;
         let (id, tool) = (request.session, request.tool.clone());
@@ -390,10 +373,9 @@ impl<R: Rules> Engine<R> {
         self.replay_called(id, call, tool);
     }
 
-    fn replay_called(&mut self, id: Key, call: &str, tool: Arc<str>) {
+    fn replay_called(&mut self, id: SessionKey, call: &str, tool: Arc<str>) {
         let Ok(call) = ToolCallId::parse(call) else { return };
-        if let Some(session) = self.sessions.get_mut(&id).filter(|_| R::keeps(Check::RecoversCalls))
-        {
+        if let Some(session) = self.sessions.get_mut(&id).filter(|_| R::recovers_call(&call)) {
             if session.used_calls.insert(call) {
                 self.known_calls.add(&session.agent, 1);
             }
@@ -404,7 +386,7 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    fn replay_completed(&mut self, id: Key, call: &str, known: bool) {
+    fn replay_completed(&mut self, id: SessionKey, call: &str, known: bool) {
         let Ok(call) = ToolCallId::parse(call) else { return };
         if let Some(session) = self.sessions.get_mut(&id) {
             session.tools.remove(&call);
@@ -422,16 +404,16 @@ impl<R: Rules> Engine<R> {
     fn go_on_after(&mut self, stamp: i64) {
         let stamp = Timestamp::from_millis(stamp.div_euclid(1000));
         for session in self.sessions.iter_mut() {
-            session.next_number += if R::keeps(Check::SkipsNumbers) { SKIPPED_NUMBERS } else { 0 };
+            session.next_number += R::skipped_numbers();
             session.last_stamp = stamp.unwrap_or(session.last_stamp).max(session.last_stamp);
         }
     }
 
     /// The timers of what is still open, and what the restart itself changes.
     fn resume(&mut self, trust: ClockTrust, now: Now) {
-        self.return_until = now.boot.after_seconds(GRACE_SECONDS);
+        self.return_until = now.boot.after_seconds(R::grace_seconds());
         for session in self.sessions.iter() {
-            self.timers.insert((session.lease_timer, Timer::Lease(session.key.to_be_bytes())));
+            self.timers.insert((session.lease_timer, Timer::Lease(session.key.into())));
         }
         // I19: the skip is a record of its own and everything waits for it. Otherwise a second
         // restart would skip to the same numbers and use them again.
@@ -445,20 +427,19 @@ impl<R: Rules> Engine<R> {
         // What ended with its session before the crash could be written down ends now (I13).
         let open = self.sessions.iter().flat_map(|session| session.pending.numbers());
         let over = self.ended.values().flat_map(|ended| &ended.asked);
-        let mut pending: Vec<(u128, bool)> = open
+        let mut pending: Vec<(RequestId, bool)> = open
             .map(|number| (number, true))
             .chain(over.map(|number| (*number, false)))
             .filter(|(number, _)| self.status(*number) == Some(Status::Pending))
             .collect();
         pending.sort_unstable();
         for (number, open) in pending {
-            let doubt = trust == ClockTrust::Doubtful && R::keeps(Check::DoubtWithdraws);
             if trust == ClockTrust::OldCopy && open {
                 self.resolve(number, Outcome::Rejected, false, "old copy", now);
-            } else if !open || doubt || !R::keeps(Check::RecoversPending) {
-                self.resolve(number, Outcome::Cancelled, false, "restart", now);
+            } else if R::stays_pending(open, trust) {
+                self.set_timer(number);
             } else {
-                self.requests.set_timer(number);
+                self.resolve(number, Outcome::Cancelled, false, "restart", now);
             }
         }
         if trust == ClockTrust::OldCopy {
@@ -471,14 +452,14 @@ impl<R: Rules> Engine<R> {
     /// Under a clock that cannot be trusted nobody knows how old an approval is: it is spent.
     fn resume_approvals(&mut self, trust: ClockTrust, now: Now) {
         let asked = self.sessions.iter().flat_map(|session| session.asked.iter().copied());
-        let approved = |number: &u128| self.status(*number).is_some_and(Status::is_approved);
-        let mut approved: Vec<u128> = asked.filter(approved).collect();
+        let approved = |number: &RequestId| self.status(*number).is_some_and(Status::is_approved);
+        let mut approved: Vec<RequestId> = asked.filter(approved).collect();
         approved.sort_unstable();
         for number in approved {
-            if trust == ClockTrust::Doubtful && R::keeps(Check::DoubtWithdraws) {
+            if R::stays_approved(trust) {
+                self.set_timer(number);
+            } else {
                 self.expire_approval(number, Unused::TooLate, now);
-            } else if R::keeps(Check::ApprovalsExpire) {
-                self.requests.set_timer(number);
             }
         }
     }
@@ -487,11 +468,12 @@ impl<R: Rules> Engine<R> {
     /// What was accepted and not used may have been used after the copy was made: no session goes on.
     fn end_all(&mut self, now: Now) {
         let open = self.sessions.iter().map(|session| (session.key, session.language.clone()));
-        let open: Vec<(Key, Arc<str>)> = open.collect();
+        let open: Vec<(SessionKey, Arc<str>)> = open.collect();
         for (key, language) in open {
             let payload = ending(&language, Phrase::OLD_COPY, ("error_category", "unknown"));
             // Our own words are valid; there is nobody to tell if they were not.
-            let _ = self.end(key, "aaep:agent.session.errored", &payload, now);
+            let errored = AgentEvent::read(EventKind::SessionErrored.as_str(), &payload);
+            let _ = self.end(key, &errored, now);
         }
     }
 }
@@ -507,20 +489,13 @@ fn with_digest(account: &str, asked: &Asked, digest: &Digest) -> Arc<str> {
     account.replace(&before, &digest).into()
 }
 
-fn key_of(session: &str) -> Option<Key> {
+fn key_of(session: &str) -> Option<SessionKey> {
     session_key(&SessionId::parse(session).ok()?)
 }
 
 /// What counts when no answer comes.
 fn default_of(json: &str) -> Option<Arc<str>> {
     default_answer(Event::parse(json.as_bytes()).ok()?.payload())
-}
-
-/// What is left of a wait, by the clock on the wall; never more than the wait itself (I8).
-fn left_micros(stamp: i64, timeout_seconds: u64, now: Now) -> u64 {
-    let whole = timeout_seconds.saturating_mul(1_000_000);
-    let passed = now.wall.as_micros().saturating_sub(stamp).max(0) as u64;
-    whole.saturating_sub(passed)
 }
 
 fn stamp_of(micros: i64, now: Now) -> Timestamp {

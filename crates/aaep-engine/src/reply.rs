@@ -5,9 +5,10 @@ use aaep_types::{
 };
 use std::sync::Arc;
 
+use crate::agent_event::AgentEvent;
 use crate::clock::{Boot, Now};
 use crate::engine::Engine;
-use crate::ids::{session_key, token_number};
+use crate::ids::{RequestId, SessionKey, session_key, token_number};
 use crate::io::{Answer, Output};
 use crate::listeners::{Listener, Presence};
 use crate::message::{Content, Kind, Reply, SubscriberMessage};
@@ -15,15 +16,10 @@ use crate::principal::{Principal, Role};
 use crate::rates::Flood;
 use crate::record::{Outcome, Record};
 use crate::refusal::{Blame, Refusal};
-use crate::request::{Request, Status};
-use crate::rules::{Check, Rules};
+use crate::request::Request;
+use crate::rules::Rules;
 use crate::unattended::KINDS;
 use crate::words::{Phrase, ending};
-
-/// How long the last one who could answer may stay away (decision D2).
-pub(crate) const GRACE_SECONDS: u64 = 30;
-/// How much earlier than the request a reply may claim to have been decided (decision D9).
-const EARLY_MICROS: i64 = 5 * 60 * 1_000_000;
 
 /// Why a reply does not count. It can be written into the journal, for the audit, and nowhere else:
 /// there is no text for it, so it cannot leak to the sender.
@@ -60,13 +56,8 @@ impl<R: Rules> Engine<R> {
             }
         };
         let rate = self.count_reply(peer, reply.subscription, now);
-        let admitted = match self.admit(peer, reply, now) {
-            Ok(_) if rate.is_err() && !R::keeps(Check::FloodsSilenceNobody) => {
-                Err(Ignored::Unavailable)
-            }
-            admitted => admitted,
-        };
-        let needs = match admitted {
+        let counts = rate.is_ok() || R::counts_in_flood();
+        let needs = match self.admit(peer, reply, counts, now) {
             Ok(number) => Some(self.take(number, peer, reply, now)),
             Err(reason) => self.ignore(peer, reason, rate.is_ok()),
         };
@@ -98,12 +89,8 @@ impl<R: Rules> Engine<R> {
     // enforces: I6, I22
     /// A reply that does not count leaves a record; beyond the rate it is only counted.
     fn ignore(&mut self, peer: &Principal, reason: Ignored, within: bool) -> Option<u64> {
-        if !R::keeps(Check::RecordsIgnored) {
-            return Some(0);
-        }
-        let recorded = within || !R::keeps(Check::CountsFloods);
         let record = Record::Ignored { by: peer.name.clone(), reason: reason as u8 };
-        recorded.then(|| self.append(&record))
+        R::records_ignored(within).then(|| self.append(&record))
     }
 
     /// The answer to a message waits for its record; beyond the rate, for that of the second.
@@ -114,7 +101,7 @@ impl<R: Rules> Engine<R> {
         call: u64,
     ) -> Answer {
         match rate {
-            Err(by) if needs.is_some() || R::keeps(Check::FloodedWaitAlike) => {
+            Err(by) if R::waits_in_flood(needs.is_some()) => {
                 self.replies.hold(&by, call, needs.is_none());
                 Answer::Held
             }
@@ -139,54 +126,54 @@ impl<R: Rules> Engine<R> {
     }
 
     /// The checks of §6.3.4, in one place. Whatever fails, nobody outside learns which.
-    fn admit(&mut self, peer: &Principal, reply: &Reply, now: Now) -> Result<u128, Ignored> {
-        if !self.journal_works {
+    fn admit(
+        &mut self,
+        peer: &Principal,
+        reply: &Reply,
+        counts: bool,
+        now: Now,
+    ) -> Result<RequestId, Ignored> {
+        if !self.journal_works || !counts {
             return Err(Ignored::Unavailable);
         }
         // enforces: C8, S4
-        let listener = self
-            .listeners
-            .get(&reply.subscription)
-            .filter(|l| l.peer == *peer || !R::keeps(Check::ChecksOwner));
+        let listener = self.listeners.get(&reply.subscription);
+        let listener = listener.filter(|listener| R::is_owner(&listener.peer, peer));
         let listener = listener.ok_or(Ignored::NoSubscription)?;
         // enforces: C11, C12, D12
         let request = token_number(&reply.token).and_then(|token| self.requests.by_token(token));
         let request = request.ok_or(Ignored::UnknownToken)?;
         let number = request.number;
         // enforces: C13, S2
-        if request.status != Status::Pending && R::keeps(Check::FirstReplyWins) {
+        if !R::is_pending(request.status) {
             return Err(Ignored::NotPending);
         }
         // enforces: C26, D9
-        if now.boot >= request.deadline && R::keeps(Check::ChecksDeadline) {
+        if !R::is_in_time(now.boot, request.deadline) {
             return Err(Ignored::Expired);
         }
         self.sessions.expect(request.home);
         let session = self.sessions.get(&request.session);
-        let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
         // enforces: S1, D3
-        if !entitled && R::keeps(Check::ChecksEntitlement) {
+        if !R::is_entitled(peer, session.map(|session| &*session.agent.user)) {
             return Err(Ignored::NotEntitled);
         }
         // enforces: D29
-        if !reply.content.fits(request.kind) && R::keeps(Check::ChecksKind) {
+        if !R::fits_kind(reply.content.answers(), request.kind) {
             return Err(Ignored::WrongKind);
         }
         // enforces: D1, H6
-        if !listener.supports(request.kind) && R::keeps(Check::ChecksReplySupport) {
+        if !R::supports_replies(listener.confirms, listener.clarifies, request.kind) {
             return Err(Ignored::NoReplySupport);
         }
-        match judge_answer(request, reply, now) {
-            Err(Ignored::Stamp) if !R::keeps(Check::ChecksStamp) => Ok(number),
-            Err(Ignored::TooShort) if !R::keeps(Check::MoreTimeIsMore) => Ok(number),
-            judged => judged.map(|()| number),
-        }
+        judge_answer::<R>(request, reply, now)?;
+        Ok(number)
     }
 
     /// A reply that counts; returns the record that makes it so.
-    fn take(&mut self, number: u128, peer: &Principal, reply: &Reply, now: Now) -> u64 {
+    fn take(&mut self, number: RequestId, peer: &Principal, reply: &Reply, now: Now) -> u64 {
         let Some(request) = self.requests.get_mut(&number) else { return 0 };
-        let plausible = stamp_is_plausible(request, reply.stamp);
+        let plausible = is_plausible::<R>(request, reply.stamp);
         request.reply = reply.says.clone();
         let (outcome, runs) = match &reply.content {
             Content::MoreTime { seconds } => {
@@ -196,7 +183,7 @@ impl<R: Rules> Engine<R> {
             }
             Content::Decision { decision: Decision::Accept, modified } => {
                 // enforces: C10, D8, I17
-                let runs = !modified || !R::keeps(Check::ModifiedIsNo);
+                let runs = R::accept_runs(*modified);
                 (if runs { Outcome::Accepted } else { Outcome::Rejected }, runs)
             }
             // D9: a no with a wrong stamp is no reply, but the question is withdrawn.
@@ -217,7 +204,7 @@ impl<R: Rules> Engine<R> {
     }
 
     fn last_record(&self) -> u64 {
-        if R::keeps(Check::HoldsUntilDurable) { self.next_record - 1 } else { 0 }
+        R::waits_for(self.next_record - 1)
     }
 
     /// A person stops the agent: what waits dies, the session is cancelled by the user.
@@ -230,17 +217,19 @@ impl<R: Rules> Engine<R> {
         now: Now,
     ) -> Result<Answer, Refusal> {
         let listener = self.listeners.get(&subscription);
-        let theirs = listener.is_some_and(|listener| listener.peer == *peer);
-        let key = session_key(&session).unwrap_or(0);
+        let theirs = listener.is_some_and(|listener| R::is_owner(&listener.peer, peer));
+        let key = session_key(&session).unwrap_or(SessionKey::NONE);
         let session = self.sessions.get(&key);
-        let entitled = session.is_some_and(|session| peer.may_answer(&session.agent.user));
+        let entitled = session.is_some() // a session that ended cannot be stopped
+            && R::is_entitled(peer, session.map(|session| &*session.agent.user));
         let counts = theirs && entitled && self.journal_works;
         let rate = self.count_reply(peer, subscription, now);
         let needs = if counts {
             let session = self.sessions.get(&key);
             let language = session.map_or("en".into(), |session| session.language.clone());
             let payload = ending(&language, Phrase::STOPPED, ("cancelled_by", "user"));
-            self.end(key, "aaep:agent.session.cancelled", &payload, now)?;
+            let cancelled = AgentEvent::read(EventKind::SessionCancelled.as_str(), &payload);
+            self.end(key, &cancelled, now)?;
             Some(self.last_record())
         } else {
             self.ignore(peer, Ignored::NotEntitled, rate.is_ok())
@@ -298,8 +287,7 @@ impl<R: Rules> Engine<R> {
         let known = self.listeners.get(&subscription);
         if let Some(gone) = known.filter(|listener| listener.lost_at.is_none()).cloned() {
             self.listeners.change(subscription, |listener| listener.lost_at = Some(now.boot));
-            let grace = if R::keeps(Check::GrantsGrace) { GRACE_SECONDS } else { 0 };
-            self.one_less(&gone, now.boot.after_seconds(grace), now);
+            self.one_less(&gone, now.boot.after_seconds(R::grace_seconds()), now);
         }
         Ok(Answer::Done)
     }
@@ -324,7 +312,7 @@ impl<R: Rules> Engine<R> {
         if !gone.peer.may_answer(&gone.peer.user) {
             return;
         }
-        let (user, last) = (&gone.peer.user, self.ids.last());
+        let (user, last) = (&gone.peer.user, RequestId::of(self.ids.last()));
         for kind in KINDS.into_iter().filter(|kind| was_here && gone.supports(*kind)) {
             self.unattended.somebody_left(user, kind, last);
         }
@@ -337,10 +325,9 @@ impl<R: Rules> Engine<R> {
 
     /// Until when somebody who could answer this is there or may come back; for ever while one is.
     fn answered_for_until(&self, user: &str, kind: EventKind) -> Boot {
-        let grace = if R::keeps(Check::GrantsGrace) { GRACE_SECONDS } else { 0 };
         match self.listeners.presence(user, kind) {
             Presence::Here => Boot(u64::MAX),
-            Presence::Lost(at) => at.after_seconds(grace),
+            Presence::Lost(at) => at.after_seconds(R::grace_seconds()),
             Presence::Nobody => Boot::default(),
         }
     }
@@ -365,15 +352,20 @@ impl<R: Rules> Engine<R> {
 // enforces: C20, D9
 /// The last checks: an accept with a stamp that cannot be right does not count (decision D9), nor an
 /// answer of a kind that was not asked for (§6.5.5).
-fn judge_answer(request: &Request, reply: &Reply, now: Now) -> Result<(), Ignored> {
+fn judge_answer<R: Rules>(request: &Request, reply: &Reply, now: Now) -> Result<(), Ignored> {
+    let plausible = is_plausible::<R>(request, reply.stamp);
     match &reply.content {
         // More time is more: it never shortens a wait.
         Content::MoreTime { seconds } => {
-            let longer = now.boot.after_seconds(*seconds) > request.deadline;
-            if longer { Ok(()) } else { Err(Ignored::TooShort) }
+            let until = now.boot.after_seconds(*seconds);
+            if R::is_longer(until, request.deadline) { Ok(()) } else { Err(Ignored::TooShort) }
         }
         Content::Decision { decision: Decision::Accept, .. } => {
-            if stamp_is_plausible(request, reply.stamp) { Ok(()) } else { Err(Ignored::Stamp) }
+            if plausible {
+                Ok(())
+            } else {
+                Err(Ignored::Stamp)
+            }
         }
         Content::Decision { .. } => Ok(()),
         Content::Answer(answer) => {
@@ -382,11 +374,7 @@ fn judge_answer(request: &Request, reply: &Reply, now: Now) -> Result<(), Ignore
                 Payload::AwaitingClarification(question) => question.admits(answer),
                 _ => false,
             });
-            if fits && stamp_is_plausible(request, reply.stamp) {
-                Ok(())
-            } else {
-                Err(Ignored::WrongAnswer)
-            }
+            if fits && plausible { Ok(()) } else { Err(Ignored::WrongAnswer) }
         }
     }
 }
@@ -398,10 +386,8 @@ fn with_wrong_clock(says: Option<&str>) -> Arc<str> {
     ["{\"wrong_clock\":true", comma, members].concat().into()
 }
 
-fn stamp_is_plausible(request: &Request, stamp: Timestamp) -> bool {
-    let claimed = stamp.as_micros();
-    claimed < request.wall_deadline()
-        && claimed >= request.stamp.as_micros().saturating_sub(EARLY_MICROS)
+fn is_plausible<R: Rules>(request: &Request, claimed: Timestamp) -> bool {
+    R::is_plausible(claimed, request.stamp, request.wall_deadline())
 }
 
 /// An answer as JSON, as it came.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::clock::Boot;
-use crate::ids::{Digest, Key};
+use crate::ids::{Digest, EventNumber, RequestId, SessionKey, TokenNumber};
 use crate::principal::Principal;
 use crate::record::Outcome;
 use crate::slab::SlotIndex;
@@ -69,7 +69,7 @@ pub struct View {
     /// Whether it asks for consent; otherwise for an answer.
     pub confirmation: bool,
     /// The event that asks; another one after more time was given.
-    pub event: u128,
+    pub event: EventNumber,
     /// What consent is bound to.
     pub digest: Digest,
     /// When the wait ends, by the clock on the wall.
@@ -117,10 +117,10 @@ impl Unused {
 #[derive(Debug)]
 pub(crate) struct Request {
     /// What others know it by: the number of the event that asked first.
-    pub(crate) number: u128,
-    /// The bits of the reply token that counts now.
-    pub(crate) token: u128,
-    pub(crate) session: Key,
+    pub(crate) number: RequestId,
+    /// The reply token that counts now.
+    pub(crate) token: TokenNumber,
+    pub(crate) session: SessionKey,
     /// Where its session lies, or another one when it has ended.
     pub(crate) home: SlotIndex,
     pub(crate) kind: EventKind,
@@ -140,7 +140,7 @@ pub(crate) struct Request {
     /// The answer to a question, as JSON: first what counts when none comes (decision D17).
     pub(crate) answer: Option<Arc<str>>,
     /// The number of the event that asks now; another one after more time was given.
-    pub(crate) event_number: u128,
+    pub(crate) event_number: EventNumber,
     pub(crate) irreversible: bool,
     /// How much can go wrong; after a restart it is read from the event when it is needed.
     pub(crate) risk: Option<RiskLevel>,

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::clock::Boot;
+use crate::ids::{RequestId, TokenNumber};
 use crate::request::Request;
 use crate::slab::{Index, Numbered, Slab, SlotIndex};
 
 impl Numbered for Request {
-    fn number(&self) -> u128 {
+    type Number = RequestId;
+
+    fn number(&self) -> RequestId {
         self.number
     }
 }
@@ -27,23 +30,23 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    pub(crate) fn get(&self, number: &u128) -> Option<&Request> {
+    pub(crate) fn get(&self, number: &RequestId) -> Option<&Request> {
         self.all.get(number)
     }
 
-    pub(crate) fn get_mut(&mut self, number: &u128) -> Option<&mut Request> {
+    pub(crate) fn get_mut(&mut self, number: &RequestId) -> Option<&mut Request> {
         self.all.get_mut(number)
     }
 
     /// The request that a reply with this token concerns.
-    pub(crate) fn by_token(&mut self, token: u128) -> Option<&Request> {
+    pub(crate) fn by_token(&mut self, token: TokenNumber) -> Option<&Request> {
         let place = self.place_by_token(token)?;
         self.all.expect(place);
         self.all.at(place)
     }
 
-    fn place_by_token(&self, token: u128) -> Option<SlotIndex> {
-        self.tokens.find(token, |place| self.all.at(place).is_some_and(|r| r.token == token))
+    fn place_by_token(&self, token: TokenNumber) -> Option<SlotIndex> {
+        self.tokens.find(token.bits(), |place| self.all.at(place).is_some_and(|r| r.token == token))
     }
 
     /// How many there are, their texts' bytes, those of their arguments, and how many timers are set.
@@ -59,36 +62,37 @@ impl Requests {
         self.remove(&request.number);
         self.forget_token(token);
         let place = self.all.insert(request);
-        self.tokens.insert(token, place);
+        self.tokens.insert(token.bits(), place);
     }
 
     /// Forgets a request; nothing finds it any more.
-    pub(crate) fn remove(&mut self, number: &u128) {
+    pub(crate) fn remove(&mut self, number: &RequestId) {
         let Some(place) = self.all.place(*number) else { return };
         self.stop_timer(*number);
         if let Some(request) = self.all.remove(number) {
-            self.tokens.remove(request.token, place);
+            self.tokens.remove(request.token.bits(), place);
         }
     }
 
     /// From now on a request is answered with another token; nothing finds it by the old one.
-    pub(crate) fn change_token(&mut self, number: u128, token: u128) {
+    pub(crate) fn change_token(&mut self, number: RequestId, token: TokenNumber) {
         self.forget_token(token);
         let Some(place) = self.all.place(number) else { return };
         let Some(request) = self.all.get_mut(&number) else { return };
-        self.tokens.remove(std::mem::replace(&mut request.token, token), place);
-        self.tokens.insert(token, place);
+        let old = std::mem::replace(&mut request.token, token);
+        self.tokens.remove(old.bits(), place);
+        self.tokens.insert(token.bits(), place);
     }
 
     /// No two requests have the same token; if they had, the newer one would count.
-    fn forget_token(&mut self, token: u128) {
+    fn forget_token(&mut self, token: TokenNumber) {
         if let Some(older) = self.place_by_token(token) {
-            self.tokens.remove(token, older);
+            self.tokens.remove(token.bits(), older);
         }
     }
 
     /// Something will be due for a request when it says so.
-    pub(crate) fn set_timer(&mut self, number: u128) {
+    pub(crate) fn set_timer(&mut self, number: RequestId) {
         self.due.extend(self.timer(number));
         // Each request with a deadline has two timers at most; the rest were left behind.
         if self.due.len() > 4 * self.all.len() + SPARE_TIMERS {
@@ -102,14 +106,14 @@ impl Requests {
     }
 
     /// To be called before anything changes that the time depends on.
-    pub(crate) fn stop_timer(&mut self, number: u128) {
+    pub(crate) fn stop_timer(&mut self, number: RequestId) {
         if let Some(timer) = self.timer(number) {
             self.due.remove(&timer);
             self.drop_idle_timers();
         }
     }
 
-    fn timer(&self, number: u128) -> Option<(Boot, SlotIndex)> {
+    fn timer(&self, number: RequestId) -> Option<(Boot, SlotIndex)> {
         let place = self.all.place(number)?;
         Some((self.all.at(place)?.due(), place))
     }
@@ -130,7 +134,7 @@ impl Requests {
     }
 
     /// The request for which something is due first; its timer is gone.
-    pub(crate) fn take_due(&mut self) -> Option<u128> {
+    pub(crate) fn take_due(&mut self) -> Option<RequestId> {
         let (_, place) = self.due.pop_first()?;
         self.drop_idle_timers();
         self.all.expect(place);

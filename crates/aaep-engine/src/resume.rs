@@ -10,7 +10,7 @@ use crate::clock::Boot;
 use crate::delivery::{Delivery, mono};
 use crate::hearers::mark_dirty;
 use crate::principal::Principal;
-use crate::rules::{Check, Rules};
+use crate::rules::Rules;
 
 /// How a subscription that comes back was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,9 +130,7 @@ impl<R: Rules> Delivery<R> {
             Some(missed) => (Resumed::All, missed),
             None => {
                 self.begin_anew(id);
-                let (tells, asks) =
-                    (R::keeps(Check::TellsWhatGoesOn), R::keeps(Check::AsksWhoComes));
-                let snapshot = self.recent.snapshot(peer, tells, asks);
+                let snapshot = self.recent.snapshot::<R>(peer);
                 let order = self.recent.order();
                 let (_, known) = self.subscriptions.find(id)?;
                 if !snapshot.is_empty() && !known.left_off.holds() {
@@ -215,7 +213,7 @@ impl<R: Rules> Delivery<R> {
         let (_, known) = self.subscriptions.find(id)?;
         known.shape_again();
         if let Some(unheard) = known.left_off.let_go_after(last) {
-            let unheard = unheard.filter(|_| R::keeps(Check::SendsAgain));
+            let unheard = unheard.filter(|sent| R::sends_again(&sent.event));
             let (resent, offered) =
                 (known.shaper.resend(unheard, mono(now)), known.left_off.offered);
             let missed = self.recent.said_since(peer, offered)?;

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use crate::before::Before;
 use crate::clock::{Boot, Now};
 use crate::hints::Hints;
-use crate::ids::{Digest, Key};
+use crate::ids::{Digest, RequestId, SessionKey};
 use crate::limits::Limits;
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
+use crate::rules::Rules;
 use crate::slab::Numbered;
 
 /// The states that the engine itself enters.
@@ -57,10 +58,10 @@ impl Outputs {
 /// Requests of a session that wait for an answer, by their numbers, each with the beginning of its
 /// action's digest. They are few, mostly one: a list takes less than a tree.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pending(Vec<(u128, u64)>);
+pub(crate) struct Pending(Vec<(RequestId, u64)>);
 
 impl Pending {
-    pub(crate) fn insert(&mut self, number: u128, action: &Digest) {
+    pub(crate) fn insert(&mut self, number: RequestId, action: &Digest) {
         if self.0.is_empty() {
             self.0.reserve_exact(1);
         }
@@ -70,23 +71,23 @@ impl Pending {
         }
     }
 
-    pub(crate) fn remove(&mut self, number: u128) {
+    pub(crate) fn remove(&mut self, number: RequestId) {
         if let Ok(place) = self.place(number) {
             self.0.remove(place);
         }
     }
 
-    fn place(&self, number: u128) -> Result<usize, usize> {
+    fn place(&self, number: RequestId) -> Result<usize, usize> {
         self.0.binary_search_by_key(&number, |(number, _)| *number)
     }
 
     /// Those that may ask for this action: at least the beginning of the digest is the same.
-    pub(crate) fn like(&self, action: &Digest) -> impl Iterator<Item = u128> {
+    pub(crate) fn like(&self, action: &Digest) -> impl Iterator<Item = RequestId> {
         let beginning = action.beginning();
         self.0.iter().filter(move |(_, asked)| *asked == beginning).map(|(number, _)| *number)
     }
 
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = u128> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = RequestId> {
         self.0.iter().map(|(number, _)| *number)
     }
 
@@ -102,7 +103,7 @@ impl Pending {
 /// A session that has begun and not ended.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) key: Key,
+    pub(crate) key: SessionKey,
     /// Who runs it, and for whom.
     pub(crate) agent: Principal,
     /// The producer object of its events, as JSON.
@@ -117,7 +118,7 @@ pub(crate) struct Session {
     pub(crate) used_calls: BTreeSet<ToolCallId>,
     pub(crate) outputs: Outputs,
     /// Every request that was made and is still known.
-    pub(crate) asked: VecDeque<u128>,
+    pub(crate) asked: VecDeque<RequestId>,
     /// Requests that wait for an answer.
     pub(crate) pending: Pending,
     pub(crate) lease_seconds: u64,
@@ -134,7 +135,9 @@ pub(crate) struct Session {
 }
 
 impl Numbered for Session {
-    fn number(&self) -> u128 {
+    type Number = SessionKey;
+
+    fn number(&self) -> SessionKey {
         self.key
     }
 }
@@ -142,7 +145,7 @@ impl Numbered for Session {
 impl Session {
     /// A session that has just begun: nothing is open, nothing was said.
     pub(crate) fn new(
-        (key, agent): (Key, Principal),
+        (key, agent): (SessionKey, Principal),
         (producer, language): (Arc<str>, Arc<str>),
         lease_seconds: u64,
         stamp: Timestamp,
@@ -174,11 +177,11 @@ impl Session {
 
     /// Its id. Made anew each time, because there are many sessions and few at work.
     pub(crate) fn id(&self) -> SessionId {
-        SessionId::from_bits(self.key)
+        self.key.id()
     }
 
     /// Notes that something was asked.
-    pub(crate) fn note_asked(&mut self, number: u128, action: &Digest) {
+    pub(crate) fn note_asked(&mut self, number: RequestId, action: &Digest) {
         self.pending.insert(number, action);
         if self.asked.is_empty() {
             self.asked.reserve_exact(1);
@@ -187,9 +190,9 @@ impl Session {
     }
 
     /// E10: never back, even if the wall clock steps back.
-    pub(crate) fn stamp(&self, now: Now) -> Timestamp {
+    pub(crate) fn stamp<R: Rules>(&self, now: Now) -> Timestamp {
         // enforces: E10
-        now.wall.max(self.last_stamp)
+        R::stamp(now.wall, self.last_stamp)
     }
 
     /// The state that an event of this kind implies (decision D35).

@@ -8,7 +8,6 @@ use aaep_types::Rule;
 
 use crate::principal::Principal;
 use crate::refusal::{Blame, Refusal};
-use crate::rules::{Check, Rules};
 
 /// A bound on one kind of thing: for everybody together, for one user, for one principal.
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +34,6 @@ impl Bound {
         let text =
             format!("At most {most} {noun} are held {who} (limits.{name}{suffix}). {remedy}");
         Refusal::new(Blame::Limit, *rule, text)
-    }
-
-    /// The bound as an engine keeps it that may lack this check.
-    pub(crate) fn kept_by<R: Rules>(self, check: Check) -> Self {
-        if R::keeps(check) {
-            return self;
-        }
-        Self { per_user: usize::MAX, per_principal: usize::MAX, ..self }
     }
 
     /// What somebody is told who has no room, because everybody together has too much.

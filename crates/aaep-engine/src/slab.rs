@@ -7,12 +7,15 @@
 
 use hashbrown::HashTable;
 
+use crate::ids::Number;
+
 /// Where a thing lies. When it is taken out, another one may get its place.
 pub(crate) type SlotIndex = u32;
 
 /// Something with a number of our own making, which never changes.
 pub(crate) trait Numbered {
-    fn number(&self) -> u128;
+    type Number: Number;
+    fn number(&self) -> Self::Number;
 }
 
 /// Things by their numbers.
@@ -33,11 +36,11 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T: Numbered> Slab<T> {
-    pub(crate) fn get(&self, number: &u128) -> Option<&T> {
+    pub(crate) fn get(&self, number: &T::Number) -> Option<&T> {
         self.at(self.place(*number)?)
     }
 
-    pub(crate) fn get_mut(&mut self, number: &u128) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, number: &T::Number) -> Option<&mut T> {
         self.last = self.place(*number)?;
         self.things.get_mut(self.last as usize)?.as_deref_mut()
     }
@@ -53,9 +56,9 @@ impl<T: Numbered> Slab<T> {
     }
 
     /// Where the thing with this number lies.
-    pub(crate) fn place(&self, number: u128) -> Option<SlotIndex> {
+    pub(crate) fn place(&self, number: T::Number) -> Option<SlotIndex> {
         let same = |place| self.at(place).is_some_and(|thing| thing.number() == number);
-        if same(self.last) { Some(self.last) } else { self.numbers.find(number, same) }
+        if same(self.last) { Some(self.last) } else { self.numbers.find(number.bits(), same) }
     }
 
     /// Puts a thing in; one that had its number before is gone.
@@ -68,15 +71,15 @@ impl<T: Numbered> Slab<T> {
             (self.things.len() - 1) as SlotIndex
         });
         self.things[place as usize] = Some(Box::new(thing));
-        self.numbers.insert(number, place);
+        self.numbers.insert(number.bits(), place);
         self.last = place;
         place
     }
 
-    pub(crate) fn remove(&mut self, number: &u128) -> Option<T> {
+    pub(crate) fn remove(&mut self, number: &T::Number) -> Option<T> {
         let place = self.place(*number)?;
         let thing = self.things.get_mut(place as usize)?.take()?;
-        self.numbers.remove(*number, place);
+        self.numbers.remove(number.bits(), place);
         self.free.push(place);
         Some(*thing)
     }
@@ -152,7 +155,15 @@ fn wide(hash: u32) -> u64 {
 mod tests {
     use super::*;
 
+    impl Number for u128 {
+        fn bits(self) -> u128 {
+            self
+        }
+    }
+
     impl Numbered for u128 {
+        type Number = u128;
+
         fn number(&self) -> u128 {
             *self
         }

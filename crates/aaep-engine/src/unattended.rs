@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::clock::Boot;
+use crate::ids::RequestId;
 use crate::work;
 
 /// The two kinds that wait for an answer.
@@ -32,11 +33,11 @@ struct OfUser {
 #[derive(Debug, Default)]
 struct OfKind {
     /// Asked before the last restart; their numbers come before all others.
-    recovered: BTreeSet<u128>,
+    recovered: BTreeSet<RequestId>,
     /// Asked since then.
-    asked: BTreeSet<u128>,
+    asked: BTreeSet<RequestId>,
     /// The last number given when somebody who could answer left.
-    left: Option<u128>,
+    left: Option<RequestId>,
 }
 
 impl OfUser {
@@ -59,7 +60,7 @@ impl Unattended {
         &mut self,
         user: &Arc<str>,
         kind: EventKind,
-        number: u128,
+        number: RequestId,
         recovered: bool,
     ) {
         if !self.users.contains_key(user) {
@@ -71,7 +72,7 @@ impl Unattended {
     }
 
     /// A request waits no more.
-    pub(crate) fn remove(&mut self, user: &Arc<str>, kind: EventKind, number: u128) {
+    pub(crate) fn remove(&mut self, user: &Arc<str>, kind: EventKind, number: RequestId) {
         let Some(known) = self.users.get_mut(user) else { return };
         let of_kind = known.kind(kind);
         if !of_kind.asked.remove(&number) {
@@ -85,7 +86,7 @@ impl Unattended {
     }
 
     /// Somebody who could answer requests of this kind left, when this was the last number given.
-    pub(crate) fn somebody_left(&mut self, user: &str, kind: EventKind, last: u128) {
+    pub(crate) fn somebody_left(&mut self, user: &str, kind: EventKind, last: RequestId) {
         work::count();
         if let Some(known) = self.users.get_mut(user) {
             known.kind(kind).left = Some(last);
@@ -113,7 +114,7 @@ impl Unattended {
     }
 
     /// The requests that somebody who could answer has heard, and left.
-    pub(crate) fn heard(&self, user: &str, kind: EventKind) -> Vec<u128> {
+    pub(crate) fn heard(&self, user: &str, kind: EventKind) -> Vec<RequestId> {
         let Some(known) = self.users.get(user) else { return Vec::new() };
         let known = match kind {
             EventKind::AwaitingConfirmation => &known.confirmations,

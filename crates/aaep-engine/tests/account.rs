@@ -17,7 +17,7 @@ fn questions(world: &World) -> Vec<Value> {
     heard.iter().filter(asks).map(|event| serde_json::from_str(&event.json).unwrap()).collect()
 }
 
-fn account(world: &World, request: u128) -> Value {
+fn account(world: &World, request: RequestId) -> Value {
     let digest = world.engine.request(&world.agent, request).unwrap().digest.to_string();
     json!({ "tool": "transfer_funds", "arguments": "euros: 9001\nto.name: Eve", "digest": digest,
         "described_by": "agent" })

@@ -331,11 +331,10 @@ fn nobody_hears_of_a_request_or_its_outcome_before_it_is_durable() {
     let session = world.open();
     world.quick_disk = false;
     let before = world.events.len();
-    world.ask(session, PAY);
+    let request = world.ask(session, PAY);
     assert_eq!(world.events.len(), before);
     let asked = world.records.len() as u64;
     world.handle(Input::Persisted { number: asked }).unwrap();
-    let request = world.events.last().unwrap().event;
     let heard = world.events.len();
     world.reply(request, "accept");
     assert_eq!((world.decided(request), world.events.len()), (None, heard));
@@ -511,7 +510,7 @@ fn a_long_wait_is_counted_down_at_half_and_at_a_tenth() {
 fn several_requests_may_wait_and_each_outcome_names_its_own() {
     let mut world = World::new();
     let session = world.open();
-    let requests: Vec<u128> =
+    let requests: Vec<RequestId> =
         (0..3).map(|amount| world.ask(session, &format!("{{\"amount\":\"{amount}\"}}"))).collect();
     world.reply(requests[1], "accept");
     world.reply(requests[0], "reject");
@@ -520,7 +519,7 @@ fn several_requests_may_wait_and_each_outcome_names_its_own() {
     for (request, outcome) in
         [(requests[0], "rejected"), (requests[1], "accepted"), (requests[2], "rejected")]
     {
-        let id = aaep_types::EventId::from_bits(request);
+        let id = request.first_event().id();
         let named = format!(r#""request_event_id":"{id}","outcome":"{outcome}""#);
         assert!(world.events.iter().any(|event| event.json.contains(&named)), "{named}");
     }

@@ -182,7 +182,7 @@ fn a_newcomer_is_told_how_things_stand_with_the_same_ids_and_tokens() {
     hall.drain();
     hall.listen(1, &ann, "{}");
     assert_eq!(hall.kinds(1), [SessionStarted, StateChanged, AwaitingConfirmation]);
-    assert_eq!(hall.heard[2].id, aaep_types::EventId::from_bits(second).to_string());
+    assert_eq!(hall.heard[2].id, second.first_event().id().to_string());
     assert!(hall.heard[2].json.contains(&hall.world.token(second)));
 }
 
@@ -224,7 +224,7 @@ fn whoever_missed_an_end_before_a_restart_is_not_told_that_everything_follows() 
             hall.world.ask(goes_on, "{}");
         }
         let newest = hall.world.events.last().unwrap().event;
-        let newest = aaep_types::EventId::from_bits(newest).to_string();
+        let newest = newest.id().to_string();
         hall.offered = hall.world.events.len();
         hall.world.restart(ClockTrust::Trusted);
         hall.delivery = Delivery::new(Limits::default());
@@ -316,12 +316,7 @@ fn what_was_held_is_neither_lost_nor_said_twice_when_somebody_comes_back() {
         let mine = hall.heard.iter().filter(|heard| heard.subscription == id(number));
         mine.skip(skip).map(|heard| heard.id.clone()).collect()
     };
-    let all: Vec<String> = hall
-        .world
-        .events
-        .iter()
-        .map(|e| aaep_types::EventId::from_bits(e.event).to_string())
-        .collect();
+    let all: Vec<String> = hall.world.events.iter().map(|e| e.event.id().to_string()).collect();
     let after = |id: &str| all[all.iter().position(|known| known == id).unwrap() + 1..].to_vec();
     assert_eq!(since(1, sent_before[0]), after(&last));
     assert_eq!(since(2, sent_before[1]), after(&first));

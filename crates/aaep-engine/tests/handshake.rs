@@ -10,7 +10,7 @@ struct Room {
     agent: Principal,
     ann: Principal,
     heard: Vec<(SubscriptionId, String)>,
-    decided: Vec<(u128, Outcome)>,
+    decided: Vec<(RequestId, Outcome)>,
 }
 
 fn secrets() -> Secrets {
@@ -88,7 +88,7 @@ impl Room {
         self.drain();
     }
 
-    fn ask(&mut self) -> u128 {
+    fn ask(&mut self) -> RequestId {
         let agent = self.agent.clone();
         let open = Open {
             agent: &agent,

@@ -62,7 +62,7 @@ fn what_is_known_of_settled_requests_and_ended_sessions_is_bounded() {
         ..Limits::default()
     };
     let mut world = with(limits);
-    let mut last = 0;
+    let mut last = RequestId::from_bits(0);
     for _ in 0..20 {
         let session = world.open();
         for number in 0..30 {

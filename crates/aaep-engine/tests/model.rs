@@ -56,7 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Both {
     world: World,
     session: aaep_types::SessionId,
-    requests: [Option<u128>; ACTIONS],
+    requests: [Option<RequestId>; ACTIONS],
     fates: [Option<Fate>; ACTIONS],
     seconds: u64,
 }

@@ -143,7 +143,8 @@ fn a_type_cannot_smuggle_members_into_the_envelope() {
     let agent = world.agent.clone();
     let type_name = "aaep:agent.progress.updated\",\"correlation_id\":\"x";
     let payload = r#"{"progress":{"step":1}}"#;
-    let input = Input::Emit { agent: &agent, session, type_name, payload, arguments: None };
+    let event = &AgentEvent::read(type_name, payload);
+    let input = Input::Emit { agent: &agent, session, event, arguments: None };
     assert!(world.handle(input).is_err());
 }
 
@@ -156,8 +157,7 @@ fn a_session_belongs_to_its_agent() {
     let input = Input::Emit {
         agent: &other,
         session,
-        type_name: ProgressUpdated.as_str(),
-        payload: r#"{"progress":{"step":1}}"#,
+        event: &AgentEvent::read(ProgressUpdated.as_str(), r#"{"progress":{"step":1}}"#),
         arguments: None,
     };
     assert_eq!(world.handle(input).unwrap_err().blame, Blame::NotYours);
@@ -220,8 +220,7 @@ fn a_core_type_is_that_type_however_it_is_written() {
             world.handle(Input::Emit {
                 agent: &agent,
                 session,
-                type_name,
-                payload,
+                event: &AgentEvent::read(type_name, payload),
                 arguments: None,
             })
         };
@@ -258,7 +257,7 @@ fn the_next_deadline_is_that_of_something_that_is_really_due() {
     assert_eq!(renew(&mut world, second), at(100_010));
     assert_eq!(renew(&mut world, first), at(100_030));
     // Countdowns of requests, until these are answered; in any order.
-    let requests: Vec<u128> = (0..3)
+    let requests: Vec<RequestId> = (0..3)
         .map(|index| {
             world.pass(5);
             world.ask(first, &format!("{index}"))

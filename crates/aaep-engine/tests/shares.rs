@@ -93,10 +93,16 @@ impl House {
     fn end(&mut self, agent: &Principal, session: SessionId) {
         let payload = r#"{"summary_normal":"Done."}"#;
         let type_name = EventKind::SessionCompleted.as_str();
-        self.handle(Input::Emit { agent, session, type_name, payload, arguments: None }).unwrap();
+        let event = &AgentEvent::read(type_name, payload);
+        self.handle(Input::Emit { agent, session, event, arguments: None }).unwrap();
     }
 
-    fn ask(&mut self, agent: &Principal, session: SessionId, what: &str) -> Result<u128, Refusal> {
+    fn ask(
+        &mut self,
+        agent: &Principal,
+        session: SessionId,
+        what: &str,
+    ) -> Result<RequestId, Refusal> {
         let arguments = format!(r#"{{"what":"{what}"}}"#);
         let answer = self.handle(Input::Ask(Ask {
             agent,
@@ -285,7 +291,8 @@ fn the_ids_of_tool_calls_are_known_within_a_share_and_freed_with_their_session()
     let call = |house: &mut House, agent: &Principal, session| {
         let (type_name, payload) =
             (EventKind::ToolInvoked.as_str(), r#"{"tool":"look","summary_normal":"Looking."}"#);
-        house.handle(Input::Emit { agent, session, type_name, payload, arguments: None })
+        let event = &AgentEvent::read(type_name, payload);
+        house.handle(Input::Emit { agent, session, event, arguments: None })
     };
     let sessions = [house.open(&eve).unwrap(), house.open(&eve).unwrap()];
     for number in 0..3 {
@@ -325,7 +332,8 @@ fn calls_that_were_approved_count_for_the_share_of_their_agent_too() {
     let own = house.open(&ann).unwrap();
     let (type_name, payload) =
         (EventKind::ToolInvoked.as_str(), r#"{"tool":"look","summary_normal":"Looking."}"#);
-    let look = Input::Emit { agent: &ann, session: own, type_name, payload, arguments: None };
+    let event = &AgentEvent::read(type_name, payload);
+    let look = Input::Emit { agent: &ann, session: own, event, arguments: None };
     house.handle(look).unwrap();
 }
 

@@ -6,7 +6,7 @@
 
 use aaep_engine::Role;
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{CORE_CONTEXT, EventKind, redaction};
+use aaep_types::{CORE_CONTEXT, ENVELOPE_MEMBERS, EventKind, redaction};
 use serde::{Deserialize, Serialize};
 
 use crate::discretion::with_extension;
@@ -17,19 +17,8 @@ const LEFT_OUT: &str = "[not for this role]";
 /// How deep an event may nest.
 const DEPTH: usize = 64;
 
-/// Members that tie events together, and are never left out.
-const NEEDED: [&str; 18] = [
-    "@context",
-    "aaep_version",
-    "type",
-    "event_id",
-    "session_id",
-    "sequence_number",
-    "timestamp",
-    "producer",
-    "verbosity",
-    "urgency",
-    "localization_hints",
+/// Members of the payload that tie events together.
+const TIES: [&str; 7] = [
     "reply_token",
     "timeout_seconds",
     "default_decision",
@@ -38,6 +27,12 @@ const NEEDED: [&str; 18] = [
     "position",
     "complete",
 ];
+
+/// Whether a member is never left out: nobody could follow the events without it.
+fn is_needed(name: &str) -> bool {
+    let spare = matches!(name, "correlation_id" | "extensions");
+    ENVELOPE_MEMBERS.contains(&name) && !spare || TIES.contains(&name)
+}
 
 /// One thing that a role is not to hear.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +62,7 @@ impl RoleRule {
         if answers && of_questions {
             return Some("Whoever answers hears questions whole.");
         }
-        let needed = |name: &&String| NEEDED.contains(&name.as_str()) || name.as_str() == "*";
+        let needed = |name: &&String| is_needed(name) || name.as_str() == "*";
         self.leave_out
             .iter()
             .any(|name| needed(&name))
@@ -114,7 +109,7 @@ impl Roles {
         let mut changed = false;
         out.open('{');
         for member in members.iter() {
-            let hides = is_hidden(&member.name) && !NEEDED.contains(&&*member.name);
+            let hides = is_hidden(&member.name) && !is_needed(&member.name);
             match member.value {
                 Raw::String(_) if hides => {
                     out.name(&member.name);

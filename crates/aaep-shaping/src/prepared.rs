@@ -10,7 +10,7 @@ use crate::cuts::{Cuts, apparent_end, scalars};
 use crate::shapes::{Shapable, Shapes};
 
 /// A piece of streamed text.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Part {
     pub chunk: Box<str>,
     pub position: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Sort {
 }
 
 /// One end of a tool call.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Call {
     pub id: Option<ToolCallId>,
     pub tool: Box<str>,
@@ -53,7 +53,7 @@ pub(crate) enum CallEnd {
 }
 
 /// What becomes of an event that has to wait.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Role {
     /// Never merged: starts, ends, requests, extensions.
     Whole,
@@ -85,10 +85,48 @@ pub struct Prepared {
     shapes: Shapes,
 }
 
-/// A state change that a producer makes by itself: its summary is one sentence in one language, and
-/// its urgency is the usual one, so there is nothing to shape.
+/// What shaping needs to know of an event, noted while it is a typed value, so that its bytes need
+/// not be read again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShapeInfo {
+    /// Empty for a core type.
+    type_name: Box<str>,
+    critical: bool,
+    role: Role,
+    /// `None`: found out when it is needed.
+    shapable: Option<Shapable>,
+}
+
+impl ShapeInfo {
+    /// What this event says.
+    pub fn of(event: &Event<'_>) -> Self {
+        let kind = event.kind();
+        let type_name = kind.map_or_else(|| event.envelope().type_name.to_string(), |_| "".into());
+        Self {
+            type_name: type_name.into(),
+            // D13: the four critical types are critical whatever they say.
+            critical: event.urgency() == Urgency::Critical
+                || kind.is_some_and(EventKind::is_critical),
+            role: role(event),
+            shapable: Some(Shapable::of(event)),
+        }
+    }
+
+    /// Of a state change that the producer makes by itself, with the usual urgency.
+    pub fn of_state(from_state: &str) -> Self {
+        let role = Role::State { from: from_state.into() };
+        Self { type_name: "".into(), critical: false, role, shapable: None }
+    }
+
+    /// Of a confirmation or a clarification: critical, and never merged.
+    pub fn of_question() -> Self {
+        Self { type_name: "".into(), critical: true, role: Role::Whole, shapable: None }
+    }
+}
+
+/// An event whose envelope its producer knows.
 #[derive(Clone, Debug)]
-pub struct OwnState<'a> {
+pub struct Known {
     /// The event as it is emitted.
     pub json: Arc<str>,
     /// Its id.
@@ -96,65 +134,36 @@ pub struct OwnState<'a> {
     /// The session it belongs to.
     pub session_id: SessionId,
     /// Its place in the session.
-    pub number: u64,
-    /// The state that it leaves.
-    pub from_state: &'a str,
+    pub number: Option<u64>,
+    /// Which of the twelve it is.
+    pub kind: Option<EventKind>,
     /// Whether it tells the outcome of a request.
     pub resolution: bool,
 }
 
-/// An event that asks, of the producer's own making: it is critical, and it is never merged.
-#[derive(Clone, Debug)]
-pub struct OwnQuestion {
-    /// The event as it is emitted.
-    pub json: Arc<str>,
-    /// Its id.
-    pub event_id: EventId,
-    /// The session it belongs to.
-    pub session_id: SessionId,
-    /// Its place in the session.
-    pub number: u64,
-    /// Which of the two.
-    pub kind: Option<EventKind>,
-}
-
 impl Prepared {
-    /// What reading it would come to.
-    pub(crate) fn question(question: OwnQuestion) -> Self {
-        let OwnQuestion { json, event_id, session_id, number, kind } = question;
-        let prepared = Self {
+    /// Puts together what is known.
+    fn new(known: Known, info: ShapeInfo) -> Self {
+        let Known { json, event_id, session_id, number, kind, resolution } = known;
+        let ShapeInfo { type_name, critical, role, shapable } = info;
+        Self {
             json,
             event_id,
             session_id,
-            number: Some(number),
+            number,
             kind,
-            type_name: "".into(),
-            critical: true,
-            resolution: false,
-            role: Role::Whole,
-            shapable: OnceLock::new(),
+            type_name,
+            critical,
+            resolution,
+            role,
+            shapable: shapable.map_or_else(OnceLock::new, OnceLock::from),
             shapes: Shapes::default(),
-        };
-        debug_assert!(prepared.is_as_read(), "{prepared:?}");
-        prepared
+        }
     }
 
-    /// What reading it would come to.
-    pub(crate) fn state(state: OwnState<'_>) -> Self {
-        let OwnState { json, event_id, session_id, number, from_state, resolution } = state;
-        let prepared = Self {
-            json,
-            event_id,
-            session_id,
-            number: Some(number),
-            kind: Some(EventKind::StateChanged),
-            type_name: "".into(),
-            critical: false,
-            resolution,
-            role: Role::State { from: from_state.into() },
-            shapable: OnceLock::new(),
-            shapes: Shapes::default(),
-        };
+    /// The same; what is known has to be what reading would come to.
+    pub(crate) fn known(known: Known, info: ShapeInfo) -> Self {
+        let prepared = Self::new(known, info);
         debug_assert!(prepared.is_as_read(), "{prepared:?}");
         prepared
     }
@@ -176,22 +185,16 @@ impl Prepared {
     pub(crate) fn read(json: Arc<str>, resolution: bool) -> Result<Self, Invalid> {
         let event = Event::parse(json.as_bytes())?;
         let envelope = event.envelope();
-        let kind = event.kind();
-        Ok(Self {
+        let info = ShapeInfo::of(&event);
+        let known = Known {
             event_id: envelope.event_id,
             session_id: envelope.session_id,
             number: envelope.sequence_number.map(|number| number.get()),
-            kind,
-            type_name: kind.map_or_else(|| envelope.type_name.to_string().into(), |_| "".into()),
-            // D13: the four critical types are critical whatever they say.
-            critical: event.urgency() == Urgency::Critical
-                || kind.is_some_and(EventKind::is_critical),
+            kind: event.kind(),
             resolution,
-            role: role(&event),
-            shapable: Shapable::of(&event).into(),
-            shapes: Shapes::default(),
-            json,
-        })
+            json: json.clone(),
+        };
+        Ok(Self::new(known, info))
     }
 
     /// The event as it was emitted.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::cuts::{Segmenters, Tail};
-use crate::prepared::{OwnQuestion, OwnState, Prepared};
+use crate::prepared::{Known, Prepared, ShapeInfo};
 use crate::terms::{Shape, Terms};
 
 /// How many outputs are followed at once. Of more than these, text is cut only where its producer
@@ -43,7 +43,7 @@ impl Preparer {
     /// Prepares an event as it was emitted; each event of a session once, in order. To deliver an
     /// event again, offer the same [`Prepared`] again.
     pub fn prepare(&mut self, json: impl Into<Arc<str>>) -> Result<Arc<Prepared>, Invalid> {
-        self.finish(Prepared::read(json.into(), false)?)
+        Ok(self.finish(Prepared::read(json.into(), false)?))
     }
 
     /// Prepares the notice of a request's outcome, which is never held (decision D14).
@@ -51,17 +51,12 @@ impl Preparer {
         &mut self,
         json: impl Into<Arc<str>>,
     ) -> Result<Arc<Prepared>, Invalid> {
-        self.finish(Prepared::read(json.into(), true)?)
+        Ok(self.finish(Prepared::read(json.into(), true)?))
     }
 
-    /// Prepares a state change of the producer's own making, which it knows without reading it.
-    pub fn prepare_state(&mut self, state: OwnState<'_>) -> Arc<Prepared> {
-        Arc::new(Prepared::state(state))
-    }
-
-    /// Prepares an event that asks, of the producer's own making, which it knows without reading it.
-    pub fn prepare_question(&mut self, question: OwnQuestion) -> Arc<Prepared> {
-        Arc::new(Prepared::question(question))
+    /// Prepares an event that its producer knows without reading it again.
+    pub fn prepare_known(&mut self, known: Known, info: ShapeInfo) -> Arc<Prepared> {
+        self.finish(Prepared::known(known, info))
     }
 
     /// Terms of equal shapes get the same one, so that one can tell without looking into them.
@@ -82,7 +77,7 @@ impl Preparer {
         self.outputs.retain(|(session, _), _| *session != session_id);
     }
 
-    fn finish(&mut self, mut event: Prepared) -> Result<Arc<Prepared>, Invalid> {
+    fn finish(&mut self, mut event: Prepared) -> Arc<Prepared> {
         let session = event.session_id();
         if event.kind().is_some_and(EventKind::is_terminal) {
             self.forget_session(session);
@@ -105,6 +100,6 @@ impl Preparer {
                 self.outputs.remove(&key);
             }
         }
-        Ok(Arc::new(event))
+        Arc::new(event)
     }
 }

@@ -11,7 +11,7 @@ use crate::terms::Shape;
 const MAX_KEPT: usize = 64;
 
 /// What shaping could change about an event.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shapable {
     languages: bool,
     terse: bool,

@@ -1,6 +1,6 @@
 //! What agents do: the honest ones, the clumsy ones, and those that try to get around consent.
 
-use aaep_engine::{Answer, Ask, Input, Open, Rules};
+use aaep_engine::{AgentEvent, Answer, Ask, Input, Open, RequestId, Rules};
 use aaep_types::json::Canonical;
 use aaep_types::{DescribedBy, EventKind, LanguageTag};
 
@@ -122,7 +122,7 @@ impl<R: Rules> World<'_, R> {
         &mut self,
         index: usize,
         caller: usize,
-        request: u128,
+        request: RequestId,
         arguments: Option<&str>,
     ) {
         let (session, agent) = (self.errands[index].session, self.errands[index].agent);
@@ -206,8 +206,10 @@ impl<R: Rules> World<'_, R> {
         let input = Input::Emit {
             agent: &self.cast.everybody[agent],
             session,
-            type_name: EventKind::ToolInvoked.as_str(),
-            payload: r#"{"tool":"transfer_funds","summary_normal":"Sending."}"#,
+            event: &AgentEvent::read(
+                EventKind::ToolInvoked.as_str(),
+                r#"{"tool":"transfer_funds","summary_normal":"Sending."}"#,
+            ),
             arguments: arguments.as_ref(),
         };
         let answer = self.handle_and(input, Cause::Other, |world, answer| {
@@ -359,7 +361,8 @@ impl<R: Rules> World<'_, R> {
         let cause = if ends { Cause::End(session) } else { Cause::Other };
         let agent_is = &self.cast.everybody[agent];
         let (type_name, arguments) = (kind.as_str(), None);
-        let input = Input::Emit { agent: agent_is, session, type_name, payload, arguments };
+        let event = &AgentEvent::read(type_name, payload);
+        let input = Input::Emit { agent: agent_is, session, event, arguments };
         let answer = self.handle_and(input, cause, |world, answer| {
             world.oracle.touched(session, agent, answer);
             world.oracle.refused_fairly(answer);

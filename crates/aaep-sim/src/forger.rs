@@ -1,9 +1,10 @@
 //! Somebody who writes to the journal while the hub is down, and does not have its key.
 
-use aaep_engine::{Check, Outcome, Record, RecordedEvents, Rules};
+use aaep_engine::{Outcome, Record, RecordedEvents, RequestId, Rules};
 use aaep_store::chain::{self, ChainKey, Hash};
 
 use crate::disk::Disk;
+use crate::mutation::{self, Mutation};
 use crate::world::World;
 
 /// The name of the store, which everybody can read.
@@ -52,7 +53,7 @@ impl<R: Rules> World<'_, R> {
     /// I33: whether the hub starts from these records. If it does, each must be its own.
     pub(crate) fn believes(&mut self, records: &[&[u8]]) -> bool {
         let seals = &mut self.seals;
-        let refused = R::keeps(Check::ChecksKey) && !seals.hold(records);
+        let refused = !mutation::is(Mutation::BelievesForgeries) && !seals.hold(records);
         let wrote = seals.wrote.iter().map(Vec::as_slice);
         let own = records.len() <= seals.wrote.len()
             && records.iter().copied().eq(wrote.take(records.len()));
@@ -81,7 +82,7 @@ impl<R: Rules> World<'_, R> {
             .filter_map(|bytes| Record::decode(bytes).ok())
             .map(|(_, record, _)| record)
             .collect();
-        let requests: Vec<u128> = self.oracle.requests.keys().copied().collect();
+        let requests: Vec<RequestId> = self.oracle.requests.keys().copied().collect();
         let Some(&request) = self.random.pick(&requests) else { return };
         if records.is_empty() || self.seals.untampered.is_some() {
             return;

@@ -30,6 +30,7 @@ mod forger;
 mod hub;
 mod mishaps;
 pub mod mutants;
+mod mutation;
 mod oracle;
 mod people;
 mod picture;

@@ -1,21 +1,20 @@
-//! Engines that lack one check each. If the simulator did not notice, it would prove nothing.
+//! Engines that break one rule each. If the simulator did not notice, it would prove nothing.
 
 use std::cell::Cell;
 
-use aaep_engine::{Check, Rules};
-
 use crate::Violation;
 use crate::cast::Cast;
+use crate::mutation::{self, Mutated, Mutation};
 use crate::picture::Flaw;
 use crate::schedule::run_with;
 
-/// An engine with something missing.
+/// An engine, or a listener, with something missing.
 pub struct Mutant {
     /// The invariant that it breaks.
     pub invariant: &'static str,
     /// What it does.
     pub about: &'static str,
-    lacks: &'static [Check],
+    mutation: Option<Mutation>,
     /// What its listeners lack.
     flaw: Flaw,
 }
@@ -32,12 +31,6 @@ pub struct Kill {
 }
 
 thread_local! {
-    /// The checks that engines of this thread lack. One kind of engine serves all mutants: compiling
-    /// one for each took minutes.
-    static LACKS: Cell<&'static [Check]> = const { Cell::new(&[]) };
-}
-
-thread_local! {
     /// What listeners of this thread lack.
     static FLAW: Cell<Flaw> = const { Cell::new(Flaw::None) };
 }
@@ -47,116 +40,105 @@ pub(crate) fn flaw() -> Flaw {
     FLAW.get()
 }
 
-struct Lacking;
-
-impl Rules for Lacking {
-    fn keeps(check: Check) -> bool {
-        !LACKS.get().contains(&check)
-    }
-}
-
 impl Mutant {
     /// Runs schedules from this seed on until one notices, at most so many.
     pub fn hunt(&self, seed: u64, at_most: u64) -> Option<Kill> {
-        LACKS.set(self.lacks);
+        mutation::set(self.mutation);
         FLAW.set(self.flaw);
         let cast = Cast::new();
         let kill = (0..at_most).find_map(|index| {
             let seed = seed.wrapping_add(index);
-            let violation = run_with::<Lacking>(&cast, seed, false).violation?;
+            let violation = run_with::<Mutated>(&cast, seed, false).violation?;
             Some(Kill { schedules: index + 1, seed, violation })
         });
+        mutation::set(None);
         FLAW.set(Flaw::None);
         kill
     }
 }
 
-const fn mutant(invariant: &'static str, about: &'static str, lacks: &'static [Check]) -> Mutant {
-    Mutant { invariant, about, lacks, flaw: Flaw::None }
+const fn mutant(invariant: &'static str, about: &'static str, mutation: Mutation) -> Mutant {
+    Mutant { invariant, about, mutation: Some(mutation), flaw: Flaw::None }
 }
 
 const fn listener(invariant: &'static str, about: &'static str, flaw: Flaw) -> Mutant {
-    Mutant { invariant, about, lacks: &[], flaw }
+    Mutant { invariant, about, mutation: None, flaw }
 }
 
 /// Every mutant; at least one for each invariant that this engine can break.
 pub const MUTANTS: &[Mutant] = &[
-    mutant("I1", "runs other arguments than were confirmed", &[Check::ChecksDigest]),
-    mutant("I1", "runs an action before people hear of it", &[Check::PeopleHearFirst]),
-    mutant("I1", "spends one approval twice", &[Check::SpendsOnce]),
-    mutant("I1", "invokes what nobody approved", &[Check::NeedsApproval]),
-    mutant("I2", "lets a second reply count", &[Check::FirstReplyWins]),
-    mutant("I2", "leaves a token alive when it gives more time", &[Check::OldTokensDie]),
-    mutant("I3", "ends at a restart what was pending", &[Check::RecoversPending]),
-    mutant("I3", "makes pending again what was resolved", &[Check::RecoversResolutions]),
-    mutant("I3", "does not ask who comes what waits", &[Check::AsksWhoComes]),
-    mutant("I4", "lets a filter hide a critical event", &[Check::CriticalPassesFilters]),
-    mutant("I4", "goes on with a subscription that cannot take more", &[Check::OverflowEnds]),
-    mutant("I5", "goes on after the end of a session", &[Check::NothingAfterTheEnd]),
-    mutant("I6", "answers sooner if a reply does not count", &[Check::RecordsIgnored]),
-    mutant("I6", "lets a yes answer a question", &[Check::ChecksKind]),
-    mutant(
-        "I7",
-        "takes a reply after the deadline",
-        &[Check::ChecksDeadline, Check::DueComesFirst],
-    ),
-    mutant("I7", "begins every wait anew at a restart", &[Check::KeepsDeadlines]),
-    mutant("I7", "drops answers in a flood", &[Check::FloodsSilenceNobody]),
-    mutant("I22", "records every reply of a flood", &[Check::CountsFloods]),
-    mutant("I6", "answers a flood before its record", &[Check::FloodedWaitAlike]),
-    mutant("I8", "keeps waiting under a clock that cannot be trusted", &[Check::DoubtWithdraws]),
-    mutant("I8", "takes a yes with an impossible stamp", &[Check::ChecksStamp]),
-    mutant("I8", "gives less time when more is asked for", &[Check::MoreTimeIsMore]),
-    mutant("I9", "takes silence for consent", &[Check::SilenceIsNo]),
-    mutant("I10", "speaks before the record is durable", &[Check::HoldsUntilDurable]),
-    mutant("I11", "forgets a running call at a restart", &[Check::RecoversCalls]),
-    mutant("I12", "asks twice for one action", &[Check::OnePendingPerAction]),
-    mutant("I13", "ends a session with requests open", &[Check::EndsRequestsWithSession]),
-    mutant("I14", "gives up as soon as a line breaks", &[Check::GrantsGrace]),
-    mutant("I15", "lets anybody answer", &[Check::ChecksEntitlement]),
-    mutant("I15", "lets anybody use a subscription", &[Check::ChecksOwner]),
-    mutant("I16", "lets those answer who gave it up", &[Check::ChecksReplySupport]),
-    mutant("I17", "takes a yes to something else for a yes", &[Check::ModifiedIsNo]),
-    mutant("I18", "does not show what became of a request", &[Check::ShowsResolutions]),
-    mutant("I18", "ends a session over an approval without a word", &[Check::ExplainsUnused]),
-    mutant("I18", "does not say again what a crash swallowed", &[Check::SaysAgain]),
-    mutant("I18", "lets a filter hide what became of a request", &[Check::OutcomesPassFilters]),
-    mutant("I19", "lets stamps go back", &[Check::StampsNeverDecrease]),
-    mutant("I19", "uses numbers again after a restart", &[Check::SkipsNumbers]),
-    mutant("I19", "does not send again what a connection swallowed", &[Check::SendsAgain]),
-    mutant("I20", "sends more than was agreed on", &[Check::KeepsToRates]),
-    mutant("I20", "lets people wait longer than the rate asks for", &[Check::WaitsNoLonger]),
-    mutant(
-        "D38",
-        "tells everything that waited before a critical event",
-        &[Check::MergesWhatWaits],
-    ),
-    mutant("D38", "lets people wait for what others borrowed", &[Check::BoundsDebt]),
-    mutant("I20", "lets critical events wait for their turn", &[Check::CriticalNeverWaits]),
-    mutant("I21", "waits for the slowest", &[Check::SlowOnesWaitAlone]),
-    mutant("I22", "never forgets what was said", &[Check::Forgets]),
-    mutant("I22", "keeps subscriptions that nobody comes back to", &[Check::GivesUp]),
-    mutant("I22", "keeps the arguments of what is settled", &[Check::ForgetsArguments]),
-    mutant("I22", "keeps every output that was completed", &[Check::ForgetsOutputs]),
-    mutant("I22", "keeps every request and every ended session", &[Check::ForgetsRequests]),
-    mutant("I20", "lets agents cry wolf", &[Check::BudgetsCriticals]),
-    mutant("I29", "lets one tenant take all sessions", &[Check::SharesSessions]),
-    mutant("I29", "lets one tenant take all requests", &[Check::SharesRequests]),
-    mutant("I29", "lets one tenant take the room of all requests", &[Check::SharesBytes]),
-    mutant("I29", "lets one tenant take all tool calls", &[Check::SharesCalls]),
-    mutant("I23", "takes new requests though it is about to stop", &[Check::Drains]),
-    mutant("I25", "gives every request the same token", &[Check::TokensAreFresh]),
-    mutant("D41", "lets approvals live for ever", &[Check::ApprovalsExpire]),
-    mutant("D37", "announces what was refused", &[Check::RefusedStaysUndone]),
-    mutant("S6", "tells everybody everything", &[Check::HearsOwnOnly]),
-    mutant("S6", "tells agents the tokens of their requests", &[Check::TokensAreForPeople]),
-    mutant("I27", "never ends a wait", &[Check::WaitsEnd]),
-    mutant("I32", "does not tell who comes back what goes on", &[Check::TellsWhatGoesOn]),
+    mutant("I1", "runs other arguments than were confirmed", Mutation::RunsGivenArguments),
+    mutant("I1", "runs an action before people hear of it", Mutation::InvokesBeforeTelling),
+    mutant("I1", "spends one approval twice", Mutation::SpendsTwice),
+    mutant("I1", "invokes what nobody approved", Mutation::IgnoresApproval),
+    mutant("I2", "lets a second reply count", Mutation::TakesASecondReply),
+    mutant("I2", "leaves a token alive when it gives more time", Mutation::KeepsOldTokens),
+    mutant("I3", "ends at a restart what was pending", Mutation::EndsPendingAtRestart),
+    mutant("I3", "makes pending again what was resolved", Mutation::RevivesResolved),
+    mutant("I3", "does not ask who comes what waits", Mutation::TellsNoQuestion),
+    mutant("I4", "lets a filter hide a critical event", Mutation::FiltersCriticals),
+    mutant("I4", "goes on with a subscription that cannot take more", Mutation::IgnoresOverflow),
+    mutant("I5", "goes on after the end of a session", Mutation::LeavesSessionsOpen),
+    mutant("I6", "answers sooner if a reply does not count", Mutation::RecordsNothingIgnored),
+    mutant("I6", "lets a yes answer a question", Mutation::IgnoresKind),
+    mutant("I7", "takes a reply after the deadline", Mutation::IgnoresDeadline),
+    mutant("I7", "begins every wait anew at a restart", Mutation::RestartsWaits),
+    mutant("I7", "drops answers in a flood", Mutation::DropsRepliesInFloods),
+    mutant("I22", "records every reply of a flood", Mutation::RecordsFloods),
+    mutant("I6", "answers a flood before its record", Mutation::AnswersFloodsAtOnce),
+    mutant("I8", "keeps waiting under a clock that cannot be trusted", Mutation::IgnoresDoubt),
+    mutant("I8", "takes a yes with an impossible stamp", Mutation::IgnoresStamp),
+    mutant("I8", "gives less time when more is asked for", Mutation::ExtendsWithLessTime),
+    mutant("I9", "takes silence for consent", Mutation::TakesSilenceForConsent),
+    mutant("I10", "speaks before the record is durable", Mutation::SpeaksTooSoon),
+    mutant("I11", "forgets a running call at a restart", Mutation::ForgetsCalls),
+    mutant("I12", "asks twice for one action", Mutation::AsksTwice),
+    mutant("I13", "ends a session with requests open", Mutation::LeavesRequestsOpen),
+    mutant("I14", "gives up as soon as a line breaks", Mutation::GivesNoGrace),
+    mutant("I15", "lets anybody answer", Mutation::IgnoresEntitlement),
+    mutant("I15", "lets anybody use a subscription", Mutation::IgnoresOwner),
+    mutant("I16", "lets those answer who gave it up", Mutation::IgnoresReplySupport),
+    mutant("I17", "takes a yes to something else for a yes", Mutation::AcceptsModified),
+    mutant("I18", "does not show what became of a request", Mutation::ShowsNoOutcome),
+    mutant("I18", "ends a session over an approval without a word", Mutation::UnexplainedApprovals),
+    mutant("I18", "does not say again what a crash swallowed", Mutation::RepeatsNothing),
+    mutant("I18", "lets a filter hide what became of a request", Mutation::DropsOutcomesByFilter),
+    mutant("I19", "lets stamps go back", Mutation::StampsBackwards),
+    mutant("I19", "uses numbers again after a restart", Mutation::ReusesNumbers),
+    mutant("I19", "does not send again what a connection swallowed", Mutation::ResendsNothing),
+    mutant("I20", "sends more than was agreed on", Mutation::SendsFaster),
+    mutant("I20", "lets people wait longer than the rate asks for", Mutation::SendsSlower),
+    mutant("D38", "tells everything that waited before a critical event", Mutation::MergesNothing),
+    mutant("D38", "lets people wait for what others borrowed", Mutation::BorrowsTooMuch),
+    mutant("I20", "lets critical events wait for their turn", Mutation::LetsCriticalsWait),
+    mutant("I21", "waits for the slowest", Mutation::BlocksOnTheSlowest),
+    mutant("I22", "never forgets what was said", Mutation::KeepsRecentEvents),
+    mutant("I22", "keeps subscriptions that nobody comes back to", Mutation::KeepsSubscriptions),
+    mutant("I22", "keeps the arguments of what is settled", Mutation::KeepsArguments),
+    mutant("I22", "keeps every output that was completed", Mutation::RemembersOutputs),
+    mutant("I22", "keeps every request and every ended session", Mutation::KeepsRequests),
+    mutant("I20", "lets agents cry wolf", Mutation::LiftsCriticalBudget),
+    mutant("I29", "lets one tenant take all sessions", Mutation::LiftsSessionShare),
+    mutant("I29", "lets one tenant take all requests", Mutation::LiftsRequestShare),
+    mutant("I29", "lets one tenant take the room of all requests", Mutation::LiftsBytesShare),
+    mutant("I29", "lets one tenant take all tool calls", Mutation::LiftsCallShare),
+    mutant("I23", "takes new requests though it is about to stop", Mutation::StartsWhileDraining),
+    mutant("I25", "gives every request the same token", Mutation::ReusesTokens),
+    mutant("D41", "lets approvals live for ever", Mutation::KeepsApprovals),
+    mutant("D37", "announces what was refused", Mutation::AnnouncesRefused),
+    mutant("S6", "tells everybody everything", Mutation::HearsEverything),
+    mutant("S6", "tells agents the tokens of their requests", Mutation::SendsTokensToAgents),
+    mutant("I27", "never ends a wait", Mutation::NeverEndsWaits),
+    mutant("I32", "does not tell who comes back what goes on", Mutation::TellsNoSession),
     mutant(
         "I32",
         "says that all follows when it tells how things stand",
-        &[Check::SaysWhatFollows],
+        Mutation::ClaimsThatAllFollows,
     ),
     listener("I32", "has listeners who keep what is over", Flaw::NeverDoubts),
-    mutant("I33", "believes records that were written without the key", &[Check::ChecksKey]),
+    mutant(
+        "I33",
+        "believes records that were written without the key",
+        Mutation::BelievesForgeries,
+    ),
 ];

@@ -133,7 +133,7 @@ impl Oracle {
         let waiting = self.requests.values().filter(|request| {
             request.waits() && request.now().announced && may_hear(principal, request.user)
         });
-        let waiting = waiting.map(|request| EventId::from_bits(request.now().event));
+        let waiting = waiting.map(|request| request.now().event.id());
         (live.map(|(id, _)| *id).collect(), waiting.collect())
     }
 }

@@ -3,6 +3,7 @@
 use aaep_engine::{ClockTrust, Engine, Input, Limits, Producer, Rules, Secrets};
 
 use crate::disk::Fate;
+use crate::mutation;
 use crate::oracle::Cause;
 use crate::world::World;
 
@@ -137,8 +138,9 @@ impl<R: Rules> World<'_, R> {
         self.note(|| format!("starts with {} records, clock {trust:?}", tail.ends.len()));
         let secrets = Secrets { seed: self.random.bytes(), token_key: self.token_key };
         let now = self.clocks.now();
+        let held_to = mutation::lifted(self.limits);
         let records = tail.records(self.disk.contents());
-        let recovered = Engine::recover(secrets.clone(), self.limits, records, trust, now);
+        let recovered = Engine::recover(secrets.clone(), held_to, records, trust, now);
         let Ok(engine) = recovered else {
             return self.oracle.violated("I3", "records that are whole were refused".into());
         };
@@ -149,7 +151,7 @@ impl<R: Rules> World<'_, R> {
         self.oracle.begin(Cause::Recovery { trusted }, self.clocks.passed, false);
         self.oracle.restarted(self.ends.len() as u64, trusted);
         self.oracle.compare(&engine, trusted);
-        self.hub = Some(Producer::new(engine, secrets, self.limits, self.cast.offer.clone(), now));
+        self.hub = Some(Producer::new(engine, secrets, held_to, self.cast.offer.clone(), now));
         for client in &mut self.clients {
             // Text leaves no record, and numbers skip ahead.
             client.ear.begin_anew(self.outputs);

@@ -4,7 +4,7 @@
 //! Transports keep the order.
 
 use aaep_conformance::stream::{Checker, Finding, Options, Weight};
-use aaep_engine::{Emitted, Rules};
+use aaep_engine::{Emitted, EventNumber, Rules};
 use aaep_types::EventKind;
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(crate) struct Witness {
     found: Vec<Finding>,
     line: u64,
     lossy: bool,
-    lost: BTreeSet<u128>,
+    lost: BTreeSet<EventNumber>,
     last: Option<std::sync::Arc<str>>,
     /// The stamps of events between two records are not durable: after a restart under a clock that
     /// was set back they may go back once.

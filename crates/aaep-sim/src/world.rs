@@ -3,7 +3,7 @@
 
 use aaep_engine::{
     Answer, Deliver, Emitted, Engine, Input, Limits, Now, Outcomes, Output, Producer, Record,
-    Refusal, Rules, Secrets,
+    Refusal, RequestId, Rules, Secrets,
 };
 use aaep_types::{SessionId, ToolCallId};
 
@@ -12,6 +12,7 @@ use crate::client::Client;
 use crate::clocks::Clocks;
 use crate::disk::Disk;
 use crate::forger::Seals;
+use crate::mutation;
 use crate::oracle::{Cause, Oracle, Reply};
 use crate::power::{Script, limits};
 use crate::prose::Writing;
@@ -28,7 +29,7 @@ pub(crate) struct AgentSession {
     pub(crate) session: SessionId,
     pub(crate) agent: usize,
     /// What it asked, in this order.
-    pub(crate) asked: Vec<(u128, &'static Question)>,
+    pub(crate) asked: Vec<(RequestId, &'static Question)>,
     pub(crate) running: Vec<ToolCallId>,
     pub(crate) writing: Writing,
     /// The agent has crashed, or is done; only an attacker still uses this session.
@@ -91,8 +92,9 @@ impl<'c, R: Rules> World<'c, R> {
         let token_key = random.bytes();
         let secrets = Secrets { seed: random.bytes(), token_key };
         let clocks = Clocks::default();
-        let engine = Engine::new(secrets.clone(), limits);
-        let hub = Producer::new(engine, secrets, limits, cast.offer.clone(), clocks.now());
+        let held_to = mutation::lifted(limits);
+        let engine = Engine::new(secrets.clone(), held_to);
+        let hub = Producer::new(engine, secrets, held_to, cast.offer.clone(), clocks.now());
         Self {
             cast,
             clocks,

@@ -2,6 +2,7 @@
 //! disk and with the engine's own records: noticed or repaired, and never a wrong accept.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
+use aaep_engine::RequestId;
 use aaep_engine::*;
 use aaep_sim::disk::{Disk, Fate};
 use aaep_store::{Entry, Fault, Journal};
@@ -25,7 +26,7 @@ struct Day {
     engine: Engine,
     entries: Vec<Entry>,
     tokens: Vec<ReplyToken>,
-    requests: Vec<u128>,
+    requests: Vec<RequestId>,
 }
 
 impl Day {

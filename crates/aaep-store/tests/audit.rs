@@ -280,7 +280,7 @@ fn an_export_can_be_narrowed() {
 fn a_text_with_line_ends_stays_on_its_line() {
     let place = Place::new();
     let record = Record::Asked(aaep_engine::Asked {
-        request: 1,
+        request: aaep_engine::RequestId::from_bits(1),
         session: "s".into(),
         confirmation: true,
         tool: "t".into(),

@@ -20,6 +20,24 @@ use crate::version::Version;
 use crate::vocabulary::{TextDirection, Urgency, Verbosity};
 use crate::wire::{Unknown, Wire, object};
 
+/// The members of the envelope (§3.2 to §3.4), in the order in which they are written (§3.6). The
+/// payload stands before the last one.
+pub const ENVELOPE_MEMBERS: [&str; 13] = [
+    "@context",
+    "aaep_version",
+    "type",
+    "event_id",
+    "session_id",
+    "sequence_number",
+    "timestamp",
+    "producer",
+    "verbosity",
+    "urgency",
+    "localization_hints",
+    "correlation_id",
+    "extensions",
+];
+
 object! {
     /// Who emits an event (§3.2.6).
     pub struct Producer, fields ProducerFields, unknown(Unknown::Refuse(rule::E11)) {

@@ -103,7 +103,7 @@ mod wire;
 
 pub use context::{CORE_CONTEXT, Context, KNOWN_EXTENSIONS, KnownExtension, is_reserved_prefix};
 pub use cut::cut;
-pub use envelope::{Envelope, Extensions, LocalizationHints, Producer};
+pub use envelope::{ENVELOPE_MEMBERS, Envelope, Extensions, LocalizationHints, Producer};
 pub use event::{Event, EventKind, Payload};
 pub use id::{EventId, OutputId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
 pub use language::{LanguageTag, choose as choose_language};

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aaep_engine::{Outcome, Record, RecordedEvents};
+use aaep_engine::{Outcome, Record, RecordedEvents, RequestId};
 use aaep_store::chain;
 use rusqlite::{Connection, params};
 use sha2::{Digest as _, Sha256};
@@ -63,7 +63,7 @@ fn append_accept(house: &House, request: &Value, link: impl Fn(&[u8; 32], i64, &
         file.query_row(last, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
     let id = text(request, "request_id");
     let record = Record::Resolved {
-        request: u128::from_str_radix(id.strip_prefix("req_").unwrap(), 16).unwrap(),
+        request: RequestId::parse(&id).unwrap(),
         outcome: Outcome::Accepted,
         runs: true,
         by: "reader".into(),

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 use aaep_types::json::{Members, Raw, elements};
 use aaep_types::{
-    Decision, EventKind, LenientEvent, Payload, ReplyToken, Reversibility, Timestamp,
+    Decision, ENVELOPE_MEMBERS, EventKind, LenientEvent, Payload, ReplyToken, Reversibility,
+    Timestamp,
 };
 
 use super::memory::Digest;
@@ -211,24 +212,11 @@ pub(super) fn number(heard: &LenientEvent<'_>) -> Option<Option<u64>> {
     heard.member("sequence_number").map(|_| heard.sequence_number())
 }
 
-/// Members that people do not hear: the envelope, and what ties messages together.
-const NOT_HEARD: [&str; 15] = [
-    "@context",
-    "aaep_version",
-    "type",
-    "event_id",
-    "session_id",
-    "sequence_number",
-    "timestamp",
-    "producer",
-    "verbosity",
-    "urgency",
-    "localization_hints",
-    "correlation_id",
-    "reply_token",
-    "tool_call_id",
-    "output_id",
-];
+/// Whether people do not hear this member: the envelope, and what ties messages together.
+fn is_not_heard(name: &str) -> bool {
+    let envelope = ENVELOPE_MEMBERS.contains(&name) && name != "extensions";
+    envelope || matches!(name, "reply_token" | "tool_call_id" | "output_id")
+}
 
 /// Hands out every text of an event that somebody may hear or read, with its member's name. The
 /// chunks of an output are not among them: only together they are a text.
@@ -236,7 +224,7 @@ pub(super) fn texts(heard: &LenientEvent<'_>, mut take: impl FnMut(&str, &str)) 
     let streams = heard.kind() == Some(EventKind::OutputStreaming);
     for member in heard.members().iter() {
         let apart = streams && member.name == "chunk";
-        if !apart && !NOT_HEARD.contains(&member.name.as_ref()) {
+        if !apart && !is_not_heard(&member.name) {
             strings(member.value, &mut |text| take(&member.name, text));
         }
     }

@@ -5,7 +5,7 @@ use aaep_conformance::stream::{Checker, Options, Weight};
 use aaep_engine::*;
 use aaep_types::json::Canonical;
 use aaep_types::{
-    DescribedBy, EventId, EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp,
+    DescribedBy, EventKind, LanguageTag, ReplyToken, SessionId, SubscriptionId, Timestamp,
 };
 
 pub const START: i64 = 1_779_632_531_342;
@@ -129,7 +129,8 @@ impl World {
     ) -> Result<Answer, Refusal> {
         let agent = self.agent.clone();
         let (type_name, arguments) = (kind.as_str(), None);
-        self.handle(Input::Emit { agent: &agent, session, type_name, payload, arguments })
+        let event = &AgentEvent::read(type_name, payload);
+        self.handle(Input::Emit { agent: &agent, session, event, arguments })
     }
 
     /// Announces that a tool runs that nobody was asked about, with these arguments if there are any.
@@ -145,8 +146,7 @@ impl World {
         self.handle(Input::Emit {
             agent: &agent,
             session,
-            type_name: EventKind::ToolInvoked.as_str(),
-            payload: &payload,
+            event: &AgentEvent::read(EventKind::ToolInvoked.as_str(), &payload),
             arguments: arguments.as_ref(),
         })
     }
@@ -176,7 +176,7 @@ impl World {
     }
 
     /// Asks for something irreversible of high risk.
-    pub fn ask(&mut self, session: SessionId, arguments: &str) -> u128 {
+    pub fn ask(&mut self, session: SessionId, arguments: &str) -> RequestId {
         let more = r#","timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true"#;
         match self.try_ask(session, arguments, more).unwrap() {
             Answer::Waiting { request, .. } => request,
@@ -185,7 +185,7 @@ impl World {
     }
 
     /// Asks a question.
-    pub fn question(&mut self, session: SessionId, more: &str) -> u128 {
+    pub fn question(&mut self, session: SessionId, more: &str) -> RequestId {
         let agent = self.agent.clone();
         let payload = format!(
             r#"{{"question":"How many?","timeout_seconds":120,"summary_normal":"How many?"{more}}}"#
@@ -207,7 +207,7 @@ impl World {
         }
     }
 
-    pub fn answer(&mut self, request: u128, response: &str) {
+    pub fn answer(&mut self, request: RequestId, response: &str) {
         let (ann, phone, token, stamp) =
             (self.ann.clone(), self.phone, self.token(request), self.now.wall);
         let reply = format!(
@@ -216,7 +216,7 @@ impl World {
         self.message(&ann, &reply);
     }
 
-    pub fn response(&self, request: u128) -> Option<String> {
+    pub fn response(&self, request: RequestId) -> Option<String> {
         self.others.iter().find_map(|other| match other {
             Output::Decided { request: about, response, .. } if *about == request => {
                 response.as_deref().map(str::to_owned)
@@ -237,19 +237,13 @@ impl World {
     pub fn last_token(&self) -> String {
         let request =
             self.events.iter().rev().find(|event| event.json.contains("\"reply_token\"")).unwrap();
-        self.token(request.event)
+        token_in(&request.json)
     }
 
     /// The token of a request, as a subscriber heard it.
-    pub fn token(&self, request: u128) -> String {
-        let id = EventId::from_bits(request);
-        let event = self
-            .events
-            .iter()
-            .find(|event| event.event == request)
-            .unwrap_or_else(|| panic!("nobody heard {id}"));
-        let at = event.json.find("\"rpl_").expect("a request has a token") + 1;
-        event.json[at..].split('"').next().unwrap().to_owned()
+    pub fn token(&self, request: RequestId) -> String {
+        let asked = self.events.iter().find(|event| event.event == request.first_event());
+        token_in(&asked.unwrap_or_else(|| panic!("nobody heard {request}")).json)
     }
 
     pub fn reply_as(
@@ -280,19 +274,23 @@ impl World {
         }
     }
 
-    pub fn reply(&mut self, request: u128, decision: &str) {
+    pub fn reply(&mut self, request: RequestId, decision: &str) {
         let (ann, phone, token) = (self.ann.clone(), self.phone, self.token(request));
         self.reply_as(&ann, phone, &token, decision);
     }
 
-    pub fn invoke(&mut self, request: u128, arguments: Option<&str>) -> Result<Answer, Refusal> {
+    pub fn invoke(
+        &mut self,
+        request: RequestId,
+        arguments: Option<&str>,
+    ) -> Result<Answer, Refusal> {
         let agent = self.agent.clone();
         let arguments = arguments.map(|text| Canonical::of(text).unwrap());
         let arguments = arguments.as_ref();
         self.handle(Input::Invoke { agent: &agent, request, arguments })
     }
 
-    pub fn decided(&self, request: u128) -> Option<(Outcome, bool)> {
+    pub fn decided(&self, request: RequestId) -> Option<(Outcome, bool)> {
         self.others.iter().find_map(|other| match other {
             Output::Decided { request: about, outcome, runs, .. } if *about == request => {
                 Some((*outcome, *runs))
@@ -301,7 +299,7 @@ impl World {
         })
     }
 
-    pub fn granted(&self, request: u128) -> usize {
+    pub fn granted(&self, request: RequestId) -> usize {
         let of = |other: &&Output| matches!(other, Output::Granted { request: about, .. } if *about == request);
         self.others.iter().filter(of).count()
     }
@@ -337,4 +335,9 @@ impl World {
 
 pub fn token_of(text: &str) -> ReplyToken {
     ReplyToken::parse(text).unwrap()
+}
+
+fn token_in(json: &str) -> String {
+    let at = json.find("\"rpl_").expect("a request has a token") + 1;
+    json[at..].split('"').next().unwrap().to_owned()
 }

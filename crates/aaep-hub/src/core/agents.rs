@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep_engine::{
-    Answer, Ask, Asker, Blame, Input, Open, Principal, Refusal, SessionSnapshot, Status, View,
+    AgentEvent, Answer, Ask, Asker, Blame, EventNumber, Input, Open, Principal, Refusal, RequestId,
+    SessionSnapshot, Status, View,
 };
 use aaep_types::json::Canonical;
 use aaep_types::{EventKind, SessionId, rule};
@@ -110,7 +111,7 @@ impl Core {
     // enforces: S4, E28
     /// As whom an agent deals with a request: as its session's own agent, also where it asked in another
     /// agent's session under an id of its own.
-    pub(crate) fn stands_for(&self, agent: &Principal, request: u128) -> Principal {
+    pub(crate) fn stands_for(&self, agent: &Principal, request: RequestId) -> Principal {
         let Some(asker) = self.producer.engine().asker(request) else { return agent.clone() };
         let Asker { owner, sub_agent: Some(id) } = asker else { return agent.clone() };
         let ours = owner.user == agent.user && is_proven(&owner) && is_proven(agent);
@@ -121,7 +122,11 @@ impl Core {
     // enforces: S4, E28, I1
     /// As whom an agent runs what was approved: what a sub-agent asked is run by whoever may speak for
     /// the sub-agent, and by nobody else, the session's own agent included.
-    pub(crate) fn runs_for(&self, agent: &Principal, request: u128) -> Result<Principal, Refusal> {
+    pub(crate) fn runs_for(
+        &self,
+        agent: &Principal,
+        request: RequestId,
+    ) -> Result<Principal, Refusal> {
         let asker = self.producer.engine().asker(request);
         if let Some(Asker { owner, sub_agent: Some(id) }) = asker
             && owner == *agent
@@ -142,11 +147,10 @@ impl Core {
         &mut self,
         agent: &Principal,
         session: SessionId,
-        type_name: &str,
-        payload: &str,
+        event: &AgentEvent,
         arguments: Option<&Canonical>,
-    ) -> Result<(u128, u64), Refusal> {
-        let kind = EventKind::named(type_name);
+    ) -> Result<(EventNumber, u64), Refusal> {
+        let kind = event.kind();
         let ends = kind.is_some_and(EventKind::is_terminal);
         if let (Some(profile), Some(kind)) = (&self.hub.0.profile, kind) {
             self.owed.admits(profile, session, kind)?;
@@ -154,12 +158,12 @@ impl Core {
         if ends {
             self.agents.ending.insert(session);
         }
-        let answer = self.handle(Input::Emit { agent, session, type_name, payload, arguments });
+        let answer = self.handle(Input::Emit { agent, session, event, arguments });
         if answer.is_err() {
             self.agents.ending.remove(&session);
         }
         self.hub.metrics().events.add(1);
-        if EventKind::named(type_name) == Some(EventKind::ToolCompleted) {
+        if kind == Some(EventKind::ToolCompleted) {
             let engine = self.producer.engine();
             self.granted.keep(session, |request| engine.status(request) == Some(Status::Invoked));
         }
@@ -170,7 +174,7 @@ impl Core {
     }
 
     /// The request that now waits, and whether it did before.
-    pub(crate) fn ask(&mut self, ask: Ask<'_>) -> Result<(u128, bool), Refusal> {
+    pub(crate) fn ask(&mut self, ask: Ask<'_>) -> Result<(RequestId, bool), Refusal> {
         match self.handle(Input::Ask(ask))? {
             Answer::Waiting { request, again, .. } => {
                 if !again {
@@ -183,7 +187,7 @@ impl Core {
     }
 
     /// A request as its agent may see it; looking is a sign of life.
-    pub(crate) fn request(&mut self, agent: &Principal, request: u128) -> Option<View> {
+    pub(crate) fn request(&mut self, agent: &Principal, request: RequestId) -> Option<View> {
         let view = self.producer.engine().request(agent, request)?;
         let _ = self.handle(Input::Touch { agent, session: view.session });
         Some(view)
@@ -213,7 +217,7 @@ impl Core {
     pub(crate) fn when_decided(
         &mut self,
         agent: &Principal,
-        request: u128,
+        request: RequestId,
     ) -> oneshot::Receiver<View> {
         let (sender, receiver) = oneshot::channel();
         if !self.stopping {
@@ -225,7 +229,7 @@ impl Core {
     }
 
     /// Whoever waits for what became of a request learns it.
-    pub(super) fn tell_decided(&mut self, request: u128) {
+    pub(super) fn tell_decided(&mut self, request: RequestId) {
         for (agent, waiting) in self.waiting.remove(&request).unwrap_or_default() {
             // Without a view the sender is dropped, and whoever waits looks again.
             if let Some(view) = self.producer.engine().request(&agent, request) {
@@ -234,21 +238,25 @@ impl Core {
         }
     }
 
-    pub(crate) fn withdraw(&mut self, agent: &Principal, request: u128) -> Result<(), Refusal> {
+    pub(crate) fn withdraw(
+        &mut self,
+        agent: &Principal,
+        request: RequestId,
+    ) -> Result<(), Refusal> {
         self.handle(Input::Withdraw { agent, request }).map(drop)
     }
 
     pub(crate) fn invoke(
         &mut self,
         agent: &Principal,
-        request: u128,
+        request: RequestId,
         arguments: Option<&Canonical>,
     ) -> Result<(), Refusal> {
         self.handle(Input::Invoke { agent, request, arguments }).map(drop)
     }
 
     /// What was given back for a request, once it is durable that it was.
-    pub(crate) fn grant(&self, request: u128) -> Option<Grant> {
+    pub(crate) fn grant(&self, request: RequestId) -> Option<Grant> {
         self.granted.get(request)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use aaep_engine::RequestId;
 use aaep_types::{SessionId, ToolCallId};
 
 /// An action that was given back to its agent, to be run once.
@@ -16,24 +17,24 @@ pub(crate) struct Grant {
 /// leaves with its call: its arguments may be large (I22).
 #[derive(Default)]
 pub(crate) struct Grants {
-    by_request: BTreeMap<u128, Grant>,
-    by_session: BTreeMap<SessionId, Vec<u128>>,
+    by_request: BTreeMap<RequestId, Grant>,
+    by_session: BTreeMap<SessionId, Vec<RequestId>>,
 }
 
 impl Grants {
-    pub(super) fn insert(&mut self, session: SessionId, request: u128, grant: Grant) {
+    pub(super) fn insert(&mut self, session: SessionId, request: RequestId, grant: Grant) {
         if self.by_request.insert(request, grant).is_none() {
             self.by_session.entry(session).or_default().push(request);
         }
     }
 
-    pub(super) fn get(&self, request: u128) -> Option<Grant> {
+    pub(super) fn get(&self, request: RequestId) -> Option<Grant> {
         self.by_request.get(&request).cloned()
     }
 
     /// Keeps only those of a session whose calls still run. They are no more than the calls that one
     /// session may have open.
-    pub(super) fn keep(&mut self, session: SessionId, runs: impl Fn(u128) -> bool) {
+    pub(super) fn keep(&mut self, session: SessionId, runs: impl Fn(RequestId) -> bool) {
         let Some(requests) = self.by_session.get_mut(&session) else { return };
         for over in requests.extract_if(.., |request| !runs(*request)) {
             self.by_request.remove(&over);

@@ -22,7 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_engine::{
-    Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, View,
+    Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, RequestId,
+    View,
 };
 use aaep_store::{Entry, Fault as JournalFault, InlineCommit, JournalWriter, Unit};
 use aaep_types::{EventKind, SubscriptionId};
@@ -104,7 +105,7 @@ pub(crate) struct Core {
     producers: Producers,
     keys: Keys,
     /// Whoever waits for the outcome of a request.
-    waiting: BTreeMap<u128, Vec<(Principal, oneshot::Sender<View>)>>,
+    waiting: BTreeMap<RequestId, Vec<(Principal, oneshot::Sender<View>)>>,
     granted: Grants,
     /// Numbers the messages of subscribers.
     last_call: u64,
@@ -340,7 +341,7 @@ impl Core {
             }
             Output::Decided { request, outcome, runs, .. } => {
                 self.hub.metrics().resolved(outcome).add(1);
-                info!(request = %aaep_types::EventId::from_bits(request), outcome = outcome.as_str(), runs, "a request was resolved");
+                info!(request = %aaep_types::EventId::from_bits(request.bits()), outcome = outcome.as_str(), runs, "a request was resolved");
                 self.tell_decided(request);
             }
             Output::Granted { request, call, arguments } => {

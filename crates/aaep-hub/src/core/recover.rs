@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use aaep_engine::{ClockTrust, Engine, Now, Principal, Record, Recovery, Role, Secrets, Status};
+use aaep_engine::{
+    ClockTrust, Engine, Now, Principal, Record, Recovery, RequestId, Role, Secrets, Status,
+};
 use aaep_store::{Damage, Fault as JournalFault, KeptCall, Note, Unit};
 use aaep_types::json::{Members, Raw};
 use aaep_types::{SessionId, ToolCallId};
@@ -126,7 +128,7 @@ struct Learned {
     /// The user of every account that ever opened a session.
     users: BTreeMap<Arc<str>, Arc<str>>,
     /// The call of every approval that was spent.
-    calls: BTreeMap<u128, ToolCallId>,
+    calls: BTreeMap<RequestId, ToolCallId>,
 }
 
 impl Learned {

@@ -5,14 +5,14 @@ mod read;
 
 use std::time::Duration;
 
-use aaep_engine::{Ask, Blame, Open, Outcome, Refusal, Status, View};
+use aaep_engine::{Ask, Blame, Open, Outcome, Refusal, RequestId, Status, View};
 use aaep_types::json::Writer;
-use aaep_types::{EventId, EventKind, SessionId, rule};
+use aaep_types::{EventKind, SessionId, rule};
 use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::{Instant, timeout_at};
 
-use super::route::{Route, digits_of, request_id};
+use super::route::Route;
 use super::{Answer, Call, Problem, empty, json, query, standing};
 use crate::access::SessionSecret;
 use crate::core::{Core, Grant, Inputs, Kept, KeyUse};
@@ -53,8 +53,8 @@ pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answe
 }
 
 /// A refusal about a request names it.
-fn about(request: u128) -> impl Fn(Refusal) -> Problem {
-    move |refusal| Problem::from(refusal).about(request_id(request))
+fn about(request: RequestId) -> impl Fn(Refusal) -> Problem {
+    move |refusal| Problem::from(refusal).about(request.to_string())
 }
 
 /// A call that may carry an idempotency key: with the same key and body it is done once.
@@ -166,25 +166,16 @@ fn emit(
     session: SessionId,
     event: Emission,
 ) -> Result<ApiResponse, Problem> {
-    let Emission {
-        type_name,
-        mut payload,
-        arguments,
-        needs_from_state,
-        speaker,
-        piece,
-        asks_to_follow,
-    } = event;
-    let agent = &core.speaks_in(agent, session, speaker.as_deref(), &type_name)?;
+    let Emission { mut event, arguments, needs_from_state, speaker, piece, asks_to_follow } = event;
+    let agent = &core.speaks_in(agent, session, speaker.as_deref(), event.type_name())?;
     if needs_from_state {
         let standing = core.standing(agent, session).ok_or_else(standing::over)?;
-        payload = with_member(&payload, "from_state", &standing.state);
+        event = event.with_text("from_state", &standing.state);
     }
-    let (event, number) = core.emit(agent, session, &type_name, &payload, arguments.as_ref())?;
+    let (id, number) = core.emit(agent, session, &event, arguments.as_ref())?;
     piece.into_iter().for_each(|piece| core.note_piece(piece));
-    let name = EventKind::named(&type_name).map_or(&*type_name, |kind| kind.as_str());
-    core.note_said(session, name, &asks_to_follow);
-    let event = EventId::from_bits(event);
+    core.note_said(session, event.type_name(), &asks_to_follow);
+    let event = id.id();
     Ok((StatusCode::CREATED, format!(r#"{{"event_id":"{event}","sequence_number":{number}}}"#)))
 }
 
@@ -234,7 +225,7 @@ fn lost() -> Problem {
 }
 
 /// `GET agent/requests/{id}?wait=`.
-async fn wait(hub: &Hub, call: &Call, request: u128) -> Result<Answer, Problem> {
+async fn wait(hub: &Hub, call: &Call, request: RequestId) -> Result<Answer, Problem> {
     let (until, _wait) = begin_wait(hub, call)?;
     loop {
         // Looked at before the request is: what is decided before the hub stops is told.
@@ -280,12 +271,12 @@ fn wait_seconds(call: &Call) -> Result<u64, Problem> {
 }
 
 /// A request as its agent sees it; never with the reply token.
-fn view_json(request: u128, view: &View) -> String {
+fn view_json(request: RequestId, view: &View) -> String {
     let mut out = Writer::with_capacity(512);
     // Nothing here needs an escape: identifiers, digits, words of ours.
     for (before, value) in [
-        ("{\"request_id\":\"req_", digits_of(&EventId::from_bits(request))),
-        ("\",\"event_id\":\"", EventId::from_bits(view.event).as_str()),
+        ("{\"request_id\":\"", &*request.to_string()),
+        ("\",\"event_id\":\"", view.event.id().as_str()),
         ("\",\"session_id\":\"", view.session.as_str()),
         ("\",\"digest\":\"", &view.digest.to_string()),
         ("\",\"deadline\":\"", &view.deadline.to_string()),
@@ -331,7 +322,12 @@ fn status_word(view: &View) -> &'static str {
 
 /// `POST agent/requests/{id}/invoke`.
 // enforces: T12, C1, I1
-async fn invoke(hub: &Hub, call: &Call, request: u128, bytes: Bytes) -> Result<Answer, Problem> {
+async fn invoke(
+    hub: &Hub,
+    call: &Call,
+    request: RequestId,
+    bytes: Bytes,
+) -> Result<Answer, Problem> {
     let key = idempotency_key(call)?;
     let (length, keyed) = (bytes.len(), key.is_some());
     let read = move || read::prepare_invoke(&bytes, keyed);

@@ -1,5 +1,6 @@
 //! Every path of the hub, in one table: the router and the OpenAPI document are made from it.
 
+use aaep_engine::RequestId;
 use aaep_types::SessionId;
 use http::Method;
 
@@ -17,9 +18,9 @@ pub(crate) enum Route {
     Session(SessionId),
     Emit(SessionId),
     Ask(SessionId),
-    Request(u128),
-    Withdraw(u128),
-    Invoke(u128),
+    Request(RequestId),
+    Withdraw(RequestId),
+    Invoke(RequestId),
     Inputs,
     Status,
     Manifest,
@@ -77,7 +78,7 @@ pub(crate) struct Path {
 #[derive(Clone, Copy, Default)]
 struct Ids {
     session: Option<SessionId>,
-    request: Option<u128>,
+    request: Option<RequestId>,
     file: Option<&'static aaep_page::File>,
 }
 
@@ -155,24 +156,8 @@ fn matches(pattern: &str, path: &str, base: &str) -> Option<Ids> {
     // An id that is none leads nowhere, like one that nobody knows.
     Some(match name {
         "session_id" => Ids { session: SessionId::parse(id).ok(), ..Ids::default() },
-        _ => Ids { request: request_number(id), ..Ids::default() },
+        _ => Ids { request: RequestId::parse(id), ..Ids::default() },
     })
-}
-
-/// Requests are named like the events that asked them: `req_` and 32 hex digits.
-pub(crate) fn request_id(number: u128) -> String {
-    format!("req_{}", digits_of(&aaep_types::EventId::from_bits(number)))
-}
-
-/// The digits of the event, which are those of the request.
-pub(crate) fn digits_of(event: &aaep_types::EventId) -> &str {
-    event.as_str().trim_start_matches("evt_")
-}
-
-fn request_number(text: &str) -> Option<u128> {
-    let digits = text.strip_prefix("req_").filter(|digits| digits.len() == 32)?;
-    let lower = digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    u128::from_str_radix(digits, 16).ok().filter(|_| lower)
 }
 
 #[cfg(test)]
@@ -182,7 +167,7 @@ mod tests {
     #[test]
     fn every_path_is_found_and_nothing_else() {
         let session = SessionId::from_bits(7);
-        let request = request_id(9);
+        let request = RequestId::from_bits(9).to_string();
         for known in PATHS {
             let filled = known
                 .path

@@ -1,6 +1,6 @@
 //! Events on their way to people, and what agents are told.
 
-use aaep_engine::{Emitted, Outcome};
+use aaep_engine::{Emitted, EventNumber, Outcome, RequestId};
 use aaep_types::{EventId, EventKind, Timestamp, ToolCallId};
 use memchr::memmem;
 
@@ -19,9 +19,15 @@ pub(crate) fn number(json: &str, name: &str) -> Option<u64> {
     json.get(at..)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The number in an id.
-pub(crate) fn bits(id: &str) -> Option<u128> {
-    u128::from_str_radix(id.split_once('_')?.1, 16).ok()
+/// The bits of a token.
+fn token_bits(token: &str) -> Option<u128> {
+    u128::from_str_radix(token.strip_prefix("rpl_")?, 16).ok()
+}
+
+/// The number in an event's id.
+pub(crate) fn event_number(id: &EventId) -> Option<EventNumber> {
+    let digits = id.as_str().strip_prefix("evt_")?;
+    u128::from_str_radix(digits, 16).ok().map(EventNumber::from_bits)
 }
 
 impl Oracle {
@@ -76,14 +82,15 @@ impl Oracle {
     /// I10, I25: a request leaves after its record, with a token of its own; with more time it says
     /// which event it stands for (D32).
     fn announced(&mut self, event: &Emitted) {
-        let token = text(&event.json, "\"reply_token\":\"").and_then(bits);
+        let token = text(&event.json, "\"reply_token\":\"").and_then(token_bits);
         let Some(token) = token else {
             return self.violated("I25", "a request without a token".into());
         };
         let first_in = *self.tokens.entry(token).or_insert(event.event);
         self.demand(first_in == event.event, "I25", || "a token was used again".into());
         let stamp = text(&event.json, "\"timestamp\":\"").and_then(|t| Timestamp::parse(t).ok());
-        let supersedes = text(&event.json, "\"supersedes\":\"").and_then(bits);
+        let supersedes = text(&event.json, "\"supersedes\":\"");
+        let supersedes = supersedes.and_then(|id| event_number(&EventId::parse(id).ok()?));
         let waits = number(&event.json, "\"timeout_seconds\":");
         let durable = self.durable;
         let request = self.asks.get(&event.event).and_then(|number| self.requests.get_mut(number));
@@ -109,7 +116,7 @@ impl Oracle {
     fn shown(&mut self, event: &Emitted) {
         let Some(named) = text(&event.json, "\"request_event_id\":\"") else { return };
         let outcome = text(&event.json, "\"outcome\":\"").unwrap_or_default();
-        let asked = EventId::parse(named).ok().and_then(|id| bits(id.as_str()));
+        let asked = EventId::parse(named).ok().and_then(|id| event_number(&id));
         let Some((asked, number)) = asked.and_then(|id| Some((id, *self.asks.get(&id)?))) else {
             return self.violated("I18", "an outcome that names no request".into());
         };
@@ -144,7 +151,7 @@ impl Oracle {
     }
 
     /// I18, D41: that an approval was not used in time is shown after its record.
-    fn expiry_shown(&mut self, number: u128) {
+    fn expiry_shown(&mut self, number: RequestId) {
         let durable = self.durable;
         let Some(request) = self.requests.get_mut(&number) else { return };
         request.expiry_shown = true;
@@ -153,7 +160,7 @@ impl Oracle {
     }
 
     /// Somebody learns the outcome of a request.
-    pub(super) fn tell(&mut self, number: u128, same: impl Fn(Outcome) -> bool, what: &str) {
+    pub(super) fn tell(&mut self, number: RequestId, same: impl Fn(Outcome) -> bool, what: &str) {
         let durable = self.durable;
         let Some(request) = self.requests.get_mut(&number) else {
             return self.violated("I3", format!("{what} for a request that nobody made"));

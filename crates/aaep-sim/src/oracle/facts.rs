@@ -1,7 +1,7 @@
 //! The oracle's own ledger. A fact that rests on a record carries the record's number, so that a
 //! crash that takes the record takes the fact.
 
-use aaep_engine::Outcome;
+use aaep_engine::{EventNumber, Outcome, RequestId};
 use aaep_types::SessionId;
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) struct Session {
     /// The output with which it began.
     pub(crate) began: Option<usize>,
     /// The event with which it began.
-    pub(crate) started: Option<u128>,
+    pub(crate) started: Option<EventNumber>,
     pub(crate) told_end: bool,
     pub(crate) last_number: Option<u64>,
     pub(crate) last_stamp: i64,
@@ -45,7 +45,7 @@ pub(crate) struct Resolved {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asking {
     /// The number of the event that asks.
-    pub(crate) event: u128,
+    pub(crate) event: EventNumber,
     /// Its record; 0 before there is one.
     pub(crate) record: u64,
     pub(crate) deadline: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    pub(crate) fn new(event: u128, record: u64, now: u64, timeout_millis: u64) -> Self {
+    pub(crate) fn new(event: EventNumber, record: u64, now: u64, timeout_millis: u64) -> Self {
         let deadline = now + timeout_millis;
         Self { event, record, deadline, timeout_millis, stamp: 0, announced: false, shown: false }
     }
@@ -119,11 +119,11 @@ impl Request {
 /// A tool call that consent was spent on.
 #[derive(Debug)]
 pub(crate) struct Call {
-    pub(crate) request: u128,
+    pub(crate) request: RequestId,
     pub(crate) session: SessionId,
     pub(crate) record: u64,
     /// The event that told of it.
-    pub(crate) announced: Option<u128>,
+    pub(crate) announced: Option<EventNumber>,
     pub(crate) completed: bool,
     pub(crate) completed_on: Option<u64>,
 }

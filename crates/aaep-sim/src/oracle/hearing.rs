@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use aaep_engine::{Emitted, Limits, Load};
+use aaep_engine::{Emitted, EventNumber, Limits, Load};
 use aaep_shaping::Prepared;
 use aaep_types::{EventId, EventKind, SessionId, Urgency};
 
-use super::events::{bits, text};
+use super::events::{event_number, text};
 use super::{Line, Oracle};
 use crate::cast::{is_agent, may_hear};
 use crate::wants::Wants;
@@ -49,7 +49,7 @@ impl Budget {
 #[derive(Debug)]
 struct Owed {
     session: SessionId,
-    event: u128,
+    event: EventNumber,
     /// One end of a tool call, which another call may stand for.
     tool: bool,
 }
@@ -58,7 +58,7 @@ struct Owed {
 #[derive(Debug, Default)]
 pub(crate) struct Hearing {
     /// Due before anything else happens: critical events, outcomes, what waits when somebody comes.
-    at_once: Vec<u128>,
+    at_once: Vec<EventNumber>,
     /// May wait for its turn, but not for ever, in this order.
     in_time: VecDeque<Owed>,
     /// Ends of tool calls that others went ahead of: a call that is told has to stand for them (D38).
@@ -68,7 +68,7 @@ pub(crate) struct Hearing {
     /// Sessions of which it was sent a request.
     asked: BTreeSet<SessionId>,
     /// Requests that it was sent though they are settled; that has to be said in the same breath.
-    settled: Vec<u128>,
+    settled: Vec<EventNumber>,
     budget: Option<Budget>,
     /// Sessions of which something went out over budget, and what; only D14 excuses that.
     borrowed: Vec<(SessionId, Option<EventKind>)>,
@@ -120,7 +120,7 @@ impl Hearing {
 
     /// Something is told; whether it was its turn, and whether it was owed at all. Tool calls may be
     /// passed over, if another one stands for them.
-    fn told(&mut self, session: SessionId, event: u128) -> (bool, bool) {
+    fn told(&mut self, session: SessionId, event: EventNumber) -> (bool, bool) {
         let Some(place) = self.in_time.iter().position(|owed| owed.event == event) else {
             return (true, false);
         };
@@ -230,7 +230,7 @@ impl Oracle {
     /// Something is sent to a subscription.
     pub(crate) fn sent_to(&mut self, index: usize, event: &Prepared, bytes: &str, boot: u64) {
         let (session, kind) = (event.session_id(), event.kind());
-        let Some(number) = bits(event.event_id().as_str()) else { return };
+        let Some(number) = event_number(&event.event_id()) else { return };
         let Some(listener) = self.listeners.get_mut(index) else { return };
         let live = listener.line == Line::Live;
         let user = self.sessions.get(&session).map(|session| session.user);
@@ -263,7 +263,7 @@ impl Oracle {
         self.demand(live, "I4", || "something was sent to nobody".into());
         self.demand(theirs, "S6", || "somebody heard a session that is not theirs".into());
         let token = text(bytes, "\"reply_token\":\"rpl_");
-        let worthless = token.is_none_or(|token| token == format!("{number:032x}"));
+        let worthless = token.is_none_or(|token| token == format!("{:032x}", number.bits()));
         self.demand(worthless || !is_agent, "S6", || "an agent was sent a reply token".into());
         self.demand(admitted || critical || raised, "H8", || {
             format!("a filter let {kind:?} through")
@@ -281,7 +281,7 @@ impl Oracle {
     }
 
     /// Somebody is asked: if it is settled already, they have to be told at once (D28).
-    fn asked_of(&mut self, index: usize, session: SessionId, event: u128) {
+    fn asked_of(&mut self, index: usize, session: SessionId, event: EventNumber) {
         let settled = self.asking(event).is_none_or(|asking| asking.shown);
         if let Some(listener) = self.listeners.get_mut(index) {
             listener.hearing.asked.insert(session);
@@ -292,7 +292,8 @@ impl Oracle {
     }
 
     fn outcome_told(&mut self, index: usize, bytes: &str) {
-        let named = text(bytes, "\"request_event_id\":\"").and_then(bits);
+        let named = text(bytes, "\"request_event_id\":\"");
+        let named = named.and_then(|id| event_number(&EventId::parse(id).ok()?));
         if let (Some(event), Some(listener)) = (named, self.listeners.get_mut(index)) {
             listener.hearing.settled.retain(|settled| *settled != event);
         }
@@ -311,7 +312,7 @@ impl Oracle {
             request.waits() && request.now().announced && may_hear(principal, request.user)
         });
         let waiting = waiting.map(|request| request.now().event);
-        let unknown = waiting.filter(|event| !knows.contains(&EventId::from_bits(*event)));
+        let unknown = waiting.filter(|event| !knows.contains(&event.id()));
         listener.hearing.at_once.extend(unknown);
         let starts = snapshot && listener.wants.admits(Some(EventKind::SessionStarted));
         // After a restart another event may stand for a start.
@@ -336,7 +337,7 @@ impl Oracle {
             let hearing = &mut listener.hearing;
             hearing.settle(listener.wants.rate, boot);
             if let Some(event) = hearing.at_once.first().filter(|_| !silent) {
-                broken = Some(("I4", format!("{event:x} did not reach a subscription at once")));
+                broken = Some(("I4", format!("{event:?} did not reach a subscription at once")));
             } else if !hearing.settled.is_empty() {
                 broken = Some(("I3", "somebody was asked what is settled".into()));
             } else if !hearing.borrowed.is_empty() {
@@ -353,7 +354,7 @@ impl Oracle {
     }
 
     /// T11: before an action is given back to run, whoever listens has heard of it.
-    pub(super) fn heard_before_it_runs(&mut self, event: u128) {
+    pub(super) fn heard_before_it_runs(&mut self, event: EventNumber) {
         let late = self.listeners.iter().any(|listener| {
             listener.hears()
                 && !listener.wants.may_hold()

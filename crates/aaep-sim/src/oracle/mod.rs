@@ -16,7 +16,7 @@ mod urgent;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use aaep_engine::{Limits, Outcome};
+use aaep_engine::{EventNumber, Limits, Outcome, RequestId};
 use aaep_types::{EventKind, SessionId, ToolCallId};
 
 pub(crate) use events::{number, text};
@@ -40,7 +40,7 @@ pub(crate) enum Cause {
     /// Nothing that ends a request by itself.
     Other,
     Reply(Verdict),
-    Withdraw(u128),
+    Withdraw(RequestId),
     End(SessionId),
     Recovery {
         trusted: bool,
@@ -50,7 +50,7 @@ pub(crate) enum Cause {
 /// What a reply is worth, in the oracle's own judgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
-    pub(crate) request: Option<u128>,
+    pub(crate) request: Option<RequestId>,
     /// What has to become of the request; nothing, if the reply does not count.
     pub(crate) outcome: Option<(Outcome, bool)>,
     /// How much longer it has to wait, in milliseconds from now.
@@ -64,15 +64,15 @@ pub(crate) struct Verdict {
 /// The oracle.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
-    pub(crate) requests: BTreeMap<u128, Request>,
+    pub(crate) requests: BTreeMap<RequestId, Request>,
     /// Which request an event asks for.
-    asks: BTreeMap<u128, u128>,
+    asks: BTreeMap<EventNumber, RequestId>,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     /// Which event a token was first seen in.
-    pub(crate) tokens: BTreeMap<u128, u128>,
+    pub(crate) tokens: BTreeMap<u128, EventNumber>,
     pub(crate) calls: BTreeMap<ToolCallId, Call>,
     /// Every event that came out.
-    heard: BTreeMap<u128, Arc<str>>,
+    heard: BTreeMap<EventNumber, Arc<str>>,
     /// For each message its record, and whether it was answered.
     messages: BTreeMap<u64, (u64, bool)>,
     /// How fast each principal replies, and floods that have to be on record now.
@@ -180,7 +180,7 @@ impl Oracle {
     }
 
     /// The time that something was asked with this event.
-    fn asking(&self, event: u128) -> Option<&Asking> {
+    fn asking(&self, event: EventNumber) -> Option<&Asking> {
         let request = self.requests.get(self.asks.get(&event)?)?;
         request.askings.iter().find(|asking| asking.event == event)
     }

@@ -1,6 +1,6 @@
 //! What agents are told: decisions, and actions given back to run.
 
-use aaep_engine::{Answer, Blame, Outcome, Refusal};
+use aaep_engine::{Answer, Blame, EventNumber, Outcome, Refusal, RequestId};
 use aaep_types::ToolCallId;
 
 use super::facts::Asking;
@@ -36,7 +36,7 @@ impl Oracle {
     /// An agent asked something, and the engine took it.
     pub(crate) fn waiting(
         &mut self,
-        number: u128,
+        number: RequestId,
         session: SessionId,
         question: &'static Question,
     ) {
@@ -47,7 +47,7 @@ impl Oracle {
             session,
             user,
             question,
-            askings: vec![Asking::new(number, 0, self.now, timeout_millis)],
+            askings: vec![Asking::new(number.first_event(), 0, self.now, timeout_millis)],
             resolved: None,
             told: None,
             invoked: None,
@@ -58,7 +58,7 @@ impl Oracle {
             heard_by_replier: false,
             heard_in_this_boot: false,
         };
-        self.asks.insert(number, number);
+        self.asks.insert(number.first_event(), number);
         // Beyond the bound the oldest is forgotten of which nothing may become any more.
         let live = |r: &&Request| r.session == session && self.is_live(r);
         let most = self.settled_per_session + self.requests.values().filter(live).count() + 1;
@@ -70,7 +70,7 @@ impl Oracle {
     }
 
     /// What people make of an event, if it asks them something.
-    pub(crate) fn prompt(&self, event: u128) -> Option<Prompt> {
+    pub(crate) fn prompt(&self, event: EventNumber) -> Option<Prompt> {
         let request = self.requests.get(self.asks.get(&event)?)?;
         let (token, _) = self.tokens.iter().find(|(_, of)| **of == event)?;
         let confirmation = request.question.confirmation;
@@ -78,7 +78,7 @@ impl Oracle {
     }
 
     /// An agent asked again, and was given a request that waits.
-    pub(crate) fn waiting_already(&mut self, number: u128, question: &'static Question) {
+    pub(crate) fn waiting_already(&mut self, number: RequestId, question: &'static Question) {
         let same = self
             .requests
             .get(&number)
@@ -92,7 +92,7 @@ impl Oracle {
         &self,
         session: SessionId,
         like: Option<&Question>,
-        known: impl Fn(u128) -> bool,
+        known: impl Fn(RequestId) -> bool,
     ) -> bool {
         let theirs = || {
             self.requests.iter().filter(move |(_, request)| {
@@ -135,7 +135,7 @@ impl Oracle {
     }
 
     /// The agent learns what became of its request.
-    pub(crate) fn decided(&mut self, number: u128, outcome: Outcome, runs: bool) {
+    pub(crate) fn decided(&mut self, number: RequestId, outcome: Outcome, runs: bool) {
         let same_runs = self.requests.get(&number).and_then(|r| r.resolved).map(|r| r.runs);
         self.tell(number, |known| known == outcome, "a decision was told");
         self.demand(same_runs == Some(runs), "I2", || "the agent was told otherwise".into());
@@ -146,7 +146,7 @@ impl Oracle {
     }
 
     /// I1: the action is given back once, as it was confirmed, after `tool.invoked`.
-    pub(crate) fn granted(&mut self, number: u128, call: ToolCallId, arguments: &str) {
+    pub(crate) fn granted(&mut self, number: RequestId, call: ToolCallId, arguments: &str) {
         let known = self.calls.get(&call).filter(|call| call.request == number);
         let announced = known.and_then(|call| call.announced);
         let Some(request) = self.requests.get_mut(&number) else {

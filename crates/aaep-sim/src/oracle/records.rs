@@ -1,6 +1,6 @@
 //! Records on their way to the journal: each must follow from what happened.
 
-use aaep_engine::{Outcome, Record};
+use aaep_engine::{Outcome, Record, RequestId};
 use aaep_types::{SessionId, ToolCallId};
 
 use super::facts::{Asking, Resolved};
@@ -70,7 +70,7 @@ impl Oracle {
     }
 
     /// I12: one pending token for one action.
-    fn asked(&mut self, number: u128, record: u64) {
+    fn asked(&mut self, number: RequestId, record: u64) {
         let Some(request) = self.requests.get_mut(&number) else {
             return self.violated("I3", "a request that nobody made was recorded".into());
         };
@@ -89,7 +89,7 @@ impl Oracle {
     }
 
     /// D32: more time, for somebody entitled who asked for it, and never less than there was.
-    fn extended(&mut self, number: u128, asking: Asking) {
+    fn extended(&mut self, number: RequestId, asking: Asking) {
         let verdict = match self.cause {
             Some(Cause::Reply(verdict)) => verdict,
             _ => return self.violated("D32", "more time that nobody asked for".into()),
@@ -109,7 +109,7 @@ impl Oracle {
 
     /// Keeps the stamps that are on record: behind these none may ever go.
     fn stamped(&mut self, number: u64, record: &Record) {
-        let session_of = |request: &u128| self.requests.get(request).map(|r| r.session);
+        let session_of = |request: &RequestId| self.requests.get(request).map(|r| r.session);
         let (session, stamp) = match record {
             Record::Opened(opened) => (SessionId::parse(&opened.session).ok(), opened.stamp),
             Record::Ended { session, said }
@@ -135,7 +135,7 @@ impl Oracle {
         }
     }
 
-    fn resolved(&mut self, number: u128, resolved: Resolved) {
+    fn resolved(&mut self, number: RequestId, resolved: Resolved) {
         let Some(request) = self.requests.get(&number) else {
             return self.violated("I3", "a request that nobody made was resolved".into());
         };
@@ -159,7 +159,7 @@ impl Oracle {
     }
 
     /// D41: an approval is spent unused when its time is over, or nobody knows how old it is.
-    fn expired(&mut self, number: u128, record: u64) {
+    fn expired(&mut self, number: RequestId, record: u64) {
         let doubt = matches!(self.cause, Some(Cause::Recovery { trusted: false }));
         let Some(request) = self.requests.get_mut(&number) else {
             return self.violated("I3", "an approval of nobody's request expired".into());
@@ -192,7 +192,7 @@ impl Oracle {
     /// Why a resolution does not follow from anything that happened; `None` if it does.
     fn unjustified(
         &self,
-        number: u128,
+        number: RequestId,
         resolved: Resolved,
     ) -> Option<(&'static str, &'static str)> {
         let request = self.requests.get(&number)?;
@@ -236,7 +236,7 @@ impl Oracle {
     }
 
     /// I1: an approval is spent once, on a session that is open.
-    fn invoked(&mut self, number: u128, call: &str, record: u64) {
+    fn invoked(&mut self, number: RequestId, call: &str, record: u64) {
         let Ok(call) = ToolCallId::parse(call) else { return };
         let Some(request) = self.requests.get_mut(&number) else {
             return self.violated("I1", "something was invoked that nobody asked for".into());

@@ -1,6 +1,6 @@
 //! What a reply is worth: §6.3.4 and the decisions about it, read a second time.
 
-use aaep_engine::Outcome;
+use aaep_engine::{Outcome, RequestId};
 use aaep_types::{ReplyToken, SubscriptionId, Timestamp};
 
 use super::{Line, Oracle, Verdict};
@@ -52,7 +52,7 @@ impl Reply {
     }
 }
 
-fn ignored(request: Option<u128>, otherwise: &'static str) -> Verdict {
+fn ignored(request: Option<RequestId>, otherwise: &'static str) -> Verdict {
     Verdict { request, outcome: None, more: None, surely: true, otherwise }
 }
 

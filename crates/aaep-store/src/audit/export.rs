@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use aaep_engine::{Record, RecordedEvents};
+use aaep_engine::{Record, RecordedEvents, RequestId};
 use aaep_types::Timestamp;
 use aaep_types::json::{Members, Writer};
 
 use super::{COLUMNS, Kept};
 use crate::chain::hex;
-use crate::sqlite::{Columns, Reader, request_id};
+use crate::sqlite::{Columns, Reader};
 
 /// How deep an event may nest to be shown as JSON.
 const DEPTH: usize = 64;
@@ -56,7 +56,7 @@ struct Whose {
 #[derive(Default)]
 struct Context {
     sessions: BTreeMap<Arc<str>, Whose>,
-    requests: BTreeMap<u128, Arc<str>>,
+    requests: BTreeMap<RequestId, Arc<str>>,
 }
 
 impl Context {
@@ -194,7 +194,7 @@ fn details(line: &mut Line, record: &Record) {
         }
         Record::Ended { said, .. } => line.said(said),
         Record::Asked(asked) => {
-            line.text("request", &request_id(asked.request));
+            line.text("request", &asked.request.to_string());
             line.flag("confirmation", asked.confirmation);
             if asked.confirmation {
                 line.text("tool", &asked.tool);
@@ -212,7 +212,7 @@ fn details(line: &mut Line, record: &Record) {
             line.said(&asked.said);
         }
         Record::Resolved { request, outcome, runs, by, response, reply, said } => {
-            line.text("request", &request_id(*request));
+            line.text("request", &request.to_string());
             line.text("outcome", outcome.as_str());
             line.flag("runs", *runs);
             line.text("decided_by", by);
@@ -227,7 +227,7 @@ fn details(line: &mut Line, record: &Record) {
             line.said(said);
         }
         Record::Invoked { request, call, said } => {
-            line.text("request", &request_id(*request));
+            line.text("request", &request.to_string());
             line.text("call", call);
             line.said(said);
         }
@@ -242,7 +242,7 @@ fn details(line: &mut Line, record: &Record) {
             line.said(said);
         }
         Record::Extended { request, timeout_seconds, said, .. } => {
-            line.text("request", &request_id(*request));
+            line.text("request", &request.to_string());
             line.json("timeout_seconds", &timeout_seconds.to_string());
             line.said(said);
         }
@@ -252,7 +252,7 @@ fn details(line: &mut Line, record: &Record) {
             line.text("reason_text", reason_text(*reason));
         }
         Record::Expired { request, said } => {
-            line.text("request", &request_id(*request));
+            line.text("request", &request.to_string());
             line.said(said);
         }
         Record::Claimed { agent, user, id } => {

@@ -33,7 +33,7 @@ pub(crate) use open::{private, sync_directory_of};
 pub use reader::Reader;
 pub use replay::Replayed;
 pub use row::KINDS;
-pub(crate) use row::{Columns, NAMES, request_id};
+pub(crate) use row::{Columns, NAMES};
 pub use schema::VERSION;
 
 /// About how many pages of the write-ahead log are carried over at once.

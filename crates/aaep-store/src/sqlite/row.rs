@@ -46,11 +46,6 @@ pub(crate) const NAMES: [&str; 14] = [
     "reason",
 ];
 
-/// Requests are named as in the agent API.
-pub(crate) fn request_id(number: u128) -> String {
-    format!("req_{number:032x}")
-}
-
 /// What a kind of record is called.
 pub(crate) fn kind_of(record: &Record) -> &'static str {
     match record {
@@ -101,7 +96,7 @@ impl Columns {
             Record::Ended { session, .. } => Self { session: Some(session.clone()), ..columns },
             Record::Asked(asked) => Self {
                 session: Some(asked.session.clone()),
-                request: Some(request_id(asked.request)),
+                request: Some(asked.request.to_string()),
                 tool: Some(asked.tool.clone()).filter(|tool| !tool.is_empty()),
                 text: shown(&asked.event),
                 irreversible: Some(asked.irreversible),
@@ -109,14 +104,14 @@ impl Columns {
                 ..columns
             },
             Record::Resolved { request, outcome, runs, by, .. } => Self {
-                request: Some(request_id(*request)),
+                request: Some(request.to_string()),
                 outcome: Some(outcome.as_str().into()),
                 runs: Some(*runs),
                 decided_by: Some(by.clone()),
                 ..columns
             },
             Record::Invoked { request, call, .. } => {
-                Self { request: Some(request_id(*request)), call: Some(call.clone()), ..columns }
+                Self { request: Some(request.to_string()), call: Some(call.clone()), ..columns }
             }
             Record::Called { session, call, tool, .. } => Self {
                 session: Some(session.clone()),
@@ -128,7 +123,7 @@ impl Columns {
                 Self { session: Some(session.clone()), call: Some(call.clone()), ..columns }
             }
             Record::Extended { request, timeout_seconds, said, .. } => Self {
-                request: Some(request_id(*request)),
+                request: Some(request.to_string()),
                 deadline: Some(deadline(said.stamp, *timeout_seconds)),
                 ..columns
             },
@@ -136,7 +131,7 @@ impl Columns {
                 Self { decided_by: Some(by.clone()), reason: Some(*reason), ..columns }
             }
             Record::Expired { request, .. } => {
-                Self { request: Some(request_id(*request)), ..columns }
+                Self { request: Some(request.to_string()), ..columns }
             }
             Record::Claimed { agent, user, .. } => {
                 Self { agent: Some(agent.clone()), user: Some(user.clone()), ..columns }

@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    pub fn ask(&mut self, session: SessionId, amount: &str) -> u128 {
+    pub fn ask(&mut self, session: SessionId, amount: &str) -> RequestId {
         let agent = self.agent.clone();
         let payload = format!(
             r#"{{"action":"Send {amount} euros.","consequence":"They are gone.","timeout_seconds":300,
@@ -120,7 +120,7 @@ impl World {
         self.handle(Input::Message { peer: &peer, message: &message, call: 1 });
     }
 
-    pub fn invoke(&mut self, request: u128) {
+    pub fn invoke(&mut self, request: RequestId) {
         let agent = self.agent.clone();
         self.handle(Input::Invoke { agent: &agent, request, arguments: None });
     }

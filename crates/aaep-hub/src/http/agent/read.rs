@@ -3,6 +3,7 @@
 //! Everything whose cost grows with the body happens here, on the sender's own time: UTF-8, JSON, the
 //! policy, the canonical form and the account of an action, the hash of the body. What the core is given is owned, checked and small to look at (I29).
 
+use aaep_engine::AgentEvent;
 use aaep_types::action::ReadableArguments;
 use aaep_types::json::{Canonical, Members, Raw, Writer, elements};
 use aaep_types::{DescribedBy, EventKind, LanguageTag, SessionId, rule, team};
@@ -62,8 +63,7 @@ pub(super) struct Opening {
 
 /// `POST agent/sessions/{id}/events`.
 pub(super) struct Emission {
-    pub(super) type_name: String,
-    pub(super) payload: String,
+    pub(super) event: AgentEvent,
     /// What an announced tool is called with, if its agent says.
     pub(super) arguments: Option<Canonical>,
     /// Whether the hub has to say which state the session leaves.
@@ -272,7 +272,8 @@ fn emission(hub: &Hub, session: SessionId, object: &Object<'_>) -> Result<Emissi
     // An agent says where it goes; where it comes from, the hub knows better.
     let moves = EventKind::parse(&type_name) == Some(EventKind::StateChanged);
     let needs_from_state = moves && object.0.find("from_state").is_none();
-    Ok(Emission { type_name, payload, arguments, needs_from_state, speaker, piece, asks_to_follow })
+    let event = AgentEvent::read(&type_name, &payload);
+    Ok(Emission { event, arguments, needs_from_state, speaker, piece, asks_to_follow })
 }
 
 // enforces: I22, I29
