@@ -141,8 +141,10 @@ impl World {
         self.handle(Input::Emit {
             agent: &agent,
             session,
-            type_name: "aaep:agent.session.completed",
-            payload: r#"{"summary_normal":"Done."}"#,
+            event: &AgentEvent::read(
+                "aaep:agent.session.completed",
+                r#"{"summary_normal":"Done."}"#,
+            ),
             arguments: None,
         });
     }
