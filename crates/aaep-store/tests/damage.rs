@@ -167,7 +167,7 @@ fn a_journal_of_which_nothing_is_known_outside_is_no_reason_to_go_on() {
     let noted = Head::look(place.path(), journal.store());
     let replayed = journal.replay(noted, |_, _| Ok(())).unwrap();
     assert_eq!(replayed.standing, HeadCheck::Unknown);
-    let engine = aaep_engine::Engine::<aaep_engine::Sound>::recover(
+    let engine = <aaep_engine::Engine>::recover(
         secrets(),
         Limits::default(),
         records(&reference.day.entries).iter().map(Vec::as_slice),
