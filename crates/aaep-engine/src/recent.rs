@@ -314,7 +314,8 @@ impl Recent {
         silent.map(|(session, _)| *session).collect()
     }
 
-    /// D28: of each live session its start, its last state, and everything that waits for an answer.
+    // enforces: D28
+    /// Of each live session its start, its last state, and everything that waits for an answer.
     pub(crate) fn snapshot<R: Rules>(&self, peer: &Principal) -> Vec<Arc<Prepared>> {
         let live = self.sessions_heard_by(peer).filter(|known| !known.ended);
         live.flat_map(|known| {

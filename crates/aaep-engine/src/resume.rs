@@ -116,7 +116,7 @@ impl<R: Rules> Delivery<R> {
         last_event: Option<&str>,
         now: Boot,
     ) -> Option<Resumed> {
-        // enforces: S4, W7, D28
+        // enforces: S4, W7
         self.settle();
         let known = self.subscriptions.find(id).filter(|(_, known)| known.peer == *peer);
         let (_, known) = known?;
