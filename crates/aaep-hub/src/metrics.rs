@@ -14,7 +14,7 @@ impl Counter {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -34,6 +34,8 @@ pub(crate) struct Metrics {
 
 /// What is measured at the moment of asking.
 pub(crate) struct Gauges {
+    /// Of calls and of links.
+    pub(crate) waits: [u64; 2],
     pub(crate) open_sessions: usize,
     pub(crate) pending_requests: usize,
     pub(crate) streams: usize,
@@ -87,6 +89,13 @@ impl Metrics {
             "counter",
             "Requests refused before anybody looked at them.",
             &one(self.refused.get()),
+        );
+        let [calls, links] = gauges.waits;
+        put(
+            "waits_for_others_total",
+            "counter",
+            "Waits of those who had taken their part of the processor's time.",
+            &[("{of=\"calls\"}".to_owned(), calls), ("{of=\"links\"}".to_owned(), links)],
         );
         put("open_sessions", "gauge", "Sessions that are open.", &one(gauges.open_sessions as u64));
         put(

@@ -30,6 +30,12 @@ impl Place {
             return Err("The name of the argument is too long.");
         }
         let steps = match text.strip_prefix('/') {
+            // A name with a dot in it is mostly meant as a way into something. Taken for a name, it would be
+            // the agent's to fill: `{"order.amount": 5, "order": {"amount": 9000}}`.
+            None if text.contains(['.', '[']) => {
+                return Err("Write the way into an argument with slashes, such as `/order/amount` or `/items/0`; \
+                     and a name with a dot or a bracket in it with one slash before it.");
+            }
             None => vec![text.to_owned()],
             Some(pointer) => {
                 let wrong =
@@ -221,6 +227,8 @@ mod tests {
         assert!(Place::parse("/a~b").is_err());
         assert!(Place::parse("/a~2").is_err());
         assert!(Place::parse("a~b").is_ok());
+        assert!(Place::parse("order.amount").is_err() && Place::parse("items[0]").is_err());
+        assert_eq!(at(r#"{"a.b":1}"#, "/a.b"), Some(Raw::Number("1")));
         assert!(Place::parse(&"x".repeat(MAX_PLACE_BYTES + 1)).is_err());
     }
 }

@@ -366,16 +366,69 @@ fn the_name_of_a_store_leads_to_no_file_but_its_own() {
     }
 }
 
+/// The changed definition of a table of ours.
+fn redefine(table: &str, from: &str, to: &str) -> String {
+    format!(
+        "PRAGMA writable_schema = 1;
+         UPDATE sqlite_schema SET sql = replace(sql, '{from}', '{to}') WHERE name = '{table}';
+         PRAGMA writable_schema = RESET;"
+    )
+}
+
+// covers: I33
+#[test]
+fn a_layout_that_somebody_changed_is_refused_and_named() {
+    let ignores = redefine("records", "TEXT NOT NULL", "TEXT NOT NULL ON CONFLICT IGNORE");
+    let changes = [
+        "CREATE TRIGGER mine AFTER INSERT ON starts BEGIN DELETE FROM records; END",
+        "CREATE INDEX mine ON records (kind)",
+        "CREATE TABLE mine (x)",
+        "ALTER TABLE records ADD COLUMN mine TEXT",
+        "DROP INDEX ends; CREATE INDEX ends ON records (number) WHERE kind = 'ended'",
+        "DROP VIEW decisions; CREATE VIEW decisions AS SELECT 'accepted' AS outcome",
+        &ignores,
+    ];
+    for change in changes {
+        let place = copy();
+        Connection::open(place.journal()).unwrap().execute_batch(change).unwrap();
+        for noted in [ORIGINAL.running, ORIGINAL.stopped] {
+            let refused = start(&place.journal(), noted).unwrap_err();
+            assert!(refused.contains("somebody"), "{change}: {refused}");
+            let named = audit(&place.journal(), noted).unwrap_err();
+            assert!(named.contains("layout"), "{change}: {named}");
+        }
+    }
+}
+
+/// Somebody changes the layout while a journal is open, and the next record is written.
+fn keep_after(change: &str) -> (Sqlite, Result<(), aaep_store::Fault>) {
+    let place = copy();
+    let mut journal = Sqlite::open(&place.journal(), Options::default(), &key()).unwrap();
+    Connection::open(place.journal()).unwrap().execute_batch(change).unwrap();
+    let number = journal.head().0 + 1;
+    let entries = vec![Entry { number, bytes: forged().encode(number) }];
+    let kept = journal.keep(&[Unit { entries, notes: Vec::new() }]);
+    (journal, kept)
+}
+
 // covers: I33
 #[test]
 fn a_trigger_that_somebody_left_in_the_file_does_not_run() {
-    let place = copy();
-    let file = Connection::open(place.journal()).unwrap();
-    file.execute_batch("CREATE TRIGGER mine AFTER INSERT ON starts BEGIN DELETE FROM records; END")
-        .unwrap();
-    drop(file);
-    let mut journal = Sqlite::open(&place.journal(), Options::default(), &key()).unwrap();
-    let start = journal.last_start().unwrap().unwrap();
-    journal.note_start(&start).unwrap();
+    let trigger = "CREATE TRIGGER mine AFTER INSERT ON records BEGIN DELETE FROM records; END";
+    let (mut journal, kept) = keep_after(trigger);
+    kept.unwrap();
     journal.replay(None, |_, _| Ok(())).unwrap();
+}
+
+// covers: I33, I10
+#[test]
+fn a_record_that_the_file_swallows_is_not_durable() {
+    let (_, kept) = keep_after(
+        "ALTER TABLE records RENAME TO theirs;
+         CREATE TABLE records (number INTEGER PRIMARY KEY, at, kind, session, request, agent, user, tool,
+             call, text, irreversible, deadline, outcome, runs, decided_by, reason,
+             bytes, hash, mine INTEGER DEFAULT 1 UNIQUE ON CONFLICT IGNORE);
+         INSERT INTO records (number) SELECT max(number) FROM theirs;",
+    );
+    assert_eq!(kept, Err(aaep_store::Fault::Failed));
 }

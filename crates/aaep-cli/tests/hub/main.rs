@@ -18,6 +18,7 @@ mod links;
 mod local;
 mod operations;
 mod owners;
+mod paces;
 mod page;
 mod patience;
 mod peers;

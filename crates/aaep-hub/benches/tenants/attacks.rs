@@ -34,6 +34,18 @@ pub const ATTACKS: &[Attack] = &[
         run: replies,
     },
     Attack {
+        name: "junk-replies",
+        about: "junk bodies of 60 kB in the place of replies, 64 connections",
+        connections: 64,
+        run: junk_replies,
+    },
+    Attack {
+        name: "links",
+        about: "the same replies over WebSockets, without a pause, 16 connections",
+        connections: 16,
+        run: links,
+    },
+    Attack {
         name: "sessions",
         about: "sessions without end, 16 connections",
         connections: 16,
@@ -159,30 +171,60 @@ fn opening(id: &str) -> String {
     )
 }
 
-fn junk_with(mut attacker: Attacker, token: &str) {
-    let numbers: Vec<String> = (0..30_000).map(|n| format!("[{n}]")).collect();
+fn junk_with(mut attacker: Attacker, path: &str, token: &str, count: usize) {
+    let numbers: Vec<String> = (0..count).map(|n| format!("[{n}]")).collect();
     let body = format!(r#"{{"producer":[{}]}}"#, numbers.join(","));
     while attacker.goes_on() {
-        attacker.post("agent/sessions", token, &body);
+        attacker.post(path, token, &body);
     }
 }
 
 fn junk(attacker: Attacker) {
-    junk_with(attacker, HOSTILE_AGENT);
+    junk_with(attacker, "agent/sessions", HOSTILE_AGENT, 30_000);
 }
 
 fn junk_local(attacker: Attacker) {
-    junk_with(attacker, "");
+    junk_with(attacker, "agent/sessions", "", 30_000);
+}
+
+fn junk_replies(attacker: Attacker) {
+    junk_with(attacker, "replies", HOSTILE_READER, 7_700);
+}
+
+/// A reply with a token that nobody gave out.
+fn guess(number: u128) -> String {
+    format!(
+        r#"{{"type":"confirmation.reply","reply_token":"rpl_{number:032x}","decision":"accept","subscription_id":"sub_1","timestamp":"2026-03-09T08:15:30.250Z"}}"#
+    )
 }
 
 fn replies(mut attacker: Attacker) {
     let mut number = attacker.number as u128;
     while attacker.goes_on() {
         number += 1000;
-        let body = format!(
-            r#"{{"type":"confirmation.reply","reply_token":"rpl_{number:032x}","decision":"accept","subscription_id":"sub_1","timestamp":"2026-03-09T08:15:30.250Z"}}"#
-        );
-        attacker.post("replies", HOSTILE_READER, &body);
+        attacker.post("replies", HOSTILE_READER, &guess(number));
+    }
+}
+
+fn links(mut attacker: Attacker) {
+    let ask = request("GET", "/aaep/v1/ws", HOSTILE_READER, "");
+    let upgrade = "\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let ask = String::from_utf8(ask).expect("text").replacen("\r\n\r\n", upgrade, 1);
+    let reply = guess(attacker.number as u128);
+    // A text frame whose mask changes nothing.
+    let mut frame = vec![0x81, 0x80 | 126, 0, reply.len() as u8, 0, 0, 0, 0];
+    frame.extend_from_slice(reply.as_bytes());
+    let frames = frame.repeat(64);
+    while attacker.goes_on() {
+        attacker.stream = None;
+        let until = attacker.until;
+        let Some(stream) = attacker.connect() else { continue };
+        let mut answer = [0; 1024];
+        if stream.write_all(ask.as_bytes()).is_err() || stream.read(&mut answer).is_err() {
+            continue;
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 101"), "no WebSocket");
+        while Instant::now() < until && stream.write_all(&frames).is_ok() {}
     }
 }
 

@@ -17,6 +17,7 @@ use crate::access::{AuthenticatedPeer, Denied};
 use crate::core::{Core, Framing, held};
 use crate::hub::{Hub, Stopped};
 use crate::outbox::{End, Hearing};
+use crate::pace::{Rest, When};
 
 /// How long a connection may stay without a subscription.
 const HANDSHAKE: Duration = Duration::from_secs(30);
@@ -58,8 +59,9 @@ pub(crate) async fn serve_link(hub: &Hub, known: AuthenticatedPeer, link: Link, 
         let beginning = begin(hub, &known, &mut sender, &mut receiver);
         timeout(HANDSHAKE, beginning).await.unwrap_or(Err((close::REJECTED, "no subscription")))
     } else {
-        let known = known.clone();
-        match hub.look(move |core| core.listen(&known, Framing::Message)).await {
+        let (user, peer) = (known.principal.user.clone(), known.clone());
+        let listening = hub.look(move |core| core.listen(&peer, Framing::Message));
+        match hub.0.pace.work(Some(user), When::Before, 0, listening).await {
             Ok(Ok(heard)) => Ok(heard.hearing),
             _ => Err((close::REJECTED, "no subscription")),
         }
@@ -104,35 +106,17 @@ async fn begin(
     receiver: &mut Receiver,
 ) -> Result<Hearing, Closing> {
     let gone = (close::GOING_AWAY, "lost");
+    let (pace, user) = (&hub.0.pace, &known.principal.user);
+    let mut rest = Rest::default();
     loop {
         let message = tokio::select! {
-            message = receiver.receive() => message.ok().flatten().ok_or(gone)?,
+            message = pace.receive(user, &mut rest, receiver.receive()) => {
+                message.ok().flatten().ok_or(gone)?
+            }
             () = hub.stopping() => return Err((close::GOING_AWAY, "the hub stops")),
         };
-        held::assert_free();
-        let (request, last) = match Message::parse(message.as_bytes()) {
-            Ok(Message::Request(request)) => {
-                let request = Message::Request(request);
-                match Handshake::of(request, &known.principal, &hub.0.offer) {
-                    // enforces: W7
-                    Ok(request) => request.over_link(),
-                    Err(_) => continue,
-                }
-            }
-            Err(invalid)
-                if matches!(meant(message.as_bytes()), Meant::Request | Meant::Unclear) =>
-            {
-                let answer = rejection::malformed(message.as_bytes(), &invalid).to_json();
-                sender.send(Text::from(answer)).await.map_err(|_| gone)?;
-                return Err((close::REJECTED, "rejected"));
-            }
-            // D5: any other message does not end the connection, and nobody answers it.
-            _ => continue,
-        };
-        let peer = known.clone();
-        let turn = hub.handshake_turn(&known.principal).await.map_err(|_| gone)?;
-        let begun = hub.look(move |core| subscribe(core, &peer, request, last)).await;
-        drop(turn);
+        let asking = ask(hub, known, &message);
+        let begun = pace.work(Some(user.clone()), When::Before, message.len() as u64, asking).await;
         match begun.map_err(|_| gone)? {
             Begun::Hearing(hearing) => return Ok(hearing),
             Begun::Nothing => {}
@@ -154,6 +138,30 @@ enum Begun {
     Rejected(String),
     Denied,
     Nothing,
+}
+
+/// Takes a message of somebody who has no subscription yet.
+async fn ask(hub: &Hub, known: &AuthenticatedPeer, message: &Text) -> Result<Begun, Stopped> {
+    held::assert_free();
+    let (request, last) = match Message::parse(message.as_bytes()) {
+        Ok(Message::Request(request)) => {
+            let request = Message::Request(request);
+            match Handshake::of(request, &known.principal, &hub.0.offer) {
+                // enforces: W7
+                Ok(request) => request.over_link(),
+                Err(_) => return Ok(Begun::Nothing),
+            }
+        }
+        Err(invalid) if matches!(meant(message.as_bytes()), Meant::Request | Meant::Unclear) => {
+            let answer = rejection::malformed(message.as_bytes(), &invalid).to_json();
+            return Ok(Begun::Rejected(answer));
+        }
+        // D5: any other message does not end the connection, and nobody answers it.
+        _ => return Ok(Begun::Nothing),
+    };
+    let peer = known.clone();
+    let _turn = hub.handshake_turn(&known.principal).await?;
+    hub.look(move |core| subscribe(core, &peer, request, last)).await
 }
 
 fn subscribe(
@@ -207,20 +215,23 @@ async fn read(
     negotiated: bool,
 ) -> Closing {
     let id = hearing.outbox.subscription();
+    let (pace, user) = (&hub.0.pace, &known.principal.user);
+    let mut rest = Rest::default();
     loop {
-        let message = match receiver.receive().await {
+        let message = match pace.receive(user, &mut rest, receiver.receive()).await {
             Ok(Some(message)) => message,
             Ok(None) => return (close::NORMAL, "goodbye"),
             Err(LinkError::TooLong(_)) => return (close::TOO_LONG, "the message is too long"),
             Err(LinkError::NotText) => return (close::NOT_TEXT, "send text"),
             Err(_) => return (close::GOING_AWAY, "lost"),
         };
-        let taken = if negotiated {
-            take(hub, known, id, &message).await
-        } else {
-            take_unnegotiated(hub, known, id, &message).await
+        let taking = async {
+            match negotiated {
+                true => take(hub, known, id, &message).await,
+                false => take_unnegotiated(hub, known, id, &message).await,
+            }
         };
-        match taken {
+        match pace.take(user, &mut rest, message.len() as u64, taking).await {
             Ok(true) => return (close::BY_SUBSCRIBER, "closed by the subscriber"),
             Ok(false) => {}
             Err(_) => return (close::GOING_AWAY, "the hub stops"),

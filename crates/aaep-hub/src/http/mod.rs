@@ -36,6 +36,7 @@ use tower_service::Service;
 use crate::access::{ApiSurface, AuthenticatedPeer, SESSION_SECRET_HEADER, SessionSecret};
 use crate::guard::{Refused, sent_by_program};
 use crate::hub::Hub;
+use crate::pace::When;
 use crate::reading::{SMALL_BYTES, Turn};
 
 pub(crate) use answer::{Answer, Problem, empty, json, typed};
@@ -205,14 +206,19 @@ async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
     let call = match visitor {
         Visitor::Anybody(request) => {
             // Whoever watches the hub is told at once how it is.
-            let waits = !matches!(request.1, Route::Health | Route::Ready);
+            let when = match request.1 {
+                Route::Health | Route::Ready => When::Never,
+                _ => When::Before,
+            };
             let open = Box::pin(open_to_all(hub, request, body));
-            return hub.0.pace.work(None, waits, 0, open).await;
+            return hub.0.pace.work(None, when, 0, open).await;
         }
         Visitor::AuthenticatedPeer(call) => call,
     };
     if matches!(call.route, Route::WebSocket) {
-        return links::web_socket(hub, call.parts, call.known);
+        let user = call.known.principal.user.clone();
+        let opening = async { links::web_socket(hub, call.parts, call.known) };
+        return hub.0.pace.work(Some(user), When::Before, 0, opening).await;
     }
     // Streams are bounded as subscriptions.
     let _call = match hub.0.calls.begin(&call.known.principal) {
@@ -221,8 +227,11 @@ async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
     };
     let (user, bytes) = (call.known.principal.user.clone(), body.size_hint().lower());
     // A reply may have a deadline; what many of them leave is bounded by a rate (D40).
-    let waits = !matches!(call.route, Route::Replies | Route::Messages);
-    hub.0.pace.work(Some(user), waits, bytes, serve(hub, &call, body)).await
+    let when = match call.route {
+        Route::Replies | Route::Messages => When::After,
+        _ => When::Before,
+    };
+    hub.0.pace.work(Some(user), when, bytes, serve(hub, &call, body)).await
 }
 
 async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> Answer {

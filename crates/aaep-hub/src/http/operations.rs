@@ -8,7 +8,7 @@ use super::route::Route;
 use super::{Answer, Call, Problem, json, typed};
 use crate::access::Denied;
 use crate::hub::Hub;
-use crate::metrics::Gauges;
+use crate::metrics::{Counter, Gauges};
 use crate::{manifest, openapi};
 
 /// What everybody may see.
@@ -70,7 +70,8 @@ pub(crate) async fn metrics(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
         return Err(Denied::Role.into());
     }
     let (open_sessions, pending_requests, streams) = hub.look(|core| core.counts()).await?;
-    let gauges = Gauges { open_sessions, pending_requests, streams };
+    let waits = [&hub.0.pace.waits.calls, &hub.0.pace.waits.links].map(Counter::get);
+    let gauges = Gauges { waits, open_sessions, pending_requests, streams };
     let text = hub.metrics().to_text(&gauges);
     Ok(typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text))
 }

@@ -33,6 +33,7 @@ impl JournalFile {
         }
         open::make_durable(&connection)?;
         schema::lay_out(&mut connection)?;
+        schema::check(&connection)?;
         set_room(&connection, options.max_bytes)?;
         let store = store_of(&connection)?;
         Ok(Self { connection, path: path.to_owned(), store, lock })

@@ -31,6 +31,7 @@ impl Migration {
         if version == 0 {
             return Err(CannotOpen::Missing);
         }
+        schema::check(&connection)?;
         open::make_durable(&connection)?;
         let store = file::store_of(&connection)?;
         Ok(Self { connection, store, version, _lock: lock })

@@ -163,9 +163,10 @@ impl Sqlite {
                 self.next += entries().count() as u64;
                 self.last = last;
                 let bytes: usize = entries().map(|entry| entry.bytes.len()).sum();
-                self.log_pages += 1 + bytes / 2000;
-                let mut notes = units.iter().flat_map(|unit| &unit.notes);
-                self.start.1 |= notes.any(|note| matches!(note, Note::ClockJumped));
+                let notes = || units.iter().flat_map(|unit| &unit.notes);
+                // A note lies anywhere in its table and in an index, not beside the one before.
+                self.log_pages += 1 + bytes / 2000 + 2 * notes().count();
+                self.start.1 |= notes().any(|note| matches!(note, Note::ClockJumped));
                 Ok(())
             }
             Err(error) => {
@@ -274,7 +275,11 @@ fn write_all(
         last = key.link(&last, at, &entry.bytes);
         let number = i64::try_from(entry.number).unwrap_or(i64::MAX);
         let head: [&dyn rusqlite::ToSql; 4] = [&number, &at, &entry.bytes, &last];
-        insert.execute(params_from_iter(head.into_iter().chain(columns.values())))?;
+        let inserted = insert.execute(params_from_iter(head.into_iter().chain(columns.values())))?;
+        // In a layout that somebody changed, an insertion may succeed and write nothing.
+        if inserted != 1 {
+            return Err(rusqlite::Error::StatementChangedRows(inserted));
+        }
     }
     for note in units.iter().flat_map(|unit| &unit.notes) {
         note.write(connection, key)?;

@@ -55,6 +55,9 @@ impl Reader {
     // enforces: I33
     /// Looks at what is kept beside the records.
     pub(crate) fn check_rows(&self, key: &ChainKey, noted: Option<Noted>) -> Result<(), Damage> {
+        if let Err(CannotOpen::Damaged { what: why }) = schema::check(&self.connection) {
+            return Err(Damage { number: 0, why });
+        }
         notes::check_rows(&self.connection, key, noted)
     }
 

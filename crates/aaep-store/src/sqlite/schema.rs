@@ -2,6 +2,8 @@
 //!
 //! `docs/durability.md` explains it for people; a test compares the two.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::open::CannotOpen;
@@ -183,6 +185,33 @@ fn upgrade(transaction: &Transaction<'_>, steps: &[&str]) -> Result<(), CannotOp
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;
     Ok(())
+}
+
+// enforces: I33
+/// Whether the layout of a file is as this program made it. A constraint, an index or a view of somebody
+/// else could swallow what is written, or show what is not there.
+pub(super) fn check(connection: &Connection) -> Result<(), CannotOpen> {
+    let version = version_of(connection)? as usize;
+    let made = Connection::open_in_memory()?;
+    for step in STEPS.iter().take(version) {
+        made.execute_batch(step)?;
+    }
+    let (found, made) = (layout_of(connection)?, layout_of(&made)?);
+    // Only names of ours are told: the others are whatever somebody wrote.
+    let what = match made.iter().find(|(name, sql)| found.get(*name) != Some(*sql)) {
+        Some((name, _)) => format!("somebody changed its layout ({name})"),
+        None if found.len() > made.len() => "somebody added to its layout".into(),
+        None => return Ok(()),
+    };
+    Err(CannotOpen::Damaged { what })
+}
+
+/// Everything in a file that is no row, by its name: what it is, of which table, and how it was made.
+fn layout_of(connection: &Connection) -> rusqlite::Result<BTreeMap<String, [Option<String>; 3]>> {
+    let mut statement = connection.prepare("SELECT name, type, tbl_name, sql FROM sqlite_schema")?;
+    let rows =
+        statement.query_map([], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?, row.get(3)?])))?;
+    rows.collect()
 }
 
 /// The version of a file; 0 for an empty one. A file of another application is refused.
