@@ -33,8 +33,10 @@ impl Place {
             // A name with a dot in it is mostly meant as a way into something. Taken for a name, it would be
             // the agent's to fill: `{"order.amount": 5, "order": {"amount": 9000}}`.
             None if text.contains(['.', '[']) => {
-                return Err("Write the way into an argument with slashes, such as `/order/amount` or `/items/0`; \
-                     and a name with a dot or a bracket in it with one slash before it.");
+                return Err(
+                    "Write the way into an argument with slashes, such as `/order/amount` or `/items/0`; \
+                     and a name with a dot or a bracket in it with one slash before it.",
+                );
             }
             None => vec![text.to_owned()],
             Some(pointer) => {

@@ -275,7 +275,8 @@ fn write_all(
         last = key.link(&last, at, &entry.bytes);
         let number = i64::try_from(entry.number).unwrap_or(i64::MAX);
         let head: [&dyn rusqlite::ToSql; 4] = [&number, &at, &entry.bytes, &last];
-        let inserted = insert.execute(params_from_iter(head.into_iter().chain(columns.values())))?;
+        let inserted =
+            insert.execute(params_from_iter(head.into_iter().chain(columns.values())))?;
         // In a layout that somebody changed, an insertion may succeed and write nothing.
         if inserted != 1 {
             return Err(rusqlite::Error::StatementChangedRows(inserted));

@@ -208,9 +208,10 @@ pub(super) fn check(connection: &Connection) -> Result<(), CannotOpen> {
 
 /// Everything in a file that is no row, by its name: what it is, of which table, and how it was made.
 fn layout_of(connection: &Connection) -> rusqlite::Result<BTreeMap<String, [Option<String>; 3]>> {
-    let mut statement = connection.prepare("SELECT name, type, tbl_name, sql FROM sqlite_schema")?;
-    let rows =
-        statement.query_map([], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?, row.get(3)?])))?;
+    let mut statement =
+        connection.prepare("SELECT name, type, tbl_name, sql FROM sqlite_schema")?;
+    let rows = statement
+        .query_map([], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?, row.get(3)?])))?;
     rows.collect()
 }
 
