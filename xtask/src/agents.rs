@@ -12,17 +12,36 @@ const PACKAGES: &[&str] = &[
     "@anthropic-ai/claude-code@2.1.325",
     "@openai/codex@0.166.0",
     "@google/gemini-cli@0.61.0",
+    "opencode-ai@1.18.33",
+    "@qwen-code/qwen-code@0.24.4",
+    "@moonshot-ai/kimi-code@2.1.0",
+    "@github/copilot@1.0.102",
     "@modelcontextprotocol/server-everything@2026.8.31",
 ];
 
+/// The Node that some of them need; the machine's may be older.
+const NODE: &str = "22.23.3";
+
+fn packages() -> Vec<String> {
+    let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let node = format!("node-linux-{arch}@{NODE}");
+    PACKAGES.iter().map(|package| (*package).to_owned()).chain([node]).collect()
+}
+
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    if !args.is_empty() {
-        bail!("agents takes no arguments");
+    let write = match args {
+        [] => false,
+        [flag] if flag == "--write" => true,
+        _ => bail!("agents takes --write and nothing else"),
+    };
+    if let Some(why) = missing() {
+        bail!(why);
     }
-    match missing() {
-        Some(why) => bail!(why),
-        None => test(),
+    if write {
+        let mut heard = cargo(["test", "--package", "aaep-cli", "--test", "hooks", "--", "heard::"]);
+        return run_program(heard.env("AAEP_AGENTS", directory()).env("AAEP_HEARD_WRITE", "1"));
     }
+    test()
 }
 
 /// Why it cannot be run here; `None` if it can, perhaps after installing something.
@@ -50,20 +69,51 @@ fn note(directory: &std::path::Path) -> PathBuf {
 }
 
 fn is_installed(directory: &std::path::Path) -> bool {
-    std::fs::read_to_string(note(directory)).is_ok_and(|text| text == PACKAGES.join("\n"))
+    std::fs::read_to_string(note(directory)).is_ok_and(|text| text == packages().join("\n"))
 }
 
 fn install(directory: &std::path::Path) -> Result<()> {
-    println!("Installing {} with npm.", PACKAGES.join(", "));
+    println!("Installing {} with npm.", packages().join(", "));
     std::fs::create_dir_all(directory)?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--no-save", "--prefix"]).arg(directory);
-    run_program(npm.args(PACKAGES)).context("the bridges are tried with these programs")?;
-    std::fs::write(note(directory), PACKAGES.join("\n"))?;
+    run_program(npm.args(packages())).context("the bridges are tried with these programs")?;
+    std::fs::write(note(directory), packages().join("\n"))?;
     Ok(())
 }
 
 pub(crate) fn test() -> Result<()> {
-    let mut tests = cargo(["test", "--package", "aaep-cli", "--test", "hooks", "real::"]);
-    run_program(tests.env("AAEP_AGENTS", directory()))
+    let mut tests = cargo(["test", "--package", "aaep-cli", "--test", "hooks", "--"]);
+    run_program(tests.args(["real::", "matrix::", "heard::"]).env("AAEP_AGENTS", directory()))
 }
+
+/// `cargo xtask guard-matrix`: what each program does when its hook says something, or fails.
+pub(crate) fn matrix(args: &[String]) -> Result<()> {
+    if !args.is_empty() {
+        bail!("guard-matrix takes no arguments");
+    }
+    if let Some(why) = missing() {
+        bail!(why);
+    }
+    let table = directory().join("matrix.md");
+    let _ = std::fs::remove_file(&table);
+    let mut tests = cargo(["test", "--package", "aaep-cli", "--test", "hooks", "--", "--nocapture"]);
+    tests.arg("matrix::the_table").env("AAEP_AGENTS", directory()).env("AAEP_MATRIX", &table);
+    let tried = run_program(&mut tests);
+    let made = std::fs::read_to_string(&table).context("no table was made")?;
+    let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output()?.stdout;
+    let date = String::from_utf8(date)?;
+    let document = format!("{HEAD}\nMeasured on {}.\n\n{made}", date.trim());
+    std::fs::write(root().join("docs").join("guard-matrix.md"), document)?;
+    tried
+}
+
+const HEAD: &str = "\
+# What each program does when its hook fails
+
+Made by `cargo xtask guard-matrix`, which installs the published programs, has a scripted model want one file made outside the project, and looks whether it is there afterwards. Each program is started so that nothing but its hook would stop it. The hook is set up as `aaep guard` does it: Claude Code with `onFailure: \"block\"`, opencode with our plugin.
+
+*Blocked* means that the file was not made, *runs* that it was, *waits* that the program waited for the hook until it was stopped after 150 seconds. Of two calls at once, it is told whether the one with the no ran; the one with the yes has to.
+
+What `aaep hook` answers has to hold with every program; otherwise the command fails. Everything below that is why it says no in every form at once, and why [a hook is no sandbox](bridges.md#can-the-agent-get-around-it).
+";

@@ -15,6 +15,12 @@ const BENCHES: &[Bench] = &[
         run: |args| cargo_bench("aaep-agent", "consent", args),
     },
     Bench {
+        name: "bridges",
+        about: "what `aaep hook` adds to a call of a coding agent, with a hub and without one, and what \
+                the proxy between an editor and its agent adds to a message; its memory over 100,000",
+        run: |args| cargo_bench("aaep-cli", "bridges", args),
+    },
+    Bench {
         name: "durable",
         about: "confirmations that survive a power cut beside a bare append with fdatasync on the \
                 same disk; a million pending requests after a restart",

@@ -94,10 +94,18 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "agents",
-        usage: "agents",
-        about: "Install Claude Code, Codex and Gemini CLI with npm, and try the bridges with them and a \
-                scripted model.",
+        usage: "agents [--write]",
+        about: "Install Claude Code, Codex, Gemini CLI and other coding agents with npm, and try the \
+                bridges with them and a scripted model; --write only keeps what is heard, in \
+                docs/heard-agents.md.",
         run: agents::run,
+    },
+    Command {
+        name: "guard-matrix",
+        usage: "guard-matrix",
+        about: "Try what each coding agent does when its hook says something, or fails, and write \
+                docs/guard-matrix.md. It takes about twenty minutes.",
+        run: agents::matrix,
     },
     Command {
         name: "bench",

@@ -255,6 +255,14 @@ impl<A> Parked<A> {
         }
     }
 
+    /// Leaves the request open for a later process, which [parks it again](Session::park_again) with
+    /// this ticket. The action is dropped here, and has not run.
+    pub fn leave(self) -> Ticket {
+        let ticket = self.ticket();
+        self.claim.is_over();
+        ticket
+    }
+
     /// For an action that was [parked again](Session::park_again): if its invocation had been begun,
     /// it may run again, under the same key ([`Ticket::key`]). Only for actions that do the same
     /// thing once, however often they are run with that key; otherwise the user must be asked again

@@ -1,5 +1,6 @@
 //! What a call would do, step by step, and what that means for the person.
 
+use aaep_policy::{Ruling, Verdict};
 use aaep_types::{Reversibility, RiskLevel};
 
 /// Steps that are told in one question; the rest is counted.
@@ -18,10 +19,14 @@ pub enum Kind {
     Changes,
     /// Runs what the project itself says, such as its tests.
     Runs,
+    /// A rule of the person's own policy lets it run.
+    Permitted,
     /// Nobody can tell what it does.
     Unclear,
     /// Something that no built-in rule knows.
     Unknown,
+    /// A rule of the person's own policy wants it asked.
+    Ruled,
     /// Changes something outside the project.
     Outside,
     /// Sends something away.
@@ -54,8 +59,10 @@ impl Kind {
             Self::Reads => "It only looks at something.",
             Self::Changes => "It changes something inside the project.",
             Self::Runs => "It runs what the project itself says.",
+            Self::Permitted => "A rule of your policy lets it run.",
             Self::Unclear => "Nobody can tell what it would do.",
             Self::Unknown => "No built-in rule knows what this does.",
+            Self::Ruled => "A rule of your policy wants it asked.",
             Self::Outside => "It changes something outside the project.",
             Self::Network => "It sends something over the network.",
             Self::Installs => "It brings in programs of others.",
@@ -71,7 +78,7 @@ impl Kind {
     fn undone(self) -> Reversibility {
         match self {
             Self::Reads => Reversibility::Reversible,
-            Self::Changes | Self::Runs => Reversibility::ReversibleWithEffort,
+            Self::Changes | Self::Runs | Self::Permitted => Reversibility::ReversibleWithEffort,
             _ => Reversibility::Irreversible,
         }
     }
@@ -79,7 +86,8 @@ impl Kind {
     fn consequence(self) -> &'static str {
         match self {
             Self::Reads => "It can be undone.",
-            Self::Changes | Self::Runs => "It can be undone with some effort.",
+            Self::Changes | Self::Runs | Self::Permitted => "It can be undone with some effort.",
+            Self::Ruled => "Your policy wants you to be asked.",
             Self::Unclear | Self::Unknown => "Nobody knows whether it can be undone.",
             Self::Outside => "It may not be possible to undo it.",
             Self::Network | Self::Publishes => "It cannot be taken back.",
@@ -123,6 +131,31 @@ impl Judgment {
         acts.sort_by_key(|act| std::cmp::Reverse(act.kind));
         acts.dedup();
         Self { acts }
+    }
+
+    /// The same under a policy of the person. A rule can have anything asked; it can let something run
+    /// only if no built-in rule knows it: patterns cannot judge commands, and what reaches keys or
+    /// what asks the person is always asked.
+    pub fn under(mut self, ruling: &Ruling) -> Self {
+        if ruling.rule.is_none() && !ruling.unclear {
+            return self;
+        }
+        match ruling.verdict {
+            Verdict::Announce | Verdict::Silent if self.kind() == Kind::Unknown => {
+                Self::of(vec![Act::new(Kind::Permitted, sentence(ruling))])
+            }
+            Verdict::Ask => {
+                let text = match ruling.has_template {
+                    true => sentence(ruling),
+                    false => self.action(),
+                };
+                // What the built-in rules ask about stays in the question.
+                self.acts.retain(|act| act.kind.is_asked());
+                self.acts.push(Act::new(Kind::Ruled, text));
+                Self::of(self.acts)
+            }
+            _ => self,
+        }
     }
 
     /// The steps, what matters most first.
@@ -174,7 +207,7 @@ impl Judgment {
     pub fn risk(&self) -> RiskLevel {
         match self.kind() {
             Kind::Reads => RiskLevel::Low,
-            Kind::Changes | Kind::Runs | Kind::Unknown => RiskLevel::Medium,
+            Kind::Changes | Kind::Runs | Kind::Permitted | Kind::Unknown => RiskLevel::Medium,
             _ => RiskLevel::High,
         }
     }
@@ -200,6 +233,13 @@ impl Judgment {
             lines.push("Without an answer it is not done.".to_owned());
         }
         lines
+    }
+}
+
+fn sentence(ruling: &Ruling) -> String {
+    match ruling.action.ends_with(['.', '!', '?']) {
+        true => ruling.action.clone(),
+        false => format!("{}.", ruling.action),
     }
 }
 
@@ -239,6 +279,23 @@ mod tests {
         assert_eq!(judgment.action(), "Delete c. Also: Send b.");
         assert_eq!(judgment.reversibility(), Reversibility::Irreversible);
         assert!(Judgment::of(Vec::new()).is_asked());
+    }
+
+    #[test]
+    fn a_policy_makes_anything_stricter_and_only_the_unknown_milder() {
+        let file = "[[rule]]\ntool = \"mild\"\nverdict = \"announce\"\nrisk_level = \"low\"\n\
+                    reversibility = \"reversible\"\n[[rule]]\ntool = \"strict\"\naction = \"Look at it\"\n";
+        let policy = aaep_policy::Policy::parse(file).unwrap();
+        let under = |kind, tool| {
+            Judgment::of(vec![Act::new(kind, "It.")]).under(&policy.decide(tool, "{}")).kind()
+        };
+        assert_eq!(under(Kind::Unknown, "mild"), Kind::Permitted);
+        for kind in [Kind::Guard, Kind::Deletes, Kind::Outside, Kind::Unclear, Kind::Credentials] {
+            assert_eq!(under(kind, "mild"), kind);
+            assert!(under(kind, "strict") >= kind);
+        }
+        assert_eq!(under(Kind::Reads, "strict"), Kind::Ruled);
+        assert_eq!(under(Kind::Reads, "other"), Kind::Reads);
     }
 
     #[test]

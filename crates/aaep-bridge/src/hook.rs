@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use aaep_agent::{
-    Agent, Confirmation, Error, Kind, NotApproved, Producer, Progress, Session, ToolStatus,
+    Agent, Confirmation, Error, Kind, NotApproved, Producer, Progress, Session, ToolStatus, Words,
 };
+use aaep_policy::Policy;
 use aaep_types::Reversibility;
 use tokio::time::{Instant, timeout_at};
 
 use crate::act::{Judgment, shown};
+use crate::allowance::{self, Class, TIMES};
 use crate::host::{Answer, Call, Event, Host, Incoming};
 use crate::memory::{Memory, Page, digest};
 use crate::place::Scene;
@@ -32,6 +34,12 @@ const MAX_TOLD_BYTES: usize = 512 * 1024;
 /// The longest last word of an agent that is passed on, in characters.
 const LAST_WORDS: usize = 32 * 1024;
 
+/// What a yes says of itself to be offered that the same is not asked again in this session.
+pub const FOR_THIS_SESSION: &str = "for this session";
+
+/// What a no says of itself to have the program ask in its own dialog.
+pub const ASK_THERE: &str = "ask there";
+
 /// What a hook works with.
 #[derive(Clone, Debug)]
 pub struct Desk {
@@ -39,6 +47,8 @@ pub struct Desk {
     pub memory: Memory,
     /// The person's home directory.
     pub home: Option<PathBuf>,
+    /// The person's own rules, on top of the built-in ones. An empty one changes nothing.
+    pub policy: Policy,
     /// When the answer has to be there.
     pub deadline: Instant,
 }
@@ -72,16 +82,21 @@ impl Desk {
     ) -> Result<Answer, Trouble> {
         let scene = Scene::new(&incoming.directory, self.home.clone());
         let judgment = tools::judge(&call.tool, &call.arguments, &incoming.directory, &scene);
+        let judgment = judgment.under(&self.policy.decide(&call.tool, &call.arguments.to_string()));
         let session = self.session(incoming, agent, None).await?;
-        let step = Step { desk: self, incoming, call, judgment, session: &session, agent };
+        let class = Class::of(call, &judgment, &incoming.directory.to_string_lossy());
+        let step = Step { desk: self, incoming, call, judgment, class, session: &session, agent };
         let answer = match step.judgment.is_asked() || call.wants_permission {
-            true => step.ask().await,
-            false => match step.tell().await {
+            true => match step.allowed().await {
+                Some(answer) => Ok(answer),
+                None => step.ask().await,
+            },
+            false => match step.tell("").await {
                 // A policy of the hub wants it asked.
                 Err(Trouble::Hub(Error::Refused(refused))) if refused.status == 409 => {
                     step.ask().await
                 }
-                other => other,
+                told => told.map(|()| Answer::Pass),
             },
         };
         session.leave();
@@ -124,14 +139,18 @@ impl Desk {
                     output.write(&text).await?;
                     output.finish().await?;
                 }
-                self.page(incoming)?.forget_ticket();
+                let page = self.page(incoming)?;
+                page.forget_ticket();
+                allowance::end_all(&page, &session).await;
                 session.complete(format!("{name} is done.")).await?;
             }
             Event::Ended => {
                 let page = self.page(incoming)?;
                 let Some(ticket) = page.ticket() else { return Ok(()) };
                 page.forget_ticket();
-                agent.resume(ticket).await?.session.complete(format!("{name} has ended.")).await?;
+                let session = agent.resume(ticket).await?.session;
+                allowance::end_all(&page, &session).await;
+                session.complete(format!("{name} has ended.")).await?;
             }
             _ => {}
         }
@@ -151,6 +170,7 @@ impl Desk {
                 (Ok(resumed), None) => return Ok(resumed.session),
                 (Ok(resumed), Some(_)) => {
                     let words = format!("{} begins something else.", incoming.host.name());
+                    allowance::end_all(&page, &resumed.session).await;
                     resumed.session.complete(words).await?;
                 }
                 // It ended, or another hub had it.
@@ -184,22 +204,38 @@ struct Step<'a> {
     incoming: &'a Incoming,
     call: &'a Call,
     judgment: Judgment,
+    class: Option<Class>,
     session: &'a Session,
     agent: &'a Agent,
 }
 
 impl Step<'_> {
     /// Says that it runs.
-    async fn tell(&self) -> Result<Answer, Trouble> {
-        let words = self.judgment.action();
+    async fn tell(&self, why: &str) -> Result<(), Trouble> {
+        let action = self.judgment.action();
+        let mut words = Words::new(format!("{action}{why}"));
+        if let Some(lines) = tools::lines(&self.call.tool, &self.call.arguments) {
+            words = words.detailed(format!("{action}{why} {lines}"));
+        }
         let mut tool = self.session.tool(&self.call.tool).summary(words).risk(self.judgment.risk());
         let arguments = self.call.arguments.to_string();
         if arguments.len() <= MAX_TOLD_BYTES {
             tool = tool.arguments_json(arguments);
         }
         let running = tool.begin().await?;
-        self.runs(running).await?;
-        Ok(Answer::Pass)
+        self.runs(running).await
+    }
+
+    /// Says that it runs, if the person allowed that for this session.
+    async fn allowed(&self) -> Option<Answer> {
+        let class = self.class.as_ref()?;
+        let page = self.desk.page(self.incoming).ok()?;
+        let used = allowance::allowed(&page, self.session, class).await?;
+        drop(page);
+        let why = format!(" You allowed it for this session: {used} of {TIMES}.");
+        // A policy of the hub may want it asked all the same.
+        self.tell(&why).await.ok()?;
+        Some(Answer::Allow("The person allowed it for this session.".into()))
     }
 
     /// Whoever says later that it has ended finds it again.
@@ -232,7 +268,12 @@ impl Step<'_> {
         let deadline = self.desk.deadline;
         let left = deadline.saturating_duration_since(Instant::now()).as_secs();
         let seconds = u32::try_from(left).unwrap_or(u32::MAX).clamp(1, 86_400);
-        let request = request.risk(self.judgment.risk()).arguments_json(arguments);
+        let mut request = request.risk(self.judgment.risk()).arguments_json(arguments);
+        if let Some(lines) = tools::lines(&self.call.tool, &self.call.arguments) {
+            let (action, consequence) = (self.judgment.action(), self.judgment.consequence());
+            let detailed = format!("{action} {consequence} {lines}");
+            request = request.words(Words::new(action).detailed(detailed));
+        }
         let parked = self.session.park((), request.timeout_seconds(seconds)).await?;
         // The hub may be restarting; all clones share this.
         drop(self.agent.clone().patience(HUB_COMES_BACK));
@@ -240,11 +281,21 @@ impl Step<'_> {
         let approval = match decided.map_err(|_| Trouble::TooLate)? {
             Ok(approval) => approval,
             Err(NotApproved::Unavailable(error)) => return Err(error.into()),
+            Err(refusal) if says(&refusal) == Some(ASK_THERE) => {
+                return Ok(Answer::AskThere("The person wants to be asked here.".into()));
+            }
             Err(refusal) => return Ok(Answer::Deny(refused(&refusal))),
         };
         let by = shown(approval.by());
+        let wanted = approval.reply().rationale.as_deref() == Some(FOR_THIS_SESSION);
         let ((), running) = self.session.invoke(parked, approval).await?;
         self.runs(running).await?;
+        if let Some(class) = &self.class {
+            let page = self.desk.page(self.incoming)?;
+            let host = self.incoming.host;
+            // What cannot be offered is asked again; that is all.
+            let _ = allowance::said_yes(&page, self.session, host, class, wanted).await;
+        }
         Ok(Answer::Allow(format!("Approved by {by}.")))
     }
 }
@@ -257,10 +308,22 @@ fn name_of(call: &Call) -> String {
     }
 }
 
+/// What a no says of itself.
+fn says(refusal: &NotApproved) -> Option<&str> {
+    match refusal {
+        NotApproved::Rejected { reply, .. } => reply.rationale.as_deref(),
+        _ => None,
+    }
+}
+
 fn refused(refusal: &NotApproved) -> String {
     match refusal {
         NotApproved::Rejected { .. } => {
-            "The person said no. Do not try it in another way; ask what they want instead.".into()
+            let why = says(refusal).map(|why| format!(" They say: {}.", shown(why)));
+            format!(
+                "The person said no.{} Do not try it in another way; ask what they want instead.",
+                why.unwrap_or_default()
+            )
         }
         NotApproved::TimedOut => "Nobody answered in time, so it is not done.".into(),
         NotApproved::SessionOver => "The person stopped this.".into(),

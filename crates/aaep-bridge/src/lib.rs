@@ -11,6 +11,7 @@
 //! | [`act`] | what a call would do, and how it is told |
 //! | [`host`] | the programs: how they speak to a hook, and how they want to be answered |
 //! | [`hook`] | what happens when one calls |
+//! | [`allowance`] | "for this session": what is not asked again, and its bounds |
 //! | [`mcp`] | a proxy before a server of the Model Context Protocol |
 //! | [`acp`] | a proxy between an editor and an agent of the Agent Client Protocol |
 //! | [`guard`] | sets a program up, proves that it asks, and takes it back |
@@ -43,6 +44,7 @@
 
 pub mod acp;
 pub mod act;
+pub mod allowance;
 pub mod guard;
 pub mod hook;
 pub mod host;

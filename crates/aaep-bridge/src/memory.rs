@@ -8,6 +8,8 @@ use std::time::{Duration, SystemTime};
 use aaep_agent::{OpenCall, SessionTicket};
 use sha2::{Digest, Sha256};
 
+use crate::allowance::Record;
+
 /// The longest file that is read, in bytes.
 const MAX_BYTES: u64 = 4096;
 
@@ -55,7 +57,54 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// What is kept of "for this session": page, class and record of each.
+    pub(crate) fn all_allowances(&self) -> Vec<(String, String, Record)> {
+        let Ok(entries) = fs::read_dir(&self.directory) else { return Vec::new() };
+        let known = |entry: fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (page, key) = name.strip_suffix(".allow")?.split_once('.')?;
+            let record = Record::parse(&read(&entry.path())?)?;
+            Some((page.to_owned(), key.to_owned(), record))
+        };
+        let mut found: Vec<_> = entries.flatten().take(10_000).filter_map(known).collect();
+        found.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+        found
+    }
+
+    pub(crate) fn forget_allowance(&self, page: &str, key: &str) {
+        let _ = fs::remove_file(self.directory.join(format!("{page}.{key}.allow")));
+    }
+}
+
 impl Page {
+    pub(crate) fn allowance(&self, key: &str) -> Option<Record> {
+        Record::parse(&read(&self.allowance_path(key))?)
+    }
+
+    pub(crate) fn keep_allowance(&self, key: &str, record: &Record) -> io::Result<()> {
+        write(&self.allowance_path(key), &record.to_json())
+    }
+
+    pub(crate) fn forget_allowance(&self, key: &str) {
+        let _ = fs::remove_file(self.allowance_path(key));
+    }
+
+    /// All of this page.
+    pub(crate) fn allowances(&self) -> Vec<(String, Record)> {
+        let (Some(directory), Some(stem)) = (self.stem.parent(), self.stem.file_name()) else {
+            return Vec::new();
+        };
+        let all = Memory::at(directory).all_allowances().into_iter();
+        all.filter(|(page, ..)| *page == *stem.to_string_lossy())
+            .map(|(_, key, record)| (key, record))
+            .collect()
+    }
+
+    fn allowance_path(&self, key: &str) -> PathBuf {
+        self.stem.with_extension(format!("{key}.allow"))
+    }
+
     pub(crate) fn ticket(&self) -> Option<SessionTicket> {
         read(&self.stem.with_extension("session"))?.parse().ok()
     }

@@ -66,6 +66,27 @@ const WRITERS: &[&str] = &[
     "editor",
 ];
 
+/// Arguments that hold what is taken out, what is put in, all of a file, and a patch.
+const OLD: [&str; 3] = ["old_string", "old_str", "oldString"];
+const NEW: [&str; 4] = ["new_string", "new_str", "new_source", "newString"];
+const CONTENTS: [&str; 3] = ["content", "file_text", "contents"];
+const PATCHES: [&str; 4] = ["command", "input", "patch", "patchText"];
+
+/// Lines that are told on request; the rest is counted.
+const TOLD_LINES: usize = 20;
+
+/// Arguments that name files.
+const FILES: [&str; 8] = [
+    "file_path",
+    "path",
+    "notebook_path",
+    "absolute_path",
+    "filePath",
+    "dir_path",
+    "paths",
+    "file_paths",
+];
+
 /// Tools that change nothing but the agent's own notes, or look something up.
 const HARMLESS: &[&str] = &[
     "TodoWrite",
@@ -135,6 +156,77 @@ pub fn judge(tool: &str, arguments: &Value, directory: &Path, scene: &Scene) -> 
         return Judgment::of(vec![Act::new(Kind::Unclear, words)]);
     }
     Judgment::of(vec![Act::new(Kind::Unknown, format!("Use the tool {}.", named(tool)))])
+}
+
+/// What of a call has to be the same for it to be the same question: a command and where it runs, a
+/// file whatever is written to it, or all arguments.
+pub(crate) fn essence(tool: &str, arguments: &Value) -> Value {
+    let only = |names: &[&str]| {
+        let kept = names.iter().map(|name| arguments.get(name).cloned().unwrap_or_default());
+        Value::Array(kept.collect())
+    };
+    if SHELLS.contains(&tool) {
+        return only(&["command", "commands", "cmd", "workdir", "dir_path", "directory", "cwd"]);
+    }
+    if WRITERS.contains(&tool) {
+        return only(&FILES);
+    }
+    arguments.clone()
+}
+
+/// Whether it is a tool that writes files.
+pub(crate) fn is_writer(tool: &str) -> bool {
+    WRITERS.contains(&tool)
+}
+
+/// The lines that a call would take out and put in, for whoever wants to hear them.
+pub(crate) fn lines(tool: &str, arguments: &Value) -> Option<String> {
+    let mut told = Vec::new();
+    if tool == "apply_patch" {
+        for line in text(arguments, &PATCHES)?.lines() {
+            match line.split_at_checked(1) {
+                Some(("-", gone)) => told.push(format!("Out: {}", shown(gone))),
+                Some(("+", new)) => told.push(format!("In: {}", shown(new))),
+                _ => {}
+            }
+        }
+    } else if is_writer(tool) {
+        for (old, new) in edits(arguments) {
+            let (old, new) = changed(old, new);
+            told.extend(old.iter().map(|line| format!("Out: {}", shown(line))));
+            told.extend(new.iter().map(|line| format!("In: {}", shown(line))));
+        }
+    }
+    let more = told.len().saturating_sub(TOLD_LINES);
+    told.truncate(TOLD_LINES);
+    if more > 0 {
+        told.push(format!("And {more} more lines"));
+    }
+    (!told.is_empty()).then(|| format!("{}.", told.join(". ")))
+}
+
+/// What is taken out and put in, for each edit of a call.
+fn edits(arguments: &Value) -> Vec<(&str, &str)> {
+    let list = arguments.get("edits").and_then(Value::as_array);
+    let each: Vec<&Value> = list.map_or_else(|| vec![arguments], |list| list.iter().collect());
+    each.into_iter()
+        .filter_map(|edit| {
+            let new = text(edit, &NEW).or_else(|| text(edit, &CONTENTS))?;
+            Some((text(edit, &OLD).unwrap_or_default(), new))
+        })
+        .collect()
+}
+
+/// The lines of both that differ, without those that begin and end both.
+fn changed<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
+    let (mut old, mut new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    old.drain(..same);
+    new.drain(..same);
+    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    old.truncate(old.len() - same);
+    new.truncate(new.len() - same);
+    (old, new)
 }
 
 /// `mcp__server__tool` is said as the tool of its server.
@@ -209,30 +301,34 @@ fn writes(path: &Path, change: &str, scene: &Scene) -> Act {
 
 /// How a file is changed, in the words before its name.
 fn change(tool: &str, arguments: &Value) -> String {
-    let lines = |value: Option<&str>| value.map(|text| text.lines().count());
-    let new = lines(text(arguments, &["new_string", "new_str", "new_source", "newString"]));
-    let old = lines(text(arguments, &["old_string", "old_str", "oldString"]));
-    if let Some(edits) = arguments.get("edits").and_then(Value::as_array) {
-        return format!("Make {} changes in", edits.len());
+    let said = |verb: &str, lines: usize, to: &str| match lines {
+        1 => format!("{verb} 1 line {to}"),
+        many => format!("{verb} {many} lines {to}"),
+    };
+    let edits = edits(arguments);
+    if edits.is_empty() {
+        return match tool {
+            "Write" | "write_file" | "create" => "Write".into(),
+            _ => "Change".into(),
+        };
     }
-    match (old, new) {
-        (Some(old), Some(new)) => match old.max(new) {
-            1 => "Change 1 line in".into(),
-            many => format!("Change {many} lines in"),
-        },
-        (None, Some(new)) => format!("Put {new} lines into"),
-        _ => match lines(text(arguments, &["content", "file_text", "contents"])) {
-            Some(1) => "Write 1 line to".into(),
-            Some(many) => format!("Write {many} lines to"),
-            None if matches!(tool, "Write" | "write_file" | "create") => "Write".into(),
-            None => "Change".into(),
-        },
+    let lines = edits.iter().map(|(old, new)| {
+        let (old, new) = changed(old, new);
+        old.len().max(new.len())
+    });
+    let lines = lines.sum();
+    let whole = text(arguments, &CONTENTS).is_some();
+    let inserts = !whole && text(arguments, &OLD).is_none() && arguments.get("edits").is_none();
+    match (whole, inserts) {
+        (true, _) => said("Write", lines, "to"),
+        (_, true) => said("Put", lines, "into"),
+        _ => said("Change", lines, "in"),
     }
 }
 
 /// A patch in the form that Codex uses.
 fn patch(arguments: &Value, directory: &Path, scene: &Scene) -> Judgment {
-    let Some(patch) = text(arguments, &["command", "input", "patch", "patchText"]) else {
+    let Some(patch) = text(arguments, &PATCHES) else {
         return Judgment::of(vec![Act::new(
             Kind::Unclear,
             "Change files with a patch that cannot be read.",
@@ -272,18 +368,8 @@ fn patch(arguments: &Value, directory: &Path, scene: &Scene) -> Judgment {
 
 /// The files that the arguments name.
 fn files(arguments: &Value, directory: &Path) -> Vec<PathBuf> {
-    let names = [
-        "file_path",
-        "path",
-        "notebook_path",
-        "absolute_path",
-        "filePath",
-        "dir_path",
-        "paths",
-        "file_paths",
-    ];
     let mut found = Vec::new();
-    for name in names {
+    for name in FILES {
         match arguments.get(name) {
             Some(Value::String(path)) => found.push(directory.join(path)),
             Some(Value::Array(paths)) => {
@@ -299,4 +385,36 @@ fn files(arguments: &Value, directory: &Path) -> Vec<PathBuf> {
 
 fn text<'a>(arguments: &'a Value, names: &[&str]) -> Option<&'a str> {
     names.iter().find_map(|name| arguments.get(name).and_then(Value::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn told(tool: &str, arguments: Value) -> (String, Option<String>) {
+        let scene = Scene::new("/nowhere/project", None);
+        let here = Path::new("/nowhere/project");
+        (judge(tool, &arguments, here, &scene).action(), lines(tool, &arguments))
+    }
+
+    #[test]
+    fn a_change_is_told_by_its_lines_and_they_can_be_heard() {
+        let edit = json!({ "file_path": "src/main.rs",
+            "old_string": "fn a() {\n  1\n  2\n}", "new_string": "fn a() {\n  3\n  4\n  5\n}" });
+        let (action, lines) = told("Edit", edit);
+        assert_eq!(action, "Change 3 lines in src/main.rs.");
+        assert_eq!(lines.unwrap(), "Out: 1. Out: 2. In: 3. In: 4. In: 5.");
+        let many = json!({ "file_path": "a", "edits": [
+            { "old_string": "x", "new_string": "y" }, { "old_string": "p\nq", "new_string": "p" } ] });
+        assert_eq!(told("MultiEdit", many).0, "Change 2 lines in a.");
+        let long = "z\n".repeat(214);
+        let (action, lines) = told("Write", json!({ "file_path": "a", "content": long }));
+        assert_eq!(action, "Write 214 lines to a.");
+        assert!(lines.unwrap().ends_with("And 194 more lines."));
+        let patch = json!({ "command": "*** Begin Patch\n*** Update File: b\n@@\n-old\n+new\n*** End Patch" });
+        let (action, lines) = told("apply_patch", patch);
+        assert_eq!((action.as_str(), lines.unwrap().as_str()), ("Change 2 lines in b.", "Out: old. In: new."));
+        assert_eq!(told("Bash", json!({ "command": "ls" })).1, None);
+    }
 }

@@ -90,7 +90,15 @@ pub(crate) fn connect(
     producer: Producer,
     patience: Duration,
 ) -> Result<Agent, String> {
-    let found = running(named)?;
+    agent(running(named)?, producer, patience)
+}
+
+/// An agent of the hub that runs, if one does.
+pub(crate) fn connect_to(producer: Producer, patience: Duration) -> Option<Agent> {
+    agent(hub(None).ok()?, producer, patience).ok()
+}
+
+fn agent(found: DiscoveredHub, producer: Producer, patience: Duration) -> Result<Agent, String> {
     let mut remote = Remote::at(found.url);
     if let Some(certificate) = found.certificate {
         remote = remote.trust_pem(certificate);

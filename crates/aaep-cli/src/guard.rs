@@ -10,6 +10,7 @@ use aaep_bridge::guard::{Cannot, Guard, Installed, PROGRAMS, Places, Plan, Remov
 use aaep_bridge::host::Host;
 use clap::{Args, Subcommand};
 
+use crate::allowed::{self, AllowedOptions};
 use crate::exit::{Exit, say};
 
 /// Set a coding agent up so that it asks you, and prove that it does.
@@ -26,6 +27,7 @@ Examples:
   aaep guard claude
   aaep guard codex --dry-run
   aaep guard status
+  aaep guard allowed
   aaep guard remove gemini")]
 pub(crate) struct GuardOptions {
     #[command(subcommand)]
@@ -47,6 +49,7 @@ pub(crate) struct GuardOptions {
 enum GuardCommand {
     Status(StatusOptions),
     Remove(RemoveOptions),
+    Allowed(AllowedOptions),
 }
 
 /// Repeat the proof, and look for settings that switch it off.
@@ -111,6 +114,7 @@ pub(crate) fn run(options: &GuardOptions, out: &mut impl Write) -> io::Result<Ex
     match &options.command {
         Some(GuardCommand::Status(options)) => status(options, &places, out),
         Some(GuardCommand::Remove(options)) => remove(options, &places, out),
+        Some(GuardCommand::Allowed(options)) => allowed::run(options, out),
         None => match options.program {
             Some(host) => set_up(host, options, &places, out),
             None => {

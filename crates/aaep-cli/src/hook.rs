@@ -13,10 +13,11 @@ use aaep_bridge::Memory;
 use aaep_bridge::hook::{Desk, producer};
 use aaep_bridge::host::{Answer, Host, Incoming, MAX_INPUT_BYTES, Reply, own_time};
 
+use aaep_policy::Policy;
 use clap::Args;
 
-use crate::discovery;
 use crate::exit::Exit;
+use crate::{discovery, policy};
 
 /// How long the call itself may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(10);
@@ -44,7 +45,8 @@ How to set up each agent is in docs/bridges.md.
 
 Examples:
   aaep hook
-  aaep hook --host claude --host-timeout 86400")]
+  aaep hook --host claude --host-timeout 86400
+  aaep hook --policy ~/.config/aaep/tools.toml")]
 pub(crate) struct HookOptions {
     /// The program that calls: claude, codex, gemini, qwen, kimi, copilot, cline or opencode.
     /// Without it, it is recognised by what it says.
@@ -56,6 +58,10 @@ pub(crate) struct HookOptions {
     /// The hub. Then none is started.
     #[arg(long, value_name = "URL")]
     pub(crate) hub: Option<String>,
+    /// A policy file with rules of your own: they can have anything asked, and let tools run that no
+    /// built-in rule knows. A file that cannot be used means no.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
 }
 
 fn host(name: &str) -> Result<Host, String> {
@@ -84,12 +90,20 @@ fn answer(options: &HookOptions, begun: Instant) -> Reply {
         Ok(incoming) => incoming,
         Err(why) => return refuse(options, &why.to_string()),
     };
+    let policy = match options.policy.as_deref().map(policy::read) {
+        None => Policy::default(),
+        Some(Ok(policy)) => policy,
+        Some(Err(why)) => {
+            let why = format!("It is not done: the policy cannot be used: {why}");
+            return Answer::Deny(why).reply(&incoming);
+        }
+    };
     let waits = options.host_timeout.map(Duration::from_secs);
     let own = own_time(waits.unwrap_or_else(|| incoming.host.usual_timeout()));
     let deadline = begun + own;
     let left = deadline.saturating_duration_since(Instant::now());
     let (call, hub) = (incoming.clone(), options.hub.clone());
-    let done = within(left, move || work(&call, hub.as_deref(), deadline));
+    let done = within(left, move || work(&call, hub.as_deref(), policy, deadline));
     match done {
         Ok(answer) => answer.reply(&incoming),
         Err(why) => Answer::Deny(format!("It is not done: {why}.")).reply(&incoming),
@@ -123,7 +137,12 @@ fn within<T: Send + 'static>(
     })
 }
 
-fn work(incoming: &Incoming, hub: Option<&str>, deadline: Instant) -> Answer {
+fn work(
+    incoming: &Incoming,
+    hub: Option<&str>,
+    policy: Policy,
+    deadline: Instant,
+) -> Answer {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -144,7 +163,7 @@ fn work(incoming: &Incoming, hub: Option<&str>, deadline: Instant) -> Answer {
         // Room to withdraw the question before the time is over.
         let answered = deadline.checked_sub(2 * GOODBYE).unwrap_or(deadline);
         let deadline = tokio::time::Instant::from_std(answered);
-        let desk = Desk { memory, home, deadline };
+        let desk = Desk { memory, home, policy, deadline };
         let answer = tokio::select! {
             answer = desk.handle(incoming, &agent) => answer,
             // What was asked is withdrawn.
@@ -177,7 +196,7 @@ async fn gone() {
 }
 
 /// Where tickets are kept: `$XDG_STATE_HOME/aaep/bridge`, or below `~/.local/state`.
-fn state() -> Option<PathBuf> {
+pub(crate) fn state() -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));

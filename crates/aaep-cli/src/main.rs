@@ -24,6 +24,7 @@
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
 mod acp;
+mod allowed;
 mod arguments;
 mod ask;
 mod audit;

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use aaep_bridge::{Judgment, Scene, shell};
+use aaep_bridge::{Judgment, Scene, shell, tools};
 use aaep_policy::{MAX_ARGUMENT_BYTES, MAX_FILE_BYTES, Matched, Policy, Problem, Ruling};
 use aaep_types::json::Members;
 use clap::{Args, Subcommand};
@@ -12,6 +12,9 @@ use serde_json::json;
 use crate::exit::{Exit, say};
 use crate::input::Source;
 use crate::lines::{Plain, Visible, count};
+
+/// The name under which rules of a policy know commands here; agents have their own.
+const SHELL_TOOL: &str = "Bash";
 
 /// Say what is asked before a tool of an agent runs, and judge the file that decides it.
 #[derive(Args, Debug)]
@@ -28,8 +31,9 @@ pub(crate) enum PolicyCommand {
 
 /// Say what would happen before a tool or a command runs, and why.
 ///
-/// A command of a shell, such as "rm -rf build", is judged as `aaep hook` judges it, without being run.
-/// For a tool, a policy file counts; without one nothing is covered, so everything is asked.
+/// A command of a shell, such as "rm -rf build", is judged as `aaep hook` judges it, without being run;
+/// so is a tool of a coding agent, with --agent. For other tools a policy file counts; without one
+/// nothing is covered, so everything is asked.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 It ends with 0, with 1 if the policy file has problems, and with 2 if something cannot be read.
@@ -37,6 +41,7 @@ It ends with 0, with 1 if the policy file has problems, and with 2 if something 
 Examples:
   aaep policy explain \"rm -rf build\"
   aaep policy explain --shell ls
+  aaep policy explain --agent Write '{\"file_path\": \"/etc/motd\", \"content\": \"x\"}'
   aaep policy explain bank.transfer '{\"amount\": 5}' --policy policy.toml
   aaep policy explain files.delete --json")]
 pub(crate) struct ExplainOptions {
@@ -47,12 +52,15 @@ pub(crate) struct ExplainOptions {
     #[arg(value_name = "ARGUMENTS", default_value = "")]
     pub(crate) arguments: String,
     /// The policy file.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["shell", "project"])]
+    #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
     /// It is a command, also if it is one word.
     #[arg(long, conflicts_with = "arguments")]
     pub(crate) shell: bool,
-    /// The project's directory, for a command. Without it: this one.
+    /// It is a tool of a coding agent, as that names it, such as Write.
+    #[arg(long, conflicts_with = "shell")]
+    pub(crate) agent: bool,
+    /// The project's directory, for commands and coding agents. Without it: this one.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) project: Option<PathBuf>,
     /// Print one line of JSON.
@@ -78,8 +86,7 @@ impl ExplainOptions {
     /// Whether a command is meant: names of tools hold no spaces and none of a shell's signs.
     pub(crate) fn is_command(&self) -> bool {
         let sign = |c: char| c.is_whitespace() || "|&;<>()$`\"'*?~#".contains(c);
-        self.shell
-            || (self.arguments.is_empty() && self.policy.is_none() && self.tool.contains(sign))
+        self.shell || (!self.agent && self.arguments.is_empty() && self.tool.contains(sign))
     }
 }
 
@@ -91,9 +98,6 @@ pub(crate) fn run(command: &PolicyCommand, out: &mut impl Write) -> io::Result<E
 }
 
 fn explain(options: &ExplainOptions, out: &mut impl Write) -> io::Result<Exit> {
-    if options.is_command() {
-        return explain_command(options, out);
-    }
     let policy = match options.policy.as_deref().map(read_policy).transpose() {
         Ok(policy) => policy,
         Err(Unread::Unable(why)) => return Ok(unable(&why)),
@@ -106,6 +110,9 @@ fn explain(options: &ExplainOptions, out: &mut impl Write) -> io::Result<Exit> {
         Ok(arguments) => arguments,
         Err(why) => return Ok(unable(&why)),
     };
+    if options.agent || options.is_command() {
+        return explain_agent(options, &policy.unwrap_or_default(), &arguments, out);
+    }
     let none = policy.is_none();
     let ruling = policy.unwrap_or_default().decide(&options.tool, &arguments);
     if options.json {
@@ -121,7 +128,13 @@ fn explain(options: &ExplainOptions, out: &mut impl Write) -> io::Result<Exit> {
     Ok(Exit::Good)
 }
 
-fn explain_command(options: &ExplainOptions, out: &mut impl Write) -> io::Result<Exit> {
+/// What `aaep hook` would make of it.
+fn explain_agent(
+    options: &ExplainOptions,
+    policy: &Policy,
+    arguments: &str,
+    out: &mut impl Write,
+) -> io::Result<Exit> {
     let directory = options.project.clone().map_or_else(std::env::current_dir, Ok);
     let directory = match directory.and_then(|directory| directory.canonicalize()) {
         Ok(directory) if directory.is_dir() => directory,
@@ -131,7 +144,17 @@ fn explain_command(options: &ExplainOptions, out: &mut impl Write) -> io::Result
         }
     };
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let judgment = shell::judge(&options.tool, &directory, &Scene::new(&directory, home));
+    let scene = Scene::new(&directory, home);
+    let (judgment, ruling) = if options.agent {
+        let given = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
+        let judgment = tools::judge(&options.tool, &given, &directory, &scene);
+        (judgment, policy.decide(&options.tool, arguments))
+    } else {
+        let arguments = json!({ "command": options.tool }).to_string();
+        let judgment = shell::judge(&options.tool, &directory, &scene);
+        (judgment, policy.decide(SHELL_TOOL, &arguments))
+    };
+    let judgment = judgment.under(&ruling);
     if options.json {
         print_judgment(&options.tool, &judgment, out)?;
         return Ok(Exit::Good);

@@ -121,7 +121,8 @@ impl Policy {
             Ok(arguments) => arguments,
             Err(why) => {
                 let reason = format!("Nobody can say what the arguments mean: {why}.");
-                return Ruling::uncovered(tool, None, vec![reason]);
+                let unclear = self.rules.iter().any(|rule| rule.pattern_for(tool).is_some());
+                return Ruling::uncovered(tool, None, vec![reason]).and_unclear(unclear);
             }
         };
         self.first_match(tool, &arguments, |rule| judge(rule, &arguments))
@@ -160,7 +161,7 @@ impl Policy {
                 // A later rule may be milder than this one was meant to be.
                 Truth::Unclear(why) => {
                     reasons.push(format!("{place} cannot be judged: {why}."));
-                    break;
+                    return Ruling::uncovered(tool, Some(arguments), reasons).and_unclear(true);
                 }
             }
         }

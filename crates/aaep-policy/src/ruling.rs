@@ -34,6 +34,8 @@ pub struct Matched {
 pub struct Ruling {
     /// The rule that counts; none if no rule covers the call.
     pub rule: Option<Matched>,
+    /// Whether a rule may have been meant for the call, but cannot be judged. Then none covers it.
+    pub unclear: bool,
     /// What happens before it runs.
     pub verdict: Verdict,
     /// How much can go wrong.
@@ -108,12 +110,18 @@ impl Ruling {
         Self::new(None, stance, Wording::usual(tool, arguments, NOBODY_KNOWS), reasons)
     }
 
+    pub(crate) fn and_unclear(mut self, unclear: bool) -> Self {
+        self.unclear = unclear;
+        self
+    }
+
     fn new(rule: Option<Matched>, stance: Stance, wording: Wording, reasons: Vec<String>) -> Self {
         let Stance { verdict, risk, reversibility, timeout, default } = stance;
         let undone = undone(reversibility);
         let stakes = format!("It counts as {risk} risk. {undone}");
         Self {
             rule,
+            unclear: false,
             verdict,
             risk,
             reversibility,

@@ -4,6 +4,8 @@
 //! model, it runs too, with a scripted model on this machine that wants one file made: if that file is
 //! there afterwards, the guard does not hold.
 
+mod others;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -106,11 +108,6 @@ fn before(host: Host) -> Value {
 /// Runs the program itself, in a home of its own with a copy of the settings.
 pub fn program(guard: &Guard, installed: &Installed) -> Outcome {
     let name = guard.host.name();
-    if !matches!(guard.host, Host::Claude | Host::Codex | Host::Gemini) {
-        return Outcome::Unproven(format!(
-            "Whether {name} calls its hook was not tried: it does not run without its model."
-        ));
-    }
     match tried(guard, installed) {
         Ok(outcome) => outcome,
         Err(error) => Outcome::Unproven(format!("{name} could not be tried: {error}.")),
@@ -124,16 +121,22 @@ fn tried(guard: &Guard, installed: &Installed) -> io::Result<Outcome> {
     fs::create_dir(&project)?;
     let ran = home.path.join("ran");
     let step = format!("touch {}", ran.display());
+    let arguments = json!({ "command": step, "description": "a step", "is_background": false });
     let call = match guard.host {
         Host::Codex => ("exec_command", json!({ "cmd": step })),
         Host::Gemini => ("run_shell_command", json!({ "command": step, "description": "a step" })),
+        Host::Qwen => ("run_shell_command", arguments),
+        Host::Kimi => ("Bash", json!({ "command": step })),
+        Host::Copilot | Host::Opencode => {
+            ("bash", json!({ "command": step, "description": "a step" }))
+        }
         _ => ("Bash", json!({ "command": step, "description": "a step" })),
     };
     let model = Model::start(vec![vec![call]])?;
     let mut command = Command::new(&installed.path);
     command.current_dir(&project).env_clear().env("HOME", &home.path).env("AAEP_URL", NO_HUB);
     // What switches hooks off in the person's environment does so here as well.
-    for kept in ["PATH", "LANG", "CLAUDE_CODE_SIMPLE"] {
+    for kept in ["PATH", "LANG", "CLAUDE_CODE_SIMPLE", "OPENCODE_PURE"] {
         if let Some(value) = std::env::var_os(kept) {
             command.env(kept, value);
         }
@@ -142,6 +145,10 @@ fn tried(guard: &Guard, installed: &Installed) -> io::Result<Outcome> {
     match guard.host {
         Host::Codex => codex(guard, &mut command, &model),
         Host::Gemini => gemini(guard, &mut command, &model, &home.path)?,
+        Host::Qwen => others::qwen(guard, &mut command, &model, &home.path)?,
+        Host::Kimi => others::kimi(guard, &mut command, &model, &home.path)?,
+        Host::Copilot => others::copilot(guard, &mut command, &model, &home.path)?,
+        Host::Opencode => others::opencode(guard, &mut command, &model, &home.path)?,
         _ => claude(guard, &mut command, &model, &home.path)?,
     }
     let ended = child::run(command, b"", PROGRAM_TAKES)?;
@@ -252,11 +259,15 @@ fn copy(from: &Path, to: &Path, change: impl FnOnce(&mut Value)) -> io::Result<b
         }
         Err(_) => text,
     };
+    write(to, &text)?;
+    Ok(true)
+}
+
+fn write(to: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write(to, text)?;
-    Ok(true)
+    fs::write(to, text)
 }
 
 /// A directory that is gone at the end.

@@ -75,6 +75,8 @@ pub fn look(
         Host::Claude => found.claude(guard, variable),
         Host::Codex => found.codex(guard, installed),
         Host::Gemini => found.gemini(guard),
+        Host::Qwen => found.qwen(guard),
+        Host::Opencode => found.opencode(variable),
         _ => {}
     }
     found.0.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
@@ -198,10 +200,7 @@ impl Found {
             }
             let mode = settings.pointer("/permissions/defaultMode").and_then(Value::as_str);
             if mode == Some("bypassPermissions") {
-                self.note(format!(
-                    "{} lets Claude Code ask nothing by itself. The hook asks all the same.",
-                    path.display()
-                ));
+                self.asks_nothing(guard.host, &path);
             }
         }
         let simple = variable("CLAUDE_CODE_SIMPLE").is_some_and(|value| value != "0");
@@ -215,6 +214,15 @@ impl Found {
         }
     }
 
+    /// A yolo mode: what the hook lets pass runs, also where the program would have asked.
+    fn asks_nothing(&mut self, host: Host, path: &Path) {
+        self.note(format!(
+            "{} lets {} ask nothing by itself. The hook asks all the same.",
+            path.display(),
+            host.name()
+        ));
+    }
+
     fn codex(&mut self, guard: &Guard, installed: Option<&Installed>) {
         if guard.scope == Scope::Managed {
             return;
@@ -226,6 +234,9 @@ impl Found {
         let hooks = table.get("features").and_then(|features| features.get("hooks"));
         if hooks.and_then(toml::Value::as_bool) == Some(false) {
             self.off(format!("{} switches hooks off: [features] hooks = false.", config.display()));
+        }
+        if table.get("approval_policy").and_then(toml::Value::as_str) == Some("never") {
+            self.asks_nothing(guard.host, &config);
         }
         let Some(installed) = installed else { return };
         match codex::list(guard, &installed.path) {
@@ -262,8 +273,35 @@ impl Found {
             if named.is_some_and(|names| names.iter().any(|name| name == "aaep")) {
                 self.off(format!("{} switches the hook aaep off.", path.display()));
             }
+            let mode = settings.pointer("/general/defaultApprovalMode");
+            if mode.and_then(Value::as_str) == Some("yolo") {
+                self.asks_nothing(guard.host, &path);
+            }
         }
         self.weak("gemini --acp runs no hooks. Start it with `aaep acp -- gemini --acp` there.");
+    }
+
+    fn qwen(&mut self, guard: &Guard) {
+        for path in [
+            guard.places.home.join(".qwen/settings.json"),
+            guard.places.project.join(".qwen/settings.json"),
+        ] {
+            let Some(settings) = json(&path) else { continue };
+            if settings.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
+                self.off(format!("{} has disableAllHooks. Take it out.", path.display()));
+            }
+            let mode = settings.pointer("/tools/approvalMode").and_then(Value::as_str);
+            if mode == Some("yolo") {
+                self.asks_nothing(guard.host, &path);
+            }
+        }
+    }
+
+    fn opencode(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
+        if variable("OPENCODE_PURE").is_some_and(|value| !matches!(value.as_str(), "" | "0")) {
+            self.off("OPENCODE_PURE is set: plugins are not loaded. Take it out of your environment.");
+        }
+        self.note("opencode --pure loads no plugins, so nothing asks.");
     }
 }
 

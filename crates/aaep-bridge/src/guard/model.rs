@@ -1,5 +1,5 @@
-//! A model that says what a script says: enough of three protocols for real programs to work with it,
-//! without a network.
+//! A model that says what a script says: enough of Anthropic's, OpenAI's two and Gemini's protocols for
+//! real programs to work with it, without a network.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -64,7 +64,8 @@ fn serve(mut stream: TcpStream, script: &Script, told: &Mutex<String>) -> io::Re
         more(&mut stream, &mut bytes)?;
     }
     let body: Value = serde_json::from_slice(&bytes[end..]).unwrap_or_default();
-    let path = head.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    let path = head.split_whitespace().nth(1).unwrap_or_default();
+    let path = path.split('?').next().unwrap_or_default().to_owned();
     let (kind, answer) = answer(&path, &body, script, told);
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -93,27 +94,39 @@ fn answer(
     told: &Mutex<String>,
 ) -> (&'static str, String) {
     let stream = "text/event-stream";
-    let step = |done: usize| script.get(done);
     let hears = || *told.lock().unwrap_or_else(PoisonError::into_inner) = body.to_string();
-    if path.starts_with("/v1/messages") && !path.contains("count_tokens") {
-        // Calls for a title and the like offer no tools.
-        let plain = body["tools"].as_array().is_none_or(|tools| tools.len() < 2);
-        let done = turns(&body["messages"], "tool_use");
-        let step = if plain {
-            None
-        } else {
-            hears();
-            step(done)
-        };
-        return (stream, anthropic(step, done));
-    }
-    if path.starts_with("/v1/responses") {
+    // Calls for a title and the like offer no tools.
+    let tools = body["tools"].as_array().map_or(0, Vec::len);
+    let of = |list: &str, wanted: fn(&Value) -> bool| {
+        body[list].as_array().into_iter().flatten().filter(|item| wanted(item)).count()
+    };
+    if path.contains("/messages") && !path.contains("count_tokens") {
+        if tools < 2 {
+            return (stream, anthropic(None, 0));
+        }
         hears();
-        let outputs = body["input"].as_array().into_iter().flatten();
-        let outputs = outputs
-            .filter(|item| item["type"].as_str().is_some_and(|kind| kind.ends_with("_output")))
-            .count();
-        return (stream, openai(step(outputs), outputs));
+        let done = body["messages"].as_array().into_iter().flatten().map(results).sum();
+        return (stream, anthropic(step(script, done), done));
+    }
+    if path.ends_with("/responses") {
+        hears();
+        let is_output = |item: &Value| item["type"].as_str().is_some_and(|it| it.ends_with("_output"));
+        let done = of("input", is_output);
+        return (stream, openai(step(script, done), done));
+    }
+    if path.ends_with("/chat/completions") {
+        let done = of("messages", |message| message["role"] == "tool");
+        let step = if tools > 0 {
+            hears();
+            step(script, done)
+        } else {
+            None
+        };
+        let said = chat(step, done);
+        return match body["stream"].as_bool() {
+            Some(true) => (stream, streamed(&said)),
+            _ => ("application/json", said.to_string()),
+        };
     }
     if path.contains("generatecontent") {
         let contents = body["contents"].as_array().into_iter().flatten();
@@ -121,7 +134,7 @@ fn answer(
         let done = parts.filter(|part| part.get("functionResponse").is_some()).count();
         let step = if body.get("tools").is_some() {
             hears();
-            step(done)
+            step(script, done)
         } else {
             None
         };
@@ -131,17 +144,23 @@ fn answer(
             false => ("application/json", said.to_string()),
         };
     }
-    ("application/json", "{}".into())
+    let models = json!({ "object": "list", "data": [{ "id": "scripted", "object": "model" }] });
+    ("application/json", if path.ends_with("/models") { models.to_string() } else { "{}".into() })
 }
 
-/// Messages in which the model used tools.
-fn turns(messages: &Value, kind: &str) -> usize {
-    let uses = |message: &&Value| {
-        message["content"]
-            .as_array()
-            .is_some_and(|parts| parts.iter().any(|part| part["type"] == kind))
-    };
-    messages.as_array().into_iter().flatten().filter(uses).count()
+/// The step that comes after so many results of tools.
+fn step(script: &Script, mut results: usize) -> Option<&Vec<(&'static str, Value)>> {
+    script.iter().find(|step| {
+        let is_next = results < step.len();
+        results = results.saturating_sub(step.len());
+        is_next
+    })
+}
+
+/// Results of tools in a message.
+fn results(message: &Value) -> usize {
+    let parts = message["content"].as_array().into_iter().flatten();
+    parts.filter(|part| part["type"] == "tool_result").count()
 }
 
 fn anthropic(step: Option<&Vec<(&str, Value)>>, done: usize) -> String {
@@ -202,6 +221,39 @@ fn openai(step: Option<&Vec<(&str, Value)>>, done: usize) -> String {
         "input_tokens_details": null, "output_tokens": 1, "output_tokens_details": null, "total_tokens": 2 } } }),
     );
     out
+}
+
+fn chat(step: Option<&Vec<(&str, Value)>>, done: usize) -> Value {
+    let (message, reason) = match step {
+        Some(calls) => {
+            let calls: Vec<_> = calls
+                .iter()
+                .enumerate()
+                .map(|(index, (tool, input))| {
+                    json!({ "index": index, "id": format!("call_{done}_{index}"), "type": "function",
+                        "function": { "name": tool, "arguments": input.to_string() } })
+                })
+                .collect();
+            (json!({ "role": "assistant", "content": null, "tool_calls": calls }), "tool_calls")
+        }
+        None => (json!({ "role": "assistant", "content": "done" }), "stop"),
+    };
+    json!({ "id": format!("chat_{done}"), "object": "chat.completion", "created": 1, "model": "scripted",
+        "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
+        "usage": { "prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2 } })
+}
+
+/// The same piece by piece.
+fn streamed(said: &Value) -> String {
+    let choice = &said["choices"][0];
+    let piece = |delta: &Value, reason: &Value| {
+        let choices = json!([{ "index": 0, "delta": delta, "finish_reason": reason }]);
+        let piece = json!({ "id": said["id"], "object": "chat.completion.chunk", "created": 1,
+            "model": "scripted", "choices": choices, "usage": said["usage"] });
+        format!("data: {piece}\n\n")
+    };
+    let (first, last) = (&choice["message"], &choice["finish_reason"]);
+    format!("{}{}data: [DONE]\n\n", piece(first, &Value::Null), piece(&json!({}), last))
 }
 
 fn gemini(step: Option<&Vec<(&str, Value)>>) -> Value {

@@ -14,6 +14,8 @@ pub enum Answer {
     Allow(String),
     /// Nothing stands against it here; the program decides as it would without us.
     Pass,
+    /// The program asks in its own dialog. Where it has none, this is a "no".
+    AskThere(String),
     /// It must not run, for this reason.
     Deny(String),
 }
@@ -66,11 +68,18 @@ impl Answer {
         match self {
             Self::Pass => Reply { out: silent(host), err: String::new(), status: 0 },
             Self::Allow(reason) => Reply {
-                out: line(&form(host, permission, true, reason)),
+                out: line(&form(host, permission, "allow", reason)),
                 err: String::new(),
                 status: 0,
             },
-            Self::Deny(reason) => no(&form(host, permission, false, reason), reason),
+            Self::AskThere(reason) if host.has_dialog() && !permission => Reply {
+                out: line(&form(host, permission, "ask", reason)),
+                err: String::new(),
+                status: 0,
+            },
+            Self::AskThere(reason) | Self::Deny(reason) => {
+                no(&form(host, permission, "deny", reason), reason)
+            }
         }
     }
 }
@@ -91,8 +100,8 @@ fn silent(host: Host) -> String {
     }
 }
 
-fn form(host: Host, permission: bool, yes: bool, reason: &str) -> Value {
-    let word = if yes { "allow" } else { "deny" };
+fn form(host: Host, permission: bool, word: &str, reason: &str) -> Value {
+    let yes = word == "allow";
     match (host, permission) {
         (Host::Claude | Host::Codex | Host::Qwen | Host::Kimi, true) => {
             let decision = match yes {

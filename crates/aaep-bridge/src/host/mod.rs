@@ -85,6 +85,12 @@ impl Host {
         })
     }
 
+    /// Whether it asks in its own dialog when a hook says so, and takes it as a "no" where it has no
+    /// terminal. The others run the tool, or stop.
+    pub fn has_dialog(self) -> bool {
+        matches!(self, Self::Claude | Self::Qwen | Self::Copilot)
+    }
+
     /// Whether it says afterwards how a tool ended.
     pub(crate) fn tells_ends(self) -> bool {
         matches!(self, Self::Claude | Self::Codex | Self::Gemini | Self::Opencode)

@@ -54,8 +54,8 @@ pub(super) fn said(lines: Vec<String>) -> String {
 /// An answer that leaves.
 pub(super) fn sent(request: &Request, answer: &Answer) -> String {
     let answer = match answer {
-        Answer::Accept => json!("accept"),
-        Answer::Reject => json!("reject"),
+        Answer::Accept | Answer::AcceptBecause(_) => json!("accept"),
+        Answer::Reject | Answer::RejectBecause(_) => json!("reject"),
         Answer::Text(text) | Answer::Choice(text) => json!(text),
         Answer::YesNo(yes) => json!(yes),
         Answer::Number(number) => json!(number),

@@ -261,6 +261,26 @@ fn status_notices_what_switches_it_off() {
             "over 600",
         ),
         (
+            "qwen",
+            Box::new(change(".qwen/settings.json", |it| it["disableAllHooks"] = json!(true))),
+            "disableAllHooks",
+        ),
+        (
+            "gemini",
+            Box::new(change(".gemini/settings.json", |it| {
+                it["hooks"]["BeforeTool"][0]["hooks"][0]["timeout"] = json!(60);
+            })),
+            "under ten seconds",
+        ),
+        (
+            "qwen",
+            Box::new(change(".qwen/settings.json", |it| {
+                let hook = &mut it["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
+                *hook = json!(hook.as_str().unwrap().replace("--host-timeout 60", "--host-timeout 300"));
+            })),
+            "waits 60 seconds at most",
+        ),
+        (
             "opencode",
             Box::new(|desk: &Desk| {
                 let file = ".config/opencode/plugin/aaep.js";
@@ -283,11 +303,32 @@ fn status_notices_what_switches_it_off() {
         );
     }
     // What the environment switches off.
-    let desk = Desk::new();
-    assert_eq!(desk.guard(&["claude", "--yes"]).code, 0);
-    let mut command = desk.command(&["status"]);
-    let simple = said_with(command.env("CLAUDE_CODE_SIMPLE", "1"));
-    assert!(simple.code == 1 && simple.out.contains("CLAUDE_CODE_SIMPLE"), "{simple:?}");
+    for (program, variable) in [("claude", "CLAUDE_CODE_SIMPLE"), ("opencode", "OPENCODE_PURE")] {
+        let desk = Desk::new();
+        assert_eq!(desk.guard(&[program, "--yes"]).code, 0);
+        let mut command = desk.command(&["status"]);
+        let off = said_with(command.env(variable, "1"));
+        assert!(off.code == 1 && off.out.contains(variable), "{off:?}");
+    }
+}
+
+#[test]
+fn status_notices_modes_in_which_the_program_asks_nothing_by_itself() {
+    let cases = [
+        ("claude", ".claude/settings.json", "{\"permissions\":{\"defaultMode\":\"bypassPermissions\"}}"),
+        ("codex", ".codex/config.toml", "approval_policy = \"never\"\n"),
+        ("gemini", ".gemini/settings.json", "{\"general\":{\"defaultApprovalMode\":\"yolo\"}}"),
+        ("qwen", ".qwen/settings.json", "{\"tools\":{\"approvalMode\":\"yolo\"}}"),
+    ];
+    for (program, file, text) in cases {
+        let desk = Desk::new();
+        desk.write(file, text);
+        assert_eq!(desk.guard(&[program, "--yes"]).code, 0, "{program}");
+        let status = desk.guard(&["status"]);
+        assert!(status.out.contains("ask nothing by itself"), "{program}: {status:?}");
+        // The hook asks all the same.
+        assert_eq!(status.code, 0, "{program}: {status:?}");
+    }
 }
 
 fn said_with(command: &mut Command) -> Ended {

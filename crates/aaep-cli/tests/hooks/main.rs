@@ -4,10 +4,14 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run programs and clocks
 
 mod acp;
+mod allowed;
 mod answers;
 mod doubt;
 mod guard;
+mod heard;
+mod matrix;
 mod mcp;
+mod programs;
 mod real;
 mod sessions;
 

@@ -15,6 +15,10 @@ pub enum Answer {
     Accept,
     /// No, leave it.
     Reject,
+    /// Yes, and this is why, in the user's words; never empty.
+    AcceptBecause(String),
+    /// No, and this is why, in the user's words; never empty.
+    RejectBecause(String),
     /// Free text.
     Text(String),
     /// Yes or no, to a question.
@@ -24,6 +28,21 @@ pub enum Answer {
     /// One of the choices, by its value.
     Choice(String),
 }
+
+impl Answer {
+    /// Whether it is a yes to an action.
+    pub fn accepts(&self) -> bool {
+        matches!(self, Self::Accept | Self::AcceptBecause(_))
+    }
+
+    /// Whether it is a no to an action.
+    pub fn rejects(&self) -> bool {
+        matches!(self, Self::Reject | Self::RejectBecause(_))
+    }
+}
+
+/// The longest reason, in characters (§6.3).
+const MAX_WHY: usize = 4096;
 
 /// Why something that the user wants is not done. Nothing was sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,9 +108,16 @@ const MAX_ANSWER: usize = 16_384;
 /// Whether an answer fits what is asked; `allows` says whether yes and no may be sent.
 pub(super) fn check(answer: &Answer, asks: &Asks, allows: (bool, bool)) -> Result<(), Refused> {
     match (asks, answer) {
-        (Asks::Consent { .. }, Answer::Accept) if allows.0 => Ok(()),
-        (Asks::Consent { .. }, Answer::Reject) if allows.1 => Ok(()),
-        (Asks::Consent { .. }, Answer::Accept | Answer::Reject) => Err(Refused::NotAllowed),
+        (Asks::Consent { .. }, Answer::AcceptBecause(why) | Answer::RejectBecause(why))
+            if why.is_empty() =>
+        {
+            Err(Refused::Empty)
+        }
+        (Asks::Consent { .. }, answer) if answer.accepts() && allows.0 => Ok(()),
+        (Asks::Consent { .. }, answer) if answer.rejects() && allows.1 => Ok(()),
+        (Asks::Consent { .. }, answer) if answer.accepts() || answer.rejects() => {
+            Err(Refused::NotAllowed)
+        }
         (Asks::Consent { .. }, _) => Err(Refused::YesOrNo),
         (Asks::Answer { kinds, choices, .. }, _) => {
             let asked_for = |kind| {
@@ -99,7 +125,10 @@ pub(super) fn check(answer: &Answer, asks: &Asks, allows: (bool, bool)) -> Resul
             };
             let is_choice = |value: &str| choices.iter().any(|choice| choice.value == value);
             match answer {
-                Answer::Accept | Answer::Reject => Err(Refused::WrongKind(kinds.clone())),
+                Answer::Accept
+                | Answer::Reject
+                | Answer::AcceptBecause(_)
+                | Answer::RejectBecause(_) => Err(Refused::WrongKind(kinds.clone())),
                 Answer::YesNo(_) => asked_for(ResponseKind::YesNo),
                 Answer::Number(number) if number.is_nan() || number.abs() > MAX_NUMBER => {
                     Err(Refused::NotANumber)
@@ -139,7 +168,7 @@ pub(super) fn write(answer: &Answer, token: &ReplyToken, head: Head<'_>) -> Stri
     let mut out = Writer::new();
     out.open('{');
     let type_name = match answer {
-        Answer::Accept | Answer::Reject => "confirmation.reply",
+        _ if answer.accepts() || answer.rejects() => "confirmation.reply",
         _ => "clarification.reply",
     };
     member(&mut out, "type", type_name);
@@ -147,6 +176,14 @@ pub(super) fn write(answer: &Answer, token: &ReplyToken, head: Head<'_>) -> Stri
     match answer {
         Answer::Accept => member(&mut out, "decision", "accept"),
         Answer::Reject => member(&mut out, "decision", "reject"),
+        Answer::AcceptBecause(why) => {
+            member(&mut out, "decision", "accept");
+            member(&mut out, "decision_rationale", cut(why, MAX_WHY));
+        }
+        Answer::RejectBecause(why) => {
+            member(&mut out, "decision", "reject");
+            member(&mut out, "decision_rationale", cut(why, MAX_WHY));
+        }
         Answer::Text(text) | Answer::Choice(text) => member(&mut out, "response", text),
         Answer::YesNo(yes) => {
             out.name("response");
@@ -266,6 +303,8 @@ mod tests {
         let answers = [
             Answer::Accept,
             Answer::Reject,
+            Answer::AcceptBecause("for this session".into()),
+            Answer::RejectBecause("x".repeat(5000)),
             Answer::Text("\"quoted\"\n".into()),
             Answer::YesNo(false),
             Answer::Number(-0.0),

@@ -237,11 +237,11 @@ impl Open {
     pub(super) fn outcome_of(&self, word: &str) -> Outcome {
         let consent = matches!(self.request.asks, Asks::Consent { .. });
         match (word, self.own()) {
-            ("accepted", Some(Answer::Accept)) if consent => Outcome::Accepted,
+            ("accepted", Some(own)) if consent && own.accepts() => Outcome::Accepted,
             ("accepted", _) if consent => Outcome::AcceptedElsewhere,
             ("accepted", Some(_)) => Outcome::Answered,
             ("accepted", None) => Outcome::AnsweredElsewhere,
-            ("rejected", Some(Answer::Reject)) => Outcome::Rejected,
+            ("rejected", Some(own)) if own.rejects() => Outcome::Rejected,
             ("rejected", _) => Outcome::RejectedElsewhere,
             ("timed_out", _) => Outcome::TimedOut,
             ("cancelled", _) => Outcome::Cancelled,
@@ -255,9 +255,9 @@ impl Open {
     pub(super) fn outcome_by_state(&self, to_state: &str, now: u64) -> Outcome {
         let runs = to_state == "calling_tool";
         match (&self.request.asks, self.own()) {
-            (Asks::Consent { .. }, Some(Answer::Accept)) if runs => Outcome::Accepted,
-            (Asks::Consent { .. }, Some(Answer::Reject)) if !runs => Outcome::Rejected,
-            (Asks::Consent { .. }, Some(Answer::Reject)) => Outcome::AcceptedElsewhere,
+            (Asks::Consent { .. }, Some(own)) if own.accepts() && runs => Outcome::Accepted,
+            (Asks::Consent { .. }, Some(own)) if own.rejects() && !runs => Outcome::Rejected,
+            (Asks::Consent { .. }, Some(own)) if own.rejects() => Outcome::AcceptedElsewhere,
             (Asks::Answer { .. }, Some(_)) => Outcome::Answered,
             _ if self.request.deadline_ms <= now => Outcome::TimedOut,
             _ => Outcome::Gone,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aaep_bridge::hook::FOR_THIS_SESSION;
 use aaep_subscriber::inbox::{Answer, Refused};
 use aaep_subscriber::words::{Argument, SpokenLine};
 use aaep_subscriber::{Asks, Choice, Request};
@@ -317,7 +318,7 @@ impl Talk {
         if self.find(number).is_some_and(|open| open.sent) {
             return self.say("refused.answered", &[("number", count(number))]);
         }
-        let accepts = named.answer == Some(Answer::Accept);
+        let accepts = named.answer.as_ref().is_some_and(Answer::accepts);
         if accepts && self.needs_second_step(&request.asks) && !named.certain {
             return self.say("second_step.named", &[("number", count(number))]);
         }
@@ -328,15 +329,45 @@ impl Talk {
         self.after_answer();
     }
 
+    /// A yes or no to the question in focus, with what was typed behind it. A yes takes nothing but
+    /// [`FOR_THIS_SESSION`]; a no can say anything.
+    pub(super) fn because(&mut self, yes: bool, why: &str) -> bool {
+        let consent =
+            self.focused().filter(|request| matches!(request.asks, Asks::Consent { .. }));
+        // Somebody talks, perhaps with somebody else.
+        let Some(request) = consent.filter(|_| self.settings.lines && !self.settings.dictation)
+        else {
+            return false;
+        };
+        if yes && !why.eq_ignore_ascii_case(FOR_THIS_SESSION) {
+            return false;
+        }
+        let why = if yes { FOR_THIS_SESSION.to_owned() } else { why.to_owned() };
+        self.reason = Some((request.number, why));
+        self.yes_or_no(yes);
+        true
+    }
+
+    /// The answer with the reason that was typed with it.
+    fn with_reason(&mut self, number: u32, answer: Answer) -> Answer {
+        let reason = self.reason.take().filter(|(of, _)| *of == number).map(|(_, why)| why);
+        match (answer, reason) {
+            (Answer::Accept, Some(why)) if why == FOR_THIS_SESSION => Answer::AcceptBecause(why),
+            (Answer::Reject, Some(why)) if why != FOR_THIS_SESSION => Answer::RejectBecause(why),
+            (answer, _) => answer,
+        }
+    }
+
     // enforces: C28
     /// An answer leaves. The question stays until it is settled; the next one comes into focus.
     pub(super) fn send(&mut self, request: &Arc<Request>, answer: Answer) {
+        let answer = self.with_reason(request.number, answer);
         let Some(open) = self.find_mut(request.number) else { return };
         open.sent = true;
         let inbox_number = open.inbox_number;
         let key = match &answer {
-            Answer::Accept | Answer::YesNo(true) => "sent.yes",
-            Answer::Reject | Answer::YesNo(false) => "sent.no",
+            Answer::Accept | Answer::AcceptBecause(_) | Answer::YesNo(true) => "sent.yes",
+            Answer::Reject | Answer::RejectBecause(_) | Answer::YesNo(false) => "sent.no",
             Answer::Text(_) | Answer::Number(_) | Answer::Choice(_) => "sent.answer",
         };
         self.say(key, &[("number", count(request.number))]);
@@ -394,7 +425,7 @@ impl Talk {
 /// Whether an answer is of a kind that the request takes.
 fn fits(asks: &Asks, answer: &Answer) -> bool {
     match (asks, answer) {
-        (Asks::Consent { .. }, Answer::Accept | Answer::Reject) => true,
+        (Asks::Consent { .. }, answer) => answer.accepts() || answer.rejects(),
         (Asks::Answer { kinds, choices, .. }, answer) => match answer {
             Answer::YesNo(_) => kinds.contains(&ResponseKind::YesNo),
             Answer::Number(_) => kinds.contains(&ResponseKind::Numeric),
@@ -403,8 +434,7 @@ fn fits(asks: &Asks, answer: &Answer) -> bool {
                     && choices.iter().any(|choice| choice.value == *value)
             }
             Answer::Text(_) => kinds.is_empty() || kinds.contains(&ResponseKind::Freetext),
-            Answer::Accept | Answer::Reject => false,
+            _ => false,
         },
-        _ => false,
     }
 }

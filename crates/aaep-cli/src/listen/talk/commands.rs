@@ -81,6 +81,12 @@ impl Talk {
                 Some(number) => {
                     return self.say("no_such_request", &[("number", count(number))]);
                 }
+                // `no, use the branch` says why.
+                None if matches!(command, Command::Yes | Command::No)
+                    && self.because(command == Command::Yes, rest) =>
+                {
+                    return;
+                }
                 None => return self.unknown(text),
             }
         }
@@ -90,6 +96,9 @@ impl Talk {
     fn run(&mut self, command: Command, text: &str, rest: &str) {
         if command.asks_for_words() {
             self.out.push_back(Output::Voice(Voice::Interrupt));
+        }
+        if matches!(command, Command::Yes | Command::No) {
+            self.reason = None;
         }
         match command {
             Command::Yes => self.yes_or_no(true),

@@ -170,6 +170,8 @@ pub(crate) struct Talk {
     superseded: Vec<Superseded>,
     /// The number of the question that an answer is for.
     focus: Option<u32>,
+    /// What was typed behind a yes or no that has not left yet, and for which question.
+    reason: Option<(u32, String)>,
     mode: Mode,
     scan: Option<Scan>,
     sessions: Sessions,
@@ -201,6 +203,7 @@ impl Talk {
             open: Vec::new(),
             superseded: Vec::new(),
             focus: None,
+            reason: None,
             mode: Mode::Free,
             scan: None,
             sessions: Sessions::default(),

@@ -34,6 +34,35 @@ fn what_is_harmless_takes_one_key_and_what_is_grave_a_word() {
     assert_eq!(refused, reply(1, &Answer::Reject));
 }
 
+// covers: T21, C9
+#[test]
+fn a_no_can_say_why_and_a_yes_only_that_it_is_for_this_session() {
+    let lines = || Story::with(|settings| settings.lines = true);
+    let because = Answer::RejectBecause("use the branch".into());
+    let no = lines().asked(consent(1, "Go")).types("no use the branch").replies();
+    assert_eq!(no, reply(1, &because));
+    let session = Answer::AcceptBecause("for this session".into());
+    let yes = lines().asked(mild(1, "Go")).types("yes for this session").replies();
+    assert_eq!(yes, reply(1, &session));
+    // The second step stays, and a yes that was begun anew says nothing.
+    let mut story = lines();
+    story.asked(consent(1, "Go")).types("yes for this session");
+    assert_eq!(story.replies(), Vec::<String>::new());
+    assert_eq!(story.types("yes").replies(), reply(1, &session));
+    let mut story = lines();
+    story.asked(consent(1, "Go")).types("yes for this session").types("").types("yes");
+    assert_eq!(story.types("yes").replies(), reply(1, &Answer::Accept));
+    let mut story = lines();
+    story.asked(consent(1, "Go")).types("yes for ever");
+    assert_eq!(story.replies(), Vec::<String>::new());
+    // Speech recognition writes down what was said to somebody else.
+    let mut story = Story::with(|settings| {
+        settings.lines = true;
+        settings.dictation = true;
+    });
+    assert_eq!(story.asked(mild(1, "Go")).types("no not now dear").replies(), Vec::<String>::new());
+}
+
 // covers: T21
 #[test]
 fn the_second_step_can_be_wanted_for_everything_or_for_nothing() {
