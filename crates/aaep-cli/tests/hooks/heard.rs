@@ -64,7 +64,7 @@ fn session(bin: &Path, program: Program) -> String {
     let home = hub.home();
     let (no, outside) = mark(home, "NO");
     let steps: &[&[&str]] =
-        &[&["cat notes.txt"], &["rm -rf build"], &[&outside], &["git status"]];
+        &[&["cat notes.txt"], &["rm -r build"], &[&outside], &["git status"]];
     let model = model(program, steps);
     let mut command = program.command(bin, home, "", &model, None);
     let set_up = guard(bin, home, &[program.id(), "--yes"]);
