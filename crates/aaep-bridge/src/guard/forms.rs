@@ -147,6 +147,14 @@ fn groups(host: Host, asking: &str, telling: &str) -> Vec<(&'static str, Value)>
             ("AfterAgent", plain(&tell)),
         ],
         Host::Qwen => vec![before],
+        Host::Claude => vec![
+            before,
+            ("PostToolUse", around(&tell)),
+            // Otherwise nobody hears that a tool failed.
+            ("PostToolUseFailure", around(&tell)),
+            ("UserPromptSubmit", plain(&tell)),
+            ("Stop", plain(&tell)),
+        ],
         _ => vec![
             before,
             ("PostToolUse", around(&tell)),
