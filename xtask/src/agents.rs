@@ -115,5 +115,7 @@ Made by `cargo xtask guard-matrix`, which installs the published programs, has a
 
 *Blocked* means that the file was not made, *runs* that it was, *waits* that the program waited for the hook until it was stopped after 150 seconds. Of two calls at once, it is told whether the one with the no ran; the one with the yes has to.
 
+opencode is not in the table: in a home of its own it fetches packages at its first start, and without a network it waits for them before it comes to a tool. Our plugin for it refuses whatever is not a yes, and is tried without the program.
+
 What `aaep hook` answers has to hold with every program; otherwise the command fails. Everything below that is why it says no in every form at once, and why [a hook is no sandbox](bridges.md#can-the-agent-get-around-it).
 ";

@@ -108,6 +108,11 @@ fn before(host: Host) -> Value {
 /// Runs the program itself, in a home of its own with a copy of the settings.
 pub fn program(guard: &Guard, installed: &Installed) -> Outcome {
     let name = guard.host.name();
+    if guard.host == Host::Opencode {
+        return Outcome::Unproven(format!(
+            "Whether {name} loads its plugin was not tried: in a home of its own it fetches packages first."
+        ));
+    }
     match tried(guard, installed) {
         Ok(outcome) => outcome,
         Err(error) => Outcome::Unproven(format!("{name} could not be tried: {error}.")),
@@ -127,16 +132,14 @@ fn tried(guard: &Guard, installed: &Installed) -> io::Result<Outcome> {
         Host::Gemini => ("run_shell_command", json!({ "command": step, "description": "a step" })),
         Host::Qwen => ("run_shell_command", arguments),
         Host::Kimi => ("Bash", json!({ "command": step })),
-        Host::Copilot | Host::Opencode => {
-            ("bash", json!({ "command": step, "description": "a step" }))
-        }
+        Host::Copilot => ("bash", json!({ "command": step, "description": "a step" })),
         _ => ("Bash", json!({ "command": step, "description": "a step" })),
     };
     let model = Model::start(vec![vec![call]])?;
     let mut command = Command::new(&installed.path);
     command.current_dir(&project).env_clear().env("HOME", &home.path).env("AAEP_URL", NO_HUB);
     // What switches hooks off in the person's environment does so here as well.
-    for kept in ["PATH", "LANG", "CLAUDE_CODE_SIMPLE", "OPENCODE_PURE"] {
+    for kept in ["PATH", "LANG", "CLAUDE_CODE_SIMPLE"] {
         if let Some(value) = std::env::var_os(kept) {
             command.env(kept, value);
         }
@@ -148,7 +151,6 @@ fn tried(guard: &Guard, installed: &Installed) -> io::Result<Outcome> {
         Host::Qwen => others::qwen(guard, &mut command, &model, &home.path)?,
         Host::Kimi => others::kimi(guard, &mut command, &model, &home.path)?,
         Host::Copilot => others::copilot(guard, &mut command, &model, &home.path)?,
-        Host::Opencode => others::opencode(guard, &mut command, &model, &home.path)?,
         _ => claude(guard, &mut command, &model, &home.path)?,
     }
     let ended = child::run(command, b"", PROGRAM_TAKES)?;

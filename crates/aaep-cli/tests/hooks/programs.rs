@@ -54,6 +54,12 @@ impl Program {
         }
     }
 
+    /// Whether it comes to a tool in a home of its own without a network. opencode fetches packages at
+    /// its first start, and waits for them.
+    pub fn runs_offline(self) -> bool {
+        self != Self::Opencode
+    }
+
     /// A call of its shell.
     pub fn shell(self, command: &str) -> (&'static str, Value) {
         let described = json!({ "command": command, "description": "a step" });

@@ -5,10 +5,10 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::super::Guard;
 use super::super::model::Model;
-use super::super::{Guard, files};
 use super::{copy, write};
 
 const NAME: &str = "aaep-canary";
@@ -73,28 +73,6 @@ pub(super) fn copilot(
     command.env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", model.url));
     command.env("COPILOT_PROVIDER_API_KEY", "canary").env("COPILOT_MODEL", "gpt-4.1");
     command.env("COPILOT_OFFLINE", "true").env("COPILOT_AUTO_UPDATE", "false");
-    Ok(())
-}
-
-pub(super) fn opencode(
-    guard: &Guard,
-    command: &mut Command,
-    model: &Model,
-    home: &Path,
-) -> io::Result<()> {
-    let plugin = files::read(&settings(guard)?).map_err(io::Error::other)?.unwrap_or_default();
-    write(&home.join(".config/opencode/plugin/aaep.js"), &plugin)?;
-    let config: Value = json!({ "autoupdate": false, "share": "disabled",
-        "model": format!("{NAME}/{NAME}"), "small_model": format!("{NAME}/{NAME}"),
-        "enabled_providers": [NAME],
-        "provider": { NAME: { "npm": "@ai-sdk/openai-compatible", "name": NAME,
-            "options": { "baseURL": format!("{}/v1", model.url), "apiKey": "canary" },
-            "models": { NAME: { "name": NAME, "tool_call": true } } } } });
-    write(&home.join(".config/opencode/opencode.json"), &config.to_string())?;
-    command.args(["run", "--format", "json", "do it"]);
-    for name in ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"] {
-        command.env(format!("OPENCODE_DISABLE_{name}"), "1");
-    }
     Ok(())
 }
 
