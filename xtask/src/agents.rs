@@ -38,7 +38,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         bail!(why);
     }
     if write {
-        let mut heard = cargo(["test", "--package", "aaep-cli", "--test", "hooks", "--", "heard::"]);
+        let mut heard =
+            cargo(["test", "--package", "aaep-cli", "--test", "hooks", "--", "heard::"]);
         return run_program(heard.env("AAEP_AGENTS", directory()).env("AAEP_HEARD_WRITE", "1"));
     }
     test()
@@ -97,7 +98,8 @@ pub(crate) fn matrix(args: &[String]) -> Result<()> {
     }
     let table = directory().join("matrix.md");
     let _ = std::fs::remove_file(&table);
-    let mut tests = cargo(["test", "--package", "aaep-cli", "--test", "hooks", "--", "--nocapture"]);
+    let mut tests =
+        cargo(["test", "--package", "aaep-cli", "--test", "hooks", "--", "--nocapture"]);
     tests.arg("matrix::the_table").env("AAEP_AGENTS", directory()).env("AAEP_MATRIX", &table);
     let tried = run_program(&mut tests);
     let made = std::fs::read_to_string(&table).context("no table was made")?;

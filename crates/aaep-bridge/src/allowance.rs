@@ -100,7 +100,12 @@ enum Offer {
     None,
     /// The person said no to it, or to nothing for too long. It is not offered again.
     Declined,
-    Made { ticket: String, until: i64, call: Option<String>, used: u32 },
+    Made {
+        ticket: String,
+        until: i64,
+        call: Option<String>,
+        used: u32,
+    },
 }
 
 impl Record {
@@ -290,7 +295,8 @@ impl Memory {
     pub fn allowed(&self) -> Vec<Allowed> {
         let known = |(page, key, record): (String, String, Record)| match record.offer {
             Offer::Made { ticket, until, call: Some(call), used } if used < TIMES => {
-                let left = u64::try_from(until.saturating_sub(now())).ok().filter(|left| *left > 0)?;
+                let left =
+                    u64::try_from(until.saturating_sub(now())).ok().filter(|left| *left > 0)?;
                 Some(Allowed {
                     host: record.host,
                     words: shown_whole(&record.words),
@@ -361,7 +367,10 @@ mod tests {
         assert_eq!(push, of("Bash", json!({ "command": "git push", "description": "b" })));
         assert_ne!(push, of("Bash", json!({ "command": "git push -f", "description": "a" })));
         assert_ne!(push, of("Bash", json!({ "command": "git push", "workdir": "x" })));
-        assert_ne!(push, class("Bash", json!({ "command": "git push" }), &[Kind::Deletes]).unwrap());
+        assert_ne!(
+            push,
+            class("Bash", json!({ "command": "git push" }), &[Kind::Deletes]).unwrap()
+        );
         let write = of("Write", json!({ "file_path": "/x", "content": "a" }));
         assert_eq!(write, of("Write", json!({ "file_path": "/x", "content": "b" })));
         assert_ne!(write, of("Write", json!({ "file_path": "/y", "content": "a" })));

@@ -414,7 +414,10 @@ mod tests {
         assert!(lines.unwrap().ends_with("And 194 more lines."));
         let patch = json!({ "command": "*** Begin Patch\n*** Update File: b\n@@\n-old\n+new\n*** End Patch" });
         let (action, lines) = told("apply_patch", patch);
-        assert_eq!((action.as_str(), lines.unwrap().as_str()), ("Change 2 lines in b.", "Out: old. In: new."));
+        assert_eq!(
+            (action.as_str(), lines.unwrap().as_str()),
+            ("Change 2 lines in b.", "Out: old. In: new.")
+        );
         assert_eq!(told("Bash", json!({ "command": "ls" })).1, None);
     }
 }

@@ -45,9 +45,12 @@ fn managed_settings_are_made_hold_against_switches_and_go_without_a_trace() {
         // What would switch off hooks of the user.
         std::fs::create_dir_all(place.join("home/.claude")).unwrap();
         std::fs::create_dir_all(place.join("home/.codex")).unwrap();
-        std::fs::write(place.join("home/.claude/settings.json"), "{\"disableAllHooks\":true}").unwrap();
-        std::fs::write(place.join("home/.codex/config.toml"), "[features]\nhooks = false\n").unwrap();
-        let rest: Vec<_> = off(&guard).into_iter().filter(|it| !it.contains("is not there")).collect();
+        std::fs::write(place.join("home/.claude/settings.json"), "{\"disableAllHooks\":true}")
+            .unwrap();
+        std::fs::write(place.join("home/.codex/config.toml"), "[features]\nhooks = false\n")
+            .unwrap();
+        let rest: Vec<_> =
+            off(&guard).into_iter().filter(|it| !it.contains("is not there")).collect();
         assert_eq!(rest, Vec::<String>::new(), "{host:?}");
         let user = self::guard(host, Scope::User, place);
         user.make(&user.plan().unwrap()).unwrap();

@@ -153,9 +153,7 @@ fn memory(home: &Home) {
     let first = resident();
     lines.by_ref().take(UPDATES - FIRST).for_each(drop);
     let last = resident();
-    println!(
-        "ACP proxy's memory: {first} kB after {FIRST} updates, {last} kB after {UPDATES}"
-    );
+    println!("ACP proxy's memory: {first} kB after {FIRST} updates, {last} kB after {UPDATES}");
     drop(child.stdin.take());
     let _ = child.wait();
 }

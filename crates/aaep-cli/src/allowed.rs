@@ -62,7 +62,10 @@ pub(crate) fn run(options: &AllowedOptions, out: &mut impl Write) -> io::Result<
         Which::One(number) => allowed.get(number - 1).into_iter().collect(),
     };
     if chosen.is_empty() {
-        writeln!(out, "There is nothing to take back: you are asked about everything that matters.")?;
+        writeln!(
+            out,
+            "There is nothing to take back: you are asked about everything that matters."
+        )?;
         return Ok(Exit::Wrong);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -85,7 +88,10 @@ pub(crate) fn run(options: &AllowedOptions, out: &mut impl Write) -> io::Result<
 
 fn list(allowed: &[Allowed], out: &mut impl Write) -> io::Result<Exit> {
     if allowed.is_empty() {
-        writeln!(out, "Nothing is allowed for a session: you are asked about everything that matters.")?;
+        writeln!(
+            out,
+            "Nothing is allowed for a session: you are asked about everything that matters."
+        )?;
         return Ok(Exit::Good);
     }
     for (number, one) in (1..).zip(allowed) {

@@ -137,12 +137,7 @@ fn within<T: Send + 'static>(
     })
 }
 
-fn work(
-    incoming: &Incoming,
-    hub: Option<&str>,
-    policy: Policy,
-    deadline: Instant,
-) -> Answer {
+fn work(incoming: &Incoming, hub: Option<&str>, policy: Policy, deadline: Instant) -> Answer {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,

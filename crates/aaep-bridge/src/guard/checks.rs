@@ -299,7 +299,9 @@ impl Found {
 
     fn opencode(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
         if variable("OPENCODE_PURE").is_some_and(|value| !matches!(value.as_str(), "" | "0")) {
-            self.off("OPENCODE_PURE is set: plugins are not loaded. Take it out of your environment.");
+            self.off(
+                "OPENCODE_PURE is set: plugins are not loaded. Take it out of your environment.",
+            );
         }
         self.note("opencode --pure loads no plugins, so nothing asks.");
     }

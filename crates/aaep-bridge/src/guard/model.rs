@@ -110,7 +110,8 @@ fn answer(
     }
     if path.ends_with("/responses") {
         hears();
-        let is_output = |item: &Value| item["type"].as_str().is_some_and(|it| it.ends_with("_output"));
+        let is_output =
+            |item: &Value| item["type"].as_str().is_some_and(|it| it.ends_with("_output"));
         let done = of("input", is_output);
         return (stream, openai(step(script, done), done));
     }

@@ -172,10 +172,9 @@ fn a_forged_or_stretched_allowance_is_none() {
         std::fs::write(&push_file, longer).unwrap();
         is_asked(&hub, &mut ear, push(hub.home(), 3)).await;
         // It is used up, or its time is over.
-        for over in [
-            changed(|offer| offer["used"] = json!(20)),
-            changed(|offer| offer["until"] = json!(1)),
-        ] {
+        for over in
+            [changed(|offer| offer["used"] = json!(20)), changed(|offer| offer["until"] = json!(1))]
+        {
             std::fs::write(&push_file, over).unwrap();
             is_asked(&hub, &mut ear, push(hub.home(), 4)).await;
         }

@@ -276,7 +276,9 @@ fn status_notices_what_switches_it_off() {
             "qwen",
             Box::new(change(".qwen/settings.json", |it| {
                 let hook = &mut it["hooks"]["PreToolUse"][0]["hooks"][0]["command"];
-                *hook = json!(hook.as_str().unwrap().replace("--host-timeout 60", "--host-timeout 300"));
+                *hook = json!(
+                    hook.as_str().unwrap().replace("--host-timeout 60", "--host-timeout 300")
+                );
             })),
             "waits 60 seconds at most",
         ),
@@ -315,7 +317,11 @@ fn status_notices_what_switches_it_off() {
 #[test]
 fn status_notices_modes_in_which_the_program_asks_nothing_by_itself() {
     let cases = [
-        ("claude", ".claude/settings.json", "{\"permissions\":{\"defaultMode\":\"bypassPermissions\"}}"),
+        (
+            "claude",
+            ".claude/settings.json",
+            "{\"permissions\":{\"defaultMode\":\"bypassPermissions\"}}",
+        ),
         ("codex", ".codex/config.toml", "approval_policy = \"never\"\n"),
         ("gemini", ".gemini/settings.json", "{\"general\":{\"defaultApprovalMode\":\"yolo\"}}"),
         ("qwen", ".qwen/settings.json", "{\"tools\":{\"approvalMode\":\"yolo\"}}"),

@@ -63,8 +63,7 @@ fn session(bin: &Path, program: Program) -> String {
     let hub = Hub::start(Setup::default());
     let home = hub.home();
     let (no, outside) = mark(home, "NO");
-    let steps: &[&[&str]] =
-        &[&["cat notes.txt"], &["rm -r build"], &[&outside], &["git status"]];
+    let steps: &[&[&str]] = &[&["cat notes.txt"], &["rm -r build"], &[&outside], &["git status"]];
     let model = model(program, steps);
     let mut command = program.command(bin, home, "", &model, None);
     let set_up = guard(bin, home, &[program.id(), "--yes"]);
@@ -87,7 +86,9 @@ fn session(bin: &Path, program: Program) -> String {
     assert!(!home.join("project/build").exists() && !no.exists());
     // Only paths and times differ from one run to the next.
     let told = |line: &str| match line.split_once(" waits for you, for ") {
-        Some((request, _)) => format!("{request} waits for you, for as long as the program waits.\n"),
+        Some((request, _)) => {
+            format!("{request} waits for you, for as long as the program waits.\n")
+        }
         None => format!("{line}\n"),
     };
     let heard: String = listener.heard.lines().map(told).collect();

@@ -251,7 +251,9 @@ fn version(bin: &Path, program: Program) -> String {
     let said = command.output().map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
     let said = said.unwrap_or_default();
     let mut words = said.split_whitespace().map(|word| word.trim_end_matches('.'));
-    let is_version = |word: &&str| word.matches('.').count() == 2 && word.starts_with(|c: char| c.is_ascii_digit());
+    let is_version = |word: &&str| {
+        word.matches('.').count() == 2 && word.starts_with(|c: char| c.is_ascii_digit())
+    };
     words.find(is_version).unwrap_or("?").to_owned()
 }
 

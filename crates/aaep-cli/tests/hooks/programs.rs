@@ -68,7 +68,8 @@ impl Program {
             Self::Codex => ("exec_command", json!({ "cmd": command })),
             Self::Gemini => ("run_shell_command", described),
             Self::Qwen => {
-                let call = json!({ "command": command, "description": "a step", "is_background": false });
+                let call =
+                    json!({ "command": command, "description": "a step", "is_background": false });
                 ("run_shell_command", call)
             }
             Self::Kimi => ("Bash", json!({ "command": command })),
@@ -100,7 +101,9 @@ impl Program {
         let has_hook = !hook.is_empty();
         match self {
             Self::Claude => claude(&mut command, home, has_hook.then_some(&script), waits),
-            Self::Codex => codex(&mut command, home, has_hook.then_some(&script), waits, &model.url),
+            Self::Codex => {
+                codex(&mut command, home, has_hook.then_some(&script), waits, &model.url)
+            }
             Self::Gemini => gemini(&mut command, home, has_hook.then_some(&script), waits),
             Self::Qwen => qwen(&mut command, home, has_hook.then_some(&script), waits),
             Self::Kimi => kimi(&mut command, home, has_hook.then_some(&script), waits, &model.url),
@@ -144,7 +147,10 @@ fn claude(command: &mut Command, home: &Path, hook: Option<&String>, waits: Opti
         let hook = json!({ "type": "command", "command": hook, "timeout": waits.unwrap_or(600), "onFailure": "block" });
         json!({ "PreToolUse": [{ "matcher": "*", "hooks": [hook] }] })
     });
-    write(&home.join(".claude/settings.json"), &json!({ "hooks": hook.unwrap_or(json!({})) }).to_string());
+    write(
+        &home.join(".claude/settings.json"),
+        &json!({ "hooks": hook.unwrap_or(json!({})) }).to_string(),
+    );
     command.args(["-p", "do it", "--dangerously-skip-permissions"]);
     command.env("ANTHROPIC_API_KEY", CANARY).env("IS_SANDBOX", "1");
     command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
@@ -180,7 +186,8 @@ fn gemini(command: &mut Command, home: &Path, hook: Option<&String>, waits: Opti
     let mut settings = quiet("gemini-api-key");
     if let Some(hook) = hook {
         let milliseconds = waits.unwrap_or(300) * 1000;
-        let hook = json!({ "type": "command", "name": "aaep", "command": hook, "timeout": milliseconds });
+        let hook =
+            json!({ "type": "command", "name": "aaep", "command": hook, "timeout": milliseconds });
         settings["hooks"] = json!({ "BeforeTool": [{ "matcher": "*", "hooks": [hook] }] });
     }
     write(&home.join(".gemini/settings.json"), &settings.to_string());
@@ -212,7 +219,9 @@ fn kimi(command: &mut Command, home: &Path, hook: Option<&String>, waits: Option
     );
     if let Some(hook) = hook {
         let waits = waits.unwrap_or(600);
-        config += &format!("[[hooks]]\nevent = \"PreToolUse\"\ncommand = \"{hook}\"\ntimeout = {waits}\n");
+        config += &format!(
+            "[[hooks]]\nevent = \"PreToolUse\"\ncommand = \"{hook}\"\ntimeout = {waits}\n"
+        );
     }
     write(&home.join(".kimi-code/config.toml"), &config);
     command.args(["--output-format", "stream-json", "-p", "do it"]);

@@ -332,8 +332,7 @@ impl Talk {
     /// A yes or no to the question in focus, with what was typed behind it. A yes takes nothing but
     /// [`FOR_THIS_SESSION`]; a no can say anything.
     pub(super) fn because(&mut self, yes: bool, why: &str) -> bool {
-        let consent =
-            self.focused().filter(|request| matches!(request.asks, Asks::Consent { .. }));
+        let consent = self.focused().filter(|request| matches!(request.asks, Asks::Consent { .. }));
         // Somebody talks, perhaps with somebody else.
         let Some(request) = consent.filter(|_| self.settings.lines && !self.settings.dictation)
         else {
