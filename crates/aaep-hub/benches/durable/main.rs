@@ -4,6 +4,10 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a benchmark
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // with files and clocks
 
+/// As in the command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod bare;
 mod loops;
 mod restart;

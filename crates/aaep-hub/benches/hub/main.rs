@@ -12,6 +12,10 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, missing_docs)] // a benchmark
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // it stops at the first surprise
 
+/// As in the command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod audience;
 mod bare;
 mod confirm;

@@ -13,6 +13,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // it stops at the first surprise
 #![allow(dead_code)] // parts of what it shares with the other benchmark
 
+/// As in the command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod attacks;
 mod memory;
 #[path = "../hub/numbers.rs"]
