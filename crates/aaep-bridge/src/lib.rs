@@ -14,6 +14,8 @@
 //! | [`allowance`] | "for this session": what is not asked again, and its bounds |
 //! | [`mcp`] | a proxy before a server of the Model Context Protocol |
 //! | [`acp`] | a proxy between an editor and an agent of the Agent Client Protocol |
+//! | [`consent`] | waiting for a person, whatever becomes of the hub |
+//! | [`doors`] | programs that are driven over a protocol of their own |
 //! | [`guard`] | sets a program up, proves that it asks, and takes it back |
 //!
 //! # What it holds
@@ -45,6 +47,8 @@
 pub mod acp;
 pub mod act;
 pub mod allowance;
+pub mod consent;
+pub mod doors;
 pub mod guard;
 pub mod hook;
 pub mod host;

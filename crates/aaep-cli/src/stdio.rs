@@ -63,9 +63,13 @@ pub(crate) fn input() -> DuplexStream {
 }
 
 /// Starts a program with pipes; if that fails, says so.
-pub(crate) fn start(command: &[String]) -> Option<(Child, ChildStdin, ChildStdout)> {
+pub(crate) fn start(
+    command: &[String],
+    environment: &[(&str, String)],
+) -> Option<(Child, ChildStdin, ChildStdout)> {
     let (program, arguments) = command.split_first()?;
     let mut command = Command::new(program);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
     match command.spawn() {
         Ok(mut child) => {

@@ -51,23 +51,45 @@ impl Line {
 #[derive(Clone, Debug)]
 pub(super) struct Permission {
     pub(super) id: Value,
+    /// Its place among all questions: agents use the same id for one after the other.
+    pub(super) serial: u64,
     pub(super) session: String,
     pub(super) call: Value,
-    options: Vec<(String, String)>,
+    options: Vec<Choice>,
+}
+
+/// One of the answers that an agent offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    id: String,
+    kind: String,
+    /// What the agent calls it.
+    pub(super) name: String,
+}
+
+/// How a question is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// This time.
+    Once(bool),
+    /// For longer: only ever chosen by a person to whom it was offered as such.
+    Lasting(Choice),
 }
 
 impl Permission {
-    pub(super) fn read(id: &Value, params: &Value) -> Option<Self> {
+    pub(super) fn read(id: &Value, serial: u64, params: &Value) -> Option<Self> {
         let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
         let options = params.get("options")?.as_array()?.iter();
+        let choice = |option: &Value| {
+            let name = text(option, "name").unwrap_or_default();
+            Some(Choice { id: text(option, "optionId")?, kind: text(option, "kind")?, name })
+        };
         Some(Self {
             id: id.clone(),
+            serial,
             session: text(params, "sessionId")?,
             call: params.get("toolCall").cloned().unwrap_or_default(),
-            options: options
-                .filter_map(|option| Some((text(option, "optionId")?, text(option, "kind")?)))
-                .take(32)
-                .collect(),
+            options: options.filter_map(choice).take(32).collect(),
         })
     }
 
@@ -75,8 +97,8 @@ impl Permission {
         self.call.get("toolCallId").and_then(Value::as_str).unwrap_or_default()
     }
 
-    fn of_kind(&self, kind: &str) -> Option<&str> {
-        self.options.iter().find(|(_, of)| of == kind).map(|(id, _)| id.as_str())
+    fn of_kind(&self, kind: &str) -> Option<&Choice> {
+        self.options.iter().find(|choice| choice.kind == kind)
     }
 
     /// Whether a yes can be given that counts once.
@@ -84,17 +106,20 @@ impl Permission {
         self.of_kind("allow_once").is_some()
     }
 
-    /// Whether it offers to be asked no more.
-    pub(super) fn offers_always(&self) -> bool {
-        self.of_kind("allow_always").is_some()
+    /// The answers that count for longer.
+    pub(super) fn lasting(&self, yes: bool) -> Vec<Choice> {
+        let kind = if yes { "allow_always" } else { "reject_always" };
+        self.options.iter().filter(|choice| choice.kind == kind).cloned().collect()
     }
 
-    /// The answer. What counts for longer than this once is nobody's to choose but the person's, where
-    /// it is offered as such.
-    pub(super) fn answer(&self, yes: bool) -> Value {
-        let option = self.of_kind(if yes { "allow_once" } else { "reject_once" });
+    /// The answer, in the agent's form. What it does not offer is no answer: the call is cancelled.
+    pub(super) fn answer(&self, reply: &Reply) -> Value {
+        let option = match reply {
+            Reply::Once(yes) => self.of_kind(if *yes { "allow_once" } else { "reject_once" }),
+            Reply::Lasting(choice) => self.options.iter().find(|offered| *offered == choice),
+        };
         let outcome = match option {
-            Some(option) => json!({ "outcome": "selected", "optionId": option }),
+            Some(choice) => json!({ "outcome": "selected", "optionId": choice.id }),
             None => json!({ "outcome": "cancelled" }),
         };
         json!({ "jsonrpc": "2.0", "id": self.id, "result": { "outcome": outcome } })
@@ -109,9 +134,10 @@ pub(super) fn skips_asking(mode: &str) -> Option<&'static str> {
         | "agentfullaccess" | "dangerfullaccess" | "fullauto" | "neverask" => {
             Some("the agent asks nothing")
         }
-        "acceptedits" | "autoedit" | "autoaccept" | "autoacceptedits" => {
+        "acceptedits" | "autoedit" | "autoaccept" | "autoacceptedits" | "workspacewrite" => {
             Some("the agent changes files without asking")
         }
+        "agent" | "autoreview" => Some("the agent asks only what it finds unsafe itself"),
         _ => None,
     }
 }
@@ -130,6 +156,42 @@ pub(super) fn mode_wanted<'a>(method: &str, params: &'a Value) -> Option<&'a str
         }
         _ => None,
     }
+}
+
+/// The mode in which a session is, as its beginning, or an update of it, says.
+pub(super) fn mode_of(said: &Value) -> Option<&str> {
+    let named = said.pointer("/modes/currentModeId").or_else(|| said.get("currentModeId"));
+    named.and_then(Value::as_str).or_else(|| {
+        let options = said.get("configOptions").and_then(Value::as_array);
+        let mode = options.into_iter().flatten().find(|option| option["id"] == "mode")?;
+        mode.get("currentValue")?.as_str()
+    })
+}
+
+/// Of the modes that the beginning of a session lists, one in which the agent asks: the usual one if
+/// it does.
+pub(super) fn asking_mode(said: &Value) -> Option<String> {
+    let list = |at: &str| said.pointer(at).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut modes: Vec<String> = list("/modes/availableModes")
+        .iter()
+        .filter_map(|mode| mode.get("id")?.as_str().map(str::to_owned))
+        .collect();
+    if modes.is_empty() {
+        let options = list("/configOptions");
+        let mode = options.iter().find(|option| option["id"] == "mode");
+        let values = mode.and_then(|mode| mode["options"].as_array()).into_iter().flatten();
+        modes.extend(values.filter_map(|value| value.get("value")?.as_str().map(str::to_owned)));
+    }
+    modes.retain(|mode| skips_asking(mode).is_none());
+    let best = modes.iter().find(|mode| mode.as_str() == "default");
+    let best = best.or_else(|| modes.iter().find(|mode| mode.as_str() != "plan"));
+    best.or(modes.first()).cloned()
+}
+
+/// Sets a mode.
+pub(super) fn set_mode(id: &str, session: &str, mode: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "session/set_mode",
+        "params": { "sessionId": session, "modeId": mode } })
 }
 
 /// Tells the editor that its question needs no answer any more.
@@ -152,7 +214,7 @@ pub(super) fn text_of(content: &Value) -> Option<String> {
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
     match content.get("type")?.as_str()? {
         "text" => text(content, "text"),
-        "image" => Some("(An image.) ".into()),
+        "image" => Some(format!("({}.) ", picture(content))),
         "audio" => Some("(A sound.) ".into()),
         "resource_link" => {
             Some(format!("(A link: {}.) ", crate::act::shown(&text(content, "uri")?)))
@@ -165,31 +227,83 @@ pub(super) fn text_of(content: &Value) -> Option<String> {
     }
 }
 
+/// A picture in words: its kind, its size, and its name if it has one. What it shows only the agent
+/// can say.
+pub(super) fn picture(content: &Value) -> String {
+    let text = |name: &str| content.get(name).and_then(Value::as_str);
+    let kind = text("mimeType").and_then(|kind| kind.strip_prefix("image/")).unwrap_or_default();
+    let kind: String = kind.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+    let kilobytes = text("data").map_or(0, |data| (data.len() * 3 / 4).div_ceil(1000));
+    let name = text("uri").and_then(|uri| uri.rsplit('/').next()).map(crate::act::shown);
+    let mut words = "An image".to_owned();
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
+        words += &format!(" {name}");
+    }
+    if !kind.is_empty() {
+        words += &format!(", {}", kind.to_ascii_uppercase());
+    }
+    if kilobytes > 0 {
+        words += &format!(", {kilobytes} kilobytes");
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn asked(options: &Value) -> Permission {
         let params = json!({ "sessionId": "s", "toolCall": {}, "options": options });
-        Permission::read(&json!(0), &params).unwrap()
+        Permission::read(&json!(0), 0, &params).unwrap()
     }
 
     #[test]
-    fn what_counts_for_longer_is_never_chosen() {
+    fn what_counts_for_longer_is_chosen_only_as_such() {
         // Gemini lists "always" first.
         let gemini = asked(&json!([
             { "optionId": "always", "name": "Allow for this session", "kind": "allow_always" },
             { "optionId": "once", "name": "Allow", "kind": "allow_once" },
             { "optionId": "never", "name": "Never", "kind": "reject_always" },
             { "optionId": "no", "name": "Reject", "kind": "reject_once" }]));
-        assert_eq!(gemini.answer(true)["result"]["outcome"]["optionId"], "once");
-        assert_eq!(gemini.answer(false)["result"]["outcome"]["optionId"], "no");
-        assert!(gemini.has_yes() && gemini.offers_always());
-        let always = asked(&json!([{ "optionId": "a", "name": "", "kind": "allow_always" }]));
-        assert!(!always.has_yes());
-        for yes in [true, false] {
-            assert_eq!(always.answer(yes)["result"]["outcome"], json!({ "outcome": "cancelled" }));
+        let chosen =
+            |reply: Reply| gemini.answer(&reply)["result"]["outcome"]["optionId"].clone();
+        assert_eq!(chosen(Reply::Once(true)), "once");
+        assert_eq!(chosen(Reply::Once(false)), "no");
+        assert!(gemini.has_yes());
+        let [always] = &gemini.lasting(true)[..] else { panic!() };
+        assert_eq!(always.name, "Allow for this session");
+        assert_eq!(chosen(Reply::Lasting(always.clone())), "always");
+        assert_eq!(chosen(Reply::Lasting(gemini.lasting(false)[0].clone())), "never");
+        let only = asked(&json!([{ "optionId": "a", "name": "", "kind": "allow_always" }]));
+        assert!(!only.has_yes());
+        for reply in [Reply::Once(true), Reply::Once(false), Reply::Lasting(always.clone())] {
+            let outcome = only.answer(&reply)["result"]["outcome"].clone();
+            assert_eq!(outcome, json!({ "outcome": "cancelled" }), "{reply:?}");
         }
+    }
+
+    #[test]
+    fn images_are_put_into_words() {
+        let image = json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(4000),
+            "uri": "file:///home/ada/\u{202e}chart.png" });
+        assert_eq!(text_of(&image).unwrap(), "(An image \u{fffd}chart.png, PNG, 3 kilobytes.) ");
+        assert_eq!(text_of(&json!({ "type": "image" })).unwrap(), "(An image.) ");
+    }
+
+    #[test]
+    fn a_mode_in_which_the_agent_asks_is_found() {
+        let modes = |ids: &[&str]| {
+            let ids: Vec<_> = ids.iter().map(|id| json!({ "id": id })).collect();
+            json!({ "modes": { "currentModeId": "auto", "availableModes": ids } })
+        };
+        let qwen = modes(&["plan", "default", "auto-edit", "auto", "yolo"]);
+        assert_eq!((mode_of(&qwen), asking_mode(&qwen).as_deref()), (Some("auto"), Some("default")));
+        let codex = modes(&["read-only", "workspace-write", "agent", "agent-full-access"]);
+        assert_eq!(asking_mode(&codex).as_deref(), Some("read-only"));
+        assert_eq!(asking_mode(&modes(&["yolo"])), None);
+        let options = json!({ "configOptions": [{ "id": "mode", "currentValue": "yolo",
+            "options": [{ "value": "yolo" }, { "value": "ask" }] }] });
+        assert_eq!((mode_of(&options), asking_mode(&options).as_deref()), (Some("yolo"), Some("ask")));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 mod judged;
 mod message;
+mod question;
 mod teller;
+mod turn;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,7 +17,10 @@ use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use message::{Line, Permission, key, mode_wanted, refused, skips_asking, withdrawn};
+use message::{
+    Line, Permission, Reply, asking_mode, key, mode_of, mode_wanted, refused, set_mode, skips_asking,
+    withdrawn,
+};
 use teller::{Note, Teller};
 
 pub use crate::mcp::Connect;
@@ -46,16 +51,55 @@ pub struct Proxy {
     /// Whether the editor asks as well: then what cannot be asked here is left to it. Otherwise it is a
     /// no.
     pub editor_asks: bool,
+    /// Whether answers that count for longer than this once are offered here too.
+    pub offers_lasting: bool,
+    /// What was allowed here, for a client of our own that runs commands itself.
+    pub allowed: Allowed,
     /// How the hub is reached.
     pub connect: Connect,
+}
+
+/// Commands that the person allowed when the agent asked: whoever runs one for the agent need not ask
+/// again. Each counts once.
+#[derive(Clone, Debug, Default)]
+pub struct Allowed(Arc<Mutex<Vec<String>>>);
+
+impl Allowed {
+    fn add(&self, command: &str) {
+        let mut commands = lock(&self.0);
+        if commands.len() >= ASKED {
+            commands.remove(0);
+        }
+        commands.push(command.to_owned());
+    }
+
+    /// Whether this very command was allowed. From then on it is not.
+    pub fn take(&self, command: &str) -> bool {
+        let mut commands = lock(&self.0);
+        let found = commands.iter().position(|allowed| allowed == command);
+        found.is_some_and(|at| commands.remove(at) == command)
+    }
 }
 
 /// A question that nobody has answered yet: whoever takes it out answers it.
 #[derive(Default)]
 struct Questions {
+    /// How many there were.
+    count: u64,
     open: BTreeMap<String, Permission>,
     /// Answered here; what the editor still says to them is for nobody.
     answered: BTreeSet<String>,
+    /// Answered elsewhere or taken back, by their serials, until the teller has seen them.
+    withdrawn: Vec<u64>,
+}
+
+impl Questions {
+    /// Takes a question back that somebody else has answered.
+    fn withdraw(&mut self, id: &str) -> bool {
+        let found = self.open.remove(id);
+        self.withdrawn.extend(found.iter().map(|asked| asked.serial));
+        found.is_some()
+    }
 }
 
 /// A side that is written to; none once it is closed.
@@ -73,14 +117,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<E: AsyncWrite + Unpin, A: AsyncWrite + Unpin> Wires<E, A> {
-    /// Takes a question, to answer it; none if the editor was first.
-    fn claim(&self, id: &str) -> Option<Permission> {
+    /// Takes a question, to answer it; none if the editor was first. Another question of the same id
+    /// is another question.
+    fn claim(&self, asked: &Permission) -> Option<Permission> {
+        let id = key(&asked.id);
         let mut questions = lock(&self.questions);
-        let asked = questions.open.remove(id)?;
+        let same = questions.open.get(&id).is_some_and(|open| open.serial == asked.serial);
+        if !same {
+            return None;
+        }
+        let asked = questions.open.remove(&id)?;
         if questions.answered.len() >= REMEMBERED {
             questions.answered.pop_first();
         }
-        questions.answered.insert(id.to_owned());
+        questions.answered.insert(id);
         Some(asked)
     }
 
@@ -90,8 +140,8 @@ impl<E: AsyncWrite + Unpin, A: AsyncWrite + Unpin> Wires<E, A> {
     }
 
     /// Answers a question that was taken, and withdraws it from the editor.
-    async fn answer(&self, asked: &Permission, yes: bool) {
-        let answer = format!("{}\n", asked.answer(yes));
+    async fn answer(&self, asked: &Permission, reply: &Reply) {
+        let answer = format!("{}\n", asked.answer(reply));
         let _ = write(&self.agent, answer.as_bytes()).await;
         let gone = format!("{}\n", withdrawn(&asked.id));
         let _ = write(&self.editor, gone.as_bytes()).await;
@@ -102,8 +152,8 @@ impl<E: AsyncWrite + Unpin, A: AsyncWrite + Unpin> Wires<E, A> {
 enum Awaited {
     /// The agent works on what it was asked, in this session.
     Turn(String),
-    /// A session begins, in this directory.
-    Session(PathBuf),
+    /// A session begins, in this directory; an earlier one has a name already.
+    Session(PathBuf, Option<String>),
     /// The agent says who it is.
     Introduction,
 }
@@ -125,12 +175,20 @@ impl Proxy {
         let (notes, heard) = mpsc::channel(WAITING);
         let keeps_asking = self.keeps_asking;
         let teller = tokio::spawn(Teller::new(self, wires.clone()).run(heard));
-        let relay = Relay { wires: wires.clone(), notes, awaited: BTreeMap::new(), lost: 0 };
-        let relay = Mutex::new(relay);
+        let relay = Mutex::new(Relay {
+            wires: wires.clone(),
+            notes,
+            awaited: BTreeMap::new(),
+            lost: 0,
+            keeps_asking,
+            asking: BTreeMap::new(),
+            barred: BTreeSet::new(),
+            settings: 0,
+        });
         let done = {
             let outward = async {
                 while let Some(line) = line(&mut from_editor).await? {
-                    let passes = lock(&relay).editor_said(&line, keeps_asking);
+                    let passes = lock(&relay).editor_said(&line);
                     match passes {
                         Passes::On => write(&wires.agent, &line).await?,
                         Passes::Not => {}
@@ -145,8 +203,13 @@ impl Proxy {
             };
             let inward = async {
                 while let Some(line) = line(&mut from_agent).await? {
-                    lock(&relay).agent_said(&line);
-                    write(&wires.editor, &line).await?;
+                    let heard = lock(&relay).agent_said(&line);
+                    if heard.passes {
+                        write(&wires.editor, &line).await?;
+                    }
+                    if let Some(message) = heard.to_agent {
+                        write(&wires.agent, format!("{message}\n").as_bytes()).await?;
+                    }
                 }
                 io::Result::Ok(())
             };
@@ -178,7 +241,25 @@ struct Relay<E, A> {
     notes: mpsc::Sender<Note>,
     awaited: BTreeMap<String, Awaited>,
     lost: u64,
+    keeps_asking: bool,
+    /// For each session, a mode in which the agent asks.
+    asking: BTreeMap<String, String>,
+    /// Sessions that stay in a mode in which the agent asks less: nothing more is asked of them.
+    barred: BTreeSet<String>,
+    /// How many modes we have set ourselves.
+    settings: u64,
 }
+
+/// What becomes of a line of the agent.
+struct Heard {
+    /// Whether the editor gets it.
+    passes: bool,
+    /// What we say to the agent ourselves.
+    to_agent: Option<Value>,
+}
+
+/// How requests of our own are named.
+const OWN: &str = "aaep-mode-";
 
 impl<E, A> Relay<E, A> {
     /// Notes something without ever waiting: the editor is not held up by a slow hub.
@@ -191,12 +272,12 @@ impl<E, A> Relay<E, A> {
         }
     }
 
-    fn editor_said(&mut self, line: &[u8], keeps_asking: bool) -> Passes {
+    fn editor_said(&mut self, line: &[u8]) -> Passes {
         match Line::read(line) {
             Line::Request { id, method, params } => {
                 if let Some(mode) = mode_wanted(&method, &params)
                     && skips_asking(mode).is_some()
-                    && keeps_asking
+                    && self.keeps_asking
                 {
                     self.note(Note::ModeRefused(session(&params), mode.to_owned()));
                     let reason = format!(
@@ -204,6 +285,11 @@ impl<E, A> Relay<E, A> {
                         crate::act::shown(mode)
                     );
                     return Passes::Back(refused(&id, &reason));
+                }
+                if method == "session/prompt" && self.barred.contains(&session(&params)) {
+                    let reason = "Refused by aaep: the agent stays in a mode in which it asks less. \
+                        Set another mode, or start it without --keep-asking.";
+                    return Passes::Back(refused(&id, reason));
                 }
                 self.editor_asked(&id, &method, &params);
             }
@@ -214,14 +300,14 @@ impl<E, A> Relay<E, A> {
                 let id = key(&id);
                 let (late, first) = {
                     let mut questions = lock(&self.wires.questions);
-                    (questions.answered.remove(&id), questions.open.remove(&id))
+                    (questions.answered.remove(&id), questions.withdraw(&id))
                 };
                 // The person was quicker elsewhere.
                 if late {
                     return Passes::Not;
                 }
-                if first.is_some() {
-                    self.note(Note::Withdrawn(id));
+                if first {
+                    self.note(Note::Withdrawn);
                 }
             }
             _ => {}
@@ -234,10 +320,11 @@ impl<E, A> Relay<E, A> {
             "initialize" => Awaited::Introduction,
             "session/new" | "session/load" | "session/resume" => {
                 let directory = params.get("cwd").and_then(Value::as_str).unwrap_or("/");
-                if method != "session/new" {
-                    self.note(Note::Place(session(params), directory.into()));
+                let earlier = (method != "session/new").then(|| session(params));
+                if let Some(earlier) = &earlier {
+                    self.note(Note::Place(earlier.clone(), directory.into()));
                 }
-                Awaited::Session(directory.into())
+                Awaited::Session(directory.into(), earlier)
             }
             "session/prompt" => {
                 let blocks = params.get("prompt").and_then(Value::as_array).into_iter().flatten();
@@ -257,67 +344,136 @@ impl<E, A> Relay<E, A> {
         }
     }
 
-    fn agent_said(&mut self, line: &[u8]) {
+    fn agent_said(&mut self, line: &[u8]) -> Heard {
+        let mut to_agent = None;
         match Line::read(line) {
             Line::Notice { method, mut params } if method == "session/update" => {
                 let session = session(&params);
                 let update = params.get_mut("update").map(Value::take).unwrap_or_default();
-                if teller::is_told(&update) {
+                if let Some(mode) = mode_of(&update) {
+                    to_agent = self.mode_is(&session, mode);
+                } else if teller::is_told(&update) {
                     self.note(Note::Update(session, update));
                 }
             }
             Line::Notice { method, params } if method == "$/cancel_request" => {
                 let id = params.get("requestId").map(key).unwrap_or_default();
-                if lock(&self.wires.questions).open.remove(&id).is_some() {
-                    self.note(Note::Withdrawn(id));
+                let withdrawn = lock(&self.wires.questions).withdraw(&id);
+                if withdrawn {
+                    self.note(Note::Withdrawn);
                 }
             }
             Line::Request { id, method, params } if method == "session/request_permission" => {
-                let Some(asked) = Permission::read(&id, &params) else { return };
-                let id = key(&id);
-                {
-                    let mut questions = lock(&self.wires.questions);
-                    questions.answered.remove(&id);
-                    // What cannot be asked here is the editor's alone.
-                    if questions.open.len() >= ASKED || questions.open.contains_key(&id) {
-                        return;
-                    }
-                    questions.open.insert(id.clone(), asked.clone());
-                }
-                if self.notes.try_send(Note::Asked(asked)).is_err() {
-                    lock(&self.wires.questions).open.remove(&id);
-                    self.lost += 1;
-                }
+                self.agent_asked(&id, &params);
             }
-            Line::Answer { id, result } => match self.awaited.remove(&key(&id)) {
-                Some(Awaited::Turn(session)) => {
-                    let reason = result.as_ref().and_then(|result| result.get("stopReason"));
-                    let reason = reason.and_then(Value::as_str).map(str::to_owned);
-                    self.note(Note::TurnEnded(session, reason));
+            Line::Answer { id, result } => {
+                if let Some(of) = id.as_str().filter(|id| id.starts_with(OWN)) {
+                    return self.was_set(of, result.is_some());
                 }
-                Some(Awaited::Session(place)) => {
-                    let Some(result) = result else { return };
-                    let session = session(&result);
-                    let mode = result.pointer("/modes/currentModeId").and_then(Value::as_str);
-                    let mode = mode.map(str::to_owned);
-                    if !session.is_empty() {
-                        self.note(Note::Place(session.clone(), place));
-                    }
-                    if let Some(mode) = mode.filter(|mode| skips_asking(mode).is_some()) {
-                        self.note(Note::Mode(session, mode));
-                    }
-                }
-                Some(Awaited::Introduction) => {
-                    let info = result.as_ref().and_then(|result| result.get("agentInfo"));
-                    let name = info.and_then(|info| info.get("title").or_else(|| info.get("name")));
-                    if let Some(name) = name.and_then(Value::as_str) {
-                        self.note(Note::Name(crate::act::shown(name)));
-                    }
-                }
-                None => {}
-            },
+                to_agent = self.agent_answered(&id, result);
+            }
             _ => {}
         }
+        Heard { passes: true, to_agent }
+    }
+
+    fn agent_asked(&mut self, id: &Value, params: &Value) {
+        let serial = {
+            let mut questions = lock(&self.wires.questions);
+            questions.count += 1;
+            questions.count
+        };
+        let Some(asked) = Permission::read(id, serial, params) else { return };
+        let id = key(id);
+        {
+            let mut questions = lock(&self.wires.questions);
+            questions.answered.remove(&id);
+            // What cannot be asked here is the editor's alone.
+            if questions.open.len() >= ASKED || questions.open.contains_key(&id) {
+                return;
+            }
+            questions.open.insert(id.clone(), asked.clone());
+        }
+        if self.notes.try_send(Note::Asked(asked)).is_err() {
+            lock(&self.wires.questions).open.remove(&id);
+            self.lost += 1;
+        }
+    }
+
+    fn agent_answered(&mut self, id: &Value, result: Option<Value>) -> Option<Value> {
+        match self.awaited.remove(&key(id))? {
+            Awaited::Turn(session) => {
+                let reason = result.as_ref().and_then(|result| result.get("stopReason"));
+                let reason = reason.and_then(Value::as_str).map(str::to_owned);
+                self.note(Note::TurnEnded(session, reason));
+                None
+            }
+            Awaited::Session(place, earlier) => {
+                let result = result?;
+                let session = earlier.clone().unwrap_or_else(|| session(&result));
+                if session.is_empty() {
+                    return None;
+                }
+                if let Some(mode) = asking_mode(&result)
+                    && self.asking.len() < REMEMBERED
+                {
+                    self.asking.insert(session.clone(), mode);
+                }
+                match earlier {
+                    // The agent has said again what was said then.
+                    Some(earlier) => self.note(Note::Recalled(earlier)),
+                    None => self.note(Note::Place(session.clone(), place)),
+                }
+                let mode = mode_of(&result).filter(|mode| skips_asking(mode).is_some())?;
+                self.mode_is(&session, mode)
+            }
+            Awaited::Introduction => {
+                let info = result.as_ref().and_then(|result| result.get("agentInfo"));
+                let name = info.and_then(|info| info.get("title").or_else(|| info.get("name")));
+                if let Some(name) = name.and_then(Value::as_str) {
+                    self.note(Note::Name(crate::act::shown(name)));
+                }
+                None
+            }
+        }
+    }
+
+    /// The agent is in this mode, whoever set it. If it has to go on asking, it is set back.
+    fn mode_is(&mut self, session: &str, mode: &str) -> Option<Value> {
+        if skips_asking(mode).is_none() || !self.keeps_asking {
+            self.barred.remove(session);
+            self.note(Note::Mode(session.to_owned(), mode.to_owned()));
+            return None;
+        }
+        self.note(Note::ModeRefused(session.to_owned(), mode.to_owned()));
+        let Some(asking) = self.asking.get(session).cloned() else {
+            return Some(self.bar(session));
+        };
+        self.settings += 1;
+        let id = format!("{OWN}{}:{session}", self.settings);
+        Some(set_mode(&id, session, &asking))
+    }
+
+    /// Whether the agent took the mode that we set: the answer is for nobody else.
+    fn was_set(&mut self, id: &str, well: bool) -> Heard {
+        let session = id.split_once(':').map_or("", |(_, session)| session);
+        let to_agent = match well {
+            true => {
+                self.barred.remove(session);
+                None
+            }
+            false => Some(self.bar(session)),
+        };
+        Heard { passes: false, to_agent }
+    }
+
+    /// The agent cannot be made to ask, so it is stopped.
+    fn bar(&mut self, session: &str) -> Value {
+        if self.barred.len() < REMEMBERED {
+            self.barred.insert(session.to_owned());
+        }
+        self.note(Note::ModeStays(session.to_owned()));
+        message::stop(session)
     }
 }
 

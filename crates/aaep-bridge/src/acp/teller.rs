@@ -5,16 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use aaep_agent::{
-    Agent, Call, Confirmation, Kind, NotApproved, Output, Progress, Session, ToolStatus,
-};
-use aaep_types::Reversibility;
+use aaep_agent::{Agent, Call, ToolStatus};
 use serde_json::Value;
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::message::{Permission, key, skips_asking, text_of};
+use super::message::{Permission, Reply, picture, skips_asking, text_of};
+use super::question::Question;
+use super::turn::{THOUGHT, Turn};
 use super::{Proxy, Wires, judged};
 use crate::act::{Judgment, shown};
 use crate::place::Scene;
@@ -22,12 +21,11 @@ use crate::place::Scene;
 /// How long a hub that was not there is left alone.
 const HUB_RESTS: Duration = Duration::from_secs(5);
 
-/// Sessions of the agent at the same time, and calls of tools in one of them, that are followed.
+/// Sessions of the agent that are followed at the same time.
 const SESSIONS: usize = 64;
-const CALLS: usize = 256;
 
-/// Characters of one thought that are told.
-const THOUGHT: usize = 400;
+/// Some agents say that a call runs, and only then ask. So long the question may take to come.
+const ASKS_SOON: Duration = Duration::from_millis(700);
 
 /// The largest arguments that people are asked about, in bytes.
 const MAX_ASKED_BYTES: usize = 512 * 1024;
@@ -40,10 +38,14 @@ pub(super) enum Note {
     Prompt(String, String),
     Update(String, Value),
     Asked(Permission),
-    /// A question was answered elsewhere, or taken back.
-    Withdrawn(String),
+    /// A question was answered elsewhere, or taken back: the list of those is looked at.
+    Withdrawn,
     Mode(String, String),
     ModeRefused(String, String),
+    /// A mode that was to be refused is in force.
+    ModeStays(String),
+    /// What was said of an earlier session is over.
+    Recalled(String),
     Cancelled(String),
     TurnEnded(String, Option<String>),
     Lost(u64),
@@ -59,28 +61,7 @@ pub(super) fn is_told(update: &Value) -> bool {
             | "tool_call"
             | "tool_call_update"
             | "plan"
-            | "current_mode_update"
     )
-}
-
-/// One turn of one session.
-struct Turn {
-    session: Arc<Session>,
-    output: Option<Output>,
-    thought: String,
-    calls: BTreeMap<String, Known>,
-    plan: String,
-    /// Stops the agent when the person stops the session.
-    watch: JoinHandle<()>,
-}
-
-/// What is known of a call of a tool.
-#[derive(Default)]
-struct Known {
-    call: Value,
-    running: Option<Call>,
-    asked: bool,
-    over: bool,
 }
 
 /// A question that is put to the person.
@@ -97,7 +78,11 @@ pub(super) struct Teller<E, A> {
     rests_until: Option<Instant>,
     places: BTreeMap<String, PathBuf>,
     turns: BTreeMap<String, Turn>,
-    open: BTreeMap<String, Open>,
+    /// Questions that are put to the person, by their serial.
+    open: BTreeMap<u64, Open>,
+    /// Calls that run, as the agent says, though they would have to be asked: by session and call.
+    /// They are told as such unless their question comes by then.
+    early: BTreeMap<(String, String), Instant>,
 }
 
 impl<E, A> Teller<E, A>
@@ -106,12 +91,22 @@ where
     A: AsyncWrite + Unpin + Send + 'static,
 {
     pub(super) fn new(proxy: Proxy, wires: Arc<Wires<E, A>>) -> Self {
-        let (places, turns, open) = Default::default();
-        Self { proxy, wires, agent: None, rests_until: None, places, turns, open }
+        let (places, turns, open, early) = Default::default();
+        Self { proxy, wires, agent: None, rests_until: None, places, turns, open, early }
     }
 
     pub(super) async fn run(mut self, mut heard: mpsc::Receiver<Note>) {
-        while let Some(note) = heard.recv().await {
+        loop {
+            let due = self.early.values().min().copied();
+            let note = tokio::select! {
+                note = heard.recv() => note,
+                () = until(due) => {
+                    self.settle().await;
+                    let _ = self.runs_unasked().await;
+                    continue;
+                }
+            };
+            let Some(note) = note else { break };
             self.settle().await;
             // What cannot be told is no reason to hold the agent up; its editor still asks.
             let _ = self.tell(note).await;
@@ -130,33 +125,39 @@ where
         }
     }
 
-    /// Waits for a question about this call that is being answered here just now.
-    async fn claimed(&mut self, session: &str, update: &Value) {
-        let call = update.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
+    /// The question about this call that was put to the person, if it is not settled.
+    fn question_of(&self, session: &str, call: &str) -> Option<u64> {
         let of = |open: &Open| open.session == session && open.call == call;
-        let found = self.open.iter().find(|(_, open)| of(open)).map(|(id, _)| id.clone());
-        let Some(id) = found else { return };
-        let waits = super::lock(&self.wires.questions).open.contains_key(&id);
-        if !waits {
-            self.decided(&id).await;
-        }
+        self.open.iter().find(|(_, open)| of(open)).map(|(serial, _)| *serial)
     }
 
-    /// Questions that were decided: their calls run.
+    /// Whether a question still waits for its answer, here and in the editor.
+    fn waits(&self, serial: u64) -> bool {
+        super::lock(&self.wires.questions).open.values().any(|asked| asked.serial == serial)
+    }
+
+    /// Questions that were decided, whose calls run, and those that were withdrawn.
     async fn settle(&mut self) {
-        let done: Vec<_> = self
-            .open
-            .iter()
-            .filter(|(_, open)| open.task.is_finished())
-            .map(|(id, _)| id.clone())
-            .collect();
-        for id in done {
-            self.decided(&id).await;
+        let withdrawn = std::mem::take(&mut super::lock(&self.wires.questions).withdrawn);
+        for serial in withdrawn {
+            self.withdraw(serial).await;
+        }
+        let done = self.open.iter().filter(|(_, open)| open.task.is_finished());
+        let done: Vec<_> = done.map(|(serial, _)| *serial).collect();
+        for serial in done {
+            self.decided(serial).await;
         }
     }
 
-    async fn decided(&mut self, id: &str) {
-        let Some(open) = self.open.remove(id) else { return };
+    async fn withdraw(&mut self, serial: u64) {
+        if let Some(open) = self.open.remove(&serial) {
+            open.task.abort();
+            let _ = open.task.await;
+        }
+    }
+
+    async fn decided(&mut self, serial: u64) {
+        let Some(open) = self.open.remove(&serial) else { return };
         let Ok(Some(running)) = open.task.await else { return };
         let turn = self.turns.get_mut(&open.session);
         if let Some(known) = turn.and_then(|turn| turn.calls.get_mut(&open.call)) {
@@ -186,12 +187,7 @@ where
                 }
             }
             Note::Asked(asked) => self.asked(asked).await?,
-            Note::Withdrawn(id) => {
-                if let Some(open) = self.open.remove(&id) {
-                    open.task.abort();
-                    let _ = open.task.await;
-                }
-            }
+            Note::Withdrawn => {}
             Note::Mode(session, mode) => {
                 let words = match skips_asking(&mode) {
                     Some(what) => format!("From now on {what}: its mode is {}.", shown(&mode)),
@@ -203,6 +199,15 @@ where
                 let words =
                     format!("The mode {} was refused: in it the agent asks less.", shown(&mode));
                 self.say(&session, words).await?;
+            }
+            Note::ModeStays(session) => {
+                let words = "The agent does not leave its mode, so it is stopped.".to_owned();
+                self.say(&session, words).await?;
+            }
+            Note::Recalled(session) => {
+                if let Some(turn) = self.turns.remove(&session) {
+                    self.end(turn, "So far what was said earlier.".into()).await;
+                }
             }
             Note::Cancelled(session) => {
                 if let Some(turn) = self.turns.get_mut(&session) {
@@ -238,23 +243,17 @@ where
 
     async fn withdraw_of(&mut self, session: &str) {
         self.settle().await;
-        let ids: Vec<_> = self
-            .open
-            .iter()
-            .filter(|(_, open)| open.session == session)
-            .map(|(id, _)| id.clone())
-            .collect();
-        for id in ids {
-            if let Some(open) = self.open.remove(&id) {
-                open.task.abort();
-                let _ = open.task.await;
-            }
+        let of = self.open.iter().filter(|(_, open)| open.session == session);
+        let of: Vec<_> = of.map(|(serial, _)| *serial).collect();
+        for serial in of {
+            self.withdraw(serial).await;
         }
+        self.early.retain(|(of, _), _| of != session);
     }
 
     async fn say(&mut self, session: &str, words: String) -> Result<(), aaep_agent::Error> {
         match self.turn(session, None).await {
-            Some(turn) => turn.session.progress(Progress::described(words)).await,
+            Some(turn) => turn.state(&words).await,
             None => Ok(()),
         }
     }
@@ -340,12 +339,6 @@ where
                 turn.flush().await;
                 turn.plan(update).await?;
             }
-            "current_mode_update" => {
-                let mode = update.get("currentModeId").and_then(Value::as_str).unwrap_or_default();
-                let mode = mode.to_owned();
-                turn.flush().await;
-                return Box::pin(self.tell(Note::Mode(id.to_owned(), mode))).await;
-            }
             _ => {
                 turn.flush().await;
                 self.call_changed(id, update).await?;
@@ -356,124 +349,182 @@ where
 
     /// A call of a tool began, goes on, or ended.
     async fn call_changed(&mut self, id: &str, update: &Value) -> Result<(), aaep_agent::Error> {
-        self.claimed(id, update).await;
+        let call_id = update.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
+        let question = self.question_of(id, call_id);
+        let waits = question.is_some_and(|serial| self.waits(serial));
+        if let Some(serial) = question.filter(|_| !waits) {
+            // It is being answered here just now.
+            self.decided(serial).await;
+        }
         let Some(turn) = self.turns.get_mut(id) else { return Ok(()) };
         let Some(known) = turn.known(update) else { return Ok(()) };
-        let status = known.call.get("status").and_then(Value::as_str).unwrap_or_default();
-        let over = match status {
+        let over = match known.call.get("status").and_then(Value::as_str).unwrap_or_default() {
             "completed" => Some(ToolStatus::Success),
             "failed" => Some(ToolStatus::Error),
-            _ => None,
+            "in_progress" => None,
+            _ => return Ok(()),
         };
-        let begins = over.is_some() || status == "in_progress";
-        let (call, asked) = (known.call.clone(), known.asked);
-        if known.over || !begins {
+        let (call, asked, announced) = (known.call.clone(), known.asked, known.running.is_some());
+        if known.over || (waits && over.is_none()) {
             return Ok(());
         }
-        // What was asked here and decided elsewhere is withdrawn by now, or runs.
-        let running = known.running.take();
+        let early = (id.to_owned(), call_id.to_owned());
+        if over.is_none() && !asked && !announced && self.judge(id, &call).is_asked() {
+            self.early.entry(early).or_insert_with(|| Instant::now() + ASKS_SOON);
+            return Ok(());
+        }
+        self.early.remove(&early);
+        if let Some(serial) = question.filter(|_| waits) {
+            // The agent waited for nobody.
+            super::lock(&self.wires.questions).open.retain(|_, asked| asked.serial != serial);
+            self.withdraw(serial).await;
+        }
+        let who = match (asked, waits) {
+            (true, true) => "Done without waiting for an answer",
+            (true, false) => "Allowed in the editor",
+            (false, _) => "Done without asking you",
+        };
+        self.runs(id, call_id, over, who).await
+    }
+
+    /// Calls whose questions did not come: they run.
+    async fn runs_unasked(&mut self) -> Result<(), aaep_agent::Error> {
+        let now = Instant::now();
+        let due = self.early.extract_if(.., |_, due| *due <= now);
+        let due: Vec<_> = due.map(|(call, _)| call).collect();
+        for (session, call) in due {
+            self.runs(&session, &call, None, "Done without asking you").await?;
+        }
+        Ok(())
+    }
+
+    /// Tells that a call runs, or how it ended. `who` let it run if nobody here did.
+    async fn runs(
+        &mut self,
+        id: &str,
+        call_id: &str,
+        over: Option<ToolStatus>,
+        who: &str,
+    ) -> Result<(), aaep_agent::Error> {
+        let Some(turn) = self.turns.get_mut(id) else { return Ok(()) };
+        let Some(known) = turn.calls.get_mut(call_id) else { return Ok(()) };
+        let (call, asked, running) = (known.call.clone(), known.asked, known.running.take());
         known.over = over.is_some();
         let session = turn.session.clone();
-        let judgment = self.judge(id, &call);
         // What failed and never ran was refused.
         if running.is_none() && asked && over == Some(ToolStatus::Error) {
             return Ok(());
         }
+        let judgment = self.judge(id, &call);
         let running = match running {
             Some(running) => Some(running),
-            // Allowed in the editor, so it is nothing that was consented to here.
+            // It is nothing that was consented to here.
             None if asked => None,
             None => {
                 let tool = session.tool(judged::wire_name(&call)).summary(judgment.action());
                 tool.risk(judgment.risk()).begin().await.ok()
             }
         };
-        let Some(running) = running else {
-            // It would have to be asked, but it runs: the person learns at least that.
-            let who = match asked {
-                true => "Allowed in the editor",
-                false => "Done without asking you",
-            };
-            let words = format!("{who}: {}", judgment.action());
-            let call = call.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
-            if let Some(known) = self.turns.get_mut(id).and_then(|turn| turn.calls.get_mut(call)) {
-                known.over = true;
+        let Some(turn) = self.turns.get_mut(id) else { return Ok(()) };
+        let known = turn.calls.get_mut(call_id);
+        match (running, over) {
+            (Some(running), Some(status)) => {
+                let words = ended(&call, status);
+                running.complete(status, words).await
             }
-            return session.progress(Progress::described(words)).await;
-        };
-        match over {
-            Some(status) => {
-                let end = if status == ToolStatus::Success { "Done" } else { "Failed" };
-                let title = call.get("title").and_then(Value::as_str).unwrap_or("a tool");
-                running.complete(status, format!("{end}: {}.", shown(title))).await
-            }
-            None => {
-                let Some(turn) = self.turns.get_mut(id) else { return Ok(()) };
-                let call = call.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
-                if let Some(known) = turn.calls.get_mut(call) {
+            (Some(running), None) => {
+                if let Some(known) = known {
                     known.running = Some(running);
                 }
                 Ok(())
+            }
+            // It would have to be asked, but it runs: the person learns at least that.
+            (None, _) => {
+                if let Some(known) = known {
+                    known.over = true;
+                }
+                turn.state(&format!("{who}: {}", judgment.action())).await
             }
         }
     }
 
     /// Puts a question of the agent to the person, while the editor does the same.
     async fn asked(&mut self, asked: Permission) -> Result<(), aaep_agent::Error> {
-        let (id, name) = (key(&asked.id), asked.session.clone());
+        let name = asked.session.clone();
         if self.turn(&name, None).await.is_none() {
-            self.left_to_the_editor(&id).await;
+            self.left_to_the_editor(&asked).await;
             return Ok(());
         }
+        self.early.remove(&(name.clone(), asked.call_id().to_owned()));
         let Some(turn) = self.turns.get_mut(&name) else { return Ok(()) };
         turn.flush().await;
-        let call_id = asked.call_id().to_owned();
         let mut call = asked.call.clone();
         if let Some(known) = turn.known(&asked.call) {
-            known.asked = true;
+            (known.asked, known.over) = (true, false);
             call = known.call.clone();
+            // It was told as running, but it waits.
+            if let Some(running) = known.running.take() {
+                let _ = running.complete(ToolStatus::Error, "Not begun: it waits for an answer.").await;
+            }
         }
         let session = turn.session.clone();
         let judgment = self.judge(&name, &call);
         let arguments = call.to_string();
-        if !asked.has_yes() || arguments.len() > MAX_ASKED_BYTES {
-            self.left_to_the_editor(&id).await;
+        let has_yes = asked.has_yes()
+            || (self.proxy.offers_lasting && !asked.lasting(true).is_empty());
+        if !has_yes || arguments.len() > MAX_ASKED_BYTES {
+            self.left_to_the_editor(&asked).await;
             let who = match self.proxy.editor_asks {
                 true => "The agent asks something that only its editor can answer",
                 false => "The agent asked what cannot be asked here, so it is not done",
             };
-            let words = format!("{who}: {}", judgment.action());
-            return session.progress(Progress::described(words)).await;
+            return self.say(&name, format!("{who}: {}", judgment.action())).await;
         }
+        // Answered in the editor before it came to be asked here.
+        if !self.waits(asked.serial) {
+            return Ok(());
+        }
+        let command = call.pointer("/rawInput/command").and_then(Value::as_str).map(str::to_owned);
         let question = Question {
             session,
             judgment,
             tool: judged::wire_name(&call),
             arguments,
-            always: asked.offers_always() && self.proxy.editor_asks,
+            asked: asked.clone(),
+            offers_lasting: self.proxy.offers_lasting,
+            editor_asks: self.proxy.editor_asks,
             seconds: u32::try_from(self.proxy.timeout.as_secs())
                 .unwrap_or(u32::MAX)
                 .clamp(1, 86_400),
+            command,
+            allowed: self.proxy.allowed.clone(),
         };
-        let (wires, of, alone) = (self.wires.clone(), id.clone(), !self.proxy.editor_asks);
-        let task = tokio::spawn(async move {
-            let running = question.decide(&wires, &of).await;
-            // Nobody could be asked, and nobody else asks.
-            if alone && let Some(asked) = wires.claim(&of) {
-                wires.answer(&asked, false).await;
-            }
-            running
-        });
-        self.open.insert(id, Open { task, session: name, call: call_id });
+        let (wires, alone) = (self.wires.clone(), !self.proxy.editor_asks);
+        let open = Open {
+            session: name,
+            call: asked.call_id().to_owned(),
+            task: tokio::spawn({
+                let asked = asked.clone();
+                async move {
+                    let running = question.decide(&wires).await;
+                    // Nobody could be asked, and nobody else asks.
+                    if alone && let Some(asked) = wires.claim(&asked) {
+                        wires.answer(&asked, &Reply::Once(false)).await;
+                    }
+                    running
+                }
+            }),
+        };
+        self.open.insert(asked.serial, open);
         Ok(())
     }
 
     /// Nobody can be asked here. Without an editor that asks, it is a no.
-    async fn left_to_the_editor(&self, id: &str) {
+    async fn left_to_the_editor(&self, asked: &Permission) {
         if !self.proxy.editor_asks
-            && let Some(asked) = self.wires.claim(id)
+            && let Some(asked) = self.wires.claim(asked)
         {
-            self.wires.answer(&asked, false).await;
+            self.wires.answer(&asked, &Reply::Once(false)).await;
         }
     }
 
@@ -489,142 +540,22 @@ where
     }
 }
 
-/// What is put to the person.
-struct Question {
-    session: Arc<Session>,
-    judgment: Judgment,
-    tool: String,
-    arguments: String,
-    always: bool,
-    seconds: u32,
+/// How a call ended, and what it shows that is no text.
+fn ended(call: &Value, status: ToolStatus) -> String {
+    let end = if status == ToolStatus::Success { "Done" } else { "Failed" };
+    let title = call.get("title").and_then(Value::as_str).unwrap_or("a tool");
+    let mut words = format!("{end}: {}.", shown(title));
+    let parts = call.get("content").and_then(Value::as_array).into_iter().flatten();
+    let parts = parts.filter_map(|part| part.get("content"));
+    for image in parts.filter(|part| part["type"] == "image").take(4) {
+        words += &format!(" {}.", picture(image));
+    }
+    words
 }
 
-impl Question {
-    async fn decide<E, A>(self, wires: &Wires<E, A>, id: &str) -> Option<Call>
-    where
-        E: AsyncWrite + Unpin,
-        A: AsyncWrite + Unpin,
-    {
-        let mut consequence = self.judgment.consequence().to_owned();
-        if self.always {
-            consequence += " A yes here counts once; to be asked no more, answer in the editor.";
-        }
-        let action = self.judgment.action();
-        match self.judgment.reversibility() {
-            Reversibility::Irreversible => {
-                let request = Confirmation::irreversible(&self.tool, action, consequence);
-                self.settle(request, wires, id).await
-            }
-            _ => {
-                let request = Confirmation::with_effort(&self.tool, action, consequence);
-                self.settle(request, wires, id).await
-            }
-        }
-    }
-
-    async fn settle<K: Kind, E, A>(
-        self,
-        request: Confirmation<K>,
-        wires: &Wires<E, A>,
-        id: &str,
-    ) -> Option<Call>
-    where
-        E: AsyncWrite + Unpin,
-        A: AsyncWrite + Unpin,
-    {
-        let request = request.risk(self.judgment.risk()).arguments_json(self.arguments);
-        let request = request.timeout_seconds(self.seconds);
-        // Nobody can be asked here: the editor still asks.
-        let parked = self.session.park((), request).await.ok()?;
-        let decided = parked.decision().await;
-        if let Err(NotApproved::Unavailable(_)) = decided {
-            return None;
-        }
-        // If the editor was first, this one is withdrawn.
-        let asked = wires.claim(id)?;
-        let running = match decided {
-            // Announced first; what cannot be announced does not run.
-            Ok(approval) => self.session.invoke(parked, approval).await.ok(),
-            Err(_) => None,
-        };
-        wires.answer(&asked, running.is_some()).await;
-        running.map(|((), running)| running)
-    }
-}
-
-impl Turn {
-    /// What is known of the call that this tells of.
-    fn known(&mut self, update: &Value) -> Option<&mut Known> {
-        let id = update.get("toolCallId").and_then(Value::as_str)?;
-        if !self.calls.contains_key(id) && self.calls.len() >= CALLS {
-            // Those that are over make room.
-            self.calls.retain(|_, known| !known.over);
-            if self.calls.len() >= CALLS {
-                return None;
-            }
-        }
-        let known = self.calls.entry(id.to_owned()).or_default();
-        if !known.call.is_object() {
-            known.call = serde_json::json!({});
-        }
-        for name in [
-            "toolCallId",
-            "title",
-            "kind",
-            "status",
-            "rawInput",
-            "content",
-            "locations",
-            "name",
-            "_meta",
-        ] {
-            match update.get(name) {
-                None | Some(Value::Null) => {}
-                Some(value) => known.call[name] = value.clone(),
-            }
-        }
-        Some(known)
-    }
-
-    async fn thinks(&mut self) -> Result<(), aaep_agent::Error> {
-        let thought = std::mem::take(&mut self.thought);
-        if thought.trim().is_empty() {
-            return Ok(());
-        }
-        let thought: String = thought.trim().chars().take(THOUGHT).collect();
-        self.session.thinking(thought).await
-    }
-
-    async fn finish(&mut self) {
-        if let Some(output) = self.output.take() {
-            let _ = output.finish().await;
-        }
-    }
-
-    /// Everything that was begun is said before something else is.
-    async fn flush(&mut self) {
-        let _ = self.thinks().await;
-        self.finish().await;
-    }
-
-    async fn plan(&mut self, update: &Value) -> Result<(), aaep_agent::Error> {
-        let entries = update.get("entries").and_then(Value::as_array);
-        let entries: Vec<_> = entries.into_iter().flatten().take(1000).collect();
-        let is = |entry: &Value, status: &str| entry.get("status").is_some_and(|it| it == status);
-        let done = entries.iter().filter(|entry| is(entry, "completed")).count();
-        let current = entries.iter().find(|entry| is(entry, "in_progress"));
-        let what = current.and_then(|entry| entry.get("content")).and_then(Value::as_str);
-        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let step = count(done.saturating_add(1).min(entries.len()));
-        let words = format!("{step} of {}: {}", entries.len(), what.unwrap_or_default());
-        if entries.is_empty() || self.plan == words {
-            return Ok(());
-        }
-        self.plan = words;
-        let mut progress = Progress::step(step, count(entries.len()));
-        if let Some(what) = what {
-            progress = progress.description(shown(what));
-        }
-        self.session.progress(progress).await
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => std::future::pending().await,
     }
 }

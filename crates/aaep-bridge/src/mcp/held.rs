@@ -6,11 +6,14 @@ use std::time::Duration;
 use aaep_agent::{Call, Confirmation, Error, Kind, NotApproved, RiskLevel, Session};
 use aaep_policy::{Ruling, Verdict};
 use aaep_types::{Decision, Reversibility};
-use tokio::io::AsyncWrite;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
-use super::message::{ToolCall, key, not_done, waiting};
-use super::{Server, State, forward, lock};
+use super::asking::Asking;
+use super::message::{Hint, ROUNDS, ToolCall, again, key, not_done, told, waiting};
+use super::{CONTINUED, HELD, Running, State, lock};
 use crate::act::shown;
+use crate::consent;
 
 /// How often a client hears that something waits.
 const PULSE: Duration = Duration::from_secs(10);
@@ -18,16 +21,9 @@ const PULSE: Duration = Duration::from_secs(10);
 /// The largest arguments that people are asked about, in bytes.
 const MAX_ASKED_BYTES: usize = 512 * 1024;
 
-impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
+impl State {
     /// Decides one call, and passes it on or answers it.
-    pub(super) async fn decide<S>(
-        self: Arc<Self>,
-        call: ToolCall,
-        line: Vec<u8>,
-        server: &Server<S>,
-    ) where
-        S: AsyncWrite + Unpin + Send + 'static,
-    {
+    pub(super) async fn decide(self: Arc<Self>, call: ToolCall, line: Vec<u8>) {
         let decided = tokio::select! {
             decided = self.ask(&call) => decided,
             () = self.pulse(&call) => return,
@@ -39,15 +35,128 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
         }
         match decided {
             Ok(running) => {
-                if let Some(running) = running {
-                    lock(&self.running).insert(id, running);
-                }
-                if forward(server, &line).await.is_err() {
-                    lock(&self.running).remove(&key(&call.id));
+                let running = Running { call: running, asked: call, line: line.clone(), rounds: 0 };
+                lock(&self.running).insert(id.clone(), running);
+                if self.forward(&line).await.is_err() {
+                    lock(&self.running).remove(&id);
                 }
             }
             Err(reason) => drop(self.say(&not_done(&call.id, &reason)).await),
         }
+    }
+
+    /// A question of the server, to be put to the person. Whether the client gets it instead.
+    pub(super) async fn server_asked(
+        self: &Arc<Self>,
+        id: Value,
+        params: Value,
+        line: Vec<u8>,
+    ) -> bool {
+        if lock(&self.asking).len() >= HELD {
+            let _ = self.forward(told(&id, &json!({ "action": "cancel" })).to_string().as_bytes()).await;
+            return false;
+        }
+        let (state, name) = (self.clone(), key(&id));
+        let mut tasks = self.tasks.lock().await;
+        while tasks.try_join_next().is_some() {}
+        let mut asking = lock(&self.asking);
+        let task = tasks.spawn(async move {
+            let result = match state.session().await {
+                Ok(session) => {
+                    let server = id.as_str().map_or(state.proxy.name.as_str(), |id| state.named(id).0);
+                    state.asking(&session, server).elicit(&params).await
+                }
+                // Nobody can be asked here. The client can, if it says so.
+                Err(_) if state.client_asks.load(std::sync::atomic::Ordering::Relaxed) => {
+                    lock(&state.asking).remove(&key(&id));
+                    let _ = super::write(&mut **state.client.lock().await, &line).await;
+                    return;
+                }
+                Err(_) => json!({ "action": "cancel" }),
+            };
+            if lock(&state.asking).remove(&key(&id)).is_some() {
+                let _ = state.forward(told(&id, &result).to_string().as_bytes()).await;
+            }
+        });
+        asking.insert(name, task);
+        false
+    }
+
+    fn asking<'a>(&self, session: &'a Session, server: &'a str) -> Asking<'a> {
+        Asking { session, server, seconds: self.seconds() }
+    }
+
+    /// What the server wants to know before it answers a call. Whether the client gets it instead.
+    pub(super) async fn server_wants(
+        self: &Arc<Self>,
+        id: String,
+        asks: Vec<(String, Value)>,
+        all_ours: bool,
+        given: Option<Value>,
+        line: Vec<u8>,
+    ) -> bool {
+        let Some(mut running) = lock(&self.running).remove(&id) else { return true };
+        running.rounds += 1;
+        if !all_ours || running.rounds > ROUNDS {
+            self.comes_back(running, given).await;
+            return true;
+        }
+        let state = self.clone();
+        let mut tasks = self.tasks.lock().await;
+        while tasks.try_join_next().is_some() {}
+        let mut held = lock(&self.held);
+        let name = id.clone();
+        let task = tasks.spawn(async move {
+            let session = match state.session().await {
+                Ok(session) => session,
+                Err(_) => {
+                    lock(&state.held).remove(&id);
+                    state.comes_back(running, given).await;
+                    let _ = super::write(&mut **state.client.lock().await, &line).await;
+                    return;
+                }
+            };
+            let mut answers = Map::new();
+            let asking = async {
+                let (server, _) = state.named(&running.asked.tool);
+                for (key, params) in &asks {
+                    let result = state.asking(&session, server).elicit(params).await;
+                    answers.insert(key.clone(), result);
+                }
+            };
+            tokio::select! {
+                () = asking => {}
+                () = state.pulse(&running.asked) => return,
+            }
+            // The client has given it up meanwhile.
+            if lock(&state.held).remove(&id).is_none() {
+                return;
+            }
+            let text = String::from_utf8_lossy(&running.line).into_owned();
+            let Some(next) = again(text.trim(), &Value::Object(answers), given.as_ref()) else {
+                return;
+            };
+            lock(&state.running).insert(id, running);
+            let _ = state.forward(next.as_bytes()).await;
+        });
+        held.insert(name, task);
+        false
+    }
+
+    /// The client will come back to this call itself: it need not be asked again then.
+    async fn comes_back(&self, running: Running, given: Option<Value>) {
+        if let Some(call) = running.call {
+            let _ = call.succeed("The server wants to know something first.").await;
+        }
+        let mut continued = lock(&self.continued);
+        if continued.len() >= CONTINUED {
+            continued.remove(0);
+        }
+        continued.push((running.asked.what(), given));
+    }
+
+    fn seconds(&self) -> u32 {
+        u32::try_from(self.proxy.timeout.as_secs()).unwrap_or(u32::MAX).clamp(1, 86_400)
     }
 
     /// Says every now and then that the call waits, if the client wants to know.
@@ -66,7 +175,8 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
 
     /// The call as the hub knows it, if it may run; otherwise why not.
     async fn ask(&self, call: &ToolCall) -> Result<Option<Call>, String> {
-        let tool = wire_name(&self.proxy.name, &call.tool);
+        let (server, plain) = self.named(&call.tool);
+        let tool = wire_name(server, plain);
         let arguments = call.arguments.to_string();
         let ruling = self.proxy.policy.decide(&tool, &arguments);
         if ruling.verdict == Verdict::Silent {
@@ -118,13 +228,18 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
             };
         }
         // What a server says of its tools is a hint: it makes the words milder, never the question.
-        let reads = lock(&self.readers).get(&call.tool).copied().unwrap_or(false);
-        let action = format!("Use {} of {}.", shown(&call.tool), shown(&self.proxy.name));
-        let (consequence, risk) = match reads {
-            true => {
+        let hint = lock(&self.hints).get(&call.tool).copied().unwrap_or(Hint::Destroys);
+        let (server, plain) = self.named(&call.tool);
+        let action = format!("Use {} of {}.", shown(plain), shown(server));
+        let (consequence, risk) = match hint {
+            Hint::Looks => {
                 ("The server says that it only looks. Nobody has checked that.", RiskLevel::Medium)
             }
-            false => ("Nobody has said that this can be undone.", RiskLevel::High),
+            Hint::Adds => (
+                "The server says that it destroys nothing. Nobody has checked that.",
+                RiskLevel::High,
+            ),
+            Hint::Destroys => ("Nobody has said that this can be undone.", RiskLevel::High),
         };
         let request = Confirmation::irreversible(tool, action, consequence).risk(risk);
         self.settle(session, request.arguments_json(arguments)).await
@@ -135,10 +250,12 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
         session: &Session,
         request: Confirmation<K>,
     ) -> Result<Call, String> {
-        let seconds = u32::try_from(self.proxy.timeout.as_secs()).unwrap_or(u32::MAX);
-        let request = request.timeout_seconds(seconds.clamp(1, 86_400));
+        let seconds = self.seconds();
+        let until = Instant::now() + Duration::from_secs(seconds.into());
+        let request = request.timeout_seconds(seconds);
         let parked = session.park((), request).await.map_err(|error| unasked(&error))?;
-        let approval = parked.decision().await.map_err(|refusal| match refusal {
+        let decided = consent::decision(&parked, until).await;
+        let approval = decided.map_err(|refusal| match refusal {
             NotApproved::Rejected { .. } => {
                 "The person said no. Do not try it in another way; ask what they want instead."
                     .to_owned()
@@ -150,6 +267,11 @@ impl<W: AsyncWrite + Unpin + Send + 'static> State<W> {
         let ((), running) =
             session.invoke(parked, approval).await.map_err(|error| unasked(&error))?;
         Ok(running)
+    }
+
+    /// The server of a tool, and what it calls it.
+    fn named<'a>(&'a self, tool: &'a str) -> (&'a str, &'a str) {
+        super::several::split(&self.proxy.servers, tool).unwrap_or((&self.proxy.name, tool))
     }
 
     /// The session of this server, opened with its first call, and again after it ended.

@@ -1,11 +1,15 @@
 //! Messages of the Model Context Protocol, as far as a proxy has to understand them: one JSON-RPC
 //! message on each line.
 
-use aaep_types::json::Members;
 use serde_json::{Value, json};
 
-/// How deep a message may be: what the JSON library reads, too.
-const DEPTH: usize = 127;
+use super::rewrite::{is_ambiguous, set};
+
+/// Where a client of the newest version says in each request what it can do.
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// How often a server may ask for more before one call is done.
+pub(super) const ROUNDS: u32 = 8;
 
 /// What a line from the client is.
 #[derive(Debug)]
@@ -27,6 +31,16 @@ pub(super) struct ToolCall {
     pub(super) tool: String,
     pub(super) arguments: Value,
     pub(super) progress: Option<Value>,
+    /// What the server gave the client to come back with.
+    pub(super) state: Option<Value>,
+}
+
+impl ToolCall {
+    /// What the person was asked about: the same call with what the server wanted to know is the
+    /// same call.
+    pub(super) fn what(&self) -> String {
+        json!([self.tool, self.arguments]).to_string()
+    }
 }
 
 /// What is known of an id: ids may be numbers or texts, which are not the same.
@@ -47,8 +61,7 @@ impl FromClient {
             );
         }
         // Two members of one name are read differently by different servers.
-        let members = Members::whole(line, DEPTH).ok().flatten();
-        if members.is_none_or(|members| members.ambiguity().is_some()) {
+        if is_ambiguous(line) {
             return Self::Refused("this can be read in more than one way", vec![Value::Null]);
         }
         let params = value.get("params");
@@ -76,34 +89,123 @@ fn tool_call(id: &Value, params: Option<&Value>) -> Option<ToolCall> {
         tool: params.get("name")?.as_str()?.to_owned(),
         arguments: params.get("arguments").cloned().unwrap_or_else(|| json!({})),
         progress: params.pointer("/_meta/progressToken").cloned(),
+        state: params.get("requestState").cloned(),
     })
 }
 
-/// What a server says of its tools: hints, which nobody has to believe.
-#[derive(Debug, Default)]
-pub(super) struct FromServer {
+/// Says for a client that the person can be asked, where it does not say so itself: the questions come
+/// to us. None if nothing is to be changed.
+pub(super) fn can_ask(line: &str) -> Option<String> {
+    const ASKS: &str = r#"{"form":{},"url":{}}"#;
+    let value: Value = serde_json::from_str(line).ok()?;
+    let params = value.get("params")?;
+    if value.get("method")? == "initialize" {
+        let capabilities = params.get("capabilities")?.as_object()?;
+        let says = capabilities.contains_key("elicitation");
+        return (!says).then(|| set(line, &["params", "capabilities", "elicitation"], ASKS))?;
+    }
+    let says = params.get("_meta")?.get(CAPABILITIES)?.as_object()?.contains_key("elicitation");
+    (!says).then(|| set(line, &["params", "_meta", CAPABILITIES, "elicitation"], ASKS))?
+}
+
+/// Whether a client says that it can ask the person itself.
+pub(super) fn asks_itself(line: &str) -> bool {
+    let value: Value = serde_json::from_str(line).unwrap_or_default();
+    let params = value.get("params");
+    let told = params.and_then(|params| params.get("capabilities"));
+    let told = told.or_else(|| params?.get("_meta")?.get(CAPABILITIES));
+    told.is_some_and(|told| told.get("elicitation").is_some())
+}
+
+/// What a line from the server is.
+#[derive(Debug)]
+pub(super) enum FromServer {
     /// The answer to this call, and whether it went well.
-    pub(super) answer: Option<(String, bool)>,
-    /// Tools that only look, as the server says, and all tools that it named.
-    pub(super) tools: Vec<(String, bool)>,
+    Answer { id: String, well: bool },
+    /// What it says of its tools, as the answer to a request: hints, which nobody has to believe.
+    Tools(Vec<(String, Hint)>),
+    /// It asks the person something.
+    Asks { id: Value, params: Value },
+    /// It takes a question back.
+    TakesBack(String),
+    /// To answer this call, it wants to know these things first, by their keys; and a text to come
+    /// back with.
+    Wants { id: String, asks: Vec<(String, Value)>, all_ours: bool, state: Option<Value> },
+    /// Everything else passes.
+    Other,
+}
+
+/// What a server says of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hint {
+    /// It only looks.
+    Looks,
+    /// It adds, and destroys nothing.
+    Adds,
+    /// Nothing, or that it destroys.
+    Destroys,
+}
+
+impl Hint {
+    fn read(tool: &Value) -> Self {
+        let hint = |name: &str| tool.get("annotations")?.get(name)?.as_bool();
+        match (hint("readOnlyHint"), hint("destructiveHint")) {
+            (Some(true), _) => Self::Looks,
+            (_, Some(false)) => Self::Adds,
+            // What is not said is as bad as it can be.
+            _ => Self::Destroys,
+        }
+    }
 }
 
 impl FromServer {
     pub(super) fn read(line: &str) -> Self {
-        let Ok(value) = serde_json::from_str::<Value>(line) else { return Self::default() };
-        let (Some(id), None) = (value.get("id"), value.get("method")) else {
-            return Self::default();
-        };
-        let result = value.get("result");
-        let well = result
-            .is_some_and(|result| result.get("isError").and_then(Value::as_bool) != Some(true));
-        let tools = result.and_then(|result| result.get("tools")).and_then(Value::as_array);
-        let tools = tools.into_iter().flatten().filter_map(|tool| {
-            let reads = tool.pointer("/annotations/readOnlyHint").and_then(Value::as_bool);
-            Some((tool.get("name")?.as_str()?.to_owned(), reads == Some(true)))
-        });
-        Self { answer: Some((key(id), well)), tools: tools.take(10_000).collect() }
+        let Ok(value) = serde_json::from_str::<Value>(line) else { return Self::Other };
+        let params = || value.get("params").cloned().unwrap_or_default();
+        match (value.get("method").and_then(Value::as_str), value.get("id")) {
+            (Some("elicitation/create"), Some(id)) => {
+                Self::Asks { id: id.clone(), params: params() }
+            }
+            (Some("notifications/cancelled"), _) => {
+                Self::TakesBack(params().get("requestId").map(key).unwrap_or_default())
+            }
+            (None, Some(id)) => Self::answer(key(id), value.get("result")),
+            _ => Self::Other,
+        }
     }
+
+    fn answer(id: String, result: Option<&Value>) -> Self {
+        let Some(result) = result else { return Self::Answer { id, well: false } };
+        if let Some(tools) = result.get("tools").and_then(Value::as_array) {
+            let hint = |tool: &Value| Some((tool.get("name")?.as_str()?.to_owned(), Hint::read(tool)));
+            return Self::Tools(tools.iter().filter_map(hint).take(10_000).collect());
+        }
+        if result.get("resultType").is_some_and(|kind| kind == "input_required") {
+            let requests = result.get("inputRequests").and_then(Value::as_object);
+            let requests: Vec<_> = requests.into_iter().flatten().collect();
+            let is_ours = |asked: &Value| asked["method"] == "elicitation/create";
+            let params = |asked: &Value| asked.get("params").cloned().unwrap_or_default();
+            let all_ours = requests.iter().all(|(_, asked)| is_ours(asked));
+            let asks = requests.iter().map(|(key, asked)| ((*key).clone(), params(asked)));
+            let state = result.get("requestState").cloned();
+            return Self::Wants { id, asks: asks.take(32).collect(), all_ours, state };
+        }
+        Self::Answer { id, well: result.get("isError").and_then(Value::as_bool) != Some(true) }
+    }
+}
+
+/// The same call again, with what the server wanted to know.
+pub(super) fn again(line: &str, answers: &Value, state: Option<&Value>) -> Option<String> {
+    let told = set(line, &["params", "inputResponses"], &answers.to_string())?;
+    match state {
+        Some(state) => set(&told, &["params", "requestState"], &state.to_string()),
+        None => Some(told),
+    }
+}
+
+/// The answer to something that the server asked.
+pub(super) fn told(id: &Value, result: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
 /// The answer to a call that is not made.

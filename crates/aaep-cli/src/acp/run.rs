@@ -2,23 +2,23 @@
 //! heard as `aaep listen` tells it.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_agent::Producer;
 use clap::Parser;
 use tokio::io::{BufReader, duplex};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::task::JoinSet;
 
 use super::client::{Client, Failed};
-use super::{AcpOptions, HUB_ANSWERS, proxy};
+use super::desk::Desk;
+use super::terminals::Terminals;
+use super::{AcpOptions, HUB_ANSWERS, ROOM, Started, proxy, start};
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, say};
 use crate::listen::{self, ListenOptions, Prompts};
-use crate::{discovery, lines, stdio};
-
-/// What may be on its way in one direction, in bytes.
-const ROOM: usize = 64 * 1024;
+use crate::{discovery, lines};
 
 /// Wishes that wait until the agent has time.
 const WISHES: usize = 16;
@@ -63,27 +63,31 @@ async fn talk(options: &AcpOptions, out: &mut impl Write) -> Result<io::Result<E
     found.await.map_err(|error| error.to_string())??;
     let place = std::env::current_dir().and_then(|place| place.canonicalize());
     let place = place.map_err(|error| format!("where are we? {error}"))?;
-    let Some((mut child, to, from)) = stdio::start(&options.command) else {
+    let Some(Started { mut child, to, from }) = start(options) else {
         return Ok(Ok(Exit::Unable));
     };
     let (client_to, proxy_from) = duplex(ROOM);
     let (proxy_to, client_from) = duplex(ROOM);
-    let relay = tokio::spawn(proxy(options, false).run(
-        BufReader::new(proxy_from),
-        proxy_to,
-        BufReader::new(from),
-        to,
-    ));
+    let proxy = proxy(options, false);
     let hub = options.hub.clone();
-    let mut client = Client {
-        to: client_to,
-        from: BufReader::new(client_from),
+    let desk = Desk {
         place,
-        home: std::env::var_os("HOME").map(PathBuf::from),
+        home: proxy.home.clone(),
         hub: Box::new(move || {
             let producer = Producer::new("acp").name("A coding agent");
             discovery::connect(hub.as_deref(), producer, HUB_ANSWERS)
         }),
+        timeout: proxy.timeout,
+        allowed: proxy.allowed.clone(),
+        terminals: Terminals::default(),
+    };
+    let relay =
+        tokio::spawn(proxy.run(BufReader::new(proxy_from), proxy_to, BufReader::new(from), to));
+    let mut client = Client {
+        to: Arc::new(Mutex::new(client_to)),
+        from: BufReader::new(client_from),
+        desk: Arc::new(desk),
+        tasks: JoinSet::new(),
         last: 0,
         partial: Vec::new(),
     };

@@ -14,15 +14,17 @@ ran = open(sys.argv[2], "a", buffering=1)
 def say(m): sys.stdout.write(json.dumps({"jsonrpc": "2.0", **m}) + "\n"); sys.stdout.flush()
 def update(u): say({"method": "session/update", "params": {"sessionId": "s1", "update": u}})
 def content(t): return {"type": "text", "text": t}
+MODES = sys.argv[3].split(",") if len(sys.argv) > 3 else ["default", "yolo"]
 OPTIONS = [{"optionId": "always", "name": "Always", "kind": "allow_always"},
     {"optionId": "once", "name": "Yes", "kind": "allow_once"},
     {"optionId": "never", "name": "Never", "kind": "reject_always"},
     {"optionId": "no", "name": "No", "kind": "reject_once"}]
-def ask(i, command, options=OPTIONS, title="a step"):
+def ask(i, command, options=OPTIONS, title="a step", early=False):
     call = {"toolCallId": "c%s" % i, "title": title, "kind": "execute", "status": "pending", "rawInput": {"command": command}}
-    update({"sessionUpdate": "tool_call", **call})
+    update({"sessionUpdate": "tool_call", **call, **({"status": "in_progress"} if early else {})})
     say({"id": i, "method": "session/request_permission", "params": {"sessionId": "s1", "toolCall": call, "options": options}})
-waiting, turn = {}, None
+waiting, turn, pages, terminal = {}, None, 0, None
+PICTURE = {"type": "image", "mimeType": "image/png", "data": "A" * 4000, "uri": "file:///x/chart.png"}
 for line in sys.stdin.buffer:
     seen.write(line)
     try: m = json.loads(line)
@@ -30,9 +32,11 @@ for line in sys.stdin.buffer:
     method = m.get("method")
     if method == "initialize": say({"id": m["id"], "result": {"protocolVersion": 1, "agentInfo": {"name": "t", "title": "Tester"},
         "agentCapabilities": {"loadSession": True, "sessionCapabilities": {"list": {}}}}})
+    elif method == "session/list" and "cursor" not in m["params"]: say({"id": m["id"], "result": {"nextCursor": "2", "sessions": [{"sessionId": "s0", "cwd": "/"}]}})
     elif method == "session/list": say({"id": m["id"], "result": {"sessions": [{"sessionId": "s1", "title": "Tidy\u001b[2J up", "cwd": "/"}]}})
     elif method == "session/load": say({"id": m["id"], "result": {}})
-    elif method == "session/new": say({"id": m["id"], "result": {"sessionId": "s1", "modes": {"currentModeId": "default", "availableModes": []}}})
+    elif method == "session/new": say({"id": m["id"], "result": {"sessionId": "s1", "modes": {"currentModeId": "default", "availableModes": [{"id": i} for i in MODES]}}})
+    elif method == "session/set_mode" and "aaep" in str(m["id"]) and MODES == ["stubborn"]: say({"id": m["id"], "error": {"code": -32602, "message": "no"}})
     elif method == "session/cancel": sys.exit(3)
     elif method == "session/prompt":
         turn, text = m["id"], m["params"]["prompt"][0]["text"]
@@ -44,12 +48,28 @@ for line in sys.stdin.buffer:
             verb, path = text.split(" ", 1)
             waiting["f"] = 1
             say({"id": "f", "method": "fs/%s_text_file" % verb, "params": {"sessionId": "s1", "path": path, "content": "new words\n"}})
-        elif text == "terminal": waiting["f"] = 1; say({"id": "f", "method": "terminal/create", "params": {"sessionId": "s1", "command": "touch", "args": ["x"]}})
+        elif text.startswith("run "):
+            waiting["t"] = 1
+            say({"id": "t", "method": "terminal/create", "params": {"sessionId": "s1", **json.loads(text[4:])}})
+        elif text.startswith("terminal "):
+            waiting["f"] = 1
+            say({"id": "f", "method": "terminal/" + text[9:], "params": {"sessionId": "s1", "terminalId": terminal or "x"}})
+        elif text == "early": waiting[0] = 1; ask(0, "git push", early=True)
+        elif text == "three":
+            for i in range(3): waiting[i] = 1; ask(i, "git push origin b%d" % i)
+        elif text.startswith("then "): waiting[0] = 1; ask(0, text[5:])
         elif text == "twenty":
             for i in range(20): waiting[i] = 1; ask(i, "git push origin b%d" % i)
         else:
             if text == "garbage":
                 sys.stdout.write("garbage\n{\"jsonrpc\":\"2.0\",\n"); sys.stdout.flush()
+            if text.startswith("mode "): update({"sessionUpdate": "current_mode_update", "currentModeId": text[5:]})
+            if text == "picture":
+                update({"sessionUpdate": "agent_message_chunk", "content": PICTURE})
+                update({"sessionUpdate": "tool_call", "toolCallId": "p", "title": "Drawing", "kind": "read", "status": "in_progress", "locations": [{"path": "notes.txt"}]})
+                update({"sessionUpdate": "tool_call_update", "toolCallId": "p", "status": "completed", "content": [{"type": "content", "content": PICTURE}]})
+            if text == "sneaky":
+                update({"sessionUpdate": "tool_call", "toolCallId": "n", "title": "x", "kind": "execute", "status": "in_progress", "rawInput": {"command": "git push"}})
             if text == "flood":
                 for i in range(100000): update({"sessionUpdate": "agent_message_chunk", "content": content("Word %d. " % i)})
             if text == "talk":
@@ -62,14 +82,18 @@ for line in sys.stdin.buffer:
     elif method is None and m.get("id") in waiting:
         i = m["id"]; del waiting[i]
         outcome = m.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
-        if i == "f": outcome = json.dumps(m.get("result") if "result" in m else m["error"]["code"])
+        if i == "t":
+            waiting["f"] = 1
+            if "result" in m: terminal = m["result"]["terminalId"]
+        if i in ("f", "t"): outcome = json.dumps(m.get("result") if "result" in m else m["error"]["code"])
         ran.write("%s %s\n" % (i, outcome))
+        if i == "t": del waiting["f"]
         update({"sessionUpdate": "tool_call_update", "toolCallId": "c%s" % i, "status": "completed" if outcome in ("once", "always") else "failed"})
         if not waiting: say({"id": turn, "result": {"stopReason": "end_turn"}})
     elif "id" in m and method: say({"id": m["id"], "result": {"echo": method}})
 "#;
 
-struct Editor {
+pub(super) struct Editor {
     child: Child,
     to: Option<ChildStdin>,
     from: Lines<BufReader<ChildStdout>>,
@@ -77,10 +101,14 @@ struct Editor {
 }
 
 impl Editor {
-    fn start(home: &Path, options: &[&str]) -> Self {
+    pub(super) fn start(home: &Path, options: &[&str]) -> Self {
+        Self::start_with(home, options, &[])
+    }
+
+    pub(super) fn start_with(home: &Path, options: &[&str], more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
         command.arg("acp").args(options).args(["--", "python3", "-c", AGENT]);
-        command.arg(home.join("seen.jsonl")).arg(home.join("ran.txt"));
+        command.arg(home.join("seen.jsonl")).arg(home.join("ran.txt")).args(more);
         command.env_clear().env("HOME", home).env("XDG_RUNTIME_DIR", home.join("run"));
         command.env("PATH", std::env::var_os("PATH").unwrap());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -90,8 +118,12 @@ impl Editor {
     }
 
     /// As far as a session.
-    fn open(home: &Path, options: &[&str]) -> Self {
-        let mut editor = Self::start(home, options);
+    pub(super) fn open(home: &Path, options: &[&str]) -> Self {
+        Self::start(home, options).opened(home)
+    }
+
+    pub(super) fn opened(self, home: &Path) -> Self {
+        let mut editor = self;
         editor.say(
             r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#,
         );
@@ -105,11 +137,11 @@ impl Editor {
         editor
     }
 
-    fn say(&mut self, line: &str) {
+    pub(super) fn say(&mut self, line: &str) {
         self.to.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    fn prompt(&mut self, text: &str) {
+    pub(super) fn prompt(&mut self, text: &str) {
         let params = json!({ "sessionId": "s1", "prompt": [{ "type": "text", "text": text }] });
         self.say(
             &json!({ "jsonrpc": "2.0", "id": "turn", "method": "session/prompt", "params": params })
@@ -117,7 +149,7 @@ impl Editor {
         );
     }
 
-    fn choose(&mut self, id: i64, option: &str) -> String {
+    pub(super) fn choose(&mut self, id: i64, option: &str) -> String {
         let line = format!(
             r#"{{ "jsonrpc":"2.0", "id":{id}, "result":{{"outcome":{{"outcome":"selected","optionId":"{option}"}}}} }}"#
         );
@@ -125,16 +157,16 @@ impl Editor {
         line
     }
 
-    fn hear_line(&mut self) -> String {
+    pub(super) fn hear_line(&mut self) -> String {
         self.from.next().unwrap().unwrap()
     }
 
-    fn hear(&mut self) -> Value {
+    pub(super) fn hear(&mut self) -> Value {
         serde_json::from_str(&self.hear_line()).unwrap()
     }
 
     /// Hears until a message that fits.
-    fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+    pub(super) fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         loop {
             let message = self.hear();
             if fits(&message) {
@@ -143,24 +175,24 @@ impl Editor {
         }
     }
 
-    fn turn_ends(&mut self) {
+    pub(super) fn turn_ends(&mut self) {
         let end = self.until(|message| message["id"] == "turn");
         assert_eq!(end["result"]["stopReason"], "end_turn");
     }
 
-    fn is_asked(&mut self) -> Value {
+    pub(super) fn is_asked(&mut self) -> Value {
         self.until(|message| message["method"] == "session/request_permission")
     }
 
-    fn ran(&self) -> String {
+    pub(super) fn ran(&self) -> String {
         std::fs::read_to_string(self.home.join("ran.txt")).unwrap_or_default()
     }
 
-    fn seen(&self) -> String {
+    pub(super) fn seen(&self) -> String {
         std::fs::read_to_string(self.home.join("seen.jsonl")).unwrap_or_default()
     }
 
-    fn end(mut self) -> i32 {
+    pub(super) fn end(mut self) -> i32 {
         drop(self.to.take());
         self.child.wait().unwrap().code().unwrap()
     }
@@ -309,7 +341,7 @@ fn modes_in_which_the_agent_asks_less_are_told_and_refused_if_the_person_says_so
         let mut editor = Editor::open(hub.home(), &[]);
         editor.say(yolo);
         assert_eq!(editor.hear()["result"]["echo"], "session/set_mode");
-        let told = ear.event("progress.updated").await;
+        let told = ear.event("output.streaming").await;
         assert!(told.to_string().contains("the agent asks nothing"), "{told}");
         assert_eq!(editor.end(), 0);
         ear.event("session.completed").await;
@@ -320,7 +352,7 @@ fn modes_in_which_the_agent_asks_less_are_told_and_refused_if_the_person_says_so
             editor.say(line);
             let refused = editor.hear();
             assert_eq!(refused["error"]["code"], -32600, "{refused}");
-            let told = ear.event("progress.updated").await;
+            let told = ear.event("output.streaming").await;
             assert!(told.to_string().contains("was refused"), "{told}");
         }
         editor.say(plan);
@@ -363,7 +395,7 @@ fn what_cannot_be_asked_here_is_left_to_the_editor() {
         for prompt in ["large", "always"] {
             editor.prompt(prompt);
             editor.is_asked();
-            let told = ear.event("progress.updated").await;
+            let told = ear.event("output.streaming").await;
             assert!(told.to_string().contains("only its editor can answer"), "{told}");
             assert!(!editor.ran().contains("always"));
             editor.choose(0, "no");
@@ -436,7 +468,7 @@ fn a_hundred_thousand_updates_all_pass_and_leave_nothing_behind() {
 }
 
 /// `aaep acp --run`, as somebody who types lines uses it.
-struct Terminal {
+pub(super) struct Terminal {
     child: Child,
     to: Option<ChildStdin>,
     from: Lines<BufReader<ChildStdout>>,
@@ -445,7 +477,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(home: &Path, options: &[&str], more: &[&str]) -> Self {
+    pub(super) fn start(home: &Path, options: &[&str], more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
         command.args(["acp", "--run"]).args(options).args(["--", "python3", "-c", AGENT]);
         command.arg(home.join("seen.jsonl")).arg(home.join("ran.txt")).args(more);
@@ -457,12 +489,12 @@ impl Terminal {
         Self { child, to, from, heard: Vec::new(), home: home.to_owned() }
     }
 
-    fn types(&mut self, line: &str) {
+    pub(super) fn types(&mut self, line: &str) {
         self.to.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     /// Hears until a line with these words.
-    fn hears(&mut self, words: &str) -> String {
+    pub(super) fn hears(&mut self, words: &str) -> String {
         loop {
             let line = self.from.next();
             let line =
@@ -474,11 +506,17 @@ impl Terminal {
         }
     }
 
-    fn ran(&self) -> String {
+    /// Says yes again, as it has to be with what cannot be undone.
+    pub(super) fn agrees(&mut self) {
+        self.hears("To be sure");
+        self.types("yes");
+    }
+
+    pub(super) fn ran(&self) -> String {
         std::fs::read_to_string(self.home.join("ran.txt")).unwrap_or_default()
     }
 
-    fn quits(mut self) -> i32 {
+    pub(super) fn quits(mut self) -> i32 {
         self.types("/quit");
         self.child.wait().unwrap().code().unwrap()
     }
@@ -537,7 +575,8 @@ fn files_are_answered_inside_only_and_written_after_a_yes() {
         ("read dangling", "f -32602"),
         ("write ../outside.txt", "f -32602"),
         ("write dangling", "f -32602"),
-        ("terminal", "f -32601"),
+        ("terminal output", "f -32602"),
+        ("terminal frobnicate", "f -32601"),
     ] {
         terminal.types(wish);
         terminal.hears("Tester is done.");
@@ -595,6 +634,7 @@ fn in_a_terminal_what_cannot_be_asked_is_a_no_and_a_lost_agent_is_told() {
 fn sessions_are_listed_and_taken_up_again() {
     let hub = Hub::start(Setup::default());
     let mut list = Terminal::start(hub.home(), &["--sessions"], &[]);
+    list.hears("s0: without a name");
     let line = list.hears("s1: Tidy");
     assert!(!line.contains('\u{1b}'), "{line}");
     assert_eq!(list.child.wait().unwrap().code(), Some(0));

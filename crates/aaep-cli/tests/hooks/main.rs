@@ -5,6 +5,7 @@
 
 mod acp;
 mod allowed;
+mod acp_more;
 mod answers;
 mod doubt;
 mod guard;
@@ -12,6 +13,7 @@ mod heard;
 mod matrix;
 mod mcp;
 mod programs;
+mod mcp_more;
 mod real;
 mod sessions;
 

@@ -44,6 +44,14 @@ pub struct Answer {
     pub body: Bytes,
 }
 
+/// An answer that is one message, or a stream of them.
+pub enum WholeOrStream {
+    /// All of it.
+    Whole(Answer),
+    /// The head, and the stream.
+    Stream(HeaderMap, Box<EventStream>),
+}
+
 impl HttpClient {
     /// A client for this base. Connects with the first request.
     pub fn new(base: &str, options: Options) -> Result<Self, ClientError> {
@@ -127,6 +135,28 @@ impl HttpClient {
             }
             let answer = self.whole(response).await?;
             Err(ClientError::refused(answer.status, &answer.body))
+        };
+        timeout(options.answer, opening).await.map_err(|_| ClientError::TooSlow)?
+    }
+
+    /// Any request whose answer may be one message or a stream of them, as the server likes.
+    pub async fn exchange_or_stream(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: impl Into<Bytes>,
+    ) -> Result<WholeOrStream, ClientError> {
+        let request = self.build(method, path, headers, body.into())?;
+        let options = self.dialer.options();
+        let opening = async {
+            let (response, connection) = self.send(request).await?;
+            if response.status() == StatusCode::OK && is_event_stream(response.headers()) {
+                let headers = response.headers().clone();
+                let stream = EventStream::new(response, connection, options);
+                return Ok(WholeOrStream::Stream(headers, Box::new(stream)));
+            }
+            self.whole(response).await.map(WholeOrStream::Whole)
         };
         timeout(options.answer, opening).await.map_err(|_| ClientError::TooSlow)?
     }

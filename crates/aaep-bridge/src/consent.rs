@@ -1,0 +1,20 @@
+//! Waiting for a person through a hub that may restart meanwhile.
+
+use std::time::Duration;
+
+use aaep_agent::{Approval, NotApproved, Parked};
+use tokio::time::{Instant, sleep};
+
+/// The pause before a hub that cannot be reached is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The decision, whatever becomes of the hub meanwhile: a durable hub keeps the request, so an answer
+/// given after its restart still counts. After `until` nobody is waited for any longer.
+pub async fn decision<A>(parked: &Parked<A>, until: Instant) -> Result<Approval<A>, NotApproved> {
+    loop {
+        match parked.decision().await {
+            Err(NotApproved::Unavailable(_)) if Instant::now() < until => sleep(PAUSE).await,
+            decided => return decided,
+        }
+    }
+}
