@@ -17,10 +17,15 @@ const PACKAGES: &[&str] = &[
     "@moonshot-ai/kimi-code@2.1.0",
     "@github/copilot@1.0.102",
     "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/sdk@1.32.2",
 ];
 
 /// The Node that some of them need; the machine's may be older.
 const NODE: &str = "22.23.3";
+
+/// Of Python: a client and a server of the Model Context Protocol that speak its newest version.
+const PYTHON_PACKAGE: &str = "mcp==2.3.0";
 
 fn packages() -> Vec<String> {
     let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
@@ -57,7 +62,7 @@ pub(crate) fn missing() -> Option<String> {
     if is_installed(&directory) || install(&directory).is_ok() {
         return None;
     }
-    Some("npm cannot install the programs: is its registry out of reach?".into())
+    Some("npm or pip cannot install the programs: are their registries out of reach?".into())
 }
 
 fn directory() -> PathBuf {
@@ -70,7 +75,11 @@ fn note(directory: &std::path::Path) -> PathBuf {
 }
 
 fn is_installed(directory: &std::path::Path) -> bool {
-    std::fs::read_to_string(note(directory)).is_ok_and(|text| text == packages().join("\n"))
+    std::fs::read_to_string(note(directory)).is_ok_and(|text| text == wanted())
+}
+
+fn wanted() -> String {
+    format!("{}\n{PYTHON_PACKAGE}", packages().join("\n"))
 }
 
 fn install(directory: &std::path::Path) -> Result<()> {
@@ -79,13 +88,18 @@ fn install(directory: &std::path::Path) -> Result<()> {
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--no-save", "--prefix"]).arg(directory);
     run_program(npm.args(packages())).context("the bridges are tried with these programs")?;
-    std::fs::write(note(directory), packages().join("\n"))?;
+    let python = directory.join("python");
+    run_program(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&python))?;
+    let mut pip = Command::new(python.join("bin").join("python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYTHON_PACKAGE]);
+    run_program(&mut pip).context("the proxy is tried with this package")?;
+    std::fs::write(note(directory), wanted())?;
     Ok(())
 }
 
 pub(crate) fn test() -> Result<()> {
     let mut tests = cargo(["test", "--package", "aaep-cli", "--test", "hooks", "--"]);
-    run_program(tests.args(["real::", "matrix::", "heard::"]).env("AAEP_AGENTS", directory()))
+    run_program(tests.args(["real", "matrix::", "heard::"]).env("AAEP_AGENTS", directory()))
 }
 
 /// `cargo xtask guard-matrix`: what each program does when its hook says something, or fails.

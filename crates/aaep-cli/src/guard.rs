@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
+use aaep_bridge::doors::Door;
 use aaep_bridge::guard::canary::{self, Outcome};
 use aaep_bridge::guard::checks::{self, Weight};
 use aaep_bridge::guard::{Cannot, Guard, Installed, PROGRAMS, Places, Plan, Removed, Scope, find};
@@ -171,6 +172,14 @@ fn set_up(
         )?,
     }
     writeln!(out, "It is guarded by its hook, which is called before each tool.")?;
+    if let Some(door) = Door::of(host) {
+        writeln!(
+            out,
+            "Stronger, in a terminal: `aaep acp --run --agent {}`. That speaks {}, which fails closed.",
+            host.id(),
+            door.protocol()
+        )?;
+    }
     let plan = match guard.plan() {
         Ok(plan) => plan,
         Err(why) => return unable(&why, out),

@@ -265,8 +265,7 @@ mod tests {
             { "optionId": "once", "name": "Allow", "kind": "allow_once" },
             { "optionId": "never", "name": "Never", "kind": "reject_always" },
             { "optionId": "no", "name": "Reject", "kind": "reject_once" }]));
-        let chosen =
-            |reply: Reply| gemini.answer(&reply)["result"]["outcome"]["optionId"].clone();
+        let chosen = |reply: Reply| gemini.answer(&reply)["result"]["outcome"]["optionId"].clone();
         assert_eq!(chosen(Reply::Once(true)), "once");
         assert_eq!(chosen(Reply::Once(false)), "no");
         assert!(gemini.has_yes());
@@ -297,13 +296,19 @@ mod tests {
             json!({ "modes": { "currentModeId": "auto", "availableModes": ids } })
         };
         let qwen = modes(&["plan", "default", "auto-edit", "auto", "yolo"]);
-        assert_eq!((mode_of(&qwen), asking_mode(&qwen).as_deref()), (Some("auto"), Some("default")));
+        assert_eq!(
+            (mode_of(&qwen), asking_mode(&qwen).as_deref()),
+            (Some("auto"), Some("default"))
+        );
         let codex = modes(&["read-only", "workspace-write", "agent", "agent-full-access"]);
         assert_eq!(asking_mode(&codex).as_deref(), Some("read-only"));
         assert_eq!(asking_mode(&modes(&["yolo"])), None);
         let options = json!({ "configOptions": [{ "id": "mode", "currentValue": "yolo",
             "options": [{ "value": "yolo" }, { "value": "ask" }] }] });
-        assert_eq!((mode_of(&options), asking_mode(&options).as_deref()), (Some("yolo"), Some("ask")));
+        assert_eq!(
+            (mode_of(&options), asking_mode(&options).as_deref()),
+            (Some("yolo"), Some("ask"))
+        );
     }
 
     #[test]

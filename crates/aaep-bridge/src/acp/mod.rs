@@ -18,8 +18,8 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 use tokio::sync::mpsc;
 
 use message::{
-    Line, Permission, Reply, asking_mode, key, mode_of, mode_wanted, refused, set_mode, skips_asking,
-    withdrawn,
+    Line, Permission, Reply, asking_mode, key, mode_of, mode_wanted, refused, set_mode,
+    skips_asking, withdrawn,
 };
 use teller::{Note, Teller};
 

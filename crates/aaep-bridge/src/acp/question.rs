@@ -51,7 +51,8 @@ impl Question {
                 );
             }
             Some(_) if self.editor_asks && !self.offers_lasting => {
-                consequence += " A yes here counts once; to be asked no more, answer in the editor.";
+                consequence +=
+                    " A yes here counts once; to be asked no more, answer in the editor.";
             }
             _ => {}
         }

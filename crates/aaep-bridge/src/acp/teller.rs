@@ -56,11 +56,7 @@ pub(super) fn is_told(update: &Value) -> bool {
     let kind = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
     matches!(
         kind,
-        "agent_message_chunk"
-            | "agent_thought_chunk"
-            | "tool_call"
-            | "tool_call_update"
-            | "plan"
+        "agent_message_chunk" | "agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan"
     )
 }
 
@@ -464,14 +460,15 @@ where
             call = known.call.clone();
             // It was told as running, but it waits.
             if let Some(running) = known.running.take() {
-                let _ = running.complete(ToolStatus::Error, "Not begun: it waits for an answer.").await;
+                let _ =
+                    running.complete(ToolStatus::Error, "Not begun: it waits for an answer.").await;
             }
         }
         let session = turn.session.clone();
         let judgment = self.judge(&name, &call);
         let arguments = call.to_string();
-        let has_yes = asked.has_yes()
-            || (self.proxy.offers_lasting && !asked.lasting(true).is_empty());
+        let has_yes =
+            asked.has_yes() || (self.proxy.offers_lasting && !asked.lasting(true).is_empty());
         if !has_yes || arguments.len() > MAX_ASKED_BYTES {
             self.left_to_the_editor(&asked).await;
             let who = match self.proxy.editor_asks {

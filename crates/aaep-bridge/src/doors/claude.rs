@@ -53,7 +53,8 @@ impl Claude {
 
     /// Whether we would ask about this.
     fn is_asked(&self, input: &Value) -> bool {
-        let place = input.get("cwd").and_then(Value::as_str).map_or(self.place.as_path(), Path::new);
+        let place =
+            input.get("cwd").and_then(Value::as_str).map_or(self.place.as_path(), Path::new);
         let scene = Scene::new(&self.place, self.home.clone());
         let arguments = input.get("tool_input").cloned().unwrap_or_default();
         tools::judge(text(input, "tool_name"), &arguments, place, &scene).is_asked()
@@ -76,10 +77,8 @@ impl Claude {
             "can_use_tool" => {
                 let input = request.get("input").cloned().unwrap_or_default();
                 let call = call(text(&request, "tool_use_id"), text(&request, "tool_name"), &input);
-                let options = options(&[
-                    ("allow", "Yes", "allow_once"),
-                    ("deny", "No", "reject_once"),
-                ]);
+                let options =
+                    options(&[("allow", "Yes", "allow_once"), ("deny", "No", "reject_once")]);
                 let question = json!([id, input]);
                 if self.wires.ask(&self.session, question.clone(), &call, &options).await? {
                     return Ok(());
@@ -100,7 +99,9 @@ impl Claude {
         for part in parts.into_iter().flatten() {
             match text(part, "type") {
                 "text" => {
-                    self.wires.text(&self.session, "agent_message_chunk", text(part, "text")).await?;
+                    self.wires
+                        .text(&self.session, "agent_message_chunk", text(part, "text"))
+                        .await?;
                 }
                 "thinking" => {
                     let thought = text(part, "thinking");
@@ -129,7 +130,8 @@ impl Claude {
             let failed = part.get("is_error").and_then(Value::as_bool) == Some(true);
             let status = if failed { "failed" } else { "completed" };
             let id = text(part, "tool_use_id");
-            let update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": status });
+            let update =
+                json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": status });
             self.wires.update(&self.session, update).await?;
         }
         Ok(())
@@ -144,7 +146,8 @@ impl Program for Claude {
     async fn requested(&mut self, id: Value, method: &str, params: &Value) -> io::Result<()> {
         match method {
             "initialize" => {
-                let hooks = json!({ "PreToolUse": [{ "matcher": "*", "hookCallbackIds": ["aaep"] }] });
+                let hooks =
+                    json!({ "PreToolUse": [{ "matcher": "*", "hookCallbackIds": ["aaep"] }] });
                 let request = json!({ "subtype": "initialize", "hooks": hooks });
                 let begin = json!({ "type": "control_request", "request_id": "aaep-begin", "request": request });
                 self.wires.tell(&begin).await?;
@@ -211,7 +214,9 @@ impl Program for Claude {
                 let why = text(message, "result").to_owned();
                 match (failed, text(message, "subtype")) {
                     (false, _) => self.wires.turn_ends(Ok("end_turn")).await,
-                    (true, "error_max_turns") => self.wires.turn_ends(Ok("max_turn_requests")).await,
+                    (true, "error_max_turns") => {
+                        self.wires.turn_ends(Ok("max_turn_requests")).await
+                    }
                     (true, "error_during_execution") => self.wires.turn_ends(Ok("cancelled")).await,
                     (true, _) => self.wires.turn_ends(Err(&why)).await,
                 }

@@ -45,12 +45,15 @@ fn call(item: &Value) -> Option<Value> {
         "commandExecution" => {
             let command = text(item, "command");
             let input = json!({ "command": command, "cwd": text(item, "cwd") });
-            Some(json!({ "toolCallId": id, "title": command, "kind": "execute", "rawInput": input }))
+            Some(
+                json!({ "toolCallId": id, "title": command, "kind": "execute", "rawInput": input }),
+            )
         }
         "fileChange" => {
             let changes = item.get("changes").and_then(Value::as_array);
             let changes: Vec<_> = changes.into_iter().flatten().collect();
-            let places: Vec<_> = changes.iter().map(|it| json!({ "path": text(it, "path") })).collect();
+            let places: Vec<_> =
+                changes.iter().map(|it| json!({ "path": text(it, "path") })).collect();
             let content: Vec<_> = changes.iter().filter_map(|change| difference(change)).collect();
             let deletes = changes.iter().any(|change| change["kind"]["type"] == "delete");
             let names: Vec<_> = changes.iter().map(|change| shown(text(change, "path"))).collect();
@@ -66,7 +69,9 @@ fn call(item: &Value) -> Option<Value> {
             Some(json!({ "toolCallId": id, "title": name, "name": name, "kind": "other",
                 "rawInput": input }))
         }
-        "webSearch" => Some(json!({ "toolCallId": id, "title": text(item, "query"), "kind": "fetch" })),
+        "webSearch" => {
+            Some(json!({ "toolCallId": id, "title": text(item, "query"), "kind": "fetch" }))
+        }
         _ => None,
     }
 }
@@ -103,7 +108,13 @@ impl Codex {
         Self { wires, waits, thread, turn, items }
     }
 
-    async fn call(&mut self, id: Value, wants: Wants, method: &str, params: Value) -> io::Result<()> {
+    async fn call(
+        &mut self,
+        id: Value,
+        wants: Wants,
+        method: &str,
+        params: Value,
+    ) -> io::Result<()> {
         let number = self.wires.number();
         self.waits.insert(number, (id, wants));
         self.wires.tell(&json!({ "id": number, "method": method, "params": params })).await
@@ -175,17 +186,24 @@ impl Codex {
         };
         let Some(call) = call else {
             // What nobody can be told about is a no.
-            return self.wires.tell(&json!({ "id": id, "result": { "decision": "decline" } })).await;
+            return self
+                .wires
+                .tell(&json!({ "id": id, "result": { "decision": "decline" } }))
+                .await;
         };
         let mut options = vec![
             json!({ "optionId": "accept", "name": "Yes", "kind": "allow_once" }),
             json!({ "optionId": "decline", "name": "No", "kind": "reject_once" }),
         ];
         let offered = params.get("availableDecisions").and_then(Value::as_array);
-        let lasting = offered.into_iter().flatten().find(|it| it.get("acceptWithExecpolicyAmendment").is_some());
+        let lasting = offered
+            .into_iter()
+            .flatten()
+            .find(|it| it.get("acceptWithExecpolicyAmendment").is_some());
         if let Some(lasting) = lasting {
             let words = lasting.pointer("/acceptWithExecpolicyAmendment/execpolicy_amendment");
-            let words = words.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+            let words =
+                words.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
             let words = shown(&words.collect::<Vec<_>>().join(" "));
             let name = format!("Yes, and ask no more about commands that begin with {words}");
             options.push(json!({ "optionId": "amend", "name": name, "kind": "allow_always" }));
@@ -304,7 +322,9 @@ impl Program for Codex {
         }
         let number = self.wires.number();
         let params = json!({ "threadId": self.thread, "turnId": self.turn });
-        self.wires.tell(&json!({ "id": number, "method": "turn/interrupt", "params": params })).await
+        self.wires
+            .tell(&json!({ "id": number, "method": "turn/interrupt", "params": params }))
+            .await
     }
 
     async fn answered(&mut self, question: Value, answer: Answered) -> io::Result<()> {
@@ -340,7 +360,10 @@ mod tests {
         assert_eq!(told["kind"], "edit");
         assert_eq!(told["content"][0]["oldText"], "a\nb\nc\n");
         assert_eq!(told["content"][0]["newText"], "a\nx\nc\n");
-        assert_eq!(told["content"][1], json!({ "type": "diff", "path": "/p/n", "oldText": null, "newText": "hello\n" }));
+        assert_eq!(
+            told["content"][1],
+            json!({ "type": "diff", "path": "/p/n", "oldText": null, "newText": "hello\n" })
+        );
         let item = json!({ "type": "fileChange", "id": "c", "changes": [
             { "path": "/p/a", "kind": { "type": "delete" }, "diff": "a\n" }] });
         assert_eq!(call(&item).unwrap()["kind"], "delete");

@@ -138,9 +138,8 @@ impl Asking<'_> {
         }
         Ok(Some(match kind {
             // What is no number is told as such by the check.
-            "number" | "integer" => {
-                serde_json::from_str::<serde_json::Number>(text.trim()).map_or(json!(text), Value::Number)
-            }
+            "number" | "integer" => serde_json::from_str::<serde_json::Number>(text.trim())
+                .map_or(json!(text), Value::Number),
             _ => json!(text),
         }))
     }
@@ -270,7 +269,8 @@ mod tests {
             assert!(fields[0].check(bad.clone()).is_err(), "{bad}");
         }
         assert!(fields[3].check(json!("ab")).is_err() && fields[3].check(json!("abc")).is_ok());
-        let many: Map<_, _> = (0..99).map(|i| (i.to_string(), json!({ "type": "string" }))).collect();
+        let many: Map<_, _> =
+            (0..99).map(|i| (i.to_string(), json!({ "type": "string" }))).collect();
         assert!(super::fields(&json!({ "requestedSchema": { "properties": many } })).is_none());
     }
 }

@@ -53,7 +53,9 @@ impl State {
         line: Vec<u8>,
     ) -> bool {
         if lock(&self.asking).len() >= HELD {
-            let _ = self.forward(told(&id, &json!({ "action": "cancel" })).to_string().as_bytes()).await;
+            let _ = self
+                .forward(told(&id, &json!({ "action": "cancel" })).to_string().as_bytes())
+                .await;
             return false;
         }
         let (state, name) = (self.clone(), key(&id));
@@ -63,7 +65,8 @@ impl State {
         let task = tasks.spawn(async move {
             let result = match state.session().await {
                 Ok(session) => {
-                    let server = id.as_str().map_or(state.proxy.name.as_str(), |id| state.named(id).0);
+                    let server =
+                        id.as_str().map_or(state.proxy.name.as_str(), |id| state.named(id).0);
                     state.asking(&session, server).elicit(&params).await
                 }
                 // Nobody can be asked here. The client can, if it says so.

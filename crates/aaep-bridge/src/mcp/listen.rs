@@ -49,7 +49,8 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub type Ends = (DuplexStream, DuplexStream);
 
 /// Starts a proxy with a server of its own.
-pub type Open = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = io::Result<Ends>> + Send>> + Send + Sync>;
+pub type Open =
+    Arc<dyn Fn() -> Pin<Box<dyn Future<Output = io::Result<Ends>> + Send>> + Send + Sync>;
 
 /// A request that waits for its answer.
 struct Waiting {
@@ -87,7 +88,8 @@ struct Door {
 
 /// Serves clients until the future is done.
 pub async fn serve(listener: TcpListener, open: Open, until: impl Future<Output = ()>) {
-    let door = Arc::new(Door { open, sessions: Mutex::default(), shared: tokio::sync::Mutex::new(None) });
+    let door =
+        Arc::new(Door { open, sessions: Mutex::default(), shared: tokio::sync::Mutex::new(None) });
     let room = Arc::new(tokio::sync::Semaphore::new(CONNECTIONS));
     let accepts = async {
         loop {
@@ -143,7 +145,8 @@ impl Body for Events {
 }
 
 fn plain(status: StatusCode, words: &str) -> Response<Events> {
-    let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": words } });
+    let error =
+        json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": words } });
     text(status, error.to_string())
 }
 
@@ -316,7 +319,8 @@ impl Door {
         sessions.retain(|_, session| !lock(&session.routes).is_over);
         if sessions.len() >= SESSIONS {
             let idle = sessions.iter().filter(|(_, it)| lock(&it.routes).waiting.is_empty());
-            let oldest = idle.min_by_key(|(_, it)| *lock(&it.used)).map(|(name, _)| name.clone())?;
+            let oldest =
+                idle.min_by_key(|(_, it)| *lock(&it.used)).map(|(name, _)| name.clone())?;
             sessions.remove(&oldest);
         }
         sessions.insert(name.clone(), session);
@@ -378,7 +382,10 @@ impl Session {
                     None => Some(line),
                 });
                 let Some(renamed) = renamed else {
-                    return plain(StatusCode::BAD_REQUEST, "This can be read in more than one way.");
+                    return plain(
+                        StatusCode::BAD_REQUEST,
+                        "This can be read in more than one way.",
+                    );
                 };
                 waiting.id = Some(std::mem::replace(&mut name, ours.clone()));
                 waiting.token = token.map(|token| (ours, token));
@@ -387,7 +394,10 @@ impl Session {
                 waiting.token = token.map(|token| (token.clone(), token));
             }
             if routes.is_over || routes.waiting.contains_key(&name) {
-                return plain(StatusCode::BAD_REQUEST, "This id is in use, or the session is over.");
+                return plain(
+                    StatusCode::BAD_REQUEST,
+                    "This id is in use, or the session is over.",
+                );
             }
             routes.waiting.insert(name.clone(), waiting);
             (name, line)
@@ -502,7 +512,14 @@ mod tests {
         for here in ["localhost", "localhost:80", "127.0.0.1:8808", "[::1]:8808", "[::1]"] {
             assert!(is_here(here), "{here}");
         }
-        for elsewhere in ["", "example.org", "localhost.example.org:80", "127.0.0.1.example.org", "10.0.0.1", "localhost:80:80"] {
+        for elsewhere in [
+            "",
+            "example.org",
+            "localhost.example.org:80",
+            "127.0.0.1.example.org",
+            "10.0.0.1",
+            "localhost:80:80",
+        ] {
             assert!(!is_here(elsewhere), "{elsewhere}");
         }
     }

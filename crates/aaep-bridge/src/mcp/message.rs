@@ -177,7 +177,8 @@ impl FromServer {
     fn answer(id: String, result: Option<&Value>) -> Self {
         let Some(result) = result else { return Self::Answer { id, well: false } };
         if let Some(tools) = result.get("tools").and_then(Value::as_array) {
-            let hint = |tool: &Value| Some((tool.get("name")?.as_str()?.to_owned(), Hint::read(tool)));
+            let hint =
+                |tool: &Value| Some((tool.get("name")?.as_str()?.to_owned(), Hint::read(tool)));
             return Self::Tools(tools.iter().filter_map(hint).take(10_000).collect());
         }
         if result.get("resultType").is_some_and(|kind| kind == "input_required") {

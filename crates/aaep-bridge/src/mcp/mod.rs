@@ -208,7 +208,8 @@ impl State {
             return self.forward(&line).await;
         }
         if full {
-            let words = "It is not done: too many calls wait for an answer. Make one after the other.";
+            let words =
+                "It is not done: too many calls wait for an answer. Make one after the other.";
             return self.say(&not_done(&call.id, words)).await;
         }
         let state = self.clone();
@@ -225,7 +226,8 @@ impl State {
         let Some(state) = &call.state else { return false };
         let what = call.what();
         let mut continued = lock(&self.continued);
-        let found = continued.iter().position(|(of, given)| *of == what && given.as_ref() == Some(state));
+        let found =
+            continued.iter().position(|(of, given)| *of == what && given.as_ref() == Some(state));
         found.map(|at| continued.remove(at)).is_some()
     }
 

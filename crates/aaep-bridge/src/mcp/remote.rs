@@ -143,8 +143,7 @@ impl Remote {
     async fn exchange(&self, line: Vec<u8>, message: &Value) {
         let id = message.get("id").filter(|_| message.get("method").is_some());
         let head = self.head(Some(message));
-        let answered =
-            self.client.exchange_or_stream(Method::POST, &self.path, head, line).await;
+        let answered = self.client.exchange_or_stream(Method::POST, &self.path, head, line).await;
         let done = match answered {
             Ok(WholeOrStream::Whole(answer)) => self.whole(message, answer).await,
             Ok(WholeOrStream::Stream(head, mut stream)) => {
@@ -230,8 +229,7 @@ impl Remote {
             if let Some(id) = last.as_ref().and_then(|id| id.parse().ok()) {
                 headers.insert("last-event-id", id);
             }
-            let opened =
-                self.client.exchange_or_stream(Method::GET, &self.path, headers, "").await;
+            let opened = self.client.exchange_or_stream(Method::GET, &self.path, headers, "").await;
             match opened {
                 Ok(WholeOrStream::Stream(_, mut stream)) => {
                     while let Ok(Some(frame)) = stream.next().await {

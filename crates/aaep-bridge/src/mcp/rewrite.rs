@@ -48,9 +48,13 @@ mod tests {
 
     #[test]
     fn one_member_changes_and_numbers_stay_as_they_were_written() {
-        let text = r#"{"id": 1, "params": {"n": 1.50, "big": 2227777777727777777769, "name": "a\u00e4"}}"#;
+        let text =
+            r#"{"id": 1, "params": {"n": 1.50, "big": 2227777777727777777769, "name": "a\u00e4"}}"#;
         let id = set(text, &["id"], "\"x\"").unwrap();
-        assert_eq!(id, r#"{"id":"x","params":{"n": 1.50, "big": 2227777777727777777769, "name": "a\u00e4"}}"#);
+        assert_eq!(
+            id,
+            r#"{"id":"x","params":{"n": 1.50, "big": 2227777777727777777769, "name": "a\u00e4"}}"#
+        );
         let inner = set(text, &["params", "name"], "\"b\"").unwrap();
         assert!(inner.contains("1.50") && inner.contains("2227777777727777777769"), "{inner}");
         assert!(inner.ends_with(r#""name":"b"}}"#), "{inner}");

@@ -145,8 +145,14 @@ impl Hub {
         match (method, message.get("id").map(key)) {
             (Some(method), Some(id)) => {
                 let all = [
-                    "initialize", "server/discover", "tools/list", "prompts/list",
-                    "resources/list", "resources/templates/list", "logging/setLevel", "ping",
+                    "initialize",
+                    "server/discover",
+                    "tools/list",
+                    "prompts/list",
+                    "resources/list",
+                    "resources/templates/list",
+                    "logging/setLevel",
+                    "ping",
                 ];
                 if !all.contains(&method) {
                     return self.pass(&id, method, &message, &text).await;
@@ -190,9 +196,8 @@ impl Hub {
             let (server, tool) = split(&self.names, at(pointer)?)?;
             Some((self.names.iter().position(|name| name == server)?, Some(tool)))
         };
-        let resource = |pointer: &str| {
-            Some((*lock(&self.routes).resources.get(at(pointer)?)?, None))
-        };
+        let resource =
+            |pointer: &str| Some((*lock(&self.routes).resources.get(at(pointer)?)?, None));
         let (found, path): (_, &[&str]) = match method {
             "tools/call" | "prompts/get" => (named("/params/name"), &["params", "name"]),
             "completion/complete" => match at("/params/ref/name") {
@@ -293,7 +298,8 @@ impl Hub {
         let lost: Vec<_> = {
             let mut routes = lock(&self.routes);
             let all = std::mem::take(&mut routes.sent);
-            let (lost, kept): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, (to, _))| *to == index);
+            let (lost, kept): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|(_, (to, _))| *to == index);
             routes.sent = kept.into_iter().collect();
             lost
         };
@@ -340,8 +346,7 @@ impl Hub {
         });
         together.await;
         answers.sort_by_key(|(index, _)| *index);
-        let results: Vec<_> =
-            answers.into_iter().filter(|(_, pages)| !pages.is_empty()).collect();
+        let results: Vec<_> = answers.into_iter().filter(|(_, pages)| !pages.is_empty()).collect();
         let Some(result) = self.merged(method, &results) else {
             let words = "None of the servers answers this.";
             return self.answer(&failed(id, -32601, words)).await;
@@ -384,7 +389,9 @@ impl Hub {
         let named = matches!(list, "tools" | "prompts");
         let mut out = Writer::new();
         out.open('[');
-        for (index, page) in results.iter().flat_map(|(index, pages)| pages.iter().map(move |it| (index, it))) {
+        for (index, page) in
+            results.iter().flat_map(|(index, pages)| pages.iter().map(move |it| (index, it)))
+        {
             let Some(items) = member(page, list) else { continue };
             for item in aaep_types::json::elements(&items) {
                 let Raw::Object(item) = item else { continue };
@@ -421,7 +428,9 @@ impl Hub {
         let mut merged = Map::new();
         let mut capabilities = Map::new();
         let mut instructions = Vec::new();
-        for (index, page) in results.iter().filter_map(|(index, pages)| Some((index, pages.first()?))) {
+        for (index, page) in
+            results.iter().filter_map(|(index, pages)| Some((index, pages.first()?)))
+        {
             let said: Map<String, Value> = serde_json::from_str(page).unwrap_or_default();
             if let Some(Value::Object(more)) = said.get("capabilities") {
                 for (name, value) in more {
@@ -479,7 +488,9 @@ mod tests {
         for name in ["read", "other__read", "files_read", ""] {
             assert_eq!(split(&servers, name), None, "{name}");
         }
-        for (name, sound) in [("files", true), ("a-b_c", true), ("", false), ("a__b", false), ("a b", false)] {
+        for (name, sound) in
+            [("files", true), ("a-b_c", true), ("", false), ("a__b", false), ("a b", false)]
+        {
             assert_eq!(is_name(name), sound, "{name}");
         }
     }

@@ -57,9 +57,9 @@ impl Wanted {
                 .map_or(USUAL_OUTPUT_BYTES, |most| usize::try_from(most).unwrap_or(usize::MAX))
                 .min(MAX_OUTPUT_BYTES),
         };
-        let texts = wanted.environment.iter().flat_map(|(name, value)| [name, value]);
-        let mut texts = texts.chain(&wanted.arguments).chain([&wanted.program]);
-        if texts.any(|text| text.contains('\0')) {
+        let set = wanted.environment.iter().flat_map(|(name, value)| [name, value]);
+        let has_zero = |text: &String| text.contains('\0');
+        if set.chain(&wanted.arguments).chain([&wanted.program]).any(has_zero) {
             return Err("a text has a zero character in it".into());
         }
         let sound = |name: &str| !name.is_empty() && !name.contains(['=', '\'', ' ', '\n']);

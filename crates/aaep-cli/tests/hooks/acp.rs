@@ -506,10 +506,14 @@ impl Terminal {
         }
     }
 
-    /// Says yes again, as it has to be with what cannot be undone.
-    pub(super) fn agrees(&mut self) {
-        self.hears("To be sure");
+    /// Says yes, and once more where that is wanted.
+    pub(super) fn says_yes(&mut self) {
         self.types("yes");
+        while !self.hears("").contains("yes, sent") {
+            if self.heard.last().unwrap().contains("To be sure") {
+                self.types("yes");
+            }
+        }
     }
 
     pub(super) fn ran(&self) -> String {

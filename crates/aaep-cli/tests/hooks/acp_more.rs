@@ -56,12 +56,15 @@ fn who_hears_slowly_still_hears_everything_that_the_editor_allowed() {
         }
         editor.turn_ends();
         let mut told = String::new();
-        while !told.contains("session.completed") {
-            told += &slow.next().await.to_string();
+        loop {
+            let message = slow.next().await;
+            match message["type"].as_str().unwrap() {
+                "aaep:agent.output.streaming" => told += message["chunk"].as_str().unwrap(),
+                "aaep:agent.session.completed" => break,
+                _ => {}
+            }
         }
-        for branch in ["b0", "b1", "b2"] {
-            assert!(told.contains(branch), "{branch} was lost: {told}");
-        }
+        assert_eq!(told.matches("Allowed in the editor").count(), 3, "{told}");
         assert_eq!(editor.end(), 0);
     });
 }
@@ -226,17 +229,20 @@ fn commands_run_inside_only_after_a_yes_and_end_with_the_agent() {
 
     terminal.types(&touch());
     terminal.hears("waits for you");
-    terminal.types("yes");
-    terminal.agrees();
+    terminal.says_yes();
     terminal.hears("Tester is done.");
     terminal.types("terminal wait_for_exit");
     terminal.hears("Tester is done.");
     assert!(inside.join("RAN").exists());
-    assert!(terminal.ran().ends_with("f {\"exitCode\": 3, \"signal\": null}\n"), "{}", terminal.ran());
+    assert!(
+        terminal.ran().ends_with("f {\"exitCode\": 3, \"signal\": null}\n"),
+        "{}",
+        terminal.ran()
+    );
     terminal.types("terminal output");
     terminal.hears("Tester is done.");
     let output = terminal.ran();
-    assert!(output.contains(r#""output": "out\\n", "truncated": false"#), "{output}");
+    assert!(output.contains(r#""output": "out\n", "truncated": false"#), "{output}");
     for (wish, answer) in [("terminal release", "f {}\n"), ("terminal output", "f -32602\n")] {
         terminal.types(wish);
         terminal.hears("Tester is done.");
@@ -245,10 +251,11 @@ fn commands_run_inside_only_after_a_yes_and_end_with_the_agent() {
 
     // One that runs on, with a child of its own, ends with the agent.
     let child = inside.join("child.pid");
-    terminal.types(&run(json!({ "command": "sh", "args": ["-c", "sleep 600 & echo $! > child.pid; wait"] })));
+    terminal.types(&run(
+        json!({ "command": "sh", "args": ["-c", "sleep 600 & echo $! > child.pid; wait"] }),
+    ));
     terminal.hears("waits for you");
-    terminal.types("yes");
-    terminal.agrees();
+    terminal.says_yes();
     terminal.hears("Tester is done.");
     let pid = loop {
         match std::fs::read_to_string(&child) {
@@ -266,7 +273,9 @@ fn commands_run_inside_only_after_a_yes_and_end_with_the_agent() {
 
 fn is_running(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+    stat.rsplit(')')
+        .next()
+        .is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
 }
 
 #[test]
@@ -274,12 +283,11 @@ fn what_was_allowed_when_the_agent_asked_is_not_asked_again_and_only_once() {
     let hub = Hub::start(Setup::default());
     let home = hub.home();
     let inside = project(home);
-    let mut terminal = Terminal::start(home, &["--timeout", "2"], &[]);
+    let mut terminal = Terminal::start(home, &["--timeout", "8"], &[]);
     terminal.hears("Type what the agent should do");
     terminal.types("then touch SAME");
     terminal.hears("waits for you");
-    terminal.types("yes");
-    terminal.agrees();
+    terminal.says_yes();
     terminal.hears("Tester is done.");
     let same = json!({ "command": "bash", "args": ["-lc", "touch SAME"] });
     terminal.types(&format!("run {same}"));
@@ -313,11 +321,25 @@ fn in_a_terminal_a_question_survives_a_restart_of_the_hub_and_garbage_is_passed_
     terminal.hears("waits for you");
     hub.kill();
     let again = Hub::start_in(Setup::durable(), hub.shared_directory());
-    terminal.hears("Connected");
-    terminal.types("yes");
-    terminal.agrees();
+    terminal.hears("again");
+    terminal.says_yes();
     terminal.hears("Tester is done.");
     assert_eq!(terminal.ran(), "0 once\n");
     assert_eq!(terminal.quits(), 0);
     drop(again);
+}
+
+#[test]
+fn a_guard_names_the_stronger_way_where_there_is_one() {
+    let home = tempfile::tempdir().unwrap();
+    for (program, is_there) in
+        [("claude", true), ("codex", true), ("opencode", true), ("kimi", false)]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
+        command.args(["guard", program, "--dry-run"]).current_dir(project(home.path()));
+        let output = command.env_clear().env("HOME", home.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let way = format!("aaep acp --run --agent {program}");
+        assert_eq!(said.contains(&way), is_there, "{program}: {said}");
+    }
 }

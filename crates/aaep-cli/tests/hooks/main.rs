@@ -15,6 +15,8 @@ mod mcp;
 mod programs;
 mod mcp_more;
 mod real;
+mod real_doors;
+mod real_mcp;
 mod sessions;
 
 #[path = "../hub/support/mod.rs"]

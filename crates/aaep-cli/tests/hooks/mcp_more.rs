@@ -115,12 +115,14 @@ fn a_question_of_a_server_is_put_to_the_person_field_by_field() {
         let mut ear = Ear::unix(&hub).await;
         let mut client = Client::asking(hub.home(), &[]);
         // A client that cannot ask: the server is told that somebody can.
-        let begin = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {} });
+        let begin =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {} });
         client.say(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin }));
         assert_eq!(client.hear()["id"], 0);
         let seen = std::fs::read_to_string(hub.home().join("seen.jsonl")).unwrap();
         assert!(seen.contains(r#""elicitation":{"form""#), "{seen}");
-        let filled = json!({ "action": "accept", "content": { "sure": true, "n": 5, "colour": "g" } });
+        let filled =
+            json!({ "action": "accept", "content": { "sure": true, "n": 5, "colour": "g" } });
         for tool in ["ask", "wants"] {
             client.call(1, tool);
             allow(&mut ear, &format!("Use {tool} of asker.")).await;
@@ -145,7 +147,7 @@ fn silence_answers_nothing_and_without_a_hub_a_client_that_can_ask_does() {
     run(async {
         let hub = Hub::start(Setup::default());
         let mut ear = Ear::unix(&hub).await;
-        let mut client = Client::asking(hub.home(), &["--timeout", "2"]);
+        let mut client = Client::asking(hub.home(), &["--timeout", "5"]);
         client.call(1, "ask");
         allow(&mut ear, "Use ask of asker.").await;
         ear.event("awaiting.clarification").await;
@@ -155,16 +157,19 @@ fn silence_answers_nothing_and_without_a_hub_a_client_that_can_ask_does() {
         let policy = hub.home().join("policy.toml");
         std::fs::write(&policy, "[[rule]]\ntool = \"asker.ask\"\nrisk_level = \"low\"\nreversibility = \"reversible\"\nverdict = \"silent\"\naction = \"Ask\"\n").unwrap();
         let policy = policy.to_str().unwrap();
-        let mut client = Client::asking(hub.home(), &["--hub", "unix:/nowhere", "--policy", policy]);
+        let mut client =
+            Client::asking(hub.home(), &["--hub", "unix:/nowhere", "--policy", policy]);
         client.call(1, "ask");
         assert_eq!(text_of(&client.hear()), json!({ "action": "cancel" }));
-        let begin = json!({ "protocolVersion": "2025-11-25", "capabilities": { "elicitation": {} } });
+        let begin =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": { "elicitation": {} } });
         client.say(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin }));
         client.hear();
         client.call(2, "ask");
         let asked = client.hear();
         assert_eq!(asked["method"], "elicitation/create");
-        client.say(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "decline" } }));
+        client
+            .say(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "decline" } }));
         assert_eq!(text_of(&client.hear()), json!({ "action": "decline" }));
         assert_eq!(client.end(), 0);
     });
@@ -218,9 +223,7 @@ fn a_call_that_waits_survives_a_restart_of_the_hub() {
 
 /// A file with two servers.
 fn two(home: &Path) -> String {
-    let server = |name: &str| {
-        json!({ "command": "python3", "args": ["-c", ASKS, home.join(format!("{name}.jsonl")), name] })
-    };
+    let server = |name: &str| json!({ "command": "python3", "args": ["-c", ASKS, home.join(format!("{name}.jsonl")), name] });
     let config = json!({ "mcpServers": { "one": server("one"), "two": server("two") } });
     let path = home.join("servers.json");
     std::fs::write(&path, config.to_string()).unwrap();
@@ -249,7 +252,10 @@ fn several_servers_are_one_and_each_tool_is_named_with_its_server() {
 
         client.call(7, "two__other");
         let asked = ear.event("awaiting.confirmation").await;
-        assert_eq!((&asked["action"], &asked["tool"]), (&json!("Use other of two."), &json!("two.other")));
+        assert_eq!(
+            (&asked["action"], &asked["tool"]),
+            (&json!("Use other of two."), &json!("two.other"))
+        );
         ear.decide(&asked, "accept").await;
         let answer = client.hear();
         assert_eq!(answer["id"], 7);
@@ -260,7 +266,10 @@ fn several_servers_are_one_and_each_tool_is_named_with_its_server() {
         client.call(8, "one__ask");
         allow(&mut ear, "Use ask of one.").await;
         let question = ear.event("awaiting.clarification").await;
-        assert!(question["question"].as_str().unwrap().starts_with("The server one asks"), "{question}");
+        assert!(
+            question["question"].as_str().unwrap().starts_with("The server one asks"),
+            "{question}"
+        );
         ear.answer(&question, json!("2")).await;
         assert_eq!(text_of(&client.hear()), json!({ "action": "decline" }));
 
@@ -286,11 +295,16 @@ fn a_file_with_servers_that_cannot_be_used_is_said() {
         ("{\"mcpServers\": {\"a\": {\"url\": \"nothing\"}}}", "is no address"),
     ] {
         std::fs::write(&path, text).unwrap();
-        let output = aaep(home.path(), &["--config", path.to_str().unwrap()]).stdin(Stdio::null()).output().unwrap();
+        let output = aaep(home.path(), &["--config", path.to_str().unwrap()])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(words), "{text}: {said}");
     }
-    for words in [&["--listen", "0.0.0.0:0", "--", "true"][..], &["--url", "http://x", "--", "true"], &[]] {
+    for words in
+        [&["--listen", "0.0.0.0:0", "--", "true"][..], &["--url", "http://x", "--", "true"], &[]]
+    {
         let output = aaep(home.path(), words).stdin(Stdio::null()).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}");
     }
@@ -339,7 +353,10 @@ impl Web {
 
     async fn post(&self, message: &Value) -> WholeOrStream {
         let headers = self.headers.clone();
-        self.client.exchange_or_stream(Method::POST, "mcp", headers, message.to_string()).await.unwrap()
+        self.client
+            .exchange_or_stream(Method::POST, "mcp", headers, message.to_string())
+            .await
+            .unwrap()
     }
 
     /// Says something, and waits for the answer: all messages up to it.
@@ -360,7 +377,8 @@ impl Web {
     }
 
     async fn status(&self, message: &str) -> u16 {
-        let answer = self.client.request(Method::POST, "mcp", self.headers.clone(), message.to_owned());
+        let answer =
+            self.client.request(Method::POST, "mcp", self.headers.clone(), message.to_owned());
         answer.await.unwrap().status.as_u16()
     }
 }
@@ -372,14 +390,20 @@ fn clients_come_over_http_with_sessions_of_their_own_or_without() {
         let home = hub.home();
         let mut ear = Ear::unix(&hub).await;
         let seen = home.join("seen.jsonl");
-        let server = ["--name", "asker", "--", "python3", "-c", ASKS, seen.to_str().unwrap(), "asker"];
+        let server =
+            ["--name", "asker", "--", "python3", "-c", ASKS, seen.to_str().unwrap(), "asker"];
         let door = Door::open(home, &server);
         let mut web = Web::at(&door.url);
         let begin = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
-        let begun = web.ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin })).await;
+        let begun = web
+            .ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin }))
+            .await;
         assert_eq!(begun[0]["result"]["serverInfo"]["name"], "asker");
         assert!(web.headers.contains_key("mcp-session-id"));
-        assert_eq!(web.status(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await, 202);
+        assert_eq!(
+            web.status(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await,
+            202
+        );
 
         let call = |id: Value, tool: &str| {
             let meta = json!({ "progressToken": 5 });
@@ -412,7 +436,10 @@ fn clients_come_over_http_with_sessions_of_their_own_or_without() {
         assert_eq!(last(&second)["id"], 9);
         assert!(last(&second).to_string().contains("The person said no."), "{second:?}");
         let waits = &second[0];
-        assert_eq!((&waits["method"], &waits["params"]["progressToken"]), (&json!("notifications/progress"), &json!(5)));
+        assert_eq!(
+            (&waits["method"], &waits["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!(5))
+        );
         assert!(!std::fs::read_to_string(&seen).unwrap().contains("second"));
 
         for (message, status) in [
@@ -439,7 +466,10 @@ fn clients_come_over_http_with_sessions_of_their_own_or_without() {
         let settled = ear.event("state.changed").await;
         assert!(settled.to_string().contains("cancelled"), "{settled}");
         ear.decide(&asked, "accept").await;
-        assert_eq!(last(&one.ask(json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" })).await)["id"], 4);
+        assert_eq!(
+            last(&one.ask(json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" })).await)["id"],
+            4
+        );
         assert!(!std::fs::read_to_string(&seen).unwrap().contains("fourth"));
     });
 }
@@ -454,7 +484,18 @@ fn a_server_over_http_is_used_as_if_it_were_a_command() {
         let policy = home.join("policy.toml");
         std::fs::write(&policy, "[[rule]]\ntool = \"far.*\"\nrisk_level = \"low\"\nreversibility = \"reversible\"\nverdict = \"silent\"\naction = \"Do it\"\n").unwrap();
         let seen = home.join("seen.jsonl");
-        let far = ["--name", "far", "--policy", policy.to_str().unwrap(), "--", "python3", "-c", ASKS, seen.to_str().unwrap(), "far"];
+        let far = [
+            "--name",
+            "far",
+            "--policy",
+            policy.to_str().unwrap(),
+            "--",
+            "python3",
+            "-c",
+            ASKS,
+            seen.to_str().unwrap(),
+            "far",
+        ];
         let door = Door::open(home, &far);
         let mut client = Client::start(aaep(home, &["--name", "web", "--url", &door.url]));
         let begin = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
@@ -477,7 +518,11 @@ fn a_server_over_http_is_used_as_if_it_were_a_command() {
         client.call(3, "late");
         allow(&mut ear, "Use late of web.").await;
         let answer = client.hear();
-        assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (&json!(3), Some(-32001)), "{answer}");
+        assert_eq!(
+            (&answer["id"], answer["error"]["code"].as_i64()),
+            (&json!(3), Some(-32001)),
+            "{answer}"
+        );
         assert_eq!(client.end(), 0);
     });
 }
