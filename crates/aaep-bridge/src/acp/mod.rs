@@ -502,3 +502,35 @@ async fn line(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Vec<u
     }
     Ok((!line.is_empty()).then_some(line))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_answer_never_counts_for_a_later_question_of_the_same_id() {
+        let wires = Wires {
+            editor: Arc::new(tokio::sync::Mutex::new(Some(Vec::<u8>::new()))),
+            agent: Arc::new(tokio::sync::Mutex::new(Some(Vec::<u8>::new()))),
+            questions: Mutex::default(),
+        };
+        let asked = |serial| {
+            let params = json!({ "sessionId": "s", "toolCall": {}, "options": [] });
+            Permission::read(&json!(0), serial, &params).unwrap()
+        };
+        // The first was answered in the editor, and the agent asks again at once.
+        lock(&wires.questions).open.insert("0".into(), asked(2));
+        assert!(wires.claim(&asked(1)).is_none());
+        assert_eq!(wires.claim(&asked(2)).unwrap().serial, 2);
+        assert!(wires.claim(&asked(2)).is_none());
+    }
+
+    #[test]
+    fn a_command_that_was_allowed_is_allowed_once() {
+        let allowed = Allowed::default();
+        allowed.add("git push");
+        assert!(!allowed.take("git push -f"));
+        assert!(allowed.take("git push") && !allowed.take("git push"));
+    }
+}
