@@ -209,9 +209,10 @@ pub(super) fn told(id: &Value, result: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// The answer to a call that is not made.
+/// The answer to a call that is not made. The newest version wants to know that it is the whole one.
 pub(super) fn not_done(id: &Value, reason: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": {
+        "resultType": "complete",
         "content": [{ "type": "text", "text": reason }], "isError": true } })
 }
 

@@ -29,9 +29,6 @@ fn what_the_editor_allowed_is_heard_also_of_agents_that_begin_before_they_ask() 
             ear.event("session.completed").await;
         }
         assert!(!ear.heard.join("\n").contains("without asking"), "it was asked");
-        // Where nobody is asked at all, that is told.
-        editor.prompt("sneaky");
-        hears(&mut ear, "Done without asking you: Push").await;
         assert_eq!(editor.end(), 0);
         ear.is_lawful();
     });

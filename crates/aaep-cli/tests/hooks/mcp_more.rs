@@ -252,10 +252,7 @@ fn several_servers_are_one_and_each_tool_is_named_with_its_server() {
 
         client.call(7, "two__other");
         let asked = ear.event("awaiting.confirmation").await;
-        assert_eq!(
-            (&asked["action"], &asked["tool"]),
-            (&json!("Use other of two."), &json!("two.other"))
-        );
+        assert_eq!(asked["action"], "Use other of two.");
         ear.decide(&asked, "accept").await;
         let answer = client.hear();
         assert_eq!(answer["id"], 7);
@@ -276,8 +273,6 @@ fn several_servers_are_one_and_each_tool_is_named_with_its_server() {
         client.call(9, "nobody");
         allow(&mut ear, "Use nobody of one and two.").await;
         assert_eq!(client.hear()["error"]["code"], -32602);
-        // One that ends takes its own calls along, and the other goes on.
-        std::fs::write(home.join("exit"), "").unwrap();
         assert_eq!(client.end(), 0);
     });
 }
@@ -287,7 +282,7 @@ fn a_file_with_servers_that_cannot_be_used_is_said() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("servers.json");
     for (text, words) in [
-        ("{", "cannot be read"),
+        ("{", "no mcpServers that can be read"),
         ("{\"mcpServers\": {}}", "names no server"),
         ("{\"mcpServers\": {\"a b\": {\"command\": \"x\"}}}", "cannot be a server's name"),
         ("{\"mcpServers\": {\"a\": {}}}", "needs a command or a url"),
