@@ -156,7 +156,7 @@ impl Wires {
         self.count
     }
 
-    async fn to_client(&mut self, message: &Value) -> io::Result<()> {
+    async fn send(&mut self, message: &Value) -> io::Result<()> {
         self.client.write_all(format!("{message}\n").as_bytes()).await?;
         self.client.flush().await
     }
@@ -169,18 +169,18 @@ impl Wires {
     }
 
     pub(super) async fn result(&mut self, id: &Value, result: Value) -> io::Result<()> {
-        self.to_client(&json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
     }
 
     pub(super) async fn error(&mut self, id: &Value, code: i32, words: &str) -> io::Result<()> {
         let error = json!({ "code": code, "message": words });
-        self.to_client(&json!({ "jsonrpc": "2.0", "id": id, "error": error })).await
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error })).await
     }
 
     pub(super) async fn update(&mut self, session: &str, update: Value) -> io::Result<()> {
         let params = json!({ "sessionId": session, "update": update });
         let message = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
-        self.to_client(&message).await
+        self.send(&message).await
     }
 
     pub(super) async fn text(&mut self, session: &str, kind: &str, text: &str) -> io::Result<()> {
@@ -204,7 +204,7 @@ impl Wires {
         let params = json!({ "sessionId": session, "toolCall": call, "options": options });
         let method = "session/request_permission";
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.to_client(&message).await?;
+        self.send(&message).await?;
         Ok(true)
     }
 
@@ -215,7 +215,7 @@ impl Wires {
         self.asked.remove(&id);
         let params = json!({ "requestId": id });
         let message = json!({ "jsonrpc": "2.0", "method": "$/cancel_request", "params": params });
-        self.to_client(&message).await
+        self.send(&message).await
     }
 
     /// Takes the question back whose name begins with this.

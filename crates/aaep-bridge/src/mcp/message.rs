@@ -12,6 +12,7 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub(super) const ROUNDS: u32 = 8;
 
 /// What a line from the client is.
+#[allow(clippy::large_enum_variant)] // one at a time, read and taken apart at once
 #[derive(Debug)]
 pub(super) enum FromClient {
     /// A call of a tool: held until it is decided.
