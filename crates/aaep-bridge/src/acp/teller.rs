@@ -98,7 +98,7 @@ where
                 note = heard.recv() => note,
                 () = until(due) => {
                     self.settle().await;
-                    let _ = self.runs_unasked().await;
+                    let _ = self.runs_unasked(None).await;
                     continue;
                 }
             };
@@ -211,6 +211,7 @@ where
                 }
             }
             Note::TurnEnded(session, reason) => {
+                let _ = self.runs_unasked(Some(&session)).await;
                 let Some(turn) = self.turns.remove(&session) else { return Ok(()) };
                 let name = &self.proxy.name;
                 let words = match reason.as_deref() {
@@ -383,11 +384,15 @@ where
         self.runs(id, call_id, over, who).await
     }
 
-    /// Calls whose questions did not come: they run.
-    async fn runs_unasked(&mut self) -> Result<(), aaep_agent::Error> {
+    /// Calls whose questions did not come in time, or not before the end of this session's turn: they
+    /// run.
+    async fn runs_unasked(&mut self, of: Option<&str>) -> Result<(), aaep_agent::Error> {
         let now = Instant::now();
-        let due = self.early.extract_if(.., |_, due| *due <= now);
-        let due: Vec<_> = due.map(|(call, _)| call).collect();
+        let is_due = |call: &(String, String), due: &mut Instant| match of {
+            Some(of) => call.0 == of,
+            None => *due <= now,
+        };
+        let due: Vec<_> = self.early.extract_if(.., is_due).map(|(call, _)| call).collect();
         for (session, call) in due {
             self.runs(&session, &call, None, "Done without asking you").await?;
         }
