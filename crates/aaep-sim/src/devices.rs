@@ -17,6 +17,8 @@ use crate::world::World;
 const PICTURED: usize = 4;
 /// The first of those who listen are people, or hear what people hear.
 const PEOPLE: usize = 4;
+/// Bob's device among them; those before it are Ann's.
+const BOB: usize = 2;
 
 impl<R: Rules> World<'_, R> {
     /// Who listens, on which terms, and who judges what they hear.
@@ -117,14 +119,29 @@ impl<R: Rules> World<'_, R> {
         if !self.up_to_date() {
             return;
         }
-        match self.random.below(4) {
+        match self.random.below(5) {
             0 => self.attacker_attaches(),
+            4 => self.tenant_subscribes(),
             1 => self.attacker_shakes_hands(r#"{"type":"subscription.close","subscription_id":"ID"}"#),
             2 => self.attacker_shakes_hands(
                 r#"{"type":"subscription.renegotiate","subscription_id":"ID","capabilities":{"supports_confirmation_reply":false}}"#,
             ),
             _ => self.attacker_asks_for_much(),
         }
+    }
+
+    /// I29: one tenant asks for subscriptions that nobody attaches to; another one still has its share.
+    /// It is never Ann's, of whose share the sleeper has a part.
+    fn tenant_subscribes(&mut self) {
+        let (hostile, other) = (BOB, self.random.below(BOB));
+        if self.line(hostile) == Line::Live || self.clients[hostile].picture.is_some() {
+            return;
+        }
+        for _ in 0..self.limits.subscriptions {
+            self.negotiate(hostile);
+        }
+        self.detach(other);
+        self.connect(other, true, true);
     }
 
     /// A stolen subscription id looks like an unknown one.

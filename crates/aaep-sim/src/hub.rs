@@ -8,6 +8,7 @@ use aaep_engine::{Handshake, Input, Negotiated, Resumed, Rules};
 use aaep_shaping::Prepared;
 use aaep_types::SubscriptionId;
 
+use crate::cast::user_of;
 use crate::client::{Parcel, Reads};
 use crate::oracle::{Cause, Line, Listener, text};
 use crate::picture::Way;
@@ -75,15 +76,22 @@ impl<R: Rules> World<'_, R> {
                             picture.hear(answer, world.clocks.passed);
                         }
                     }
-                    None => world.turned_away(answer),
+                    None => world.turned_away(principal, answer),
                 }
             },
         );
     }
 
-    fn turned_away(&mut self, answer: &str) {
-        let open = |l: &&Listener| l.known && !matches!(l.line, Line::Closed(_));
-        let full = self.oracle.listeners.iter().filter(open).count() >= self.limits.subscriptions;
+    /// Whoever has taken their share is told so; nobody is turned away for what others hold (I29).
+    fn turned_away(&mut self, principal: usize, answer: &str) {
+        let for_others = answer.contains("(limits.subscriptions)");
+        self.oracle.demand(!for_others, "I29", || format!("turned away for others: {answer}"));
+        let user = user_of(principal);
+        let open = |l: &&Listener| {
+            l.known && user_of(l.principal) == user && !matches!(l.line, Line::Closed(_))
+        };
+        let held = self.oracle.listeners.iter().filter(open).count();
+        let full = held >= self.limits.subscriptions_per_user;
         let lawful = full && answer.contains("\"rate_limit\"");
         self.oracle.demand(lawful, "H15", || format!("a handshake was answered by {answer:?}"));
     }

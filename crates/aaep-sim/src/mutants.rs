@@ -122,6 +122,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant("I29", "lets one tenant take all requests", Mutation::LiftsRequestShare),
     mutant("I29", "lets one tenant take the room of all requests", Mutation::LiftsBytesShare),
     mutant("I29", "lets one tenant take all tool calls", Mutation::LiftsCallShare),
+    mutant("I29", "lets one tenant take all subscriptions", Mutation::LiftsSubscriptionShare),
     mutant("I23", "takes new requests though it is about to stop", Mutation::StartsWhileDraining),
     mutant("I25", "gives every request the same token", Mutation::ReusesTokens),
     mutant("D41", "lets approvals live for ever", Mutation::KeepsApprovals),

@@ -52,6 +52,7 @@ pub(crate) enum Mutation {
     LiftsCallShare,
     LiftsRequestShare,
     LiftsSessionShare,
+    LiftsSubscriptionShare,
     LiftsCriticalBudget,
     MergesNothing,
     NeverEndsWaits,
@@ -120,6 +121,9 @@ pub(crate) fn lifted(limits: Limits) -> Limits {
         }
         Some(LiftsCallShare) => {
             Limits { known_calls_per_user: NONE, known_calls_per_principal: NONE, ..limits }
+        }
+        Some(LiftsSubscriptionShare) => {
+            Limits { subscriptions_per_user: NONE, subscriptions_per_principal: NONE, ..limits }
         }
         _ => limits,
     }

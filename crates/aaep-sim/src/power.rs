@@ -10,7 +10,9 @@ use crate::world::World;
 /// Bounds that are small enough to be reached.
 pub(crate) fn limits(motley: bool) -> Limits {
     let most = Limits {
-        subscriptions: 12,
+        subscriptions: 24,
+        subscriptions_per_user: 12,
+        subscriptions_per_principal: 12,
         recent_events: 16,
         ended_sessions: 2,
         resent_deliveries: 4,
