@@ -138,6 +138,30 @@ pub(crate) fn around(value: Option<Stray>, text: Text<'_>, max_bytes: usize) -> 
     value.map(stray).into_iter().chain(large).collect()
 }
 
+/// What a valid message says it is, where that needs no escaping: found without reading the rest.
+pub(crate) fn plain_type(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes.trim_ascii_start().strip_prefix(b"{")?;
+    loop {
+        let (name, after) = plain_string(rest)?;
+        let value = after.trim_ascii_start().strip_prefix(b":")?;
+        if name == b"type" {
+            return Some(plain_string(value)?.0);
+        }
+        // Only strings are passed over: the type stands before anything else.
+        let (_, after) = plain_string(value)?;
+        rest = after.trim_ascii_start().strip_prefix(b",")?;
+    }
+}
+
+/// A string of visible ASCII without escapes, and what follows it.
+fn plain_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let inside = bytes.trim_ascii_start().strip_prefix(b"\"")?;
+    let length = memchr::memchr(b'"', inside)?;
+    let (text, after) = inside.split_at(length);
+    let plain = |byte: &u8| (byte.is_ascii_graphic() || *byte == b' ') && *byte != b'\\';
+    text.iter().all(plain).then(|| (text, &after[1..]))
+}
+
 /// What a message says it is.
 pub(crate) fn type_of(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;

@@ -105,6 +105,11 @@ impl<R: Read> Reader<R> {
         Self::with_chunk(input, max_bytes, CHUNK)
     }
 
+    /// The same in the middle of an input of values one after the other, from this line on.
+    pub(crate) fn among_values(input: R, max_bytes: usize, line: u64) -> Self {
+        Self { place: Place::Values, line, ..Self::new(input, max_bytes) }
+    }
+
     fn with_chunk(input: R, max_bytes: usize, chunk: usize) -> Self {
         Self {
             input,
@@ -355,6 +360,13 @@ impl<R: Read> Reader<R> {
             self.buffer.resize(length, 0);
         }
     }
+}
+
+/// Without the blanks that JSON allows around a value.
+pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(bytes.len());
+    trim_end(&bytes[start..])
 }
 
 fn trim_end(bytes: &[u8]) -> &[u8] {

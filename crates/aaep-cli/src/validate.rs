@@ -1,31 +1,29 @@
 //! `aaep validate`: judges single messages.
 
-use std::io::{self, Write};
+mod blocks;
+mod print;
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::ops::AddAssign;
 
 use aaep_types::{Limits, Severity};
 
 use crate::arguments::ValidateOptions;
 use crate::exit::{Exit, say};
 use crate::input::Source;
-use crate::judge::{Complaint, Judge, around, type_of};
-use crate::lines::{Plain, count, json_members, json_string};
+use crate::judge::{Complaint, Judge, around};
+use crate::lines::count;
 use crate::reader::{Reader, Text};
+use blocks::{Judging, Rest};
+use print::{Judged, Manner, Printer};
 
 /// How many messages there were, and of which kind.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     messages: u64,
     invalid: u64,
     with_warnings: u64,
-}
-
-/// One message, and where it stands.
-struct Judged<'a> {
-    source: &'a Source,
-    line: u64,
-    index: u64,
-    text: Text<'a>,
-    complaints: &'a [Complaint],
 }
 
 pub(crate) fn run(options: &ValidateOptions, out: &mut impl Write) -> io::Result<Exit> {
@@ -55,18 +53,60 @@ fn one(
     tally: &mut Tally,
     out: &mut impl Write,
 ) -> io::Result<Exit> {
-    let input = match source.open() {
-        Ok(input) => input,
-        Err(why) => return unable(&why, out),
-    };
     let max_bytes = options.max_bytes;
     let judge = if options.schema {
         Judge::Schemas
     } else {
         Judge::Rules(Limits { max_bytes, ..Limits::default() })
     };
-    let mut reader = Reader::new(input, max_bytes);
-    for index in 0.. {
+    let manner = match (options.json, options.quiet) {
+        (true, _) => Manner::Json,
+        (_, true) => Manner::Nothing,
+        _ => Manner::Lines,
+    };
+    let printer = Printer::new(source, manner)?;
+    let judging = Judging { judge, printer: &printer, max_bytes };
+    let Some(mut file) = regular_file(source) else {
+        // What comes through a pipe is told as it comes.
+        return match source.open() {
+            Ok(input) => read(Reader::new(input, max_bytes), 0, source, judging, tally, out),
+            Err(why) => unable(&why, out),
+        };
+    };
+    let before = tally.messages;
+    match blocks::judge(&mut file, judging, tally, out) {
+        Ok(None) if tally.messages > before => Ok(Exit::Good),
+        Ok(None) => read(Reader::new(io::empty(), max_bytes), 0, source, judging, tally, out),
+        Ok(Some(Rest { bytes, line, index })) => {
+            let input = io::Cursor::new(bytes).chain(file);
+            let reader = match index {
+                0 => Reader::new(input, max_bytes),
+                _ => Reader::among_values(input, max_bytes, line),
+            };
+            read(reader, index, source, judging, tally, out)
+        }
+        Err(error) => unable(&source.explain(&error), out),
+    }
+}
+
+/// The source, if it is a file that can be read as far ahead as one likes.
+fn regular_file(source: &Source) -> Option<File> {
+    let Source::File(path) = source else { return None };
+    File::open(path).ok().filter(|file| file.metadata().is_ok_and(|it| it.is_file()))
+}
+
+/// Judges what a reader finds, one after the other; `first` messages came before.
+fn read(
+    mut reader: Reader<impl Read>,
+    first: u64,
+    source: &Source,
+    judging: Judging<'_>,
+    tally: &mut Tally,
+    out: &mut impl Write,
+) -> io::Result<Exit> {
+    let Judging { judge, printer, max_bytes } = judging;
+    let mut printed = Vec::new();
+    for index in first.. {
         let mut verdict = None;
         let is_whole = |line: &[u8]| {
             let found = judge.judge(line);
@@ -77,12 +117,8 @@ fn one(
         let value = match reader.next(is_whole) {
             Ok(Some(value)) => value,
             Ok(None) if index == 0 => {
-                return unable(
-                    &format!(
-                        "there is nothing to check in {source}. Name a file that holds messages."
-                    ),
-                    out,
-                );
+                let text = "Name a file that holds messages.";
+                return unable(&format!("there is nothing to check in {source}. {text}"), out);
             }
             Ok(None) => break,
             Err(error) => return unable(&source.explain(&error), out),
@@ -93,12 +129,9 @@ fn one(
         }
         let (line, text, complaints) = (value.line, value.text, complaints.as_slice());
         tally.add(complaints);
-        let judged = Judged { source, line, index, text, complaints };
-        if options.json {
-            judged.print_json(out)?;
-        } else if !options.quiet {
-            judged.print(out)?;
-        }
+        printer.print(&Judged { line, index, text, complaints }, &mut printed)?;
+        out.write_all(&printed)?;
+        printed.clear();
         if reader.is_drained() {
             // Nothing is held back while we wait for more.
             out.flush()?;
@@ -123,53 +156,10 @@ impl Tally {
     }
 }
 
-impl Judged<'_> {
-    fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        for complaint in self.complaints {
-            let Complaint { severity, pointer, rule, section, text } = complaint;
-            let severity = if *severity == Severity::Error { "error" } else { "warning" };
-            let pointer = if pointer.is_empty() { "message" } else { pointer };
-            let mark = if complaint.is_of_schema() { "" } else { "§" };
-            writeln!(
-                out,
-                "{}:{}: {severity} at {}: {} ({rule}, {mark}{section})",
-                self.source,
-                self.line,
-                Plain(pointer),
-                Plain(text)
-            )?;
-        }
-        Ok(())
-    }
-
-    fn print_json(&self, out: &mut impl Write) -> io::Result<()> {
-        let type_name = match self.text {
-            Text::Message(bytes) => type_of(bytes),
-            Text::TooLarge | Text::Nothing => None,
-        };
-        let valid = self.complaints.iter().all(|complaint| complaint.severity != Severity::Error);
-        out.write_all(b"{\"file\":")?;
-        json_string(out, Some(&self.source.name()))?;
-        write!(out, ",\"line\":{},\"index\":{},\"type\":", self.line, self.index)?;
-        json_string(out, type_name.as_deref())?;
-        write!(out, ",\"valid\":{valid}")?;
-        for (name, severity) in [("errors", Severity::Error), ("warnings", Severity::Warning)] {
-            write!(out, ",\"{name}\":[")?;
-            let list = self.complaints.iter().filter(|complaint| complaint.severity == severity);
-            for (number, complaint) in list.enumerate() {
-                let Complaint { pointer, rule, section, text, .. } = complaint;
-                out.write_all(if number > 0 { b",{" } else { b"{" })?;
-                let members = [
-                    ("pointer", pointer.as_str()),
-                    ("rule", rule),
-                    ("section", section),
-                    ("text", text),
-                ];
-                json_members(out, &members.map(|(name, value)| (name, Some(value))))?;
-                out.write_all(b"}")?;
-            }
-            out.write_all(b"]")?;
-        }
-        out.write_all(b"}\n")
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.invalid += other.invalid;
+        self.with_warnings += other.with_warnings;
     }
 }

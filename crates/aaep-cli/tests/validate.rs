@@ -224,3 +224,35 @@ fn an_answer_comes_while_the_input_is_still_open() {
     drop(stdin);
     assert_eq!(ended(child).code, 0);
 }
+
+/// A file is judged in blocks on every core, a pipe message by message: nobody can tell from what is
+/// said.
+#[test]
+fn a_large_file_is_judged_like_a_pipe_in_the_same_order() {
+    let folder = folder("large_file");
+    let mut text = String::new();
+    for number in 0..6000 {
+        text += match number % 100 {
+            50 => "   \n",
+            _ => "",
+        };
+        text += &if number % 7 == 0 { wrong() } else { STARTED.to_owned() };
+        text += "\n";
+    }
+    let broken = format!("{text}{{\"type\":\n{STARTED} {STARTED}\n[1, 2]\n{REPLY}");
+    let long = format!("{text}{{\"a\":\"{}\"}}\n{REPLY}\n", "x".repeat(3 << 20));
+    for (name, text) in [("whole", &text), ("broken", &broken), ("long", &long)] {
+        let name = file(&folder, name, text);
+        let all = [&["validate", "--json"][..], &["validate"], &["validate", "--schema"]];
+        let some = if name.ends_with("whole") { &all[..] } else { &all[..1] };
+        for options in some {
+            let of_file = run(&[*options, &[&name]].concat());
+            let input = std::fs::File::open(&name).expect("a file for the test");
+            let of_pipe = ended(aaep(options).stdin(input).spawn().expect("the command starts"));
+            let json = of_file.out.replace(&format!("\"file\":\"{name}\""), "\"file\":\"-\"");
+            let plain = json.replace(&format!("{name}:"), "standard input:");
+            assert_eq!(of_file.code, of_pipe.code, "{name} {options:?}");
+            assert!(plain == of_pipe.out, "{name} {options:?} is judged otherwise than a pipe");
+        }
+    }
+}

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use aaep_agent::{
-    Agent, Call, Confirmation, Kind, NotApproved, Output, Progress, Session, ToolStatus,
-};
+use aaep_agent::{Agent, Call, Confirmation, Kind, Output, Progress, Session, ToolStatus};
 use aaep_types::Reversibility;
 use serde_json::Value;
 use tokio::io::AsyncWrite;
@@ -537,7 +535,7 @@ impl Question {
         // Nobody can be asked here: the editor still asks.
         let parked = self.session.park((), request).await.ok()?;
         let decided = parked.decision().await;
-        if let Err(NotApproved::Unavailable(_)) = decided {
+        if decided.as_ref().is_err_and(aaep_agent::Error::is_unavailable) {
             return None;
         }
         // If the editor was first, this one is withdrawn.

@@ -240,7 +240,7 @@ impl Client {
         let agent = (self.hub)().map_err(unasked)?;
         let answer = async {
             let session = agent.session("The agent writes a file.").open().await;
-            let session = session.map_err(|error| unasked(error.to_string()))?;
+            let session = session.map_err(|error| unasked(error.report()))?;
             let request = Confirmation::irreversible(
                 "fs.write_text_file",
                 judgment.action(),
@@ -248,10 +248,10 @@ impl Client {
             );
             let request = request.risk(judgment.risk()).arguments_json(arguments.to_string());
             let parked = session.park((), request).await;
-            let parked = parked.map_err(|error| unasked(error.to_string()))?;
+            let parked = parked.map_err(|error| unasked(error.report()))?;
             let approval = parked.decision().await.map_err(|_| "The person said no.".to_owned())?;
             let invoked = session.invoke(parked, approval).await;
-            let ((), running) = invoked.map_err(|error| unasked(error.to_string()))?;
+            let ((), running) = invoked.map_err(|error| unasked(error.report()))?;
             let done = fs::write(path, content).map_err(|error| error.to_string());
             let _ = match &done {
                 Ok(()) => running.succeed("The file is written.").await,

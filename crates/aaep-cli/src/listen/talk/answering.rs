@@ -333,14 +333,14 @@ impl Talk {
     pub(super) fn send(&mut self, request: &Arc<Request>, answer: Answer) {
         let Some(open) = self.find_mut(request.number) else { return };
         open.sent = true;
-        let inbox_number = open.inbox_number;
+        let id = open.request.id;
         let key = match &answer {
             Answer::Accept | Answer::YesNo(true) => "sent.yes",
             Answer::Reject | Answer::YesNo(false) => "sent.no",
             Answer::Text(_) | Answer::Number(_) | Answer::Choice(_) => "sent.answer",
         };
         self.say(key, &[("number", count(request.number))]);
-        self.out.push_back(Output::Reply { inbox_number, request: request.clone(), answer });
+        self.out.push_back(Output::Reply { id, request: request.clone(), answer });
         self.closes(request.number);
         if self.focus == Some(request.number) {
             self.focus = None;

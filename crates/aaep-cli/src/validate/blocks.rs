@@ -1,0 +1,259 @@
+//! Files of one message to a line, judged a block of lines at a time on every core, in order.
+//!
+//! A block is judged as long as each line is one sound value. At the first that is not, what is left
+//! goes to the [`Reader`](crate::reader::Reader), which knows how to frame anything; that happens once,
+//! so a file with broken lines is read on one core from there on.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+
+use memchr::{memchr_iter, memrchr};
+
+use super::Tally;
+use super::print::{Judged, Printer};
+use crate::judge::Judge;
+use crate::reader::{Text, trim};
+
+/// How much is judged at a time: long enough that handing it over costs nothing.
+const BLOCK: usize = 1 << 20;
+
+/// Lines of a file, whole ones.
+#[derive(Debug, Default)]
+struct Block {
+    bytes: Vec<u8>,
+    /// The line on which it begins, from 1.
+    line: u64,
+    /// Messages before it.
+    index: u64,
+}
+
+/// What came of a block.
+#[derive(Debug, Default)]
+struct Outcome {
+    printed: Vec<u8>,
+    tally: Tally,
+    /// Bytes that were judged; fewer than there are if a line is not one sound value.
+    judged: usize,
+}
+
+/// What the reader goes on with.
+#[derive(Debug)]
+pub(super) struct Rest {
+    pub(super) bytes: Vec<u8>,
+    pub(super) line: u64,
+    pub(super) index: u64,
+}
+
+/// Who judges, and how it is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judging<'a> {
+    pub(super) judge: Judge,
+    pub(super) printer: &'a Printer<'a>,
+    pub(super) max_bytes: usize,
+}
+
+/// Judges a file from its beginning. Gives what is left, if anything is: from there on it is not one
+/// sound value to a line.
+pub(super) fn judge(
+    input: &mut impl Read,
+    judging: Judging<'_>,
+    tally: &mut Tally,
+    out: &mut impl Write,
+) -> io::Result<Option<Rest>> {
+    let mut blocks = Blocks { input, line: 1, index: 0, left: Vec::new(), ended: false };
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let (jobs, waiting) = mpsc::channel::<Job>();
+    let waiting = Mutex::new(waiting);
+    thread::scope(|scope| {
+        let jobs = jobs; // dropped at the end of this, which ends the workers
+        let mut workers = 0;
+        let mut pending: VecDeque<(Arc<Block>, Option<mpsc::Receiver<Outcome>>)> = VecDeque::new();
+        let mut failed = None;
+        loop {
+            while pending.len() < 2 * cores && failed.is_none() {
+                let block = match blocks.next(judging.max_bytes) {
+                    Ok(Some(block)) => Arc::new(block),
+                    Ok(None) => break,
+                    Err(error) => {
+                        // What was read before is told first.
+                        failed = Some(error);
+                        break;
+                    }
+                };
+                // A short file is not worth a thread.
+                let alone = cores == 1 || (pending.is_empty() && blocks.ended);
+                let done = (!alone).then(|| {
+                    if workers < cores {
+                        workers += 1;
+                        scope.spawn(|| work(&waiting, judging));
+                    }
+                    let (done, receiver) = mpsc::channel();
+                    jobs.send((block.clone(), done)).ok().map(|()| receiver)
+                });
+                pending.push_back((block, done.flatten()));
+            }
+            let Some((block, done)) = pending.pop_front() else { break };
+            let outcome = done.and_then(|done| done.recv().ok());
+            let outcome = outcome.unwrap_or_else(|| judge_block(&block, judging));
+            out.write_all(&outcome.printed)?;
+            let judged = &block.bytes[..outcome.judged];
+            if judged.len() < block.bytes.len() {
+                let line = block.line + memchr_iter(b'\n', judged).count() as u64;
+                let index = block.index + outcome.tally.messages;
+                *tally += outcome.tally;
+                let mut bytes = block.bytes[judged.len()..].to_vec();
+                pending.iter().for_each(|(block, _)| bytes.extend_from_slice(&block.bytes));
+                bytes.append(&mut blocks.left);
+                return Ok(Some(Rest { bytes, line, index }));
+            }
+            *tally += outcome.tally;
+        }
+        let Blocks { left: bytes, line, index, .. } = blocks;
+        match failed {
+            Some(error) => Err(error),
+            None if bytes.is_empty() => Ok(None),
+            // A line that is longer than a message may be.
+            None => Ok(Some(Rest { bytes, line, index })),
+        }
+    })
+}
+
+type Job = (Arc<Block>, mpsc::Sender<Outcome>);
+
+fn work(jobs: &Mutex<mpsc::Receiver<Job>>, judging: Judging<'_>) {
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((block, done)) = job else { return };
+        // Nobody waits for it if a block before it was not what it seemed.
+        let _ = done.send(judge_block(&block, judging));
+    }
+}
+
+fn judge_block(block: &Block, judging: Judging<'_>) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut line = block.line;
+    while outcome.judged < block.bytes.len() {
+        let rest = &block.bytes[outcome.judged..];
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let text = trim(&rest[..end]);
+        if !text.is_empty() && judge_line(text, line, block.index, judging, &mut outcome).is_none()
+        {
+            break;
+        }
+        line += 1;
+        outcome.judged += (end + 1).min(rest.len());
+    }
+    outcome
+}
+
+/// Judges one line, if it is one sound value and nothing else.
+fn judge_line(
+    text: &[u8],
+    line: u64,
+    before: u64,
+    judging: Judging<'_>,
+    outcome: &mut Outcome,
+) -> Option<()> {
+    let framed = text.starts_with(b"{") && text.ends_with(b"}") && text.len() <= judging.max_bytes;
+    let verdict = framed.then(|| judging.judge.judge(text)).filter(|verdict| verdict.is_sound)?;
+    let complaints = verdict.complaints.as_slice();
+    let index = before + outcome.tally.messages;
+    let judged = Judged { line, index, text: Text::Message(text), complaints };
+    // Writing to memory does not fail.
+    judging.printer.print(&judged, &mut outcome.printed).ok()?;
+    outcome.tally.add(complaints);
+    Some(())
+}
+
+/// Cuts a file into blocks.
+struct Blocks<'a, R> {
+    input: &'a mut R,
+    line: u64,
+    index: u64,
+    /// The beginning of a line whose end was not read yet.
+    left: Vec<u8>,
+    ended: bool,
+}
+
+impl<R: Read> Blocks<'_, R> {
+    /// The next block; none at the end, and none if a line is longer than a message may be.
+    fn next(&mut self, max_bytes: usize) -> io::Result<Option<Block>> {
+        let mut bytes = std::mem::take(&mut self.left);
+        let mut end = None;
+        while !self.ended && end.is_none() {
+            let before = bytes.len();
+            if before > max_bytes.saturating_add(BLOCK) {
+                self.left = bytes;
+                return Ok(None);
+            }
+            let read = self.input.by_ref().take(BLOCK as u64).read_to_end(&mut bytes)?;
+            self.ended = read < BLOCK;
+            end = memrchr(b'\n', &bytes[before..]).map(|at| before + at + 1);
+        }
+        if !self.ended {
+            self.left = bytes.split_off(end.unwrap_or(bytes.len()));
+        }
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let block = Block { line: self.line, index: self.index, bytes };
+        let lines = block.bytes.split(|byte| *byte == b'\n');
+        self.index += lines.filter(|line| !trim(line).is_empty()).count() as u64;
+        self.line += memchr_iter(b'\n', &block.bytes).count() as u64;
+        Ok(Some(block))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::print::Manner;
+    use super::*;
+    use crate::input::Source;
+    use aaep_types::Limits;
+
+    const GOOD: &str = r#"{"type":"confirmation.reply","reply_token":"rpl_1","subscription_id":"sub_1","decision":"accept","timestamp":"2026-05-24T14:22:11.342Z"}"#;
+
+    fn judged(text: &str) -> (String, Tally, Option<Rest>) {
+        let source = Source::StandardInput;
+        let printer = Printer::new(&source, Manner::Json).unwrap();
+        let limits = Limits::default();
+        let judge_by = Judge::Rules(limits);
+        let judging = Judging { judge: judge_by, printer: &printer, max_bytes: limits.max_bytes };
+        let (mut tally, mut out) = (Tally::default(), Vec::new());
+        let rest = judge(&mut text.as_bytes(), judging, &mut tally, &mut out).unwrap();
+        (String::from_utf8(out).unwrap(), tally, rest)
+    }
+
+    #[test]
+    fn messages_come_out_in_the_order_of_the_file_however_many_cores_judge_them() {
+        // Several blocks, with blank lines, and a last line without its end.
+        let count = 4 * BLOCK / GOOD.len();
+        let text = format!("{GOOD}\n\n").repeat(count) + GOOD;
+        let (out, tally, rest) = judged(&text);
+        assert!(rest.is_none());
+        assert_eq!((tally.messages, tally.invalid), (count as u64 + 1, 0));
+        for (number, line) in out.lines().enumerate() {
+            let place = format!("{{\"file\":\"-\",\"line\":{},\"index\":{number},", 2 * number + 1);
+            assert!(line.starts_with(&place), "{line}");
+        }
+        assert_eq!(out.lines().count(), count + 1);
+    }
+
+    #[test]
+    fn what_is_not_one_value_to_a_line_is_left_from_its_line_on() {
+        let count = 2 * BLOCK / GOOD.len();
+        let broken = format!("{GOOD}\n").repeat(count) + "{\"a\":\n1}\n" + GOOD + "\n";
+        let (out, tally, rest) = judged(&broken);
+        let rest = rest.unwrap();
+        assert_eq!(out.lines().count(), count);
+        assert_eq!((tally.messages, rest.index), (count as u64, count as u64));
+        assert_eq!(rest.line, count as u64 + 1);
+        assert_eq!(rest.bytes, format!("{{\"a\":\n1}}\n{GOOD}\n").as_bytes());
+        for whole in ["[1,2]", "\u{feff}{}", "12"] {
+            assert_eq!(judged(whole).2.unwrap().bytes, whole.as_bytes());
+        }
+    }
+}
