@@ -69,9 +69,11 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "validate",
-        about: "validation of single messages beside the jsonschema crate and a bare parse",
+        about: "validation of single messages beside the jsonschema crate and a bare parse, and \
+                `aaep validate` beside the library",
         run: |args| {
             cargo_bench("aaep-types", "validate", args)?;
+            cargo_bench("aaep-cli", "validate", args)?;
             cargo_bench("aaep-types", "allocations", args)
         },
     },

@@ -4,8 +4,10 @@
 #![allow(clippy::disallowed_methods)] // a tool for developers: it reads files and runs programs
 
 mod agents;
+mod api;
 mod at;
 mod bench;
+mod features;
 mod fuzz;
 mod guests;
 mod page;
@@ -42,6 +44,20 @@ const COMMANDS: &[Command] = &[
         usage: "fuzz [--seconds N] [TARGET]...",
         about: "Fuzz the named targets, or all of them, for N seconds each (20 by default).",
         run: fuzz::run,
+    },
+    Command {
+        name: "api",
+        usage: "api [--write]",
+        about: "Compare what the libraries offer with the listings in docs/api; with --write, write them \
+                anew.",
+        run: api::run,
+    },
+    Command {
+        name: "features",
+        usage: "features",
+        about: "Check that every feature is documented and compiles alone, and that an agent links no \
+                server.",
+        run: features::run,
     },
     Command {
         name: "requirements",

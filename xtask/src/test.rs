@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{answers, cargo, run as run_program};
-use crate::{agents, at, fuzz, guests, page, requirements, rules, sim, voices};
+use crate::{agents, api, at, features, fuzz, guests, page, requirements, rules, sim, voices};
 
 /// The crates that must also compile where there is no operating system beneath them.
 const CORE: &[&str] =
@@ -34,6 +34,12 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", about: "no compiler or clippy warning", run: clippy },
     Step { name: "test", about: "unit, integration and documentation tests", run: tests },
     Step { name: "doc", about: "the documentation builds without warnings", run: doc },
+    Step { name: "api", about: "the libraries offer what docs/api says", run: interface_is_listed },
+    Step {
+        name: "features",
+        about: "every feature is documented and compiles alone; an agent links no server",
+        run: features_stand_alone,
+    },
     Step {
         name: "requirements",
         about: "every rule of a built part is enforced and covered",
@@ -177,6 +183,18 @@ fn quick_tests() -> Result<StepResult> {
 
 fn doc() -> Result<StepResult> {
     passed(cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn interface_is_listed() -> Result<StepResult> {
+    match api::missing() {
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => api::run(&[]).map(|()| StepResult::Passed),
+    }
+}
+
+fn features_stand_alone() -> Result<StepResult> {
+    features::run(&[])?;
+    Ok(StepResult::Passed)
 }
 
 fn requirements_check() -> Result<StepResult> {

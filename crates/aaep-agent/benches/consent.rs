@@ -10,8 +10,8 @@ use aaep_engine::{
     Answer, Ask, Boot, Engine, Input, Limits, Now, Open, Output, Principal, Role, Secrets,
     SubscriberMessage,
 };
+use aaep_hub::Hub;
 use aaep_hub::config::{Config, Development, UnixSocket};
-use aaep_hub::{Running, start};
 use aaep_transport::client::{HttpClient, Options};
 use aaep_types::json::Canonical;
 use aaep_types::{
@@ -75,8 +75,7 @@ async fn through_the_agent() -> [f64; 3] {
     };
     config.limits.prompts_per_window = u32::MAX;
     config.limits.replies_per_second = u32::MAX;
-    let prepared = start::prepare(&config).unwrap();
-    let running = Running::start(config, prepared).await.unwrap();
+    let running = Hub::builder().config(config).start().await.unwrap();
     let agent = Agent::embed(running.hub(), "agent").unwrap();
     let mut sessions = Vec::new();
     for _ in 0..REQUESTS / PER_SESSION {

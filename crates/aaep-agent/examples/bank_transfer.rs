@@ -8,9 +8,9 @@
 
 mod common;
 
-use std::error::Error;
+use std::time::Duration;
 
-use aaep_agent::{Agent, Confirmation, NotApproved, Producer, RiskLevel};
+use aaep_agent::{Agent, ConfirmedCall, Error, Producer, RiskLevel};
 use serde::Serialize;
 
 /// What would be done. Amounts are text, so that no number changes on its way.
@@ -24,49 +24,50 @@ struct Transfer {
 
 impl Transfer {
     /// The bank itself. It knows idempotency keys: the same key moves the money once.
-    async fn execute(self, key: String) -> Result<String, std::io::Error> {
+    async fn execute(self, call: ConfirmedCall) -> Result<String, std::io::Error> {
         let Self { from, to, amount, currency } = self;
-        Ok(format!("{amount} {currency} went from {from} to {to}, receipt {}.", &key[..8]))
+        Ok(format!("{amount} {currency} went from {from} to {to}, receipt {}.", &call.key()[..8]))
     }
 }
 
 /// Says whether the money was moved.
-pub async fn run(agent: &Agent) -> Result<bool, Box<dyn Error>> {
+pub async fn run(agent: &Agent) -> Result<bool, Error> {
     let session =
         agent.session("Moving $500 to savings, as you asked.").language("en").open().await?;
     session.thinking("Checking the balance and the limits.").await?;
 
     let transfer = Transfer { from: "checking", to: "savings", amount: "500.00", currency: "USD" };
-    let request = Confirmation::irreversible(
-        "transfer_funds",
-        "Transfer $500 from checking to savings.",
-        "It cannot be easily reversed.",
-    )
-    .risk(RiskLevel::High)
-    .arguments(&transfer)
-    .timeout_seconds(300);
-
-    let parked = session.park(transfer, request).await?; // the transfer is out of reach
-    let approval = match parked.decision().await {
-        Ok(approval) => approval,
-        Err(NotApproved::SessionOver) => return Ok(false),
-        Err(why) => {
+    let moved = session
+        .confirm(
+            "transfer_funds",
+            "Transfer $500 from checking to savings.",
+            "It cannot be easily reversed.",
+        )
+        .irreversible()
+        .risk(RiskLevel::High)
+        .args(&transfer)
+        .wait(Duration::from_secs(300))
+        // Called only after somebody said yes.
+        .run_saying(|call| transfer.execute(call), |receipt| receipt.as_str().into())
+        .await;
+    match moved {
+        Ok(receipt) => {
+            println!("Done. {receipt}");
+            session.complete("The transfer is done.").await?;
+            Ok(true)
+        }
+        Err(Error::NotApproved(why)) => {
             println!("Not done. {why}");
             session.complete("The money stays where it is.").await?;
-            return Ok(false);
+            Ok(false)
         }
-    };
-    let (transfer, call) = session.invoke(parked, approval).await?; // said, then given back, once
-
-    let key = call.key().unwrap_or_default().to_owned();
-    let receipt = call.run_saying(transfer.execute(key), |receipt| receipt.as_str().into()).await?;
-    println!("Done. {receipt}");
-    session.complete("The transfer is done.").await?;
-    Ok(true)
+        Err(Error::SessionOver) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let producer = Producer::new("bank-assistant").name("Bank assistant");
     let place = common::Place::find(std::env::args().nth(1), producer).await?;
     run(&place.agent).await?;

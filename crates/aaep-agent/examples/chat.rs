@@ -12,17 +12,16 @@
 
 mod common;
 
-use std::error::Error;
 use std::time::Duration;
 
-use aaep_agent::{Agent, Input, Inputs, Producer, Question, Unanswered};
+use aaep_agent::{Agent, Error, Input, Inputs, Producer, Question};
 use tokio::sync::mpsc;
 
 /// How soon the toy's tokens follow each other.
 const PACE: Duration = Duration::from_millis(5);
 
 /// Answers until somebody says goodbye; says how often it answered.
-pub async fn run(agent: &Agent, mut inputs: Inputs) -> Result<usize, Box<dyn Error>> {
+pub async fn run(agent: &Agent, mut inputs: Inputs) -> Result<usize, Box<dyn std::error::Error>> {
     let mut answered = 0;
     loop {
         let said = match inputs.next().await? {
@@ -38,15 +37,16 @@ pub async fn run(agent: &Agent, mut inputs: Inputs) -> Result<usize, Box<dyn Err
     }
 }
 
-async fn answer(agent: &Agent, said: String) -> Result<(), Box<dyn Error>> {
+async fn answer(agent: &Agent, said: String) -> Result<(), Box<dyn std::error::Error>> {
     let session = agent.session(format!("Answering: {said}")).language("en").open().await?;
     session.thinking("Thinking about what you said.").await?;
     let name = if said.contains("my name") {
         let question = Question::text("What is your name?").timeout_seconds(60);
         match session.ask(question).await {
             Ok(name) => name,
-            Err(Unanswered::SessionOver) => return Ok(()),
-            Err(_) => "friend".into(),
+            Err(Error::Unanswered(_)) => "friend".into(),
+            Err(Error::SessionOver) => return Ok(()),
+            Err(error) => return Err(error.into()),
         }
     } else {
         "friend".into()
@@ -88,7 +88,7 @@ fn toy_model(said: &str, name: &str) -> mpsc::Receiver<String> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let producer = Producer::new("chat").name("Chat");
     let place = common::Place::find(std::env::args().nth(1), producer).await?;
     println!("Say something to the hub's `messages`.");

@@ -1,7 +1,7 @@
 //! The agent: a connection to a hub, and what goes on behind its author's back.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -44,9 +44,7 @@ impl Agent {
         // The hub knows an agent without a token by this.
         let secret = match remote.has_token() {
             true => None,
-            false => {
-                Some(SessionSecret::generate().map_err(|e| Error::Unavailable(e.to_string()))?)
-            }
+            false => Some(SessionSecret::generate().map_err(Error::unavailable)?),
         };
         let client = remote.client()?;
         Self::over(Wire::Remote(Box::new(client)), secret, &producer.into())
@@ -73,9 +71,9 @@ impl Agent {
     }
 
     fn over(wire: Wire, secret: Option<SessionSecret>, producer: &Producer) -> Result<Self, Error> {
-        let no_runtime = |_| Error::Unavailable("there is no Tokio runtime here".into());
+        let no_runtime = |_| Error::unavailable("there is no Tokio runtime here");
         let mut prefix = [0; 16];
-        getrandom::fill(&mut prefix).map_err(|error| Error::Unavailable(error.to_string()))?;
+        getrandom::fill(&mut prefix).map_err(Error::unavailable)?;
         Ok(Self(Arc::new(Inner {
             wire,
             secret,
@@ -209,25 +207,34 @@ impl Inner {
         mut deadline: Option<Instant>,
     ) -> Result<(u16, Bytes), Error> {
         let mut pause = PAUSES.0;
+        let sent = AtomicBool::new(false);
+        // Doubt is only where the hub may have been told to change something.
+        let lost = |why: Cause| match method != Method::Get && sent.load(Ordering::Relaxed) {
+            true => Error::InDoubt(why.into()),
+            false => Error::Unavailable(why.into()),
+        };
         loop {
             let until = deadline.unwrap_or_else(|| self.deadline() + LONGEST_WAIT);
-            let call = self.wire.call(method, path, key, secret, body.clone());
-            let why = match timeout_at(until, call).await {
+            let call = self.wire.call(method, path, key, secret, body.clone(), &sent);
+            let why: Cause = match timeout_at(until, call).await {
                 Ok(Ok((status, answer))) if !is_passing(status) => return Ok((status, answer)),
-                Ok(Ok((status, answer))) => Refused::read(status, &answer).text,
-                Ok(Err(Lost::Later(why))) => why,
-                Ok(Err(Lost::Never(why))) => return Err(Error::Unavailable(why)),
+                Ok(Ok((status, answer))) => Refused::read(status, &answer).text.into(),
+                Ok(Err(Lost::Later(why))) => why.into(),
+                Ok(Err(Lost::Never(why))) => return Err(lost(why.into())),
                 Err(_) => "no answer in time".into(),
             };
             if Instant::now() + pause >= *deadline.get_or_insert_with(|| self.deadline()) {
-                return Err(Error::Unavailable(why));
+                return Err(lost(why));
             }
-            tracing::debug!(path, why, "the hub is tried again");
+            tracing::debug!(path, %why, "the hub is tried again");
             sleep(pause).await;
             pause = (pause * 2).min(PAUSES.1);
         }
     }
 }
+
+/// Why there is no answer yet.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 fn good((status, answer): (u16, Bytes)) -> Result<Bytes, Error> {
     if (200..300).contains(&status) {

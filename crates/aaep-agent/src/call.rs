@@ -1,6 +1,5 @@
 //! A call of a tool, between `tool.invoked` and `tool.completed`.
 
-use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,10 +98,10 @@ impl Call {
     pub async fn run<T, E>(
         self,
         work: impl Future<Output = Result<T, E>> + Send + 'static,
-    ) -> Result<T, ToolError<E>>
+    ) -> Result<T, Error>
     where
         T: Send + 'static,
-        E: Display + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
     {
         let done = format!("{} is done.", self.tool);
         self.run_saying(work, |_| done.into()).await
@@ -113,27 +112,27 @@ impl Call {
         mut self,
         work: impl Future<Output = Result<T, E>> + Send + 'static,
         summary: impl FnOnce(&T) -> Words,
-    ) -> Result<T, ToolError<E>>
+    ) -> Result<T, Error>
     where
         T: Send + 'static,
-        E: Display + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
     {
         let result = run(&self.line, self.timeout, work).await;
         let tool = &self.tool;
         let (status, words): (_, Words) = match &result {
             Ok(value) => (ToolStatus::Success, summary(value)),
-            Err(ToolError::Failed(error)) => {
+            Err(Error::Tool(ToolError::Failed(error))) => {
                 let text = format!("{tool} failed: {}", foreign(&error.to_string()));
                 (ToolStatus::Error, text.into())
             }
-            Err(ToolError::TimedOut) => {
+            Err(Error::Tool(ToolError::TimedOut)) => {
                 let seconds = self.timeout.as_secs();
                 let text = format!(
                     "{tool} did not come back within {seconds} seconds; nobody knows how it ended."
                 );
                 (ToolStatus::Timeout, text.into())
             }
-            Err(ToolError::SessionOver) => {
+            Err(Error::SessionOver) => {
                 // The hub said so, when it ended the session.
                 self.open = false;
                 return result;
@@ -166,7 +165,7 @@ impl Call {
             Ok(_) | Err(Error::SessionOver) => self.open = false,
             // The hub has said already that nobody knows how it ended.
             Err(Error::Refused(refused)) if refused.is(rule::T15) => self.open = false,
-            Err(Error::Unavailable(_)) => {
+            Err(error) if error.is_unavailable() => {
                 self.open = false;
                 self.line.say_later(said);
             }
@@ -183,20 +182,20 @@ pub(crate) async fn run<T, E>(
     line: &Line,
     limit: Duration,
     work: impl Future<Output = Result<T, E>> + Send + 'static,
-) -> Result<T, ToolError<E>>
+) -> Result<T, Error>
 where
     T: Send + 'static,
-    E: Send + 'static,
+    E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
 {
     let mut work = Work(tokio::spawn(work));
     let ended = tokio::select! {
         ended = timeout(limit, &mut work.0) => ended,
-        () = line.ended() => return Err(ToolError::SessionOver),
+        () = line.ended() => return Err(Error::SessionOver),
     };
     match ended {
-        Ok(Ok(result)) => result.map_err(ToolError::Failed),
-        Ok(Err(panic)) => Err(ToolError::Panicked(message(panic))),
-        Err(_) => Err(ToolError::TimedOut),
+        Ok(Ok(result)) => result.map_err(|error| ToolError::Failed(error.into().into()).into()),
+        Ok(Err(panic)) => Err(ToolError::Panicked(message(panic)).into()),
+        Err(_) => Err(ToolError::TimedOut.into()),
     }
 }
 

@@ -188,6 +188,10 @@ impl<K: Kind> Confirmation<K> {
         self
     }
 
+    pub(crate) fn tool(&self) -> &str {
+        &self.parts.tool
+    }
+
     pub(crate) fn wanted(self) -> Result<Wanted, Error> {
         self.parts.wanted()
     }

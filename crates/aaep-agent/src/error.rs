@@ -1,13 +1,22 @@
 //! What can go wrong, by whose fault it is.
 
 use std::fmt;
+use std::sync::Arc;
 
 use aaep_types::Rule;
 use aaep_types::json::Members;
 
 use crate::reply::ReplyDetails;
 
-/// Why something was not done.
+const ODD_ANSWER: &str = "the hub's answer cannot be read; is it another version?";
+
+/// The error underneath, shared so that an [`Error`] can be cloned.
+pub type Source = Arc<dyn std::error::Error + Send + Sync>;
+
+/// Why something was not done, or was done and failed: the one error of this crate.
+///
+/// Its text says what happened; what lies underneath is its
+/// [`source`](std::error::Error::source). [`report`](Self::report) gives both in one line.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,10 +24,20 @@ pub enum Error {
     Misuse(Misuse),
     /// The hub refused. Nothing has changed there.
     Refused(Refused),
+    /// The user was asked, and there is no yes. The action has not run.
+    NotApproved(NotApproved),
+    /// A question has no answer. Never guess one (D17).
+    Unanswered(Unanswered),
     /// The session is over: its user stopped it, or its agent was silent for too long.
     SessionOver,
-    /// The hub could not be asked in time, or could not keep it. Nobody knows whether it was done.
-    Unavailable(String),
+    /// A tool ran and gave no result.
+    Tool(ToolError),
+    /// The hub could not be asked. It has not done it: nothing reached it, or nothing was to be
+    /// changed.
+    Unavailable(Source),
+    /// The hub was asked, and its answer was lost or could not be read: nobody knows whether it was
+    /// done.
+    InDoubt(Source),
 }
 
 /// What the caller did that the protocol does not allow.
@@ -66,29 +85,82 @@ impl Error {
         Self::Misuse(Misuse { rule, text: text.into() })
     }
 
-    /// An answer that the hub should not have given.
-    pub(crate) fn odd_answer() -> Self {
-        Self::Unavailable("the hub's answer cannot be read; is it another version?".into())
+    pub(crate) fn unavailable(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Unavailable(source.into().into())
     }
 
-    /// Whether the hub has surely not done it.
-    pub(crate) fn is_certain(&self) -> bool {
-        !matches!(self, Self::Unavailable(_))
+    /// An answer that the hub should not have given.
+    pub(crate) fn odd_answer() -> Self {
+        Self::InDoubt(Box::<dyn std::error::Error + Send + Sync>::from(ODD_ANSWER).into())
+    }
+
+    /// The same, where nothing was to be changed.
+    pub(crate) fn odd_reading() -> Self {
+        Self::unavailable(ODD_ANSWER)
+    }
+
+    /// Whether the hub could not be asked, or its answer was lost: the same call may be made later.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::InDoubt(_))
+    }
+
+    /// Whether nobody knows if the hub has done it.
+    pub fn is_in_doubt(&self) -> bool {
+        matches!(self, Self::InDoubt(_))
+    }
+
+    /// The error of the tool itself, if it failed with one of this type.
+    pub fn tool_error<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        match self {
+            Self::Tool(ToolError::Failed(error)) => error.downcast_ref(),
+            _ => None,
+        }
+    }
+
+    /// What happened and everything underneath, in one line.
+    pub fn report(&self) -> String {
+        let mut text = self.to_string();
+        let mut below = std::error::Error::source(self);
+        while let Some(error) = below {
+            let above = text.trim_end_matches('.').len();
+            text.truncate(above);
+            text.push_str(&format!(": {error}"));
+            below = error.source();
+        }
+        text
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Misuse(misuse) => {
-                write!(f, "{} ({}, §{})", misuse.text, misuse.rule.id, misuse.rule.section)
-            }
+            Self::Misuse(misuse) => misuse.fmt(f),
             Self::Refused(refused) => refused.fmt(f),
+            Self::NotApproved(why) => why.fmt(f),
+            Self::Unanswered(why) => why.fmt(f),
             Self::SessionOver => f.write_str("The session is over."),
-            Self::Unavailable(why) => {
-                write!(f, "The hub cannot be asked: {why}. Nobody knows whether it was done.")
-            }
+            Self::Tool(error) => error.fmt(f),
+            Self::Unavailable(_) => f.write_str("The hub could not be asked."),
+            Self::InDoubt(_) => f.write_str(
+                "The hub was asked and gave no answer; nobody knows whether it was done.",
+            ),
         }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Tool(error) => error.source(),
+            Self::Unavailable(source) | Self::InDoubt(source) => Some(&**source),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}, §{})", self.text, self.rule.id, self.rule.section)
     }
 }
 
@@ -101,8 +173,6 @@ impl fmt::Display for Refused {
         }
     }
 }
-
-impl std::error::Error for Error {}
 
 /// Why there is no approval. None of them ever becomes one: to try again, ask again.
 #[derive(Clone, Debug)]
@@ -121,15 +191,11 @@ pub enum NotApproved {
     Expired,
     /// The request was withdrawn, by its agent or by the hub.
     Cancelled,
-    /// The session is over.
-    SessionOver,
     /// The action was begun before, perhaps by an agent that then crashed: nobody knows how it ended
     /// (I11). Ask again, or see [`Parked::rerun_if_begun`](crate::Parked::rerun_if_begun).
     Begun,
     /// The approval was handed out before; it is good for one run.
     AlreadyGiven,
-    /// The hub cannot be asked. Ask for the decision again later.
-    Unavailable(Error),
 }
 
 impl fmt::Display for NotApproved {
@@ -144,19 +210,21 @@ impl fmt::Display for NotApproved {
                 f.write_str("The approval was not used in time and is spent; ask again.")
             }
             Self::Cancelled => f.write_str("The request was withdrawn."),
-            Self::SessionOver => Error::SessionOver.fmt(f),
             Self::Begun => f.write_str(
                 "The action was begun before, and nobody knows how it ended; ask again. (I11)",
             ),
             Self::AlreadyGiven => {
                 f.write_str("The approval was handed out before; it is good for one run.")
             }
-            Self::Unavailable(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for NotApproved {}
+impl From<NotApproved> for Error {
+    fn from(why: NotApproved) -> Self {
+        Self::NotApproved(why)
+    }
+}
 
 /// Why a question has no answer. Never guess one (D17).
 #[derive(Clone, Debug)]
@@ -166,10 +234,6 @@ pub enum Unanswered {
     TimedOut,
     /// The question was withdrawn, by its agent or by the hub.
     Cancelled,
-    /// The session is over.
-    SessionOver,
-    /// It could not be asked.
-    NotAsked(Error),
 }
 
 impl fmt::Display for Unanswered {
@@ -177,20 +241,13 @@ impl fmt::Display for Unanswered {
         match self {
             Self::TimedOut => f.write_str("Nobody answered in time."),
             Self::Cancelled => f.write_str("The question was withdrawn."),
-            Self::SessionOver => Error::SessionOver.fmt(f),
-            Self::NotAsked(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for Unanswered {}
-
-impl From<Error> for Unanswered {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::SessionOver => Self::SessionOver,
-            other => Self::NotAsked(other),
-        }
+impl From<Unanswered> for Error {
+    fn from(why: Unanswered) -> Self {
+        Self::Unanswered(why)
     }
 }
 
@@ -203,32 +260,66 @@ pub fn decided_by(principal: &str) -> String {
     }
 }
 
-/// Why a tool gave no result.
+/// Why a tool that ran gave no result.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum ToolError<E> {
-    /// The tool itself failed.
-    Failed(E),
+pub enum ToolError {
+    /// The tool itself failed, with this.
+    Failed(Source),
     /// It did not come back in time, and was given up.
     TimedOut,
     /// It panicked, with this message.
     Panicked(String),
-    /// The session ended while it ran, and it was given up.
-    SessionOver,
-    /// It was not begun.
-    NotBegun(Error),
 }
 
-impl<E: fmt::Display> fmt::Display for ToolError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ToolError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Failed(error) => error.fmt(f),
-            Self::TimedOut => f.write_str("The tool did not come back in time."),
-            Self::Panicked(message) => write!(f, "The tool panicked: {message}"),
-            Self::SessionOver => Error::SessionOver.fmt(f),
-            Self::NotBegun(error) => error.fmt(f),
+            Self::Failed(error) => Some(&**error),
+            _ => None,
         }
     }
 }
 
-impl<E: fmt::Debug + fmt::Display> std::error::Error for ToolError<E> {}
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(_) => f.write_str("The tool failed."),
+            Self::TimedOut => f.write_str("The tool did not come back in time."),
+            Self::Panicked(message) => write!(f, "The tool panicked: {message}"),
+        }
+    }
+}
+
+impl From<ToolError> for Error {
+    fn from(error: ToolError) -> Self {
+        Self::Tool(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_names_every_cause_once() {
+        let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let error = Error::Tool(ToolError::Failed(Arc::new(denied)));
+        assert_eq!(error.to_string(), "The tool failed.");
+        assert_eq!(error.report(), "The tool failed: permission denied");
+        assert!(error.tool_error::<std::io::Error>().is_some());
+        assert!(error.tool_error::<fmt::Error>().is_none());
+        assert_eq!(Error::SessionOver.report(), "The session is over.");
+    }
+
+    #[test]
+    fn doubt_is_said_only_where_it_is() {
+        let lost = Error::odd_answer();
+        assert!(lost.is_in_doubt() && lost.is_unavailable());
+        assert!(lost.to_string().contains("nobody knows"));
+        let away = Error::unavailable("connection refused");
+        assert!(!away.is_in_doubt() && away.is_unavailable());
+        assert!(!away.report().contains("nobody knows"), "{}", away.report());
+        assert!(away.report().contains("connection refused"));
+    }
+}

@@ -54,8 +54,8 @@ impl Inputs {
             let asked = Instant::now();
             match self.agent.get(&path, self.agent.secret.as_ref()).await {
                 Ok(answer) => self.waiting.extend(read(&answer)),
-                Err(Error::Unavailable(why)) => {
-                    tracing::debug!(why, "the hub is asked for input again");
+                Err(error) if error.is_unavailable() => {
+                    tracing::debug!(why = error.report(), "the hub is asked for input again");
                     sleep(std::time::Duration::from_secs(1)).await;
                 }
                 Err(error) => return Err(error),

@@ -25,8 +25,8 @@ impl Session {
     /// Spends an approval: `tool.invoked` goes out, then the action comes back, with the call that
     /// must be completed. Run it now.
     ///
-    /// On an error the action is gone, and surely has not run. If the hub could not be asked, nobody
-    /// knows whether the approval was spent: ask again, or [park it again](Self::park_again) with its
+    /// On an error the action is gone, and surely has not run. If it is
+    /// [in doubt](Error::InDoubt), nobody knows whether the approval was spent: ask again, or [park it again](Self::park_again) with its
     /// ticket.
     pub async fn invoke<A>(
         &self,
@@ -69,7 +69,7 @@ impl Session {
                 Ok((action, call))
             }
             Err(error) => {
-                if error.is_certain() {
+                if !error.is_in_doubt() {
                     abandoned.disarm();
                 } else {
                     claim.is_over();

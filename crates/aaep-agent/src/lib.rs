@@ -7,8 +7,8 @@
 //!
 //! # The contract
 //!
-//! **Nothing runs before somebody said yes.** An action that matters is parked where its author
-//! cannot reach it. A decision yields an [`Approval`], which cannot be made, copied, shared or used
+//! **Nothing runs before somebody said yes.** [`Session::confirm`] asks, waits and runs in one
+//! expression. Underneath, an action that matters is parked where its author cannot reach it. A decision yields an [`Approval`], which cannot be made, copied, shared or used
 //! twice. Only moving both in gives the action back, once, after `tool.invoked` went out. Consent is
 //! bound to the tool and the exact bytes of its arguments; the hub refuses anything else.
 //!
@@ -20,7 +20,8 @@
 //!
 //! **Nothing is done twice.** Every call that changes something carries a key, and is sent again under
 //! that key while the hub cannot be reached or cannot keep it, as long as [`Agent::patience`] allows.
-//! After that the answer is [`Error::Unavailable`]: nobody knows whether it was done.
+//! After that the error is [`Error::Unavailable`] if it surely was not done, and [`Error::InDoubt`] if
+//! nobody knows.
 //!
 //! **No secret is said.** Card numbers, keys, tokens and passwords are taken out of every text for
 //! people, also where a stream tears them (T14). It knows forms, not meanings: see
@@ -38,27 +39,29 @@
 //! # #[cfg(feature = "embedded")]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # tokio::runtime::Runtime::new()?.block_on(async {
-//! use aaep_agent::{Agent, Confirmation, RiskLevel};
+//! use aaep_agent::{Agent, RiskLevel};
 //! # let (hub, person) = people::start().await?;
 //!
 //! let agent = Agent::embed(hub.hub(), "bank-assistant")?;
 //! let session = agent.session("Moving $500 to savings.").language("en").open().await?;
 //!
 //! let transfer = String::from("500.00 from checking to savings");
-//! let request = Confirmation::irreversible(
-//!     "transfer_funds",
-//!     "Transfer $500 from checking to savings.",
-//!     "It cannot be easily reversed.",
-//! )
-//! .risk(RiskLevel::High)
-//! .arguments(&transfer);
+//! let receipt = session
+//!     .confirm(
+//!         "transfer_funds",
+//!         "Transfer $500 from checking to savings.",
+//!         "It cannot be easily reversed.",
+//!     )
+//!     .irreversible()
+//!     .risk(RiskLevel::High)
+//!     .args(&transfer)
+//!     .run(|call| async move {
+//!         // Somebody said yes. Here the money would move.
+//!         Ok::<_, std::io::Error>(format!("{transfer}, receipt {}", call.key()))
+//!     })
+//!     .await?;
 //!
-//! let parked = session.park(transfer, request).await?;            // the action is out of reach
-//! let approval = parked.decision().await?;                        // or: refused, timed out, …
-//! let (transfer, call) = session.invoke(parked, approval).await?; // said, then given back, once
-//!
-//! assert_eq!(transfer, "500.00 from checking to savings");        // here the money would move
-//! call.succeed("The money was moved.").await?;
+//! assert!(receipt.starts_with("500.00 from checking to savings"));
 //! session.complete("The transfer is done.").await?;
 //! # person.await?; agent.close().await; hub.stop().await?;
 //! # Ok(()) })
@@ -77,8 +80,7 @@
 //! #             unix_socket: UnixSocket { enabled: false, path: None },
 //! #             ..Config::default()
 //! #         };
-//! #         let prepared = aaep_hub::start::prepare(&config)?;
-//! #         let hub = aaep_hub::Running::start(config, prepared).await?;
+//! #         let hub = aaep_hub::Hub::builder().config(config).start().await?;
 //! #         let client = HttpClient::new(&hub.url(hub.addresses()[0]), Options::default())?;
 //! #         let mut events = client.events("events", None).await?;
 //! #         let person = tokio::spawn(async move {
@@ -98,6 +100,29 @@
 //! #     }
 //! # }
 //! ```
+//!
+//! The same in steps, for what has to outlive a process or needs something done in between:
+//!
+//! ```no_run
+//! # async fn example(session: aaep_agent::Session) -> Result<(), aaep_agent::Error> {
+//! # use aaep_agent::Confirmation;
+//! let transfer = String::from("500.00 from checking to savings");
+//! let request = Confirmation::irreversible("transfer", "Transfer $500.", "It cannot be undone.")
+//!     .arguments(&transfer);
+//! let parked = session.park(transfer, request).await?;            // the action is out of reach
+//! let approval = parked.decision().await?;                        // or: refused, timed out, …
+//! let (transfer, call) = session.invoke(parked, approval).await?; // said, then given back, once
+//! # drop(transfer);
+//! call.succeed("The money was moved.").await?;
+//! # Ok(()) }
+//! ```
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `embedded` | off | a hub in this process: `Agent::embed` |
+//! | `policy` | off | tools that run as a policy file says: `Session::run_under` |
 //!
 //! # What an author stores
 //!
@@ -130,6 +155,7 @@ mod agent;
 mod batch;
 mod body;
 mod call;
+mod confirm;
 mod confirmation;
 mod error;
 mod inputs;
@@ -156,14 +182,13 @@ pub use aaep_types::{
 };
 pub use agent::{Agent, PATIENCE};
 pub use call::{Call, TOOL_TIMEOUT};
+pub use confirm::{Confirm, ConfirmedCall, Unstated};
 pub use confirmation::{Confirmation, Irreversible, Kind, Reversible, WithEffort};
-pub use error::{Error, Misuse, NotApproved, Refused, ToolError, Unanswered, decided_by};
+pub use error::{Error, Misuse, NotApproved, Refused, Source, ToolError, Unanswered, decided_by};
 pub use inputs::{Input, Inputs};
 pub use moving::{Handoff, Progress};
 pub use output::Output;
 pub use parked::{Approval, Parked};
-#[cfg(feature = "policy")]
-pub use policy::NotRun;
 pub use producer::Producer;
 pub use question::{Asked, Question};
 pub use remote::Remote;

@@ -148,7 +148,7 @@ impl Line {
         &self,
         deadline: Instant,
     ) -> Result<tokio::sync::MutexGuard<'_, ()>, Error> {
-        let late = |_| Error::Unavailable("earlier calls still wait for the hub".into());
+        let late = |_| Error::unavailable("earlier calls still wait for the hub");
         let turn = timeout_at(deadline, self.turn.lock()).await.map_err(late)?;
         self.catch_up(deadline).await?;
         Ok(turn)
@@ -159,6 +159,8 @@ impl Line {
     async fn catch_up(&self, deadline: Instant) -> Result<(), Error> {
         while let Some(errand) = self.next_errand() {
             match self.run(&errand, deadline).await {
+                // The hub has done nothing of what this caller wants.
+                Err(Error::InDoubt(why)) => return Err(Error::Unavailable(why)),
                 Err(error @ Error::Unavailable(_)) => return Err(error),
                 Err(error) => {
                     // Nobody is left to be told; the hub brings what stays open to its end.

@@ -45,7 +45,7 @@ impl Session {
     /// A new output. A session may have several at once.
     pub fn output(&self) -> Result<Output, Error> {
         let mut bits = [0; 16];
-        getrandom::fill(&mut bits).map_err(|error| Error::Unavailable(error.to_string()))?;
+        getrandom::fill(&mut bits).map_err(Error::unavailable)?;
         Ok(self.output_at(OutputId::from_bits(u128::from_be_bytes(bits)), 0))
     }
 
@@ -205,7 +205,7 @@ impl Writer {
     async fn work(mut self, mut pieces: mpsc::Receiver<Piece>) -> Result<u64, Error> {
         let written = self.write(&mut pieces).await;
         if let Err(error) = &written {
-            if error.is_certain() && self.sent > 0 {
+            if !error.is_in_doubt() && self.sent > 0 {
                 // enforces: T18
                 let hint = CoalesceBoundary::None;
                 let end = Chunk { text: String::new(), position: self.sent, complete: true, hint };

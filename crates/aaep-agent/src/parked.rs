@@ -145,7 +145,7 @@ pub(crate) async fn ask(line: &Arc<Line>, words: &str, body: Bytes) -> Result<Ar
         }
     };
     // If nobody knows whether it is asked, it is made sure that it is not.
-    if answer.as_ref().err().is_none_or(Error::is_certain) {
+    if answer.as_ref().err().is_none_or(|error| !error.is_in_doubt()) {
         abandoned.disarm();
     }
     let answer = answer.map_err(|error| line.noticed(error))?;
@@ -180,7 +180,7 @@ pub(crate) async fn look(line: &Line, request: &str, wait: u64) -> Result<Look, 
         let reply = members.find("reply").map(ReplyDetails::read).unwrap_or_default();
         Some(Look { status: members.text("status")?.into_owned(), by, response, reply })
     });
-    read.ok_or_else(Error::odd_answer)
+    read.ok_or_else(Error::odd_reading)
 }
 
 /// Waits until a request has an outcome. What supersedes it is the same request to its agent (D32).
@@ -202,22 +202,22 @@ impl Claim {
 
     // enforces: C1, I11
     /// Whether it may run, and who said so.
-    async fn decided(&self) -> Result<Look, NotApproved> {
+    async fn decided(&self) -> Result<Look, Error> {
         let look = outcome(&self.line, &self.request).await.map_err(|error| match error {
             // The hub has forgotten it, so nobody can approve it any more.
-            Error::Refused(refused) if refused.status == 404 => NotApproved::Cancelled,
-            other => NotApproved::Unavailable(other),
+            Error::Refused(refused) if refused.status == 404 => NotApproved::Cancelled.into(),
+            other => other,
         })?;
         self.line.no_longer_asks(&self.request);
-        let refusal = match look.status.as_str() {
+        let refusal: Error = match look.status.as_str() {
             "accepted" => return Ok(look),
             "invoked" if self.reruns => return Ok(look),
-            "invoked" | "completed" | "unknown" => NotApproved::Begun,
-            "rejected" => NotApproved::Rejected { by: look.by, reply: Box::new(look.reply) },
-            "timed_out" => NotApproved::TimedOut,
-            "expired" => NotApproved::Expired,
-            _ if look.by == "session" => NotApproved::SessionOver,
-            _ => NotApproved::Cancelled,
+            "invoked" | "completed" | "unknown" => NotApproved::Begun.into(),
+            "rejected" => NotApproved::Rejected { by: look.by, reply: Box::new(look.reply) }.into(),
+            "timed_out" => NotApproved::TimedOut.into(),
+            "expired" => NotApproved::Expired.into(),
+            _ if look.by == "session" => Error::SessionOver,
+            _ => NotApproved::Cancelled.into(),
         };
         self.phase.store(phase::OVER, Ordering::Release);
         Err(refusal)
@@ -230,8 +230,10 @@ impl Claim {
 
 impl<A> Parked<A> {
     /// Waits for the decision, as long as the request waits. May be given up and called again; the
-    /// approval is handed out once.
-    pub async fn decision(&self) -> Result<Approval<A>, NotApproved> {
+    /// approval is handed out once. Without a yes the error is [`Error::NotApproved`], or
+    /// [`Error::SessionOver`] if the user stopped the session; if it is
+    /// [`Error::is_unavailable`], ask again later.
+    pub async fn decision(&self) -> Result<Approval<A>, Error> {
         let Look { by, reply, .. } = self.claim.decided().await?;
         let change = |from, to| {
             let phase = &self.claim.phase;
@@ -242,7 +244,7 @@ impl<A> Parked<A> {
                 let (request, action) = (self.claim.request.clone(), PhantomData);
                 Ok(Approval { request, by, reply, action })
             }
-            Err(_) => Err(NotApproved::AlreadyGiven),
+            Err(_) => Err(NotApproved::AlreadyGiven.into()),
         }
     }
 

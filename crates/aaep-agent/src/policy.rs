@@ -1,7 +1,6 @@
 //! Tools that run as a policy says: asked about, announced, or neither. An author who runs every tool
 //! through this cannot forget to ask.
 
-use std::fmt::{self, Display};
 use std::future::Future;
 
 use aaep_policy::{Policy, Ruling, Verdict};
@@ -9,33 +8,9 @@ use aaep_types::{Decision, Reversibility};
 use serde::Serialize;
 
 use crate::confirmation::{Confirmation, Kind};
-use crate::error::{Error, NotApproved, ToolError};
+use crate::error::{Error, ToolError};
 use crate::session::Session;
 use crate::words::Words;
-
-/// Why a tool under a policy has no result.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum NotRun<E> {
-    /// The user was asked, and there is no yes.
-    NotApproved(NotApproved),
-    /// It could not be asked about or begun.
-    NotBegun(Error),
-    /// It ran, or was about to, and something went wrong.
-    Tool(ToolError<E>),
-}
-
-impl<E: Display> Display for NotRun<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotApproved(why) => why.fmt(f),
-            Self::NotBegun(error) => error.fmt(f),
-            Self::Tool(error) => error.fmt(f),
-        }
-    }
-}
-
-impl<E: fmt::Debug + Display> std::error::Error for NotRun<E> {}
 
 impl Session {
     // enforces: T12, T27
@@ -58,22 +33,22 @@ impl Session {
         tool: &str,
         arguments: &(impl Serialize + ?Sized),
         work: impl Future<Output = Result<T, E>> + Send + 'static,
-    ) -> Result<T, NotRun<E>>
+    ) -> Result<T, Error>
     where
         T: Send + 'static,
-        E: Display + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
     {
         // What cannot be written down is judged as what nobody can read: it is asked.
         let json = serde_json::to_string(arguments).unwrap_or_else(|_| "?".into());
         let ruling = policy.decide(tool, &json);
         match (ruling.verdict, ruling.reversibility) {
             (Verdict::Silent, _) => {
-                work.await.map_err(|error| NotRun::Tool(ToolError::Failed(error)))
+                work.await.map_err(|error| ToolError::Failed(error.into().into()).into())
             }
             (Verdict::Announce, _) => {
                 let call = self.tool(tool).summary(words(&ruling)).risk(ruling.risk);
                 let call = call.args_summary(ruling.arguments.as_str()).arguments_json(json);
-                call.run(work).await.map_err(NotRun::Tool)
+                call.run(work).await
             }
             (Verdict::Ask, Reversibility::Irreversible) => {
                 let request = Confirmation::irreversible(tool, &ruling.action, &ruling.consequence);
@@ -100,19 +75,18 @@ impl Session {
         arguments: String,
         request: Confirmation<K>,
         work: impl Future<Output = Result<T, E>> + Send + 'static,
-    ) -> Result<T, NotRun<E>>
+    ) -> Result<T, Error>
     where
         T: Send + 'static,
-        E: Display + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
     {
         let seconds = u32::try_from(ruling.timeout.get()).unwrap_or(u32::MAX);
         let request = request.risk(ruling.risk).words(words(ruling)).timeout_seconds(seconds);
         // A future does nothing before it is polled, and nobody can poll what is parked.
-        let parked = self.park(work, request.arguments_json(arguments)).await;
-        let parked = parked.map_err(NotRun::NotBegun)?;
-        let approval = parked.decision().await.map_err(NotRun::NotApproved)?;
-        let (work, call) = self.invoke(parked, approval).await.map_err(NotRun::NotBegun)?;
-        call.run(work).await.map_err(NotRun::Tool)
+        let parked = self.park(work, request.arguments_json(arguments)).await?;
+        let approval = parked.decision().await?;
+        let (work, call) = self.invoke(parked, approval).await?;
+        call.run(work).await
     }
 }
 

@@ -177,7 +177,7 @@ pub struct Asked<T> {
 
 impl Session {
     /// Asks, and waits for the answer.
-    pub async fn ask<T>(&self, question: Question<T>) -> Result<T, Unanswered> {
+    pub async fn ask<T>(&self, question: Question<T>) -> Result<T, Error> {
         self.pose(question).await?.answer().await
     }
 
@@ -207,28 +207,28 @@ impl<T> Asked<T> {
     }
 
     /// Waits for the answer.
-    pub async fn answer(self) -> Result<T, Unanswered> {
+    pub async fn answer(self) -> Result<T, Error> {
         self.answer_in_detail().await.map(|(answer, _)| answer)
     }
 
     // enforces: D17, C30
     /// The same, with what the reply says of itself: who answered, how sure the device is.
-    pub async fn answer_in_detail(mut self) -> Result<(T, ReplyDetails), Unanswered> {
+    pub async fn answer_in_detail(mut self) -> Result<(T, ReplyDetails), Error> {
         let look = outcome(&self.line, &self.request).await.map_err(|error| match error {
-            Error::Refused(refused) if refused.status == 404 => Unanswered::Cancelled,
-            other => Unanswered::from(other),
+            Error::Refused(refused) if refused.status == 404 => Unanswered::Cancelled.into(),
+            other => other,
         })?;
         let question = self.question.take();
         match (question, &look.response) {
             (Some(question), Some(response)) => {
-                let answer = question.read(response).ok_or_else(Error::odd_answer)?;
+                let answer = question.read(response).ok_or_else(Error::odd_reading)?;
                 Ok((answer, look.reply))
             }
             _ if matches!(look.status.as_str(), "timed_out" | "unanswered") => {
-                Err(Unanswered::TimedOut)
+                Err(Unanswered::TimedOut.into())
             }
-            _ if look.by == "session" => Err(Unanswered::SessionOver),
-            _ => Err(Unanswered::Cancelled),
+            _ if look.by == "session" => Err(Error::SessionOver),
+            _ => Err(Unanswered::Cancelled.into()),
         }
     }
 }

@@ -84,25 +84,24 @@ impl Remote {
     }
 
     pub(crate) fn client(self) -> Result<HttpClient, Error> {
-        let unusable = |error: &dyn std::fmt::Display| Error::Unavailable(error.to_string());
         let mut options = self.options;
         if let Some(token) = &self.token {
-            options.token = Some(Token::parse(token).map_err(|error| unusable(&error))?);
+            options.token = Some(Token::parse(token).map_err(Error::unavailable)?);
         }
         #[cfg(unix)]
         if let Some(path) = self.url.strip_prefix("unix:") {
             return match path {
-                "" => Err(Error::Unavailable("unix: is followed by the path of a socket".into())),
+                "" => Err(Error::unavailable("unix: is followed by the path of a socket")),
                 path => Ok(HttpClient::over_socket(path, BASE, options)),
             };
         }
-        let uri: http::Uri = self.url.parse().map_err(|error| unusable(&error))?;
+        let uri: http::Uri = self.url.parse().map_err(Error::unavailable)?;
         let whole = matches!(uri.path(), "" | "/");
         let url = match whole {
             true => format!("{}{BASE}", self.url.trim_end_matches('/')),
             false => self.url,
         };
-        HttpClient::new(&url, options).map_err(|error| unusable(&error))
+        HttpClient::new(&url, options).map_err(Error::unavailable)
     }
 }
 

@@ -50,7 +50,7 @@ impl Agent {
             Error::Refused(refused) if refused.status == 404 => Error::SessionOver,
             other => other,
         })?;
-        let answer: Value = serde_json::from_slice(&answer).map_err(|_| Error::odd_answer())?;
+        let answer: Value = serde_json::from_slice(&answer).map_err(|_| Error::odd_reading())?;
         let list = |name: &str| answer.get(name).and_then(Value::as_array).into_iter().flatten();
         let calls = list("calls").filter_map(|call| {
             Some(OpenCall { tool: text(call, "tool")?, id: text(call, "tool_call_id")? })

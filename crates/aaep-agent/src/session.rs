@@ -186,9 +186,9 @@ impl Session {
         let ended = self.line.end(said).await;
         match &ended {
             Ok(()) | Err(Error::SessionOver) => self.last_words = LastWords::Nothing,
+            Err(error) if error.is_unavailable() => {}
             // These words were refused; it ends all the same.
-            Err(Error::Refused(_) | Error::Misuse(_)) => self.last_words = LastWords::GivenUp,
-            Err(Error::Unavailable(_)) => {}
+            Err(_) => self.last_words = LastWords::GivenUp,
         }
         ended
     }

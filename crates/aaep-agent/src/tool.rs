@@ -1,6 +1,5 @@
 //! Tools that need no consent: announced before they run, completed afterwards.
 
-use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use crate::agent::OnDrop;
 use crate::body::Body;
 use crate::call::{Call, TOOL_TIMEOUT, completed};
 use crate::confirmation::one_value;
-use crate::error::{Error, ToolError};
+use crate::error::Error;
 use crate::line::Line;
 use crate::session::Session;
 use crate::words::Words;
@@ -109,10 +108,10 @@ impl Tool {
     pub async fn run<T, E>(
         self,
         work: impl Future<Output = Result<T, E>> + Send + 'static,
-    ) -> Result<T, ToolError<E>>
+    ) -> Result<T, Error>
     where
         T: Send + 'static,
-        E: Display + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
     {
         let done = format!("{} is done.", self.name);
         self.run_saying(work, |_| done.into()).await
@@ -123,16 +122,12 @@ impl Tool {
         self,
         work: impl Future<Output = Result<T, E>> + Send + 'static,
         summary: impl FnOnce(&T) -> Words,
-    ) -> Result<T, ToolError<E>>
+    ) -> Result<T, Error>
     where
         T: Send + 'static,
-        E: Display + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
     {
-        let call = self.begin().await.map_err(|error| match error {
-            Error::SessionOver => ToolError::SessionOver,
-            other => ToolError::NotBegun(other),
-        })?;
-        call.run_saying(work, summary).await
+        self.begin().await?.run_saying(work, summary).await
     }
 
     fn invoked(&self, id: &str) -> Bytes {
@@ -152,7 +147,7 @@ impl Tool {
 
     fn call_id(&self) -> Result<String, Error> {
         let mut bits = [0; 16];
-        getrandom::fill(&mut bits).map_err(|error| Error::Unavailable(error.to_string()))?;
+        getrandom::fill(&mut bits).map_err(Error::unavailable)?;
         Ok(ToolCallId::from_bits(u128::from_be_bytes(bits)).to_string())
     }
 }

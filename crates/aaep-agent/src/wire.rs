@@ -1,6 +1,10 @@
 //! The one seam between this library and a hub: a method, a path, a key, a body; a status, a body.
 //! Everything above is the same code wherever the hub is.
 
+use std::sync::atomic::AtomicBool;
+#[cfg(feature = "embedded")]
+use std::sync::atomic::Ordering;
+
 use aaep_transport::client::{ClientError, HttpClient, SESSION_SECRET_HEADER, SessionSecret};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -26,12 +30,13 @@ pub(crate) enum Wire {
 /// There is no answer.
 pub(crate) enum Lost {
     /// It may come if the same is sent again.
-    Later(String),
+    Later(ClientError),
     /// It never will.
-    Never(String),
+    Never(ClientError),
 }
 
 impl Wire {
+    /// Calls the hub. `sent` becomes true before anything of the call can reach it.
     pub(crate) async fn call(
         &self,
         method: Method,
@@ -39,9 +44,10 @@ impl Wire {
         key: Option<&str>,
         secret: Option<&SessionSecret>,
         body: Bytes,
+        sent: &AtomicBool,
     ) -> Result<(u16, Bytes), Lost> {
         match self {
-            Self::Remote(client) => remote(client, method, path, key, secret, body).await,
+            Self::Remote(client) => remote(client, method, path, key, secret, body, sent).await,
             #[cfg(feature = "embedded")]
             Self::Embedded(hub, agent) => {
                 let method = match method {
@@ -49,6 +55,7 @@ impl Wire {
                     Method::Post => "POST",
                     Method::Delete => "DELETE",
                 };
+                sent.store(true, Ordering::Relaxed);
                 Ok(hub.agent_call(agent, method, path, key, body).await)
             }
         }
@@ -62,6 +69,7 @@ async fn remote(
     key: Option<&str>,
     secret: Option<&SessionSecret>,
     body: Bytes,
+    sent: &AtomicBool,
 ) -> Result<(u16, Bytes), Lost> {
     let mut headers = HeaderMap::new();
     if method == Method::Post {
@@ -78,13 +86,13 @@ async fn remote(
         Method::Post => http::Method::POST,
         Method::Delete => http::Method::DELETE,
     };
-    match client.request(method, path, headers, body).await {
+    match client.request_noting(method, path, headers, body, sent).await {
         Ok(answer) => Ok((answer.status.as_u16(), answer.body)),
         Err(error) => Err(match error {
             ClientError::Unreachable(_) | ClientError::Broken(_) | ClientError::TooSlow => {
-                Lost::Later(error.to_string())
+                Lost::Later(error)
             }
-            _ => Lost::Never(error.to_string()),
+            _ => Lost::Never(error),
         }),
     }
 }

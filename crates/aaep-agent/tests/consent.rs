@@ -5,7 +5,7 @@
 
 mod support;
 
-use aaep_agent::{Confirmation, Error, Irreversible, NotApproved, RiskLevel};
+use aaep_agent::{Confirmation, Error, Irreversible, NotApproved, RiskLevel, ToolError};
 use serde_json::{Value, json};
 use support::{Answer, Hub, LONG, config};
 
@@ -44,7 +44,7 @@ in_both_worlds! {
         let parked = session.park(Transfer { dollars: 500 }, request()).await.unwrap();
         let approval = parked.decision().await.unwrap();
         assert_eq!(approval.by(), "local");
-        assert!(matches!(parked.decision().await, Err(NotApproved::AlreadyGiven)));
+        assert!(matches!(parked.decision().await, Err(Error::NotApproved(NotApproved::AlreadyGiven))));
         let (transfer, call) = session.invoke(parked, approval).await.unwrap();
         assert_eq!(transfer.dollars, 500);
         assert_eq!(call.arguments(), Some(r#"{"amount":"500.00"}"#));
@@ -62,6 +62,87 @@ in_both_worlds! {
         assert_eq!(completed["tool_invocations_count"], 1);
     }
 
+    // covers: C1, T11, T12, T13
+    #[test]
+    async fn one_expression_asks_announces_runs_and_completes(hub: &Hub) {
+        let person = hub.person(|_| Answer::Accept).await;
+        let agent = hub.agent();
+        let session = agent.session("Moving money.").language("en").open().await.unwrap();
+        let dollars = session
+            .confirm("transfer_funds", "Transfer $500.", "It cannot be taken back.")
+            .irreversible()
+            .risk(RiskLevel::High)
+            .args(&json!({ "amount": "500.00" }))
+            .run(|call| async move {
+                assert_eq!(call.arguments(), Some(r#"{"amount":"500.00"}"#));
+                assert_eq!(call.by(), "local");
+                assert!(!call.key().is_empty() && !call.id().is_empty());
+                Ok::<_, std::io::Error>(500)
+            })
+            .await
+            .unwrap();
+        assert_eq!(dollars, 500);
+        session.complete("Done.").await.unwrap();
+        let events = person.judges(1).await;
+        let order = ["awaiting.confirmation", "tool.invoked", "tool.completed"];
+        assert!(order.map(|name| place(&events, name)).is_sorted(), "{events:#?}");
+        assert_eq!(events[place(&events, "tool.completed")]["status"], "success");
+    }
+
+    // covers: C2, C3
+    #[test]
+    async fn what_one_expression_asks_does_not_run_without_a_yes(hub: &Hub) {
+        let person = hub.person(|_| Answer::Reject).await;
+        let agent = hub.agent();
+        let session = agent.session("Moving money.").open().await.unwrap();
+        let ran = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let work = ran.clone();
+        let refused = session
+            .confirm("transfer_funds", "Transfer $500.", "It cannot be taken back.")
+            .irreversible()
+            .run(move |_| {
+                work.store(true, std::sync::atomic::Ordering::SeqCst);
+                async { Ok::<_, std::io::Error>(()) }
+            })
+            .await
+            .unwrap_err();
+        let said_no = matches!(&refused, Error::NotApproved(NotApproved::Rejected { .. }));
+        assert!(said_no, "{refused}");
+        session.complete("Nothing was moved.").await.unwrap();
+        assert!(!has(&person.judges(1).await, "tool.invoked"));
+        assert!(!ran.load(std::sync::atomic::Ordering::SeqCst));
+    }
+
+    // covers: T15
+    #[test]
+    async fn work_that_fails_or_panics_is_told_and_its_error_is_the_source(hub: &Hub) {
+        let person = hub.person(|_| Answer::Accept).await;
+        let agent = hub.agent();
+        let session = agent.session("Moving money.").open().await.unwrap();
+        let denied = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let failed = session
+            .confirm("transfer_funds", "Transfer $500.", "It cannot be taken back.")
+            .irreversible()
+            .run(move |_| async move { Err::<(), _>(denied()) })
+            .await
+            .unwrap_err();
+        assert!(failed.tool_error::<std::io::Error>().is_some(), "{failed:?}");
+        let panicked = session
+            .confirm("transfer_funds", "Transfer $600.", "It cannot be taken back.")
+            .irreversible()
+            .run(|call| {
+                assert!(call.id().is_empty(), "broken");
+                async { Ok::<_, std::io::Error>(()) }
+            })
+            .await
+            .unwrap_err();
+        assert!(matches!(panicked, Error::Tool(ToolError::Panicked(_))), "{panicked:?}");
+        session.complete("Nothing was moved.").await.unwrap();
+        let events = person.judges(1).await;
+        let ends = events.iter().filter(|event| event["type"] == "aaep:agent.tool.completed");
+        assert_eq!(ends.map(|event| &event["status"]).collect::<Vec<_>>(), ["error", "error"]);
+    }
+
     // covers: C2, T24
     #[test]
     async fn a_rejected_action_never_runs(hub: &Hub) {
@@ -70,7 +151,7 @@ in_both_worlds! {
         let session = agent.session("Moving money.").open().await.unwrap();
         let parked = session.park((), request()).await.unwrap();
         let refused = parked.decision().await.unwrap_err();
-        assert!(matches!(&refused, NotApproved::Rejected { by, .. } if by == "local"), "{refused}");
+        assert!(matches!(&refused, Error::NotApproved(NotApproved::Rejected { by, .. }) if by == "local"), "{refused}");
         drop(parked);
         session.complete("Nothing was moved.").await.unwrap();
         assert!(!has(&person.judges(1).await, "tool.invoked"));
@@ -83,7 +164,7 @@ in_both_worlds! {
         let agent = hub.agent();
         let session = agent.session("Moving things.").open().await.unwrap();
         let parked = session.park((), request().timeout_seconds(1)).await.unwrap();
-        assert!(matches!(parked.decision().await, Err(NotApproved::TimedOut)));
+        assert!(matches!(parked.decision().await, Err(Error::NotApproved(NotApproved::TimedOut))));
         let harmless = Confirmation::reversible("move_file", "Move the file.", "Moving it back is easy.")
             .risk(RiskLevel::Low)
             .accept_on_silence()
@@ -114,7 +195,7 @@ in_both_worlds! {
         // An approval that fits, in another session.
         let other = agent.session("Something else.").open().await.unwrap();
         let approval = small.decision().await;
-        assert!(matches!(approval, Err(NotApproved::AlreadyGiven)));
+        assert!(matches!(approval, Err(Error::NotApproved(NotApproved::AlreadyGiven))));
         drop(small);
         let third = session.park((), request()).await.unwrap();
         let approval = third.decision().await.unwrap();
@@ -206,7 +287,7 @@ in_both_worlds! {
         let session = agent.session("Moving money.").open().await.unwrap();
         let parked = session.park((), request()).await.unwrap();
         let refused = parked.decision().await.unwrap_err();
-        assert!(matches!(refused, NotApproved::SessionOver), "{refused}");
+        assert!(matches!(refused, Error::SessionOver), "{refused}");
         session.stopped().await;
         assert!(session.is_stopped());
         assert!(matches!(session.thinking("More.").await, Err(Error::SessionOver)));
@@ -223,17 +304,19 @@ async fn an_approval_that_was_not_used_in_time_is_a_clear_error() {
     let mut config = config();
     config.limits.approval_seconds = 1;
     let hub = Hub::embedded_with(config).await;
-    let _person = hub.person(|_| Answer::Accept).await;
+    let person = hub.person(|_| Answer::Accept).await;
     let agent = hub.agent();
     let session = agent.session("Moving money.").open().await.unwrap();
     let late = session.park((), request_of(5)).await.unwrap();
     let unread = session.park((), request_of(6)).await.unwrap();
     let approval = late.decision().await.unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    // The hub says by itself when its time is over.
+    let expired = |event: &Value| event["extensions"]["outcome"]["outcome"] == "expired";
+    person.hears("an approval that expired", expired).await;
     let Err(Error::Refused(refused)) = session.invoke(late, approval).await else {
         panic!("a late invoke is refused");
     };
     assert_eq!(refused.status, 409);
     assert!(refused.text.ends_with("is spent; ask again."), "{refused}");
-    assert!(matches!(unread.decision().await, Err(NotApproved::Expired)));
+    assert!(matches!(unread.decision().await, Err(Error::NotApproved(NotApproved::Expired))));
 }

@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use aaep_agent::{NotApproved, NotRun, Session};
+use aaep_agent::{Error, NotApproved, Session};
 use aaep_policy::Policy;
 use serde_json::{Value, json};
 use support::{Answer, Hub, LONG};
@@ -36,11 +36,7 @@ consequence = "It cannot be called back."
 "#;
 
 /// Runs a tool under the policy, and tells whether it ran.
-async fn runs(
-    session: &Session,
-    tool: &str,
-    arguments: Value,
-) -> (bool, Result<u8, NotRun<String>>) {
+async fn runs(session: &Session, tool: &str, arguments: Value) -> (bool, Result<u8, Error>) {
     let policy = Policy::parse(POLICY).unwrap();
     let ran = Arc::new(AtomicBool::new(false));
     let work = {
@@ -76,7 +72,7 @@ async fn scene(hub: &Hub) {
         let (ran, result) = runs(&session, tool, json!({"disk": 1})).await;
         assert!(!ran, "{tool} ran without a yes");
         assert!(
-            matches!(result, Err(NotRun::NotApproved(NotApproved::Rejected { .. }))),
+            matches!(result, Err(Error::NotApproved(NotApproved::Rejected { .. }))),
             "{result:?}"
         );
     }

@@ -114,7 +114,7 @@ in_both_worlds! {
         assert_eq!((&*resumed.calls[0].tool, &*resumed.calls[0].id), ("transfer_funds", &*first));
         // Whoever does not say that it may run again is told that it was begun.
         let parked = session.park_again(&ticket, (), request(500)).await.unwrap();
-        assert!(matches!(parked.decision().await, Err(NotApproved::Begun)));
+        assert!(matches!(parked.decision().await, Err(Error::NotApproved(NotApproved::Begun))));
         drop(parked);
         // Other arguments than those that were confirmed are refused.
         let parked = session.park_again(&ticket, (), request(5000)).await.unwrap().rerun_if_begun();
@@ -131,7 +131,7 @@ in_both_worlds! {
         call.succeed("Moved.").await.unwrap();
         // And once it is complete, it is over.
         let parked = session.park_again(&ticket, (), request(500)).await.unwrap().rerun_if_begun();
-        assert!(matches!(parked.decision().await, Err(NotApproved::Begun)));
+        assert!(matches!(parked.decision().await, Err(Error::NotApproved(NotApproved::Begun))));
         drop(parked);
         session.complete("Done.").await.unwrap();
         assert_eq!(of_type(&person.judges(1).await, "tool.invoked").len(), 1);
@@ -208,6 +208,14 @@ async fn lost_answers_change_nothing() {
     assert!(flaky.lost.load(Ordering::Relaxed) > 20, "nothing was lost");
 }
 
+/// Waits until somebody has tried in vain to reach the hub that was here.
+async fn knocked(port: u16) {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.unwrap();
+    let (mut stream, _) = listener.accept().await.unwrap();
+    // Not before it speaks: until then it looks whose program listens here.
+    let _ = tokio::io::AsyncReadExt::read(&mut stream, &mut [0]).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hub_that_forgot_everything_approves_nothing() {
     let mut hub = Program::start(&[]).await;
@@ -218,11 +226,11 @@ async fn a_hub_that_forgot_everything_approves_nothing() {
     hub.kill().await;
     let decision = parked.decision();
     let restart = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        knocked(port).await;
         Program::start(&["--ephemeral", "--listen", &format!("127.0.0.1:{port}")]).await
     };
     let (decision, _hub) = tokio::join!(decision, restart);
-    assert!(matches!(decision, Err(NotApproved::Cancelled)), "{decision:?}");
+    assert!(matches!(decision, Err(Error::NotApproved(NotApproved::Cancelled))), "{decision:?}");
     session.stopped().await;
     assert!(matches!(session.complete("Done.").await, Err(Error::SessionOver)));
 }
@@ -232,7 +240,8 @@ async fn a_hub_that_forgot_everything_approves_nothing() {
 async fn a_hub_that_was_killed_brings_every_question_back_to_its_agent() {
     let home = tempfile::tempdir().unwrap();
     let mut hub = Program::durable(home.path(), "127.0.0.1:0").await;
-    let address = format!("127.0.0.1:{}", hub.port());
+    let port = hub.port();
+    let address = format!("127.0.0.1:{port}");
     let agent = Agent::connect(hub.url.as_str(), "test-agent").unwrap().patience(LONG);
     let session = agent.session("Moving money.").open().await.unwrap();
     let parked = session.park("the money", request(5)).await.unwrap();
@@ -241,7 +250,7 @@ async fn a_hub_that_was_killed_brings_every_question_back_to_its_agent() {
 
     // It waits while there is no hub, and the answer comes from the next one.
     let restart = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        knocked(port).await;
         let hub = Program::durable(home.path(), &address).await;
         let person = Person::listens_to(&hub.url, |_| Answer::Accept).await;
         (hub, person)
@@ -273,5 +282,34 @@ async fn a_hub_that_is_not_there_is_said_in_time() {
     let Err(Error::Unavailable(why)) = agent.session("Hello.").open().await else {
         panic!("there is no hub");
     };
-    assert!(why.contains("cannot be reached"), "{why}");
+    assert!(why.to_string().contains("cannot be reached"), "{why}");
+}
+
+/// A hub that takes every call and never answers: it may have done anything.
+async fn silent_hub() -> String {
+    use tokio::io::AsyncReadExt;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut bytes = [0; 4096];
+            let _ = stream.read(&mut bytes).await;
+        }
+    });
+    format!("http://{address}")
+}
+
+#[tokio::test]
+async fn doubt_is_said_only_where_something_was_sent_that_changes_something() {
+    let url = silent_hub().await;
+    let agent = Agent::connect(url.as_str(), "test-agent").unwrap();
+    let agent = agent.patience(Duration::from_millis(300));
+    let error = agent.session("Hello.").open().await.unwrap_err();
+    assert!(matches!(error, Error::InDoubt(_)), "{error}");
+    assert!(std::error::Error::source(&error).is_some());
+    assert!(error.report().contains("nobody knows"), "{}", error.report());
+    // Nobody is in doubt about a question that changes nothing.
+    let error = agent.resume(SessionId::parse("sess_1").unwrap()).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    assert!(!error.report().contains("nobody knows"), "{}", error.report());
 }

@@ -9,9 +9,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use aaep_agent::{
-    Agent, Confirmation, Irreversible, NotApproved, OpenCall, Parked, Session, Ticket,
-};
+use aaep_agent::{Agent, Confirmation, Irreversible, OpenCall, Parked, Session, Ticket};
 use aaep_types::{RiskLevel, SessionId, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -219,7 +217,7 @@ async fn decided(parked: Parked<()>, session: &Session) -> Standing {
             Standing::Waits
         }
         // The hub could not be asked: nothing is known.
-        Ok(Err(NotApproved::Unavailable(_))) => {
+        Ok(Err(error)) if error.is_unavailable() => {
             parked.leave();
             Standing::Waits
         }

@@ -280,11 +280,14 @@ impl Step<'_> {
         let decided = timeout_at(deadline, parked.decision()).await;
         let approval = match decided.map_err(|_| Trouble::TooLate)? {
             Ok(approval) => approval,
-            Err(NotApproved::Unavailable(error)) => return Err(error.into()),
-            Err(refusal) if says(&refusal) == Some(ASK_THERE) => {
+            Err(Error::NotApproved(refusal)) if says(&refusal) == Some(ASK_THERE) => {
                 return Ok(Answer::AskThere("The person wants to be asked here.".into()));
             }
-            Err(refusal) => return Ok(Answer::Deny(refused(&refusal))),
+            Err(Error::NotApproved(refusal)) => return Ok(Answer::Deny(refused(&refusal))),
+            Err(Error::SessionOver) => {
+                return Ok(Answer::Deny("The person stopped this.".into()));
+            }
+            Err(error) => return Err(error.into()),
         };
         let by = shown(approval.by());
         let wanted = approval.reply().rationale.as_deref() == Some(FOR_THIS_SESSION);
@@ -326,7 +329,6 @@ fn refused(refusal: &NotApproved) -> String {
             )
         }
         NotApproved::TimedOut => "Nobody answered in time, so it is not done.".into(),
-        NotApproved::SessionOver => "The person stopped this.".into(),
         other => format!("It is not done: {other}"),
     }
 }
@@ -347,11 +349,11 @@ impl std::fmt::Display for Trouble {
                 write!(
                     f,
                     "Nobody could be asked, so it is not done: {}. Start a hub with `aaep hub`.",
-                    shown(why)
+                    shown(&why.to_string())
                 )
             }
             Self::Hub(error) => {
-                write!(f, "Nobody could be asked, so it is not done: {}", shown(&error.to_string()))
+                write!(f, "Nobody could be asked, so it is not done: {}", shown(&error.report()))
             }
             Self::Memory(error) => write!(
                 f,

@@ -173,15 +173,17 @@ async fn ask_for<K: Kind>(
 }
 
 /// Why there is no yes.
-fn refused(refusal: NotApproved) -> Outcome {
-    let text = refusal.to_string();
+fn refused(refusal: Error) -> Outcome {
+    let text = refusal.report();
     match refusal {
-        NotApproved::Rejected { by, .. } => {
+        Error::NotApproved(NotApproved::Rejected { by, .. }) => {
             Outcome { by: Some(by), ..Outcome::heard(Exit::Wrong, "rejected", &text) }
         }
-        NotApproved::TimedOut => Outcome::heard(Exit::Nobody, "timed_out", &text),
+        Error::NotApproved(NotApproved::TimedOut) => {
+            Outcome::heard(Exit::Nobody, "timed_out", &text)
+        }
         // A user who stops the agent says no.
-        NotApproved::SessionOver => Outcome::new(Exit::Wrong, "rejected", "The user stopped it."),
+        Error::SessionOver => Outcome::new(Exit::Wrong, "rejected", "The user stopped it."),
         _ => Outcome::heard(Exit::Unable, "not_asked", &text),
     }
 }
@@ -191,7 +193,7 @@ fn not_asked(error: Error) -> Outcome {
         Error::Unavailable(why) => format!(
             "Nobody could be asked: {why}. Start a hub with `aaep hub`, or name one with --hub."
         ),
-        other => format!("Nobody could be asked: {other}"),
+        other => format!("Nobody could be asked: {}", other.report()),
     };
     Outcome::heard(Exit::Unable, "not_asked", &text)
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use aaep_hub::config::{Config, Flags, Loaded, LogFormat, LogLevel, Surroundings, load};
-use aaep_hub::{Fault, Running, start};
+use aaep_hub::{Fault, Hub, Running, start};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::arguments::{
@@ -106,16 +106,16 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
         Err(fault) => return Ok(unable(&fault)),
     };
     write_log(&config);
-    let prepared = match start::prepare(&config) {
+    let prepared = match Hub::builder().config(config.clone()).prepare() {
         Ok(prepared) => prepared,
         Err(fault) => return Ok(unable(&fault)),
     };
-    warnings.extend(prepared.warnings.iter().cloned());
+    warnings.extend(prepared.warnings().iter().cloned());
     warnings.extend(start::allow_connections(&config));
     warnings.iter().for_each(|warning| exit::say(warning));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let running = match Running::start(config, prepared).await {
+        let running = match prepared.start().await {
             Ok(running) => running,
             Err(fault) => return Ok(unable(&fault)),
         };

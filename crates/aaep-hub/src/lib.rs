@@ -20,10 +20,10 @@
 //! # Example
 //!
 //! ```
-//! use aaep_hub::access::{Face, Via};
+//! use aaep_hub::access::{ApiSurface, Via};
 //! use aaep_hub::config::{Config, Flags, Surroundings, load};
 //! use aaep_hub::guard::Guard;
-//! use aaep_hub::{Fault, start};
+//! use aaep_hub::{Fault, Hub};
 //!
 //! // What the command line, the environment and the file say; here the command line alone.
 //! let flags = Flags { ephemeral: true, ..Flags::default() };
@@ -31,12 +31,12 @@
 //!
 //! // A hub that would not be safe does not start, and says what to do.
 //! let exposed = Config { listen: vec!["0.0.0.0:8707".parse().unwrap()], ..config.clone() };
-//! let fault = start::prepare(&exposed).unwrap_err();
+//! let fault = Hub::builder().config(exposed).prepare().unwrap_err();
 //! assert!(fault.to_string().contains("there is no TLS"));
 //!
 //! // On loopback it does, with a warning.
-//! let prepared = start::prepare(&config)?;
-//! assert_eq!(prepared.warnings.len(), 1);
+//! let prepared = Hub::builder().config(config.clone()).prepare()?;
+//! assert_eq!(prepared.warnings().len(), 1);
 //!
 //! // A request from this machine, and one from a page that pointed its own name here.
 //! let bound = "127.0.0.1:8707".parse().unwrap();
@@ -50,8 +50,8 @@
 //! assert_eq!(admitted.client.via, Via::Loopback);
 //!
 //! // It is `local`, who hears, but whose answers do not count.
-//! let access = &prepared.access;
-//! let known = access.who(admitted.bearer, admitted.client.via, Face::Listener).unwrap();
+//! let access = prepared.access();
+//! let known = access.who(admitted.bearer, admitted.client.via, ApiSurface::Listener).unwrap();
 //! assert_eq!(&*known.principal.name, "local");
 //! assert!(!access.may_reply(&known));
 //! # Ok::<(), Fault>(())
@@ -59,6 +59,7 @@
 #![allow(clippy::disallowed_methods)] // the hub is where files, clocks and randomness meet
 
 pub mod access;
+mod builder;
 mod clock;
 mod codes;
 pub mod config;
@@ -87,6 +88,7 @@ pub mod start;
 mod tls;
 mod waits;
 
+pub use builder::Builder;
 pub use fault::Fault;
 pub use hub::Hub;
 pub use init::init;

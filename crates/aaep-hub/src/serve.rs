@@ -28,7 +28,7 @@ use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::reading::Turns;
 use crate::roles::Roles;
-use crate::start::{self, DataDirectory, Kept, Prepared, TokenKey};
+use crate::start::{self, Kept, Prepared, TokenKey};
 use crate::waits::Waits;
 use crate::{Fault, Tls, clock, manifest};
 
@@ -38,7 +38,10 @@ const GRACE: Duration = Duration::from_secs(10);
 /// What is said when the core panicked.
 const BROKE_DOWN: &str = "The hub broke down in the middle of a step, and ends so that nothing half-done counts. What it had made durable is kept: start it again, and report the message above.";
 
-/// A hub that runs until it is stopped.
+/// A hub that runs until it is [stopped](Self::stop). Dropping it stops it too, without waiting for
+/// anybody: its doors close, connections break, and what was recorded is still made durable as long as
+/// the runtime lives.
+#[must_use = "dropping it stops the hub"]
 pub struct Running {
     hub: Hub,
     addresses: Vec<SocketAddr>,
@@ -49,16 +52,17 @@ pub struct Running {
     /// How the core ended, once it has.
     ended: Option<Result<(), Fault>>,
     news: Vec<String>,
+    /// What was warned of at the start.
+    warnings: Vec<String>,
     /// The manifest for programs on this machine.
     _manifest: Option<LocalFile>,
-    /// Held against other hubs.
-    _data: Option<DataDirectory>,
 }
 
 impl Running {
     /// Opens every door and begins to work.
-    pub async fn start(config: Config, prepared: Prepared) -> Result<Self, Fault> {
-        let Prepared { access, policy, profile, tls, data, kept, token_key, .. } = prepared;
+    pub(crate) async fn start(prepared: Prepared) -> Result<Self, Fault> {
+        let Prepared { config, access, policy, profile, tls, data, kept, token_key, warnings } =
+            prepared;
         let mut servers = Vec::new();
         for address in &config.listen {
             let server =
@@ -110,10 +114,17 @@ impl Running {
         // What the restart itself recorded is handed over with this: the journal's thread finds the
         // core in its place.
         hub.tell(|_| {});
-        let core = tokio::spawn(Core::run(hub.clone()));
-        let ended = None;
-        let (_manifest, _data) = (local, data);
-        Ok(Self { hub, addresses, socket, tls, doors, core, ended, news, _manifest, _data })
+        let core = tokio::spawn({
+            let hub = hub.clone();
+            async move {
+                let ended = Core::run(hub).await;
+                // Held against other hubs until nothing is written any more.
+                drop(data);
+                ended
+            }
+        });
+        let (ended, _manifest) = (None, local);
+        Ok(Self { hub, addresses, socket, tls, doors, core, ended, news, warnings, _manifest })
     }
 
     /// Where it listens.
@@ -143,6 +154,11 @@ impl Running {
     /// The Unix socket, if there is one.
     pub fn socket(&self) -> Option<&Path> {
         self.socket.as_deref()
+    }
+
+    /// What was warned of at the start, in sentences for whoever runs the hub.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// What was found in the journal, in sentences.
@@ -202,6 +218,15 @@ impl Running {
         let how = ended((&mut self.core).await);
         self.ended = Some(how.clone());
         how
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // After `stop` nothing is left of it.
+        self.doors.abort_all();
+        self.hub.0.phase.send_replace(Phase::Over);
+        self.hub.tell(Core::end_streams);
     }
 }
 

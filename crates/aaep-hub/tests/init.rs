@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_engine::Role;
+use aaep_hub::Hub;
 use aaep_hub::access::{ApiSurface, Via};
 use aaep_hub::config::{Flags, Loaded, Surroundings, load};
-use aaep_hub::start::{Prepared, check, prepare};
+use aaep_hub::start::{Prepared, check};
 use aaep_hub::{Fault, init};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
@@ -32,15 +33,15 @@ fn loaded(directory: &Path) -> Loaded {
 
 /// Starts a hub with what was made, as far as this crate goes, and shows every token.
 fn started(directory: &Path) -> Prepared {
-    let prepared = prepare(&loaded(directory).config).unwrap();
+    let prepared = Hub::builder().config(loaded(directory).config).prepare().unwrap();
     let roles = [Role::Agent, Role::AccessibilityConsumer, Role::Auditor, Role::Admin];
     for (name, role) in NAMES.iter().zip(roles) {
         let token = fs::read_to_string(directory.join("tokens").join(name)).unwrap();
         let known =
-            prepared.access.who(Some(token.trim()), Via::Network, ApiSurface::Listener).unwrap();
+            prepared.access().who(Some(token.trim()), Via::Network, ApiSurface::Listener).unwrap();
         assert_eq!((&*known.principal.name, known.principal.role), (*name, role));
     }
-    assert!(prepared.access.who(None, Via::Loopback, ApiSurface::Listener).is_err());
+    assert!(prepared.access().who(None, Via::Loopback, ApiSurface::Listener).is_err());
     prepared
 }
 
@@ -70,7 +71,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 fn one_step_makes_a_safe_hub() {
     let (_place, directory) = place();
     let lines = init(&directory, &[]).unwrap();
-    assert!(started(&directory).tls.is_some());
+    assert!(started(&directory).tls().is_some());
     let config = loaded(&directory).config;
     assert!(config.listen.iter().all(|address| address.ip().is_loopback()));
     assert_eq!(check(&config).unwrap(), Vec::<String>::new(), "nothing to warn of");
@@ -99,7 +100,7 @@ fn secrets_are_for_their_owner_alone_and_only_hashes_are_in_the_configuration() 
 async fn shake(prepared: &Prepared, trusted: &Path, name: &str) -> std::io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let acceptor = TlsAcceptor::from(prepared.tls.as_ref().unwrap().server_config());
+    let acceptor = TlsAcceptor::from(prepared.tls().unwrap().server_config());
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(trusted).unwrap()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -129,7 +130,7 @@ async fn the_certificate_is_for_this_machine_and_the_hosts_given() {
     assert_eq!(allowed, ["hub.example.org", "192.0.2.1", "[2001:db8::1]", "localhost"]);
     assert!(config.listen.iter().all(|address| address.ip().is_unspecified()));
     let prepared = started(&directory);
-    assert!(prepared.warnings.is_empty(), "{:?}", prepared.warnings);
+    assert!(prepared.warnings().is_empty(), "{:?}", prepared.warnings());
     let certificate = directory.join("tls/certificate.pem");
     for name in ["localhost", "127.0.0.1", "::1", "hub.example.org", "192.0.2.1", "2001:db8::1"] {
         shake(&prepared, &certificate, name).await.expect(name);

@@ -9,9 +9,10 @@ use std::process::{Command, Stdio};
 
 use aaep_engine::Role;
 use aaep_hub::Fault;
+use aaep_hub::Hub;
 use aaep_hub::access::Token;
 use aaep_hub::config::{Config, HostName, Label, PrincipalEntry, ProxyNet};
-use aaep_hub::start::{DataDirectory, TokenKey, check, prepare};
+use aaep_hub::start::{DataDirectory, Prepared, TokenKey, check};
 
 fn listening(addresses: &[&str]) -> Config {
     let listen = addresses.iter().map(|text| text.parse().unwrap()).collect();
@@ -253,6 +254,10 @@ fn a_token_key_that_is_not_right_is_explained_and_never_replaced() {
     fault("cannot be read");
 }
 
+fn prepare(config: &Config) -> Result<Prepared, Fault> {
+    Hub::builder().config(config.clone()).prepare()
+}
+
 #[test]
 fn a_hub_is_prepared_from_its_configuration() {
     let place = tempfile::tempdir().unwrap();
@@ -262,22 +267,81 @@ fn a_hub_is_prepared_from_its_configuration() {
     // Without a state directory it works, and says what that means.
     let elsewhere = Some(place.path().join("forgetful"));
     let forgetful = Config { state: None, data: elsewhere, ..config.clone() };
-    let warned = prepare(&forgetful).unwrap().warnings;
+    let warned = prepare(&forgetful).unwrap().warnings().to_vec();
     for words in ["an old copy of it would not be recognised", "can forge records"] {
         assert!(warned[1].contains(words), "{warned:?}");
     }
     let prepared = prepare(&config).unwrap();
-    assert!(prepared.tls.is_none() && prepared.access.has_tokens());
-    assert!(prepared.kept.is_some());
-    assert_eq!(prepared.data.as_ref().unwrap().path(), data);
-    assert_eq!(prepared.warnings.len(), 1);
+    assert!(prepared.tls().is_none() && prepared.access().has_tokens());
+    assert_eq!(prepared.data().unwrap().path(), data);
+    assert_eq!(prepared.warnings().len(), 1);
     assert!(matches!(prepare(&config), Err(Fault::InUse { .. })));
     let ephemeral = Config { ephemeral: true, ..config };
     let other = prepare(&ephemeral).unwrap();
-    assert!(other.data.is_none() && other.kept.is_none());
-    assert!(other.token_key.bytes() != prepared.token_key.bytes());
+    assert!(other.data().is_none());
+    assert!(other.token_key().bytes() != prepared.token_key().bytes());
     // Nothing is opened for a configuration that is not safe.
     let elsewhere = place.path().join("elsewhere");
     let unsafe_one = Config { data: Some(elsewhere.clone()), ..listening(&["0.0.0.0:1"]) };
     assert!(prepare(&unsafe_one).is_err() && !elsewhere.exists());
+}
+
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Opens a connection and asks for something; gives what came first, and the connection.
+async fn asks(address: std::net::SocketAddr, path: &str) -> (String, tokio::net::TcpStream) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let size = tokio::time::timeout(PATIENCE, stream.read(&mut answer)).await.unwrap().unwrap();
+    (String::from_utf8_lossy(&answer[..size]).into_owned(), stream)
+}
+
+// covers: I23
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_is_dropped_stops_and_another_may_take_its_place() {
+    use tokio::io::AsyncReadExt;
+    let place = tempfile::tempdir().unwrap();
+    let anywhere = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let config = |listen| Config {
+        listen: vec![listen],
+        data: Some(place.path().join("data")),
+        state: Some(place.path().join("state")),
+        unix_socket: aaep_hub::config::UnixSocket { enabled: false, path: None },
+        ..Config::default()
+    };
+    let running = Hub::builder().config(config(anywhere)).start().await.unwrap();
+    let address = running.addresses()[0];
+    let handle = running.hub().clone();
+    let (answer, mut stream) = asks(address, "/aaep/v1/events").await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    drop(running);
+    // Whoever listened notices; nobody else gets in; a handle that was kept is of no use.
+    let mut rest = Vec::new();
+    let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("an end");
+    let gone = async {
+        while tokio::net::TcpStream::connect(address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.expect("the door closes");
+    let agent = aaep_engine::Principal::new("agent", Role::Agent, "local");
+    let body = r#"{"producer":{"agent_id":"agent"},"summary_normal":"Hello."}"#;
+    let (status, _) = handle.agent_call(&agent, "POST", "agent/sessions", None, body).await;
+    assert_eq!(status, 503);
+    // The data directory is held until the journal is closed, and free then.
+    let again = async {
+        loop {
+            match Hub::builder().config(config(address)).start().await {
+                Ok(running) => return running,
+                Err(Fault::InUse { .. }) => tokio::task::yield_now().await,
+                Err(fault) => panic!("{fault}"),
+            }
+        }
+    };
+    let running = tokio::time::timeout(PATIENCE, again).await.expect("another hub");
+    assert!(asks(address, "/healthz").await.0.starts_with("HTTP/1.1 200 OK"));
+    running.stop().await.unwrap();
 }

@@ -14,6 +14,14 @@
 //! directory how far it is, and [`audit`] verifies and exports what was kept. Every record is linked to
 //! those before it with a [`ChainKey`] that lies outside the data directory.
 //!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `chain` | off | [`chain`]: the keyed chain alone |
+//! | `sqlite` | off | the embedded journal; implies `chain` |
+//! | `test-util` | off | [`contract`], the tests that every store has to pass |
+//!
 //! # What is deliberately absent
 //!
 //! How records are encoded: that belongs to the engine. Without the feature `sqlite` also clocks,
@@ -37,6 +45,7 @@ pub mod audit;
 #[cfg(feature = "chain")]
 #[cfg_attr(not(feature = "sqlite"), allow(dead_code))] // seals are for rows of a table
 pub mod chain;
+#[cfg(feature = "test-util")]
 pub mod contract;
 #[cfg(feature = "sqlite")]
 mod head;

@@ -11,6 +11,12 @@
 //! Without the feature `client` there is no clock, no randomness and no IO either: whoever drives
 //! the core brings them.
 //!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `client` | on | connections to hubs and producers |
+//!
 //! # Example
 //!
 //! A request arrives, and a person hears it: what will be done comes first, then whether it can be
@@ -56,7 +62,7 @@ mod request;
 pub mod words;
 
 pub use notification::{Agent, Notification, Silence};
-pub use request::{Account, Asks, Choice, Outcome, Request};
+pub use request::{Account, Asks, Choice, Outcome, Request, RequestId};
 
 // The README's example is run, too.
 #[cfg(doctest)]

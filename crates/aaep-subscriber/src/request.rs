@@ -1,15 +1,41 @@
 //! A question that waits for the user, and what becomes of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aaep_types::{DescribedBy, ReplyToken, ResponseKind, Reversibility, RiskLevel};
 
 use crate::notification::Agent;
 
+/// Names a request towards the [inbox](crate::inbox::Inbox) or the client that told of it: what a
+/// program answers by. It is not the number that people say: a voice may number requests anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(u32);
+
+impl RequestId {
+    pub(crate) fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl From<u32> for RequestId {
+    fn from(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// A request of an agent, as the user hears it. Everything an agent wrote is as it was sent: the
 /// words make it safe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
+    /// By which it is answered.
+    pub id: RequestId,
     /// A small number, given in the order of asking, by which the user can name it.
     pub number: u32,
     /// Who asks.
@@ -39,6 +65,16 @@ pub struct Request {
 }
 
 impl Request {
+    /// How long it waits in all.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds)
+    }
+
+    /// How long it still waits, when the clock with which the inbox is called says this.
+    pub fn time_left(&self, now_ms: u64) -> Duration {
+        Duration::from_millis(self.deadline_ms.saturating_sub(now_ms))
+    }
+
     // enforces: I31
     /// Whether the hub's account is said unasked, right after the question: nobody but the agent
     /// describes something grave.

@@ -4,7 +4,9 @@
 #[path = "support/hub.rs"]
 mod hub;
 
-use aaep_agent::{NotApproved, Question};
+use std::time::Duration;
+
+use aaep_agent::{Error, NotApproved, Question};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
 use aaep_subscriber::{Asks, Notification, Outcome};
 use hub::{House, Listener, transfer};
@@ -37,10 +39,10 @@ async fn over_every_transport_a_session_is_heard_and_answered() {
             matches!(&request.asks, Asks::Consent { action, .. } if action == "Transfer $500.")
         );
         assert_eq!(&*request.agent.name, "Test agent");
-        let left = request.deadline_ms - listener.client.now_ms();
-        assert!(left <= request.timeout_seconds * 1000, "{left}");
+        let left = listener.client.time_left(&request);
+        assert!(!left.is_zero() && left <= request.timeout(), "{left:?}");
         assert_eq!(listener.client.open_requests().len(), 1);
-        listener.client.answer(request.number, Answer::Accept).unwrap();
+        listener.client.answer(request.id, Answer::Accept).unwrap();
         let approval = parked.decision().await.unwrap();
         assert_eq!(listener.settled().await, Outcome::Accepted);
         let (dollars, call) = session.invoke(parked, approval).await.unwrap();
@@ -51,9 +53,9 @@ async fn over_every_transport_a_session_is_heard_and_answered() {
 
         let asked = session.pose(Question::number("How many coins?")).await.unwrap();
         let request = listener.asked().await;
-        let wrong = listener.client.answer(request.number, Answer::Text("many".into()));
+        let wrong = listener.client.answer(request.id, Answer::Text("many".into()));
         assert!(matches!(wrong, Err(Refused::WrongKind(_))));
-        listener.client.answer(request.number, Answer::Number(7.0)).unwrap();
+        listener.client.answer(request.id, Answer::Number(7.0)).unwrap();
         assert_eq!(asked.answer().await.unwrap(), 7.0);
         assert_eq!(listener.settled().await, Outcome::Answered);
         session.complete("Done.").await.unwrap();
@@ -81,20 +83,20 @@ async fn of_two_listeners_one_answers_and_the_other_is_told() {
     for listener in &mut listeners {
         listener.asked().await;
     }
-    listeners[0].client.answer(1, Answer::Accept).unwrap();
+    listeners[0].client.answer(1.into(), Answer::Accept).unwrap();
     let _approval = parked.decision().await.unwrap();
     assert_eq!(listeners[0].settled().await, Outcome::Accepted);
     for listener in &mut listeners[1..] {
         assert_eq!(listener.settled().await, Outcome::AcceptedElsewhere);
-        assert_eq!(listener.client.answer(1, Answer::Reject), Err(Refused::NotWaiting));
+        assert_eq!(listener.client.answer(1.into(), Answer::Reject), Err(Refused::NotWaiting));
     }
     // Both at once: whoever is faster, both hear the same outcome.
     let parked = session.park((), transfer().arguments_json("2")).await.unwrap();
     for listener in &mut listeners {
         listener.asked().await;
     }
-    listeners[0].client.answer(2, Answer::Reject).unwrap();
-    listeners[1].client.answer(2, Answer::Accept).unwrap();
+    listeners[0].client.answer(2.into(), Answer::Reject).unwrap();
+    listeners[1].client.answer(2.into(), Answer::Accept).unwrap();
     let accepted = parked.decision().await.is_ok();
     let wanted = match accepted {
         true => [Outcome::AcceptedElsewhere, Outcome::Accepted],
@@ -113,12 +115,15 @@ async fn more_time_is_given_and_the_answer_counts() {
         let session = agent.session("Moving money.").open().await.unwrap();
         let parked = session.park((), transfer().timeout_seconds(60)).await.unwrap();
         let first = listener.asked().await;
-        listener.client.more_time(first.number, 900).unwrap();
+        listener.client.more_time(first.id, Duration::from_secs(900)).unwrap();
         assert_eq!(listener.settled().await, Outcome::Superseded);
         let second = listener.asked().await;
         assert_eq!((second.continues, second.timeout_seconds), (Some(first.number), 900));
-        listener.client.answer(second.number, Answer::Reject).unwrap();
-        assert!(matches!(parked.decision().await, Err(NotApproved::Rejected { .. })));
+        listener.client.answer(second.id, Answer::Reject).unwrap();
+        assert!(matches!(
+            parked.decision().await,
+            Err(Error::NotApproved(NotApproved::Rejected { .. }))
+        ));
         assert_eq!(listener.settled().await, Outcome::Rejected);
         session.complete("Done.").await.unwrap();
         listener.close().await;
@@ -164,7 +169,7 @@ async fn terms_are_renegotiated_with_a_real_hub() {
         for round in 0.. {
             let parked = session.park((), transfer().arguments_json(round.to_string())).await;
             let request = listener.asked().await;
-            match listener.client.answer(request.number, Answer::Reject) {
+            match listener.client.answer(request.id, Answer::Reject) {
                 Ok(()) => drop(parked.unwrap().decision().await),
                 Err(refused) => {
                     assert_eq!(refused, Refused::MayNotReply);
@@ -192,9 +197,9 @@ async fn a_hub_that_restarts_in_mid_question_loses_nothing() {
         house.goes().await;
         listener.until(|told| matches!(told, Notification::Lost { .. })).await;
         // Answered while nobody is there.
-        listener.client.answer(request.number, Answer::Accept).unwrap();
+        listener.client.answer(request.id, Answer::Accept).unwrap();
         assert_eq!(
-            listener.client.answer(request.number, Answer::Reject),
+            listener.client.answer(request.id, Answer::Reject),
             Err(Refused::AlreadyAnswered)
         );
         house.comes_back().await;
@@ -224,8 +229,11 @@ async fn a_question_is_answered_after_the_hub_came_back() {
         house.comes_back().await;
         listener.until(|told| matches!(told, Notification::Connected { again: true, .. })).await;
         assert_eq!(listener.client.open_requests().len(), 1);
-        listener.client.answer(request.number, Answer::Reject).unwrap();
-        assert!(matches!(parked.decision().await, Err(NotApproved::Rejected { .. })));
+        listener.client.answer(request.id, Answer::Reject).unwrap();
+        assert!(matches!(
+            parked.decision().await,
+            Err(Error::NotApproved(NotApproved::Rejected { .. }))
+        ));
         assert_eq!(listener.settled().await, Outcome::Rejected);
         assert_eq!(listener.times_asked(), 1);
         session.complete("Done.").await.unwrap();
@@ -245,7 +253,7 @@ async fn several_hubs_are_heard_at_once() {
         let session = agent.session("Moving money.").open().await.unwrap();
         let parked = session.park((), transfer()).await.unwrap();
         let request = listener.asked().await;
-        listener.client.answer(request.number, Answer::Accept).unwrap();
+        listener.client.answer(request.id, Answer::Accept).unwrap();
         let approval = parked.decision().await.unwrap();
         assert_eq!(listener.settled().await, Outcome::Accepted);
         kept.push((session, parked, approval));
@@ -263,13 +271,13 @@ async fn where_answers_do_not_count_the_user_is_told_so() {
     let session = agent.session("Moving money.").open().await.unwrap();
     let _parked = session.park((), transfer()).await.unwrap();
     let request = listener.asked().await;
-    let refused = listener.client.answer(request.number, Answer::Accept);
+    let refused = listener.client.answer(request.id, Answer::Accept);
     assert_eq!(refused, Err(Refused::MayNotReply));
     // By the socket of the same user they count.
     if cfg!(unix) {
         let mut trusted = Listener::at(house.ways().pop().unwrap()).await;
         let request = trusted.asked().await;
-        trusted.client.answer(request.number, Answer::Reject).unwrap();
+        trusted.client.answer(request.id, Answer::Reject).unwrap();
         assert_eq!(trusted.settled().await, Outcome::Rejected);
         assert_eq!(listener.settled().await, Outcome::RejectedElsewhere);
     }

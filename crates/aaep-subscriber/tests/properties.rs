@@ -93,6 +93,7 @@ fn agent(name: &str) -> Agent {
 
 fn request(name: &str, asks: Asks) -> Arc<Request> {
     Arc::new(Request {
+        id: 1.into(),
         number: 1,
         agent: agent(name),
         event_id: "evt_1".into(),

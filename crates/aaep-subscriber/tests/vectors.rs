@@ -71,6 +71,7 @@ fn account(of: &Value) -> Option<Account> {
 fn request(of: &Value) -> Arc<Request> {
     let timeout_seconds = of["timeout_seconds"].as_u64().unwrap();
     Arc::new(Request {
+        id: (of["number"].as_u64().unwrap() as u32).into(),
         number: of["number"].as_u64().unwrap() as u32,
         agent: agent(of),
         event_id: "evt_1".into(),

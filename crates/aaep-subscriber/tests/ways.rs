@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use aaep_agent::{Agent, Producer, Progress, Remote};
 use aaep_hub::config::{Flags, HostName, Surroundings, load};
-use aaep_hub::{Running, init, start};
+use aaep_hub::init;
 use aaep_subscriber::client::Hub;
 use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::{Notification, Outcome};
@@ -52,7 +52,7 @@ async fn a_connection_that_breaks_is_taken_up_where_it_left_off() {
     listener.until(|told| matches!(told, Notification::Lost { .. })).await;
     // What happens meanwhile: somebody else answers, and the agent goes on.
     let request = other.asked().await;
-    other.client.answer(request.number, Answer::Accept).unwrap();
+    other.client.answer(request.id, Answer::Accept).unwrap();
     let approval = parked.decision().await.unwrap();
     let ((), call) = session.invoke(parked, approval).await.unwrap();
     call.succeed("Moved.").await.unwrap();
@@ -157,8 +157,7 @@ async fn what_init_made_is_enough_to_listen_over_tls() {
     };
     let mut config = load(&flags, &Surroundings::default()).unwrap().config;
     config.unix_socket.enabled = false;
-    let prepared = start::prepare(&config).unwrap();
-    let running = Running::start(config, prepared).await.unwrap();
+    let running = aaep_hub::Hub::builder().config(config).start().await.unwrap();
     let token = |name: &str| std::fs::read_to_string(directory.join("tokens").join(name)).unwrap();
     let certificate = std::fs::read(directory.join("tls").join("certificate.pem")).unwrap();
     let port = running.addresses()[0].port();
@@ -173,7 +172,7 @@ async fn what_init_made_is_enough_to_listen_over_tls() {
         let session = agent.session("Moving money.").open().await.unwrap();
         let parked = session.park((), transfer()).await.unwrap();
         let request = listener.asked().await;
-        listener.client.answer(request.number, Answer::Accept).unwrap();
+        listener.client.answer(request.id, Answer::Accept).unwrap();
         assert_eq!(parked.decision().await.unwrap().by(), "listener");
         assert_eq!(listener.settled().await, Outcome::Accepted);
         session.complete("Done.").await.unwrap();
@@ -203,7 +202,7 @@ async fn a_producer_that_knows_no_handshake_is_heard_and_answered() {
     let serving = tokio::spawn(server.serve(app, std::future::pending()));
     let mut listener = Listener::at(Hub::parse(&format!("http://{address}")).unwrap()).await;
     let request = listener.asked().await;
-    listener.client.answer(request.number, Answer::Reject).unwrap();
+    listener.client.answer(request.id, Answer::Reject).unwrap();
     let waiting = async {
         while said.lock().unwrap().is_empty() {
             listener.until(|_| true).await;

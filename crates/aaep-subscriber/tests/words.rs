@@ -37,6 +37,7 @@ fn event(type_name: &str, members: &str) -> Notification {
 
 fn request(asks: Asks) -> Arc<Request> {
     Arc::new(Request {
+        id: 7.into(),
         number: 7,
         agent: agent(),
         event_id: "evt_1".into(),

@@ -11,8 +11,19 @@
 //! | [`unix`] | Unix sockets, both halves, and where they are (not on Windows) |
 //! | [`tls`] | TLS, both halves |
 //! | [`peer`] | who is at the other end |
-//! | [`near`] | where the hub of this machine is |
+//! | [`discovery`] | where the hub of this machine is |
 //! | [`contract`] | the tests that every transport has to pass |
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `client` | on | connecting: [`client`], [`discovery`], `ws::connect`, `unix::connect` |
+//! | `server` | on | listening: [`server`], [`alarm`], `ws::upgrade`, `unix::Listener` |
+//! | `test-util` | off | [`contract`], the tests that every transport has to pass |
+//!
+//! Without any of them there is the framing alone ([`sse`], [`length`]). An agent takes `client` and
+//! links no server.
 //!
 //! # What holds for every transport
 //!
@@ -55,21 +66,34 @@
 // enforces: W16
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // sockets, clocks and files are this crate's work
 
+#[cfg(feature = "server")]
 pub mod alarm;
+#[cfg(any(feature = "client", feature = "server"))]
+mod body;
+#[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "test-util")]
 pub mod contract;
+#[cfg(feature = "client")]
 mod dial;
+#[cfg(feature = "client")]
 pub mod discovery;
 pub mod length;
+#[cfg(any(feature = "client", feature = "server"))]
 pub mod link;
+#[cfg(feature = "client")]
 mod owner;
 pub mod peer;
+#[cfg(feature = "server")]
 pub mod server;
 pub mod sse;
+#[cfg(any(feature = "client", feature = "server"))]
 mod stream;
+#[cfg(any(feature = "client", feature = "server"))]
 pub mod tls;
-#[cfg(unix)]
+#[cfg(all(unix, any(feature = "client", feature = "server")))]
 pub mod unix;
+#[cfg(any(feature = "client", feature = "server"))]
 pub mod ws;
 
 /// A message that is longer than its receiver takes.

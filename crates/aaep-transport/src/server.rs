@@ -7,7 +7,6 @@
 //! That is why hyper's HTTP/1.1 is driven directly, with small buffers.
 
 mod again;
-mod body;
 mod chunked;
 mod early;
 mod guard;
@@ -46,7 +45,7 @@ use again::Again;
 use guard::{Guarded, Progress, Stage, Watched, Way};
 use limits::{Slot, Slots};
 
-pub use body::{BodyError, discard_body, read_body};
+pub use crate::body::{BodyError, discard_body, read_body};
 pub use chunked::Long;
 pub use early::RequestBody;
 pub use limits::Limits;

@@ -3,12 +3,18 @@
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "client")]
 use rustls_platform_verifier::Verifier;
+#[cfg(feature = "client")]
+pub use tokio_rustls::rustls::ClientConfig;
+#[cfg(feature = "server")]
+pub use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
+use tokio_rustls::rustls::pki_types::CertificateDer;
+#[cfg(feature = "server")]
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
-pub use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 
 /// Why a configuration could not be made. Never shows a key.
 #[derive(Debug)]
@@ -38,6 +44,7 @@ impl std::error::Error for TlsError {}
 
 /// What a server shows: a certificate chain and its private key, both in PEM.
 // enforces: W5
+#[cfg(feature = "server")]
 pub fn server(chain_pem: &[u8], key_pem: &[u8]) -> Result<Arc<ServerConfig>, TlsError> {
     let chain = certificates(chain_pem)?;
     let key = PrivateKeyDer::from_pem_slice(key_pem).map_err(|_| TlsError::Key)?;
@@ -53,6 +60,7 @@ pub fn server(chain_pem: &[u8], key_pem: &[u8]) -> Result<Arc<ServerConfig>, Tls
 
 /// What a client trusts: what this machine trusts, and the certificates in `extra_pem`, for a hub
 /// that signed its own.
+#[cfg(feature = "client")]
 pub fn client(extra_pem: Option<&[u8]>) -> Result<Arc<ClientConfig>, TlsError> {
     let extra = extra_pem.map(certificates).transpose()?.unwrap_or_default();
     let provider = provider();

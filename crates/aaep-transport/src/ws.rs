@@ -2,7 +2,9 @@
 //!
 //! Whether an `Origin` is welcome is for the hub to say, before it upgrades.
 
+#[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "server")]
 mod server;
 
 use std::future::poll_fn;
@@ -24,7 +26,9 @@ use crate::link::{Link, LinkError, Options, Text};
 use crate::peer::Peer;
 use crate::stream::Stream;
 
+#[cfg(feature = "client")]
 pub use client::connect;
+#[cfg(feature = "server")]
 pub use server::{Offer, Pending, Refusal, Upgrade, upgrade};
 
 /// The subprotocol of AAEP.

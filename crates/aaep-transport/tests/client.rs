@@ -141,16 +141,21 @@ async fn an_answer_that_is_too_long_or_too_slow_is_refused() {
 /// Posts must not be repeated, and an idle connection may be gone by the time it is needed.
 #[tokio::test]
 async fn an_idle_connection_that_ended_is_replaced() {
-    let limits = Limits { idle: Duration::from_secs(1), ..Limits::default() };
+    let idle = Duration::from_millis(50);
+    let limits = Limits { idle, ..Limits::default() };
     let server = Server::bind("127.0.0.1:0").await.unwrap().with_limits(limits);
     let peer = |request: Request| async move {
         request.extensions().get::<aaep_transport::peer::Peer>().unwrap().to_string()
     };
     let client = client(serve(server, Router::new().route("/base/", post(peer))).await);
     let first = client.post("", "{}").await.unwrap().body;
-    assert_eq!(client.post("", "{}").await.unwrap().body, first, "the connection is not kept");
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_ne!(client.post("", "{}").await.unwrap().body, first);
+    // The server ends it in its time; sooner or later a post meets that, and none fails.
+    let replaced = async {
+        while client.post("", "{}").await.unwrap().body == first {
+            tokio::time::sleep(4 * idle).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), replaced).await.expect("it is never replaced");
 }
 
 // covers: W5

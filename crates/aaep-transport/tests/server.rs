@@ -134,19 +134,29 @@ async fn a_connection_between_two_requests_has_its_own_deadline() {
 #[tokio::test]
 async fn a_running_response_is_not_idle() {
     let wait = Arc::new(Notify::new());
-    let waiting = Arc::clone(&wait);
+    let begun = Arc::new(Notify::new());
+    let (waiting, told) = (Arc::clone(&wait), Arc::clone(&begun));
     let slow = move || {
-        let waiting = Arc::clone(&waiting);
+        let (waiting, told) = (Arc::clone(&waiting), Arc::clone(&told));
         async move {
+            told.notify_one();
             waiting.notified().await;
             "done"
         }
     };
     let limits = Limits { idle: SHORT, header_read: SHORT, ..limits() };
-    let running = run(Router::new().route("/", get(slow)), limits).await;
+    let router = Router::new().route("/", get(slow)).route("/hello", get(|| async { "hello" }));
+    let running = run(router, limits).await;
     let mut client = connect(&running).await;
     ask(&mut client, HELLO).await;
-    tokio::time::sleep(SHORT * 4).await; // longer than both deadlines, which must not apply
+    begun.notified().await;
+    // Both deadlines pass for others who came later; they must not apply here.
+    let mut idle = connect(&running).await;
+    ask(&mut idle, "GET /hello HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    read_until(&mut idle, "hello").await;
+    let mut silent = connect(&running).await;
+    closed(&mut idle).await;
+    closed(&mut silent).await;
     wait.notify_one();
     assert!(!read_until(&mut client, "done").await.ends_with("(closed)"));
     closed(&mut client).await; // they apply again

@@ -109,7 +109,9 @@ fn a_request_cuts_chatter_is_said_whole_and_chatter_goes_on_when_it_is_settled()
     log.ends("Allow number 2?");
     log.ends("Done.");
     speaker.send(vec![Command::Settled(1)]);
-    std::thread::sleep(Duration::from_millis(300));
+    // What comes after it is said; the story would have come first.
+    speaker.send(vec![Command::Say(said(Class::End, &["Another one is done."]))]);
+    log.ends("Another one is done.");
     assert!(!log.texts("begin").iter().skip(2).any(|text| text == story), "a request is open");
     speaker.send(vec![Command::Settled(2)]);
     log.ends("The last sentence.");
@@ -121,6 +123,7 @@ fn a_request_cuts_chatter_is_said_whole_and_chatter_goes_on_when_it_is_settled()
             "Allow number 1? It cannot be undone at all.",
             "Allow number 2? It cannot be undone at all.",
             "Done.",
+            "Another one is done.",
             story,
             "The last sentence.",
         ]

@@ -41,11 +41,10 @@ impl Place {
             development: Development { local_replies: true },
             ..Config::default()
         };
-        let prepared = aaep_hub::start::prepare(&config)?;
-        for warning in &prepared.warnings {
+        let hub = aaep_hub::Hub::builder().config(config).start().await?;
+        for warning in hub.warnings() {
             eprintln!("{warning}");
         }
-        let hub = aaep_hub::Running::start(config, prepared).await?;
         for address in hub.addresses() {
             println!("Listen and answer at {}", hub.url(*address));
         }

@@ -9,6 +9,14 @@ async fn once(session: Session) -> Result<(), Box<dyn std::error::Error>> {
     let approval = parked.decision().await?;
     let (action, call) = session.invoke(parked, approval).await?;
     call.succeed(action).await?;
+    session
+        .confirm("move", "Move it.", "It can be moved back.")
+        .reversible()
+        .risk(RiskLevel::Low)
+        .accept_on_silence()
+        .args("it")
+        .run(|call| async move { Ok::<_, std::io::Error>(call.key().len()) })
+        .await?;
     session.complete("Done.").await?;
     Ok(())
 }

@@ -8,8 +8,8 @@ mod program;
 use std::net::SocketAddr;
 
 use aaep_agent::{Agent, Producer};
+use aaep_hub::Running;
 use aaep_hub::config::{Config, Development, UnixSocket};
-use aaep_hub::{Running, start};
 
 pub use flaky::Flaky;
 pub use person::{Answer, Person};
@@ -65,8 +65,8 @@ impl Hub {
     }
 
     pub async fn embedded_with(config: Config) -> Self {
-        let prepared = start::prepare(&config).unwrap();
-        Self::Embedded(Running::start(config, prepared).await.unwrap())
+        let started = aaep_hub::Hub::builder().config(config).start().await;
+        Self::Embedded(started.unwrap())
     }
 
     pub async fn program() -> Self {

@@ -186,8 +186,3 @@ pub fn check(heard: &[String]) {
     found.retain(|finding| finding.weight != Weight::Note);
     assert!(found.is_empty(), "{found:#?}\n{:#?}", types(heard));
 }
-
-/// A moment in which something that must not happen would have happened.
-pub async fn a_moment() {
-    tokio::time::sleep(Duration::from_millis(300)).await;
-}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aaep_agent::{Call, Confirmation, Kind, NotApproved, Session};
+use aaep_agent::{Call, Confirmation, Error, Kind, NotApproved, Session};
 use aaep_types::Reversibility;
 use tokio::io::AsyncWrite;
 use tokio::time::Instant;
@@ -84,9 +84,9 @@ impl Question {
         let decided = consent::decision(&parked, until).await;
         let reply = match &decided {
             // Nobody can be asked here: the editor still asks.
-            Err(NotApproved::Unavailable(_)) => return None,
+            Err(error) if error.is_unavailable() => return None,
             Ok(_) => self.how_long(true).await,
-            Err(NotApproved::Rejected { .. }) => self.how_long(false).await,
+            Err(Error::NotApproved(NotApproved::Rejected { .. })) => self.how_long(false).await,
             // Silence never counts for longer than this once.
             Err(_) => Reply::Once(false),
         };

@@ -1,6 +1,6 @@
 //! Questions of a server, put to the person: a form becomes one clarification after the other.
 
-use aaep_agent::{Question, Session, Unanswered};
+use aaep_agent::{Error, Question, Session};
 use serde_json::{Map, Value, json};
 
 use crate::act::shown;
@@ -21,8 +21,8 @@ enum Ended {
     Cancelled,
 }
 
-impl From<Unanswered> for Ended {
-    fn from(_: Unanswered) -> Self {
+impl From<Error> for Ended {
+    fn from(_: Error) -> Self {
         Self::Cancelled
     }
 }

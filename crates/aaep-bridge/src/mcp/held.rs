@@ -259,12 +259,14 @@ impl State {
         let parked = session.park((), request).await.map_err(|error| unasked(&error))?;
         let decided = consent::decision(&parked, until).await;
         let approval = decided.map_err(|refusal| match refusal {
-            NotApproved::Rejected { .. } => {
+            Error::NotApproved(NotApproved::Rejected { .. }) => {
                 "The person said no. Do not try it in another way; ask what they want instead."
                     .to_owned()
             }
-            NotApproved::TimedOut => "Nobody answered in time, so it is not done.".to_owned(),
-            NotApproved::Unavailable(error) => unasked(&error),
+            Error::NotApproved(NotApproved::TimedOut) => {
+                "Nobody answered in time, so it is not done.".to_owned()
+            }
+            error if error.is_unavailable() => unasked(&error),
             other => format!("It is not done: {other}"),
         })?;
         let ((), running) =
@@ -315,7 +317,7 @@ fn wire_name(server: &str, tool: &str) -> String {
 }
 
 fn unasked(error: &Error) -> String {
-    format!("Nobody could be asked, so it is not done: {}", shown(&error.to_string()))
+    format!("Nobody could be asked, so it is not done: {}", shown(&error.report()))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use aaep_agent::{Agent, Confirmation, NotApproved};
+use aaep_agent::{Agent, Confirmation, Error, NotApproved};
 use aaep_bridge::acp::Allowed;
 use aaep_bridge::{Judgment, Scene, consent, shell, tools};
 use serde_json::{Value, json};
@@ -184,8 +184,12 @@ impl Desk {
             let parked = parked.map_err(|error| unasked(error.to_string()))?;
             let decided = consent::decision(&parked, until).await;
             let approval = decided.map_err(|refusal| match refusal {
-                NotApproved::Rejected { .. } => "The person said no.".to_owned(),
-                NotApproved::TimedOut => "Nobody answered in time, so it is not done.".to_owned(),
+                Error::NotApproved(NotApproved::Rejected { .. }) => {
+                    "The person said no.".to_owned()
+                }
+                Error::NotApproved(NotApproved::TimedOut) => {
+                    "Nobody answered in time, so it is not done.".to_owned()
+                }
                 other => format!("It is not done: {other}"),
             })?;
             let invoked = session.invoke(parked, approval).await;

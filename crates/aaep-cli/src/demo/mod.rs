@@ -15,7 +15,7 @@ use aaep_hub::access::{LOCAL_USER, Token};
 use aaep_hub::config::{
     Config, Development, Flags, Label, LogLevel, PrincipalEntry, Surroundings, System, load,
 };
-use aaep_hub::{Fault, Running, start};
+use aaep_hub::{Fault, Hub, Running};
 
 use crate::arguments::DemoOptions;
 use crate::exit::{self, Exit};
@@ -37,13 +37,13 @@ pub(crate) fn run(options: &DemoOptions, out: &mut impl Write) -> io::Result<Exi
     };
     crate::hub::write_log(&config);
     let kept = config.data.clone();
-    let prepared = match start::prepare(&config) {
+    let prepared = match Hub::builder().config(config).prepare() {
         Ok(prepared) => prepared,
         Err(fault) => return Ok(unable(&fault)),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
-        let running = match Running::start(config, prepared).await {
+        let running = match prepared.start().await {
             Ok(running) => running,
             Err(fault) => return Ok(unable(&fault)),
         };

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use aaep_agent::{
-    Confirmation, Error, ErrorCategory, Handoff, Kind, NotApproved, Progress, Question, RiskLevel,
-    Session, TargetKind, ToolError, Unanswered, Words,
+    Confirmation, Error, ErrorCategory, Handoff, Kind, Progress, Question, RiskLevel, Session,
+    TargetKind, Words,
 };
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -108,9 +108,8 @@ async fn look(session: &Session, tool: &str, says: &str, found: &'static str) ->
     };
     let call = session.tool(tool).summary(says).risk(RiskLevel::Low);
     match call.run_saying(work, |()| found.into()).await {
-        Err(ToolError::NotBegun(error)) => Err(error),
-        Err(ToolError::SessionOver) => Err(Error::SessionOver),
-        _ => Ok(()),
+        Err(Error::Tool(_)) | Ok(()) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
@@ -131,8 +130,10 @@ async fn consented<K: Kind>(
     let parked = session.park(arguments, request).await?;
     let approval = match parked.decision().await {
         Ok(approval) => approval,
-        Err(NotApproved::SessionOver) => return Err(Error::SessionOver),
-        Err(why) => return session.complete(format!("Nothing was done. {why}")).await,
+        Err(Error::NotApproved(why)) => {
+            return session.complete(format!("Nothing was done. {why}")).await;
+        }
+        Err(error) => return Err(error),
     };
     let (_pretended, call) = session.invoke(parked, approval).await?;
     sleep(PACE).await;
@@ -190,10 +191,10 @@ async fn weather(session: Session) -> Ended {
         Question::text("Where are you?").context("The weather is not the same everywhere.");
     let place = match session.ask(question).await {
         Ok(place) => place,
-        Err(Unanswered::SessionOver) => return Err(Error::SessionOver),
-        Err(why) => {
+        Err(Error::Unanswered(why)) => {
             return session.complete(format!("Without a place there is no weather. {why}")).await;
         }
+        Err(error) => return Err(error),
     };
     let place = aaep_types::cut(&place, 60);
     look(&session, "weather.now", "Asking for the weather.", "The weather is known.").await?;

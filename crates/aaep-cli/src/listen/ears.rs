@@ -1,10 +1,11 @@
 //! The connections: which hubs, what is shown to them, what is asked of them.
 
 use std::path::Path;
+use std::time::Duration;
 
-use aaep_subscriber::Notification;
 use aaep_subscriber::client::{Address, Client, Hub, Notifications, find_local};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
+use aaep_subscriber::{Notification, RequestId};
 
 use super::options::ListenOptions;
 use super::talk::By;
@@ -55,12 +56,12 @@ impl Ears {
         self.client.now_ms()
     }
 
-    pub(super) fn answer(&self, number: u32, answer: Answer) -> Result<(), Refused> {
-        self.client.answer(number, answer)
+    pub(super) fn answer(&self, request: RequestId, answer: Answer) -> Result<(), Refused> {
+        self.client.answer(request, answer)
     }
 
-    pub(super) fn more_time(&self, number: u32, seconds: u32) -> Result<(), Refused> {
-        self.client.more_time(number, u64::from(seconds))
+    pub(super) fn more_time(&self, request: RequestId, seconds: u32) -> Result<(), Refused> {
+        self.client.more_time(request, Duration::from_secs(seconds.into()))
     }
 
     pub(super) fn stop(&self, session_id: &str) -> Result<(), Refused> {

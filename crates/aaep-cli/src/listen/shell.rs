@@ -225,15 +225,15 @@ impl<W: Write> Shell<'_, W> {
                     self.sounds.make(sound);
                     self.ring()?;
                 }
-                Output::Reply { inbox_number, request, answer } => {
+                Output::Reply { id, request, answer } => {
                     let line = self.json.then(|| json::sent(&request, &answer));
-                    match self.ears.answer(inbox_number, answer) {
+                    match self.ears.answer(id, answer) {
                         Ok(()) => sent.extend(line),
                         Err(why) => self.talk.refused(request.number, &why),
                     }
                 }
-                Output::MoreTime { inbox_number, request, seconds } => {
-                    if let Err(why) = self.ears.more_time(inbox_number, seconds) {
+                Output::MoreTime { id, request, seconds } => {
+                    if let Err(why) = self.ears.more_time(id, seconds) {
                         self.talk.refused(request.number, &why);
                     }
                 }

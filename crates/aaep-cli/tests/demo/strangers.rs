@@ -1,7 +1,6 @@
 //! Another user's program in the hub's place: it is told nothing, and its yes is not believed.
 
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 use crate::fake_hub::{FakeHub, WORDS};
 use crate::support::*;
@@ -59,17 +58,29 @@ fn a_socket_of_another_user_is_not_asked() {
     });
 }
 
-/// What `aaep listen` says within a moment.
+/// What `aaep listen` says, until it has looked at the hub and says what it thinks of it.
 async fn listened(url: &str) -> String {
+    use std::io::BufRead;
     let mut command = aaep(&["listen", url]);
+    let (out, into) = std::io::pipe().unwrap();
+    command.stdout(into.try_clone().unwrap()).stderr(into);
     let mut child = command.env("AAEP_TOKEN", TOKEN).spawn().unwrap();
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    drop(command); // and with it our ends of the pipe
+    let out = std::io::BufReader::new(out);
+    let read = tokio::task::spawn_blocking(move || {
+        let mut said = String::new();
+        for line in out.lines().map_while(Result::ok) {
+            said += &line;
+            if line.contains("Connected to") || line.contains("another user") {
+                break;
+            }
+        }
+        said
+    });
+    let said = soon("what listen says", read).await.unwrap();
     let _ = child.kill();
-    let output = tokio::task::spawn_blocking(move || child.wait_with_output());
-    let output = output.await.unwrap().unwrap();
-    [output.stdout, output.stderr]
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .concat()
+    let _ = child.wait();
+    said
 }
 
 // covers: W5, S5

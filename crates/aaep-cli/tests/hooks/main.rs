@@ -4,16 +4,16 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run programs and clocks
 
 mod acp;
-mod allowed;
 mod acp_more;
+mod allowed;
 mod answers;
 mod doubt;
 mod guard;
 mod heard;
 mod matrix;
 mod mcp;
-mod programs;
 mod mcp_more;
+mod programs;
 mod real;
 mod real_doors;
 mod real_mcp;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use aaep_bridge::guard::model::{Model, Script};
 
-use super::real::{Program, mark, model, programs, write};
+use super::programs::{Program, mark, model, programs, write};
 use super::*;
 
 /// How long a program may take to do something.
@@ -102,7 +102,7 @@ const DOORS: [Program; 2] = [Program::Claude, Program::Codex];
 
 fn start(program: Program, bin: &Path, home: &Path, model: &Model, options: &[&str]) -> Used {
     // Its settings and its environment. No hook of ours: the door asks.
-    let set_up = program.command(bin, home, "true", model);
+    let set_up = program.command(bin, home, "true", model, None);
     let path = bin.join("node_modules/.bin").join(program.id());
     let mut used = Used::start(program.id(), &path, &set_up, home, options);
     used.hears("Type what the agent should do");
@@ -143,7 +143,7 @@ fn behind_a_door_settings_that_allow_everything_do_not_keep_it_from_asking() {
     let home = hub.home();
     let (ran, command) = mark(home, "RAN");
     let model = model(Program::Claude, &[&[&command]]);
-    let set_up = Program::Claude.command(&bin, home, "true", &model);
+    let set_up = Program::Claude.command(&bin, home, "true", &model, None);
     let settings = json!({ "permissions": { "allow": ["Bash"], "defaultMode": "acceptEdits" } });
     write(&home.join(".claude/settings.json"), &settings.to_string());
     let path = bin.join("node_modules/.bin/claude");
@@ -176,7 +176,7 @@ fn behind_a_door_silence_no_hub_and_a_dying_hub_let_nothing_run() {
         // Without a hub it is not even started.
         let (absent, command) = mark(home, "ABSENT");
         let without = model(program, &[&[&command]]);
-        let set_up = program.command(&bin, home, "true", &without);
+        let set_up = program.command(&bin, home, "true", &without, None);
         let path = bin.join("node_modules/.bin").join(program.id());
         let mut used = Used::start(program.id(), &path, &set_up, home, &["--hub", "unix:/nowhere"]);
         assert_ne!(used.child.wait().unwrap().code(), Some(0), "{program:?}");

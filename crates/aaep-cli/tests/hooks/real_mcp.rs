@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 
-use super::real::programs;
+use super::programs::programs;
 use super::*;
 
 /// A server in Python that keeps what it is given.

@@ -63,7 +63,7 @@ fn append_accept(house: &House, request: &Value, link: impl Fn(&[u8; 32], i64, &
         file.query_row(last, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
     let id = text(request, "request_id");
     let record = Record::Resolved {
-        request: RequestId::parse(&id).unwrap(),
+        request: RequestId::parse(id).unwrap(),
         outcome: Outcome::Accepted,
         runs: true,
         by: "reader".into(),

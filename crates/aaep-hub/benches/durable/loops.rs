@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use aaep_engine::{Principal, Role};
 use aaep_hub::config::Config;
-use aaep_hub::{Hub, Listening, Running, start};
+use aaep_hub::{Hub, Listening, Running};
 use bytes::Bytes;
 
 pub fn agent() -> Principal {
@@ -36,8 +36,7 @@ pub fn config(directory: Option<&std::path::Path>) -> Config {
 
 pub async fn start_hub(directory: Option<&std::path::Path>) -> Running {
     let config = config(directory);
-    let prepared = start::prepare(&config).expect("a safe configuration");
-    Running::start(config, prepared).await.expect("a hub")
+    Hub::builder().config(config).start().await.expect("a hub")
 }
 
 async fn open(hub: &Hub) -> String {

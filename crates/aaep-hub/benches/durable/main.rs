@@ -1,4 +1,8 @@
-//! What durability costs, beside a bare append with `fdatasync` on the same disk.
+//! What durability costs, beside a bare append with `fdatasync` on the same disk:
+//! `cargo xtask bench durable`.
+//!
+//! Rounds take turns; times and rates are medians over all of them, by the clock on the wall, since a
+//! disk is waited for. The processor time of this process, load and hub together, is shown beside.
 //!
 //! `AAEP_BENCH_DIR` names the directory (and so the disk) to measure; the temporary one by default.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a benchmark
@@ -28,6 +32,15 @@ pub fn median(mut times: Vec<Duration>) -> Duration {
 
 fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
+}
+
+/// Processor time of this process so far, of all threads, in ticks of 10 ms; none where nobody tells.
+pub fn processor_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // After the name in brackets: user and system time are the 12th and 13th.
+    let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
+    let ticks = after.split_whitespace().skip(11).take(2).filter_map(|t| t.parse::<u64>().ok());
+    Duration::from_millis(ticks.sum::<u64>() * 10)
 }
 
 fn main() {
@@ -63,14 +76,16 @@ fn one_at_a_time(runtime: &tokio::runtime::Runtime) {
 const AT_ONCE: usize = 64;
 
 fn many_at_a_time(runtime: &tokio::runtime::Runtime) {
-    let (mut bare, mut durable) = (Vec::new(), Vec::new());
+    let (mut bare, mut durable, mut used) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let times = bare::appends(300, AT_ONCE);
         // A resolution is two records.
         bare.push(
             (times.len() * AT_ONCE) as f64 / 2.0 / times.iter().sum::<Duration>().as_secs_f64(),
         );
+        let before = processor_time();
         durable.push(runtime.block_on(loops::many_at_a_time(AT_ONCE, 20_000)));
+        used.push((processor_time() - before) / 20_000);
     }
     let middle = |rates: &mut Vec<f64>| {
         rates.sort_unstable_by(f64::total_cmp);
@@ -81,5 +96,6 @@ fn many_at_a_time(runtime: &tokio::runtime::Runtime) {
     println!("{AT_ONCE} confirmations at a time, through hub and store:");
     println!("  bare appends in batches of {AT_ONCE}, two for each: {bare:.0} a second");
     println!("  durable resolutions: {durable:.0} a second");
+    println!("  processor time for each, load and hub: {:.0} µs", micros(median(used)));
     println!("  wanted: {wanted:.0} ({})", if durable >= wanted { "held" } else { "MISSED" });
 }

@@ -33,12 +33,13 @@ pub fn measure(runtime: &tokio::runtime::Runtime) {
     let mut times = Vec::new();
     for _ in 0..3 {
         let before = resident();
-        let start = Instant::now();
+        let (start, used) = (Instant::now(), crate::processor_time());
         let running = runtime.block_on(start_hub(Some(place.path())));
         times.push(start.elapsed());
         println!(
-            "  recovered in {:.2} s, {} MB of memory",
+            "  recovered in {:.2} s ({:.2} s of processor time), {} MB of memory",
             start.elapsed().as_secs_f64(),
+            (crate::processor_time() - used).as_secs_f64(),
             resident().saturating_sub(before) / 1000
         );
         runtime.block_on(running.stop()).expect("a good end");

@@ -2,9 +2,9 @@
 
 use std::future::pending;
 
+use aaep_hub::Hub;
 use aaep_hub::access::Token;
 use aaep_hub::config::Config;
-use aaep_hub::{Running, start};
 
 /// The token of the one who listens and answers, and that of the agents. Both are known to the
 /// load, and worth nothing outside of it.
@@ -46,8 +46,7 @@ pub async fn serve() {
         hash(AGENT),
     );
     let config: Config = toml::from_str(&text).expect("a configuration");
-    let prepared = start::prepare(&config).expect("a safe configuration");
-    let running = Running::start(config, prepared).await.expect("a hub");
+    let running = Hub::builder().config(config).start().await.expect("a hub");
     println!("{}", running.addresses()[0]);
     pending::<()>().await;
 }

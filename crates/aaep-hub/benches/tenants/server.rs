@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
+use aaep_hub::Hub;
 use aaep_hub::access::Token;
 use aaep_hub::config::Config;
-use aaep_hub::{Running, start};
 
 /// Tokens, known to the load and worth nothing outside of it.
 pub const QUIET_READER: &str = "aaep_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -54,8 +54,7 @@ pub fn serve() {
         let mut config: Config = toml::from_str(&text).expect("a configuration");
         config.data = Some(directory.path().join("data"));
         config.state = Some(directory.path().join("state"));
-        let prepared = start::prepare(&config).expect("a safe configuration");
-        let running = Running::start(config, prepared).await.expect("a hub");
+        let running = Hub::builder().config(config).start().await.expect("a hub");
         println!("{}", running.addresses()[0]);
         pending::<()>().await;
     });

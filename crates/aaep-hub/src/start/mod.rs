@@ -15,7 +15,7 @@ use aaep_types::profile::Profile;
 
 use crate::access::Access;
 use crate::config::Config;
-use crate::{Fault, Tls};
+use crate::{Fault, Running, Tls};
 
 pub use check::check;
 pub use data::DataDirectory;
@@ -26,33 +26,66 @@ pub use migrate::{Migrated, migrate};
 pub use policy::policy;
 pub use profile::profile;
 
-/// What a hub needs before it opens its doors.
+/// A configuration that was found safe, and what a hub needs before it opens its doors. It is made
+/// only by the checks ([`Builder::prepare`](crate::Builder::prepare)), and cannot be changed.
 #[derive(Debug)]
+#[must_use = "no hub runs before `start`"]
 pub struct Prepared {
-    /// Who may come in.
-    pub access: Access,
-    /// What is asked before tools run, if anybody said so.
-    pub policy: Option<Policy>,
-    /// What agents' events are held to besides the protocol.
-    pub profile: Option<Profile>,
-    /// TLS, if it is on.
-    pub tls: Option<Tls>,
-    /// The data directory, held against other hubs while this lives; `None` if ephemeral.
-    pub data: Option<DataDirectory>,
+    pub(crate) config: Config,
+    pub(crate) access: Access,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) profile: Option<Profile>,
+    pub(crate) tls: Option<Tls>,
+    /// Held against other hubs while this lives; `None` if ephemeral.
+    pub(crate) data: Option<DataDirectory>,
     /// The journal in it.
-    pub kept: Option<Kept>,
-    /// The key from which reply tokens are made.
-    pub token_key: TokenKey,
-    /// Sentences for whoever starts the hub.
-    pub warnings: Vec<String>,
+    pub(crate) kept: Option<Kept>,
+    pub(crate) token_key: TokenKey,
+    pub(crate) warnings: Vec<String>,
 }
 
-/// Looks at everything and opens what must be open, or says why the hub cannot start.
-pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
-    let mut warnings = check(config)?;
-    let access = Access::new(config)?;
-    let policy = policy(config)?;
-    let profile = profile(config)?;
+impl Prepared {
+    /// Looks at everything and opens what must be open, or says why the hub cannot start.
+    pub(crate) fn new(config: Config) -> Result<Self, Fault> {
+        prepare(config)
+    }
+
+    /// Opens every door and begins to work. To be called inside a Tokio runtime.
+    pub async fn start(self) -> Result<Running, Fault> {
+        Running::start(self).await
+    }
+
+    /// Sentences for whoever starts the hub: what is safe only under some condition.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Who may come in.
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// TLS, if it is on.
+    pub fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
+    }
+
+    /// The data directory; `None` if nothing is kept.
+    pub fn data(&self) -> Option<&DataDirectory> {
+        self.data.as_ref()
+    }
+
+    /// The key from which reply tokens are made.
+    pub fn token_key(&self) -> &TokenKey {
+        &self.token_key
+    }
+}
+
+fn prepare(config: Config) -> Result<Prepared, Fault> {
+    let mut warnings = check(&config)?;
+    let access = Access::new(&config)?;
+    let policy = policy(&config)?;
+    let profile = profile(&config)?;
     let tls = match config.tls.files() {
         Some((certificate, key)) => Some(Tls::load(certificate, key)?),
         None => None,
@@ -73,5 +106,5 @@ pub fn prepare(config: &Config) -> Result<Prepared, Fault> {
     if data.is_some() && config.state.is_none() {
         warnings.push("Nothing is noted outside of the data directory, and the journal's key lies in it: an old copy of it would not be recognised, and whoever can write there can forge records. Set state to a directory outside of it.".into());
     }
-    Ok(Prepared { access, policy, profile, tls, data, kept, token_key, warnings })
+    Ok(Prepared { config, access, policy, profile, tls, data, kept, token_key, warnings })
 }

@@ -17,7 +17,7 @@ use crate::access::AuthenticatedPeer;
 use crate::config::{Config, Flags, Surroundings, load};
 use crate::core::Core;
 use crate::hub::Hub;
-use crate::{Listening, Running, start};
+use crate::{Listening, Running};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -32,8 +32,7 @@ async fn run(directory: &Path) -> Running {
     let surroundings = Surroundings { variables, directory: directory.to_owned() };
     let mut config: Config = load(&flags, &surroundings).unwrap().config;
     config.unix_socket.enabled = false;
-    let prepared = start::prepare(&config).unwrap();
-    Running::start(config, prepared).await.unwrap()
+    Hub::builder().config(config).start().await.unwrap()
 }
 
 fn agent() -> Principal {

@@ -14,7 +14,7 @@
 //! while let Some(notification) = notifications.next().await {
 //!     if let Notification::Asked(request) = notification {
 //!         println!("{request:?}");
-//!         client.answer(request.number, Answer::Reject)?;
+//!         client.answer(request.id, Answer::Reject)?;
 //!     }
 //! }
 //! # Ok(())
@@ -29,15 +29,18 @@ mod hub;
 mod link;
 mod shared;
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::Stream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::inbox::{Answer, Bounds, Doing, Inbox, Input, Refused, Settings};
 use crate::notification::Notification;
-use crate::request::Request;
+use crate::request::{Request, RequestId};
 use shared::Shared;
 
 pub use discovery::find_local;
@@ -60,7 +63,9 @@ pub struct Client {
     tasks: Arc<Tasks>,
 }
 
-/// What happens, in the order in which it shall be heard.
+/// What happens, in the order in which it shall be heard: a [`Stream`], with a
+/// [`next`](Self::next) of its own for those who import no extension trait.
+#[must_use = "what is not taken from here is not heard"]
 pub struct Notifications {
     shared: Arc<Shared>,
     _tasks: Arc<Tasks>,
@@ -116,13 +121,14 @@ impl Client {
 
     /// The user answers a request. While the hub is away, the answer is kept, and sent as long as
     /// the request's time allows.
-    pub fn answer(&self, number: u32, answer: Answer) -> Result<(), Refused> {
-        self.shared.with(|inbox, now| inbox.answer(number, answer, now))
+    pub fn answer(&self, request: RequestId, answer: Answer) -> Result<(), Refused> {
+        self.shared.with(|inbox, now| inbox.answer(request.get(), answer, now))
     }
 
-    /// The user needs more time for a request: so many seconds from now.
-    pub fn more_time(&self, number: u32, seconds: u64) -> Result<(), Refused> {
-        self.shared.with(|inbox, now| inbox.more_time(number, seconds, now))
+    /// The user needs more time for a request: this long from now, in whole seconds.
+    pub fn more_time(&self, request: RequestId, time: Duration) -> Result<(), Refused> {
+        let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+        self.shared.with(|inbox, now| inbox.more_time(request.get(), seconds, now))
     }
 
     /// The user stops the agent of a session.
@@ -148,6 +154,11 @@ impl Client {
     /// What is in force.
     pub fn settings(&self) -> Settings {
         self.shared.look(|inbox, _| inbox.settings().clone())
+    }
+
+    /// How long a request still waits.
+    pub fn time_left(&self, request: &Request) -> Duration {
+        request.time_left(clock::now_ms())
     }
 
     /// The clock by which deadlines are given, now, in milliseconds.
@@ -183,6 +194,14 @@ impl Notifications {
     /// The next thing to tell, if there is one just now.
     pub fn try_next(&mut self) -> Option<Notification> {
         self.shared.try_next()
+    }
+}
+
+impl Stream for Notifications {
+    type Item = Notification;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Notification>> {
+        self.shared.poll_next(context)
     }
 }
 

@@ -1,8 +1,11 @@
 //! The inbox as the tasks of a client share it.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 
+use futures_util::task::AtomicWaker;
 use tokio::sync::{Notify, mpsc, watch};
 use tracing::warn;
 
@@ -14,8 +17,8 @@ pub(super) struct Shared {
     inbox: Mutex<Inbox>,
     /// Where messages to each hub go.
     outgoing: Vec<mpsc::Sender<Send>>,
-    /// There may be something to tell.
-    told: Notify,
+    /// Who takes the notifications: there may be something to tell.
+    reader: AtomicWaker,
     /// Something may be due at another time than before.
     deadline: Notify,
     /// There may be room to receive more.
@@ -29,7 +32,7 @@ impl Shared {
         Self {
             inbox: Mutex::new(inbox),
             outgoing,
-            told: Notify::new(),
+            reader: AtomicWaker::new(),
             deadline: Notify::new(),
             room: Notify::new(),
             closing: watch::Sender::new(false),
@@ -74,7 +77,7 @@ impl Shared {
             warn!(hub = %note.hub, rule = note.rule, "{}", note.text);
         }
         drop(inbox);
-        self.told.notify_one();
+        self.reader.wake();
     }
 
     /// A message came. Waits first while there is no room for it: nothing critical is left out.
@@ -103,16 +106,20 @@ impl Shared {
     }
 
     pub(super) async fn next(&self) -> Option<Notification> {
-        loop {
-            if let Some(notification) = self.try_next() {
-                // What is held back by the pace comes when the clock says so.
-                self.deadline.notify_one();
-                return Some(notification);
-            }
-            if self.finished.load(Ordering::Acquire) {
-                return None;
-            }
-            self.told.notified().await;
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    pub(super) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<Notification>> {
+        // Before looking: whatever comes after the look wakes this task.
+        self.reader.register(context.waker());
+        if let Some(notification) = self.try_next() {
+            // What is held back by the pace comes when the clock says so.
+            self.deadline.notify_one();
+            return Poll::Ready(Some(notification));
+        }
+        match self.finished.load(Ordering::Acquire) {
+            true => Poll::Ready(None),
+            false => Poll::Pending,
         }
     }
 
@@ -137,6 +144,6 @@ impl Shared {
     /// Nothing more will come.
     pub(super) fn finish(&self) {
         self.finished.store(true, Ordering::Release);
-        self.told.notify_one();
+        self.reader.wake();
     }
 }

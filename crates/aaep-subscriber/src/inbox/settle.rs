@@ -66,6 +66,7 @@ impl Inbox {
             false => (None, latest),
         };
         let request = Arc::new(Request {
+            id: number.into(),
             number,
             agent,
             event_id: heard.event_id().into(),

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aaep_agent::{Agent, Confirmation, Irreversible, Producer};
+use aaep_hub::Running;
 use aaep_hub::config::{Config, Development, HostName, UnixSocket};
-use aaep_hub::{Running, start};
 use aaep_subscriber::Notification;
 use aaep_subscriber::client::{Client, Hub, Notifications};
 use aaep_subscriber::inbox::Settings;
@@ -62,8 +62,8 @@ impl House {
 
     /// It starts again, at the same address.
     pub async fn comes_back(&mut self) {
-        let prepared = start::prepare(&self.config).unwrap();
-        let running = Running::start(self.config.clone(), prepared).await.unwrap();
+        let builder = aaep_hub::Hub::builder().config(self.config.clone());
+        let running = builder.start().await.unwrap();
         self.config.listen = running.addresses().to_vec();
         self.running = Some(running);
     }

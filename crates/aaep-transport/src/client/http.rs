@@ -1,5 +1,6 @@
 //! Requests and their answers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,8 +14,8 @@ use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 
 use super::{ClientError, EventStream, Options, SESSION_SECRET_HEADER, SessionSecret};
+use crate::body::{BodyError, read_body};
 use crate::dial::Dialer;
-use crate::server::{BodyError, read_body};
 use crate::{TooLong, sse};
 
 type Connection = SendRequest<Full<Bytes>>;
@@ -98,13 +99,30 @@ impl HttpClient {
         headers: HeaderMap,
         body: impl Into<Bytes>,
     ) -> Result<Answer, ClientError> {
+        self.request_noting(method, path, headers, body, &AtomicBool::new(false)).await
+    }
+
+    /// The same, and `sent` becomes true before anything of the request leaves: as long as it is
+    /// false, the server has not acted on it, also if this is given up half-way.
+    pub async fn request_noting(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: impl Into<Bytes>,
+        sent: &AtomicBool,
+    ) -> Result<Answer, ClientError> {
         let request = self.build(method, path, headers, body.into())?;
-        let (options, exchange) = (self.dialer.options(), self.exchange(request));
+        let (options, exchange) = (self.dialer.options(), self.exchange(request, sent));
         timeout(options.answer, exchange).await.map_err(|_| ClientError::TooSlow)?
     }
 
-    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Answer, ClientError> {
-        let (response, connection) = self.send(request).await?;
+    async fn exchange(
+        &self,
+        request: Request<Full<Bytes>>,
+        sent: &AtomicBool,
+    ) -> Result<Answer, ClientError> {
+        let (response, connection) = self.send(request, sent).await?;
         let answer = self.whole(response).await?;
         if connection.is_ready() {
             *self.idle() = Some((connection, Instant::now()));
@@ -129,7 +147,7 @@ impl HttpClient {
         let request = self.build(Method::GET, path, headers, Bytes::new())?;
         let options = self.dialer.options();
         let opening = async {
-            let (response, connection) = self.send(request).await?;
+            let (response, connection) = self.send(request, &AtomicBool::new(false)).await?;
             if response.status() == StatusCode::OK && is_event_stream(response.headers()) {
                 return Ok(EventStream::new(response, connection, options));
             }
@@ -150,7 +168,7 @@ impl HttpClient {
         let request = self.build(method, path, headers, body.into())?;
         let options = self.dialer.options();
         let opening = async {
-            let (response, connection) = self.send(request).await?;
+            let (response, connection) = self.send(request, &AtomicBool::new(false)).await?;
             if response.status() == StatusCode::OK && is_event_stream(response.headers()) {
                 let headers = response.headers().clone();
                 let stream = EventStream::new(response, connection, options);
@@ -190,18 +208,24 @@ impl HttpClient {
     async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
+        sent: &AtomicBool,
     ) -> Result<(Response<Incoming>, Connection), ClientError> {
         let idle = self.idle().take().filter(|(_, since)| since.elapsed() < REUSE);
         if let Some((mut connection, _)) = idle.filter(|(connection, _)| connection.is_ready()) {
+            let before = sent.swap(true, Ordering::Relaxed);
             match connection.try_send_request(request).await {
                 Ok(response) => return Ok((response, connection)),
                 Err(mut error) => match error.take_message() {
-                    Some(unsent) => request = unsent,
+                    Some(unsent) => {
+                        sent.store(before, Ordering::Relaxed);
+                        request = unsent;
+                    }
                     None => return Err(ClientError::Broken(error.into_error().to_string())),
                 },
             }
         }
         let mut connection = self.open().await?;
+        sent.store(true, Ordering::Relaxed);
         let response = connection.send_request(request).await;
         Ok((response.map_err(|error| ClientError::Broken(error.to_string()))?, connection))
     }

@@ -19,10 +19,10 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::SUBPROTOCOL;
+use crate::body::read_body;
 use crate::client::{self, ClientError};
 use crate::dial::Dialer;
 use crate::link::{Link, Options};
-use crate::server::read_body;
 use crate::stream::Stream;
 
 /// Opens a WebSocket to a `ws://` or `wss://` address.

@@ -363,14 +363,14 @@ impl Talk {
         let answer = self.with_reason(request.number, answer);
         let Some(open) = self.find_mut(request.number) else { return };
         open.sent = true;
-        let inbox_number = open.inbox_number;
+        let id = open.request.id;
         let key = match &answer {
             Answer::Accept | Answer::AcceptBecause(_) | Answer::YesNo(true) => "sent.yes",
             Answer::Reject | Answer::RejectBecause(_) | Answer::YesNo(false) => "sent.no",
             Answer::Text(_) | Answer::Number(_) | Answer::Choice(_) => "sent.answer",
         };
         self.say(key, &[("number", count(request.number))]);
-        self.out.push_back(Output::Reply { inbox_number, request: request.clone(), answer });
+        self.out.push_back(Output::Reply { id, request: request.clone(), answer });
         self.closes(request.number);
         if self.focus == Some(request.number) {
             self.focus = None;

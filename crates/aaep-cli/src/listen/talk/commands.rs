@@ -252,12 +252,12 @@ impl Talk {
         let Some(open) = open else {
             return self.say("nothing_waits", &[]);
         };
-        let (request, inbox_number) = (open.request.clone(), open.inbox_number);
+        let request = open.request.clone();
         let seconds = request.timeout_seconds.saturating_mul(2);
         let seconds = seconds.clamp(MORE_SECONDS, MOST_SECONDS);
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         self.say("more_time", &[("number", count(request.number))]);
-        self.out.push_back(Output::MoreTime { inbox_number, request, seconds });
+        self.out.push_back(Output::MoreTime { id: request.id, request, seconds });
     }
 
     /// Which session, if that is not clear; then whether it is meant.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use aaep_subscriber::words::Argument;
-use aaep_subscriber::{Outcome, Request};
+use aaep_subscriber::{Outcome, Request, RequestId};
 use aaep_voice::utterance::Class;
 
 use super::saying::About;
@@ -40,7 +40,8 @@ impl Talk {
     /// Whether this is a request that the person knows, with more time. The inbox compared the two:
     /// it asks the same, word for word.
     pub(super) fn goes_on(&mut self, request: &Arc<Request>) -> bool {
-        let continues = |old: &Superseded| Some(old.open.inbox_number) == request.continues;
+        let continues =
+            |old: &Superseded| Some(old.open.request.id) == request.continues.map(RequestId::from);
         let Some(at) = self.superseded.iter().position(continues) else {
             // Another question took its place.
             self.give_up_superseded(|old| old.open.request.session_id == request.session_id);
@@ -49,8 +50,7 @@ impl Talk {
         let Superseded { open, .. } = self.superseded.remove(at);
         let number = open.request.number;
         let known = Arc::new(Request { number, ..(**request).clone() });
-        let inbox_number = request.number;
-        self.open.push(Open { request: known.clone(), inbox_number, warned: false, ..open });
+        self.open.push(Open { request: known.clone(), warned: false, ..open });
         if self.focused().is_none() {
             self.focus = Some(number);
         }

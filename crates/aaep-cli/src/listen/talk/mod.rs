@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::words::{Argument, Manner, Span, SpokenLine, Words, safe};
-use aaep_subscriber::{Agent, Asks, Notification, Outcome, Request};
+use aaep_subscriber::{Agent, Asks, Notification, Outcome, Request, RequestId};
 use aaep_types::{EventKind, LenientEvent, Verbosity};
 use aaep_voice::announcer::Announcer;
 use aaep_voice::speech::Notice;
@@ -79,14 +79,14 @@ pub(crate) enum Output {
     /// For a voice that speaks.
     Voice(Voice),
     Sound(Sound),
-    /// For the request that the inbox knows by this number.
+    /// For the request that the inbox knows by this id.
     Reply {
-        inbox_number: u32,
+        id: RequestId,
         request: Arc<Request>,
         answer: Answer,
     },
     MoreTime {
-        inbox_number: u32,
+        id: RequestId,
         request: Arc<Request>,
         seconds: u32,
     },
@@ -121,10 +121,9 @@ pub(crate) enum Sound {
 /// A question that waits.
 #[derive(Debug)]
 struct Open {
-    /// Under the number that the person knows.
+    /// Under the number that the person knows. Its id, by which it is answered, is another one after
+    /// it got more time.
     request: Arc<Request>,
-    /// The number that the inbox knows it by: another one after it got more time.
-    inbox_number: u32,
     /// An answer is on its way.
     sent: bool,
     /// That its time runs out was said.
@@ -438,13 +437,11 @@ impl Talk {
 
     // enforces: T21, T28, S10
     fn asked(&mut self, notification: &Notification, request: &Arc<Request>) {
-        if self.open.iter().any(|open| open.inbox_number == request.number) || self.goes_on(request)
-        {
+        if self.open.iter().any(|open| open.request.id == request.id) || self.goes_on(request) {
             return;
         }
         self.open.push(Open {
             request: request.clone(),
-            inbox_number: request.number,
             sent: false,
             warned: false,
             said_at: self.now,
@@ -475,7 +472,7 @@ impl Talk {
 
     // enforces: C25, D30
     fn settled(&mut self, request: &Arc<Request>, outcome: Outcome, announced: bool) {
-        let at = self.open.iter().position(|open| open.inbox_number == request.number);
+        let at = self.open.iter().position(|open| open.request.id == request.id);
         let open = at.map(|at| self.open.remove(at));
         if outcome == Outcome::Superseded
             && let Some(open) = open

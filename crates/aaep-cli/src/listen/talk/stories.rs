@@ -20,6 +20,7 @@ pub(crate) fn agent(name: &str) -> Agent {
 
 fn request(number: u32, asks: Asks) -> Request {
     Request {
+        id: number.into(),
         number,
         agent: agent("Tidy"),
         event_id: format!("evt_{number}").into(),
@@ -220,11 +221,11 @@ impl Story {
                 Output::Sound(Sound::Done) => "[bell: done]".into(),
                 Output::Sound(Sound::Error) => "[bell: error]".into(),
                 Output::Sound(Sound::Waiting) => "[bell: waiting]".into(),
-                Output::Reply { inbox_number, answer, .. } => {
-                    format!("[reply {inbox_number}: {answer:?}]")
+                Output::Reply { id, answer, .. } => {
+                    format!("[reply {id}: {answer:?}]")
                 }
-                Output::MoreTime { inbox_number, seconds, .. } => {
-                    format!("[more time for {inbox_number}: {seconds}]")
+                Output::MoreTime { id, seconds, .. } => {
+                    format!("[more time for {id}: {seconds}]")
                 }
                 Output::Stop { session_id, .. } => format!("[stop {session_id}]"),
                 Output::Quit(Exit::Good) => "[ends]".into(),

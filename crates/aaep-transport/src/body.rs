@@ -55,6 +55,7 @@ where
 
 /// Reads a body and forgets it, so that its sender gets to read why it was refused: a connection that
 /// is closed with unread bytes takes the answer away with it. Gives up after `deadline`.
+#[cfg(feature = "server")]
 pub async fn discard_body<B>(body: B, deadline: Duration)
 where
     B: Body<Data = Bytes>,
