@@ -74,7 +74,7 @@ fn one(
         };
     };
     let before = tally.messages;
-    match blocks::judge(&mut file, judging, tally, out) {
+    match blocks::judge(&mut file, judging, tally, out)? {
         Ok(None) if tally.messages > before => Ok(Exit::Good),
         Ok(None) => read(Reader::new(io::empty(), max_bytes), 0, source, judging, tally, out),
         Ok(Some(Rest { bytes, line, index })) => {

@@ -93,6 +93,7 @@ fn memory_stays_small_however_much_is_read() {
     let (messages, valid) = (rounds * 2000 + 2, rounds * 2000 + 1);
     let summary = format!("{messages} messages: {valid} valid, 1 invalid, 0 with warnings\n");
     assert!(ended.out.ends_with(&summary), "{}", ended.out);
-    // Most of it is the program itself, which is large without optimisation.
-    assert!(memory < 24 * 1024, "{memory} KiB");
+    // Most of it is the program itself, which is large without optimisation, and what the allocator
+    // keeps ready.
+    assert!(memory < 40 * 1024, "{memory} KiB");
 }

@@ -56,13 +56,13 @@ pub(super) struct Judging<'a> {
 }
 
 /// Judges a file from its beginning. Gives what is left, if anything is: from there on it is not one
-/// sound value to a line.
+/// sound value to a line. The outer error is one of writing, the inner one of reading.
 pub(super) fn judge(
     input: &mut impl Read,
     judging: Judging<'_>,
     tally: &mut Tally,
     out: &mut impl Write,
-) -> io::Result<Option<Rest>> {
+) -> io::Result<io::Result<Option<Rest>>> {
     let mut blocks = Blocks { input, line: 1, index: 0, left: Vec::new(), ended: false };
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let (jobs, waiting) = mpsc::channel::<Job>();
@@ -107,16 +107,16 @@ pub(super) fn judge(
                 let mut bytes = block.bytes[judged.len()..].to_vec();
                 pending.iter().for_each(|(block, _)| bytes.extend_from_slice(&block.bytes));
                 bytes.append(&mut blocks.left);
-                return Ok(Some(Rest { bytes, line, index }));
+                return Ok(Ok(Some(Rest { bytes, line, index })));
             }
             *tally += outcome.tally;
         }
         let Blocks { left: bytes, line, index, .. } = blocks;
         match failed {
-            Some(error) => Err(error),
-            None if bytes.is_empty() => Ok(None),
+            Some(error) => Ok(Err(error)),
+            None if bytes.is_empty() => Ok(Ok(None)),
             // A line that is longer than a message may be.
-            None => Ok(Some(Rest { bytes, line, index })),
+            None => Ok(Ok(Some(Rest { bytes, line, index }))),
         }
     })
 }
@@ -223,7 +223,7 @@ mod tests {
         let judge_by = Judge::Rules(limits);
         let judging = Judging { judge: judge_by, printer: &printer, max_bytes: limits.max_bytes };
         let (mut tally, mut out) = (Tally::default(), Vec::new());
-        let rest = judge(&mut text.as_bytes(), judging, &mut tally, &mut out).unwrap();
+        let rest = judge(&mut text.as_bytes(), judging, &mut tally, &mut out).unwrap().unwrap();
         (String::from_utf8(out).unwrap(), tally, rest)
     }
 
