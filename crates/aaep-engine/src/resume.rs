@@ -30,7 +30,8 @@ pub(crate) struct LeftOff {
     /// What was sent last otherwise, oldest first.
     sent: VecDeque<Shaped>,
     /// Whether that is all that was ever sent otherwise. Any other event was heard as it was said, here
-    /// or on another subscription.
+    /// or on another subscription. Not under a rate: who has one now had one before, perhaps on a
+    /// subscription that is gone, where something critical overtook what was held (I32).
     sent_is_all: bool,
     /// What it was told on coming back and may have now. It lies here and not in the shaper, where so
     /// much at once would be merged.
@@ -46,7 +47,7 @@ impl LeftOff {
     pub(crate) fn new(terms: &Terms) -> Self {
         let (sent, ready, again) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
         let plain = (0, if terms.holds() { 0 } else { u64::MAX });
-        Self { plain, sent, sent_is_all: true, ready, again, offered: 0 }
+        Self { plain, sent, sent_is_all: terms.rate.is_none(), ready, again, offered: 0 }
     }
 
     /// Whether something is held or merged, so that the order is another one.
@@ -56,6 +57,7 @@ impl LeftOff {
 
     /// New terms, after this place; what was held goes out under the old ones.
     pub(crate) fn renegotiate(&mut self, terms: &Terms, place: u64) {
+        self.sent_is_all &= terms.rate.is_none();
         if terms.holds() {
             self.hold_after(place);
         } else if self.holds() {

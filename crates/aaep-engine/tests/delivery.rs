@@ -17,6 +17,17 @@ struct Heard {
     json: String,
 }
 
+fn terms(capabilities: &str) -> Terms {
+    let request = format!(
+        r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{capabilities}}}"#
+    );
+    let Ok(aaep_types::Message::Request(request)) = aaep_types::Message::parse(request.as_bytes())
+    else {
+        panic!()
+    };
+    Terms::new(&request.capabilities)
+}
+
 struct Hall {
     world: World,
     delivery: Delivery,
@@ -41,16 +52,8 @@ impl Hall {
     }
 
     fn listen(&mut self, number: u128, peer: &Principal, capabilities: &str) {
-        let request = format!(
-            r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{capabilities}}}"#
-        );
-        let Ok(aaep_types::Message::Request(request)) =
-            aaep_types::Message::parse(request.as_bytes())
-        else {
-            panic!()
-        };
         let now = self.world.now.boot;
-        self.delivery.subscribe(id(number), peer, Terms::new(&request.capabilities), now);
+        self.delivery.subscribe(id(number), peer, terms(capabilities), now);
         assert_eq!(self.delivery.attach(id(number), peer, None, now), Some(Resumed::Snapshot));
         self.drain();
     }
@@ -245,6 +248,27 @@ fn whoever_missed_an_end_before_a_restart_is_not_told_that_everything_follows() 
             assert_eq!(come_back(2, &last), (Resumed::All, true), "the end is told");
         }
     }
+}
+
+// covers: I32, W7
+#[test]
+fn an_end_that_a_question_overtook_is_not_lost_to_who_comes_back_on_another_subscription() {
+    let over = r#"{"summary_normal":"Over."}"#;
+    let mut hall = Hall::new(Limits::default());
+    let ann = hall.world.ann.clone();
+    hall.listen(1, &ann, r#"{"max_events_per_second":1}"#);
+    let (ends, goes_on) = (hall.world.open(), hall.world.open());
+    hall.world.emit(ends, SessionCompleted, over).unwrap();
+    // The question goes first; the end is held.
+    hall.world.ask(goes_on, "{}");
+    hall.drain();
+    assert!(hall.kinds(1).contains(&AwaitingConfirmation));
+    assert!(!hall.kinds(1).contains(&SessionCompleted));
+    let last = hall.heard.last().unwrap().id.clone();
+    hall.delivery.detach(id(1));
+    let now = hall.world.now.boot;
+    hall.delivery.subscribe(id(2), &ann, terms(r#"{"max_events_per_second":1}"#), now);
+    assert_eq!(hall.delivery.attach(id(2), &ann, Some(&last), now), Some(Resumed::Snapshot));
 }
 
 // covers: W7, I19
