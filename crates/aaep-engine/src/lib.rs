@@ -85,6 +85,12 @@
 //! # Ok::<(), Refusal>(())
 //! ```
 //!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `mutants` | off | the trait of the safety rules, so that the simulator can break one at a time; nothing else may enable it |
+//!
 //! # What is deliberately absent
 //!
 //! Sockets, files, and authentication: the caller says who the peer is. What each subscription hears

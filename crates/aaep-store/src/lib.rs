@@ -20,7 +20,7 @@
 //! |---|---|---|
 //! | `chain` | off | [`chain`]: the keyed chain alone |
 //! | `sqlite` | off | the embedded journal; implies `chain` |
-//! | `test-util` | off | [`contract`], the tests that every store has to pass |
+//! | `test-util` | off | `contract`, the tests that every store has to pass |
 //!
 //! # What is deliberately absent
 //!

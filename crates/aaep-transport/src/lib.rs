@@ -12,7 +12,7 @@
 //! | [`tls`] | TLS, both halves |
 //! | [`peer`] | who is at the other end |
 //! | [`discovery`] | where the hub of this machine is |
-//! | [`contract`] | the tests that every transport has to pass |
+//! | `contract` | the tests that every transport has to pass |
 //!
 //! # Features
 //!
@@ -20,7 +20,7 @@
 //! |---|---|---|
 //! | `client` | on | connecting: [`client`], [`discovery`], `ws::connect`, `unix::connect` |
 //! | `server` | on | listening: [`server`], [`alarm`], `ws::upgrade`, `unix::Listener` |
-//! | `test-util` | off | [`contract`], the tests that every transport has to pass |
+//! | `test-util` | off | `contract`, the tests that every transport has to pass |
 //!
 //! Without any of them there is the framing alone ([`sse`], [`length`]). An agent takes `client` and
 //! links no server.
