@@ -40,7 +40,7 @@
 //!
 //! # A new transport
 //!
-//! One file here, and [`contract::transport_contract`] in the tests. stdio with JSON-RPC (W12), gRPC
+//! One file here, and `contract::transport_contract` in the tests. stdio with JSON-RPC (W12), gRPC
 //! (W11) and Windows named pipes (W13) are not built yet; the first two fit [`link::Link`].
 //!
 //! # Example

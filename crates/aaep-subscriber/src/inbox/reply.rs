@@ -318,7 +318,7 @@ mod tests {
             assert!(Message::parse(message.as_bytes()).is_ok(), "{message}");
             assert!(message.contains(r#""reply_token":"rpl_AbC123xyZ""#));
         }
-        assert!(messages[4].contains(r#""response":0"#));
+        assert!(messages[6].contains(r#""response":0"#));
         for message in [stop("sess_1", head), close(subscription)] {
             assert!(Message::parse(message.as_bytes()).is_ok(), "{message}");
         }

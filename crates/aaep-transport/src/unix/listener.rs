@@ -39,7 +39,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `path`, such as [`path_for`] gives. Its directory is made if it is missing, and
+    /// Listens at `path`, such as [`path_for`](super::path_for) gives. Its directory is made if it is missing, and
     /// must be ours alone. A file left behind by a hub that ended is replaced; if another hub
     /// listens there, that is an error.
     // enforces: W10

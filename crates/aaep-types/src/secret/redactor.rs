@@ -9,9 +9,9 @@ const OPEN_KEY: &str = "-----BEGIN PRIVATE KEY-----\nAAAAAAAAAAAAAAAAAAAAAAAA\n"
 /// said, since what a piece holds may only show together with what stood before it.
 ///
 /// ```
-/// use aaep_types::secret::Discreet;
+/// use aaep_types::secret::Redactor;
 ///
-/// let mut output = Discreet::default();
+/// let mut output = Redactor::default();
 /// assert_eq!(output.pass("The password=").text, "The password=");
 /// assert_eq!(output.pass("hunter2 is old.").text, "[password removed] is old.");
 /// ```
