@@ -269,7 +269,7 @@ pub(crate) struct VerifyOptions {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Kinds: opened, asked, extended, resolved, expired, invoked, called, completed, ended, ignored,
-flooded, claimed, restarted.
+flooded, claimed, owed, restarted.
 
 Examples:
   aaep audit export --kind resolved --since 2026-05-01

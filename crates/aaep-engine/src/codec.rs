@@ -87,6 +87,11 @@ impl Record {
                 out.u8(15);
                 [agent, user, id].into_iter().for_each(|text| out.text(text));
             }
+            Record::Owed { session, rules } => {
+                out.u8(16);
+                out.text(session);
+                out.texts(rules);
+            }
             Record::Flooded { by, replies, ignored } => {
                 out.u8(11);
                 out.text(by);
@@ -117,7 +122,8 @@ impl Record {
             Record::Restarted { .. }
             | Record::Ignored { .. }
             | Record::Flooded { .. }
-            | Record::Claimed { .. } => (None, 0),
+            | Record::Claimed { .. }
+            | Record::Owed { .. } => (None, 0),
         };
         let events = said.iter().flat_map(|said| &said.events).map(|event| event.len() + 4);
         USUAL + texts + events.sum::<usize>()
@@ -230,6 +236,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         12 => Record::Expired { request: RequestId::from_bits(input.u128()?), said: input.said()? },
         11 => Record::Flooded { by: input.text()?, replies: input.u64()?, ignored: input.u64()? },
         15 => Record::Claimed { agent: input.text()?, user: input.text()?, id: input.text()? },
+        16 => Record::Owed { session: input.text()?, rules: input.texts()? },
         8 => Record::Extended {
             request: RequestId::from_bits(input.u128()?),
             event: EventNumber::from_bits(input.u128()?),
@@ -267,13 +274,17 @@ impl Out {
         self.0.extend_from_slice(text.as_bytes());
     }
 
+    fn texts(&mut self, texts: &[Arc<str>]) {
+        self.0.extend_from_slice(&(texts.len() as u32).to_le_bytes());
+        texts.iter().for_each(|text| self.text(text));
+    }
+
     fn said(&mut self, said: &RecordedEvents) {
         self.u64(said.told);
         self.u64(said.next_number);
         self.u64(said.stamp as u64);
         // A record makes a handful of events; the end of a session a few hundred.
-        self.0.extend_from_slice(&(said.events.len() as u32).to_le_bytes());
-        said.events.iter().for_each(|event| self.text(event));
+        self.texts(&said.events);
     }
 
     fn seal(mut self) -> Vec<u8> {
@@ -321,12 +332,15 @@ impl In<'_> {
         std::str::from_utf8(text).map(Arc::from).map_err(|_| Corrupt::Unknown)
     }
 
-    fn said(&mut self) -> Result<RecordedEvents, Corrupt> {
-        let (told, next_number, stamp) = (self.u64()?, self.u64()?, self.u64()? as i64);
+    fn texts(&mut self) -> Result<Vec<Arc<str>>, Corrupt> {
         let count = self.take().map(u32::from_le_bytes)?;
         // The count is believed only as far as there are texts.
-        let events = (0..count).map(|_| self.text()).collect::<Result<_, _>>()?;
-        Ok(RecordedEvents { told, next_number, stamp, events })
+        (0..count).map(|_| self.text()).collect()
+    }
+
+    fn said(&mut self) -> Result<RecordedEvents, Corrupt> {
+        let (told, next_number, stamp) = (self.u64()?, self.u64()?, self.u64()? as i64);
+        Ok(RecordedEvents { told, next_number, stamp, events: self.texts()? })
     }
 }
 
@@ -422,6 +436,7 @@ mod tests {
             Record::Flooded { by: text("ann's phone"), replies: 400, ignored: 399 },
             Record::Restarted { stamp: 13 },
             Record::Claimed { agent: text("helper"), user: text("ann"), id: text("cook-2") },
+            Record::Owed { session: text("sess_1"), rules: vec![text("MED3"), text("MED4")] },
             Record::Extended {
                 request: RequestId::from_bits(7),
                 event: EventNumber::from_bits(8),

@@ -83,7 +83,8 @@ impl<R: Rules> Engine<R> {
         self.needs_journal()
     }
 
-    pub(crate) fn needs_journal(&self) -> Result<(), Refusal> {
+    /// Whether something can be made durable now.
+    pub fn needs_journal(&self) -> Result<(), Refusal> {
         if self.journal_works {
             return Ok(());
         }

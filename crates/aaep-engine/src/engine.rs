@@ -181,6 +181,11 @@ impl<R: Rules> Engine<R> {
                 self.append(&Record::Claimed { agent, user, id: id.into() });
                 Ok(Answer::Done)
             }
+            Input::Owe { session, rules } => {
+                let session = session.to_string().into();
+                self.append(&Record::Owed { session, rules });
+                Ok(Answer::Done)
+            }
             Input::Message { peer, message, call } => self.message(peer, message, call, now),
             Input::Joined { peer, subscription, confirms, clarifies } => {
                 self.joined(peer, subscription, confirms, clarifies, now)

@@ -64,6 +64,14 @@ pub enum Input<'a> {
         /// The id.
         id: &'a str,
     },
+    /// What still has to follow in a session, by the profile in force; kept for a restart. Whether
+    /// anything can be kept is asked before, with [`Engine::needs_journal`](crate::Engine::needs_journal).
+    Owe {
+        /// The session.
+        session: SessionId,
+        /// The ids of the rules that ask for it; none if nothing is owed any more.
+        rules: Vec<Arc<str>>,
+    },
     /// A message of a subscriber: a reply, or one of our extension messages.
     Message {
         /// Who sent it, as the transport found out.

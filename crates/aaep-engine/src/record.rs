@@ -158,6 +158,14 @@ pub enum Record {
         /// The `agent_id`.
         id: Arc<str>,
     },
+    /// What still has to follow in a session before it may be completed; takes the place of what was
+    /// owed before.
+    Owed {
+        /// The session.
+        session: Arc<str>,
+        /// The ids of the profile's rules that ask for it; none if nothing is owed any more.
+        rules: Vec<Arc<str>>,
+    },
 }
 
 /// A session that began.

@@ -53,7 +53,8 @@ impl Forgotten {
             Record::Opened(opened) => self.sessions.contains(&*opened.session),
             Record::Ended { session, .. }
             | Record::Called { session, .. }
-            | Record::Completed { session, .. } => self.sessions.contains(&**session),
+            | Record::Completed { session, .. }
+            | Record::Owed { session, .. } => self.sessions.contains(&**session),
             Record::Asked(asked) => {
                 let old = self.sessions.contains(&*asked.session);
                 if old {
@@ -172,7 +173,10 @@ impl<R: Rules> Engine<R> {
                 self.replay_question(request, record, number);
             }
             Record::Restarted { stamp } => self.go_on_after(stamp),
-            Record::Ignored { .. } | Record::Flooded { .. } | Record::Claimed { .. } => {}
+            Record::Ignored { .. }
+            | Record::Flooded { .. }
+            | Record::Claimed { .. }
+            | Record::Owed { .. } => {}
         }
     }
 

@@ -17,6 +17,7 @@
 //! assert_eq!(profile.broken_by(hasty)[0].id, "MED2");
 //! ```
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::json::{Members, Raw, elements};
@@ -155,6 +156,10 @@ impl Profile {
         };
         if rules.len() > MAX_RULES {
             return Err(wrong(format!("A profile has at most {MAX_RULES} rules.")));
+        }
+        let mut ids = BTreeSet::new();
+        if let Some(twice) = rules.iter().find(|rule| !ids.insert(&rule.id)) {
+            return Err(wrong(format!("Two rules have the id `{}`; give each its own.", twice.id)));
         }
         Ok(Self {
             uri: needed("profile")?,
@@ -382,6 +387,7 @@ mod tests {
             ("\"name\"", "\"title\"", "`title` is not known"),
             ("\"types\"", "\"kinds\"", "`kinds` is not known"),
             ("300", "\"long\"", "`least` is an object of numbers"),
+            ("\"MED2\"", "\"MED1\"", "Two rules have the id `MED1`"),
         ] {
             let refused = Profile::parse(text.replacen(from, to, 1).as_bytes()).unwrap_err();
             assert!(refused.to_string().contains(says), "{refused}");

@@ -396,6 +396,44 @@ fn what_a_sub_agent_asked_for_is_still_its_own_after_a_restart() {
     });
 }
 
+// covers: X9, I3
+#[test]
+fn what_a_session_owes_by_its_profile_is_owed_after_a_kill_until_it_followed() {
+    const MEDICAL: &str = "https://example.org/medai/context/v1";
+    run(async {
+        let house = House::new();
+        let profile = include_str!("../../../../vectors/profiles/medical.json");
+        std::fs::write(house.0.path().join("medical.json"), profile).unwrap();
+        let start =
+            || Hub::start_in(Setup::durable().toml("profile = \"medical.json\""), house.0.clone());
+        let hub = start();
+        let person = hub.person();
+        let agent = person.agent();
+        let (owing, paid) = (agent.open().await, agent.open().await);
+        let uncertain = json!({ "@context": ["https://aaep-protocol.org/context/v1", MEDICAL], "progress": { "step": 1 },
+            "summary_normal": "Unsure.", "extensions": { "medai": { "confidence": "low" } } });
+        let handoff = json!({ "reason": "Unsure.", "target_kind": "human",
+            "summary_normal": "A person takes over." });
+        for session in [&owing, &paid] {
+            agent.emit(session, "progress.updated", uncertain.clone()).await;
+        }
+        agent.emit(&paid, "handoff.requested", handoff.clone()).await;
+        hub.kill();
+
+        let hub = start();
+        let agent = person.at(&hub).agent();
+        agent.complete(&paid).await;
+        let over = json!({ "summary_normal": "Over." });
+        let refused = agent.try_emit(&owing, "session.completed", over).await;
+        assert_eq!((refused.status.as_u16(), &body(&refused)["rule"]), (409, &json!("X9")));
+        agent.emit(&owing, "handoff.requested", handoff).await;
+        agent.complete(&owing).await;
+        let (code, audit) = house.aaep(&["audit", "export", "--kind", "owed"]);
+        assert!(code == 0 && audit.matches("\"rules\":[\"MED3\"]").count() == 2, "{audit}");
+        assert_eq!(audit.matches("\"rules\":[]").count(), 2, "{audit}");
+    });
+}
+
 // covers: I3
 #[test]
 fn a_changed_record_stops_the_start_and_says_what_was_kept_and_how_to_go_on() {

@@ -149,11 +149,15 @@ impl Core {
         session: SessionId,
         event: &AgentEvent,
         arguments: Option<&Canonical>,
+        asks_to_follow: &[usize],
     ) -> Result<(EventNumber, u64), Refusal> {
-        let kind = event.kind();
+        let (kind, type_name) = (event.kind(), event.type_name());
         let ends = kind.is_some_and(EventKind::is_terminal);
-        if let (Some(profile), Some(kind)) = (&self.hub.0.profile, kind) {
-            self.owed.admits(profile, session, kind)?;
+        if let Some(profile) = &self.hub.0.profile {
+            self.owed.admits(profile, session, type_name)?;
+            if self.owed.changed_by(profile, session, type_name, asks_to_follow).is_some() {
+                self.producer.engine().needs_journal()?;
+            }
         }
         if ends {
             self.agents.ending.insert(session);
@@ -167,10 +171,9 @@ impl Core {
             let engine = self.producer.engine();
             self.granted.keep(session, |request| engine.status(request) == Some(Status::Invoked));
         }
-        match answer? {
-            Answer::Emitted { event, number } => Ok((event, number)),
-            _ => Err(unexpected()),
-        }
+        let Answer::Emitted { event, number } = answer? else { return Err(unexpected()) };
+        self.note_said(session, type_name, asks_to_follow);
+        Ok((event, number))
     }
 
     /// The request that now waits, and whether it did before.
@@ -267,8 +270,15 @@ impl Core {
 
     /// An event of this type was said; by these rules of the profile something has to follow.
     pub(crate) fn note_said(&mut self, session: SessionId, type_name: &str, asks: &[usize]) {
-        if let Some(profile) = &self.hub.0.profile {
-            self.owed.said(profile, session, type_name, asks);
+        let Some(profile) = &self.hub.0.profile else { return };
+        // A session that ended owes nothing.
+        if !self.agents.has(session) {
+            return;
+        }
+        if let Some(rules) = self.owed.changed_by(profile, session, type_name, asks) {
+            self.owed.set(session, rules.clone());
+            let rules = rules.into_iter().collect();
+            let _ = self.handle(Input::Owe { session, rules });
         }
     }
 

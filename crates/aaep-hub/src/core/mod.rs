@@ -128,7 +128,7 @@ impl Core {
         recalled: Recalled,
         now: Now,
     ) -> Self {
-        let Recalled { agents, producers, keys, granted, durable } = recalled;
+        let Recalled { agents, producers, keys, granted, owed, durable } = recalled;
         Self {
             hub,
             producer,
@@ -146,7 +146,7 @@ impl Core {
             delivered: 0,
             streams: Streams::default(),
             agents,
-            owed: Owed::default(),
+            owed,
             producers,
             keys,
             waiting: BTreeMap::new(),

@@ -13,6 +13,7 @@ use aaep_types::{SessionId, ToolCallId};
 use super::agents::{Agents, account};
 use super::grants::{Grant, Grants};
 use super::keys::{Kept as KeptAnswer, Keys, REMEMBERED_SECONDS};
+use super::owed::Owed;
 use super::producers::Producers;
 use crate::Fault;
 use crate::access::account_of;
@@ -33,6 +34,7 @@ pub(crate) struct RecoveredState {
     pub(super) producers: Producers,
     pub(super) keys: Keys,
     pub(super) granted: Grants,
+    pub(super) owed: Owed,
     /// The last record that is durable.
     pub(super) durable: u64,
 }
@@ -45,6 +47,7 @@ impl RecoveredState {
             producers: Producers::new(limits.known_producers()),
             keys: Keys::new(limits),
             granted: Grants::default(),
+            owed: Owed::default(),
             durable: 0,
         }
     }
@@ -162,6 +165,12 @@ impl Learned {
                 if let Ok(session) = SessionId::parse(session) {
                     self.sessions.remove(&session);
                     self.known.producers.ended(session);
+                    self.known.owed.ended(session);
+                }
+            }
+            Record::Owed { session, rules } => {
+                if let Ok(session) = SessionId::parse(session) {
+                    self.known.owed.set(session, rules.iter().cloned().collect());
                 }
             }
             Record::Invoked { request, call, .. } => {

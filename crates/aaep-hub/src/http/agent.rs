@@ -172,9 +172,8 @@ fn emit(
         let standing = core.standing(agent, session).ok_or_else(standing::over)?;
         event = event.with_text("from_state", &standing.state);
     }
-    let (id, number) = core.emit(agent, session, &event, arguments.as_ref())?;
+    let (id, number) = core.emit(agent, session, &event, arguments.as_ref(), &asks_to_follow)?;
     piece.into_iter().for_each(|piece| core.note_piece(piece));
-    core.note_said(session, event.type_name(), &asks_to_follow);
     let event = id.id();
     Ok((StatusCode::CREATED, format!(r#"{{"event_id":"{event}","sequence_number":{number}}}"#)))
 }

@@ -80,7 +80,8 @@ impl Context {
             Record::Asked(asked) => &asked.session,
             Record::Ended { session, .. }
             | Record::Called { session, .. }
-            | Record::Completed { session, .. } => session,
+            | Record::Completed { session, .. }
+            | Record::Owed { session, .. } => session,
             Record::Resolved { request, .. }
             | Record::Invoked { request, .. }
             | Record::Extended { request, .. } => self.requests.get(request)?,
@@ -138,6 +139,17 @@ impl Line {
 
     fn flag(&mut self, name: &str, value: bool) {
         self.json(name, if value { "true" } else { "false" });
+    }
+
+    fn texts(&mut self, name: &str, texts: &[Arc<str>]) {
+        self.0.name(name);
+        self.0.open('[');
+        for text in texts {
+            self.0.string(text);
+            self.0.comma();
+        }
+        self.0.close(']');
+        self.0.comma();
     }
 
     /// What was announced.
@@ -260,6 +272,7 @@ fn details(line: &mut Line, record: &Record) {
             line.text("user", user);
             line.text("agent_id", id);
         }
+        Record::Owed { rules, .. } => line.texts("rules", rules),
         Record::Flooded { by, replies, ignored } => {
             line.text("sent_by", by);
             line.json("replies", &replies.to_string());

@@ -62,12 +62,13 @@ pub(crate) fn kind_of(record: &Record) -> &'static str {
         Record::Ignored { .. } => "ignored",
         Record::Flooded { .. } => "flooded",
         Record::Claimed { .. } => "claimed",
+        Record::Owed { .. } => "owed",
         _ => "other",
     }
 }
 
 /// Every kind that `kind_of` can say.
-pub const KINDS: [&str; 13] = [
+pub const KINDS: [&str; 14] = [
     "opened",
     "asked",
     "extended",
@@ -80,6 +81,7 @@ pub const KINDS: [&str; 13] = [
     "ignored",
     "flooded",
     "claimed",
+    "owed",
     "restarted",
 ];
 
@@ -136,6 +138,7 @@ impl Columns {
             Record::Claimed { agent, user, .. } => {
                 Self { agent: Some(agent.clone()), user: Some(user.clone()), ..columns }
             }
+            Record::Owed { session, .. } => Self { session: Some(session.clone()), ..columns },
             Record::Flooded { by, .. } => Self { decided_by: Some(by.clone()), ..columns },
             _ => columns,
         }
