@@ -2,7 +2,7 @@
 //! print, and every reply that it makes is valid.
 #![no_main]
 
-use aaep_subscriber::Happening;
+use aaep_subscriber::Notification;
 use aaep_subscriber::inbox::{Answer, Bounds, Inbox, Input, Settings};
 use aaep_subscriber::words::{Manner, Words};
 use aaep_types::is_valid;
@@ -15,12 +15,12 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for (line, now) in bytes.split(|byte| *byte == b'\n').zip((0..).step_by(700)) {
         inbox.handle(Input::Message { connection, bytes: line }, now);
         inbox.handle(Input::Attached { connection }, now);
-        while let Some(happening) = inbox.poll_happening(now) {
-            for said in words.say(&happening, &Manner::default()) {
+        while let Some(notification) = inbox.poll_happening(now) {
+            for said in words.say(&notification, &Manner::default()) {
                 let text = said.to_string();
                 assert!(!text.chars().any(char::is_control), "{text:?}");
             }
-            if let Happening::Asked(request) = happening {
+            if let Notification::Asked(request) = notification {
                 let _ = inbox.answer(request.number, Answer::Reject, now);
                 let _ = inbox.answer(request.number, Answer::Text("yes".into()), now);
             }

@@ -12,6 +12,7 @@ use crate::notification::Agent;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(u32);
 
+#[cfg(feature = "client")]
 impl RequestId {
     pub(crate) fn get(self) -> u32 {
         self.0
