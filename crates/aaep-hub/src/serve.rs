@@ -61,8 +61,9 @@ pub struct Running {
 impl Running {
     /// Opens every door and begins to work.
     pub(crate) async fn start(prepared: Prepared) -> Result<Self, Fault> {
-        let Prepared { config, access, policy, profile, tls, data, kept, token_key, warnings } =
+        let Prepared { config, mut access, policy, profile, tls, data, kept, token_key, warnings } =
             prepared;
+        access.keep_fresh(None);
         let mut servers = Vec::new();
         for address in &config.listen {
             let server =
@@ -180,15 +181,17 @@ impl Running {
             loopback_without_credentials: config.loopback_without_credentials,
             development: config.development,
             principals: config.principals.clone(),
+            issuers: config.issuers.clone(),
             policy: config.policy.clone(),
             ..self.hub.config().clone()
         };
         let warnings = start::check(&mixed)?;
-        let access = Access::new(&mixed)?;
+        let mut access = Access::new(&mixed)?;
         let policy = start::policy(&mixed)?;
         if let (Some(tls), Some((certificate, key))) = (&self.tls, config.tls.files()) {
             tls.reload(certificate, key)?;
         }
+        access.keep_fresh(Some(&self.hub.0.access.current()));
         self.hub.0.access.replace(access);
         self.hub.0.policy.store(Arc::new(policy));
         let access = self.hub.0.access.current();

@@ -2,7 +2,7 @@
 //!
 //! A request shows a token, or comes from this machine, or is denied. Whoever shows a token is that
 //! token's principal or nobody: a wrong token never falls back to what the same peer could do
-//! without one. Other proofs of identity (signed tokens, client certificates) belong here too.
+//! without one. A token is the hub's own, or one that an identity provider signed ([`issuer`]).
 //!
 //! # Without a token
 //!
@@ -24,6 +24,7 @@
 //! requests, idempotency keys, input, and who opened what in the journal) is kept for each secret, and
 //! an id alone opens nothing.
 
+mod issuer;
 mod secret;
 mod token;
 
@@ -34,8 +35,10 @@ use aaep_engine::{Principal, Role};
 use arc_swap::ArcSwap;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
-use crate::config::{Config, PrincipalEntry};
-use crate::{Fault, files};
+use crate::config::{Config, IssuerEntry, PrincipalEntry};
+use crate::{Fault, clock, files};
+
+use self::issuer::Issuer;
 
 pub use secret::{SESSION_SECRET_HEADER, SESSION_SECRET_PREFIX, SessionSecret};
 pub use token::{TOKEN_PREFIX, Token, TokenHash};
@@ -122,6 +125,30 @@ impl AuthenticatedPeer {
         }
     }
 
+    /// When it has to show another token, in milliseconds of the wall clock.
+    pub(crate) fn expires(&self) -> Option<i64> {
+        match self.proof {
+            Proof::Signed { expires, .. } => Some(expires),
+            _ => None,
+        }
+    }
+
+    /// It has shown another token that is good until then.
+    pub(crate) fn renew(&mut self, until: i64) {
+        if let Proof::Signed { expires, .. } = &mut self.proof {
+            *expires = (*expires).max(until);
+        }
+    }
+
+    /// Until when a token is good that is shown for the first time: it counts for what was begun with
+    /// an older one.
+    pub(crate) fn renewed_until(&self) -> Option<i64> {
+        match self.proof {
+            Proof::Signed { expires, is_new: true, .. } => Some(expires),
+            _ => None,
+        }
+    }
+
     /// From now on somebody who hears and never answers.
     pub(crate) fn listens_only(&mut self) {
         if self.principal.role == Role::AccessibilityConsumer {
@@ -131,9 +158,16 @@ impl AuthenticatedPeer {
 }
 
 /// By what somebody was recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Proof {
     Token(TokenHash),
+    /// A signed token, until when it is good (in milliseconds of the wall clock), and whether it was
+    /// shown for the first time.
+    Signed {
+        issuer: Arc<IssuerEntry>,
+        expires: i64,
+        is_new: bool,
+    },
     /// And whether its replies counted then.
     Loopback {
         replies: bool,
@@ -184,6 +218,7 @@ impl std::error::Error for Denied {}
 #[derive(Debug)]
 pub struct Access {
     tokens: Vec<(TokenHash, Principal)>,
+    issuers: Vec<Arc<Issuer>>,
     loopback: bool,
     local_replies: bool,
     own_uid: Option<u32>,
@@ -204,8 +239,10 @@ impl Access {
             let principal = Principal::new(entry.name.as_str(), entry.role, entry.user.as_str());
             tokens.push((hash, principal));
         }
+        let issuers = config.issuers.iter().map(|entry| Issuer::new(entry).map(Arc::new));
         Ok(Self {
             tokens,
+            issuers: issuers.collect::<Result<_, Fault>>()?,
             loopback: config.loopback_without_credentials,
             local_replies: config.development.local_replies,
             own_uid: own_uid(),
@@ -232,7 +269,10 @@ impl Access {
             Ok(AuthenticatedPeer { principal, proof })
         };
         match (bearer, via) {
-            (Some(text), _) => self.owner(text).ok_or(Denied::UnknownToken),
+            (Some(text), _) => {
+                let owner = self.owner(text).or_else(|| self.signed(text));
+                owner.ok_or(Denied::UnknownToken)
+            }
             (None, Via::Loopback) if self.loopback => {
                 let replies = self.local_replies;
                 built_in("local", "local-agent", Proof::Loopback { replies })
@@ -255,6 +295,28 @@ impl Access {
         }
         let (hash, principal) = self.tokens.get(usize::try_from(found).ok()?)?;
         Some(AuthenticatedPeer { principal: principal.clone(), proof: Proof::Token(*hash) })
+    }
+
+    /// Whom a signed token names.
+    fn signed(&self, text: &str) -> Option<AuthenticatedPeer> {
+        let now = clock::now().wall.as_millis();
+        let issuer::Signed { principal, expires, issuer, is_new } =
+            issuer::signed(&self.issuers, text, now)?;
+        Some(AuthenticatedPeer { principal, proof: Proof::Signed { issuer, expires, is_new } })
+    }
+
+    /// Begins to fetch the keys of issuers; those whose entries stay as they were keep what they have.
+    /// To be called inside a runtime.
+    pub(crate) fn keep_fresh(&mut self, before: Option<&Self>) {
+        for issuer in &mut self.issuers {
+            let same = |other: &&Arc<Issuer>| {
+                other.entry() == issuer.entry() && issuer.entry().keys_url.is_some()
+            };
+            if let Some(known) = before.and_then(|before| before.issuers.iter().find(same)) {
+                *issuer = known.clone();
+            }
+            issuer.keep_fresh();
+        }
     }
 
     // enforces: S6
@@ -284,17 +346,22 @@ impl Access {
     /// replaced hears nothing more, also if its principal lives on. Who may no longer reply, or now
     /// may, begins anew as well.
     pub fn still_valid(&self, known: &AuthenticatedPeer) -> bool {
-        match known.proof {
-            Proof::Token(hash) => self.tokens.contains(&(hash, known.principal.clone())),
-            Proof::Loopback { replies } => self.loopback && replies == self.local_replies,
-            Proof::Socket { uid } => self.own_uid == Some(uid),
+        match &known.proof {
+            Proof::Token(hash) => self.tokens.contains(&(*hash, known.principal.clone())),
+            // A key that the issuer no longer uses says nothing of what it signed before.
+            Proof::Signed { issuer, expires, .. } => {
+                let is_known = self.issuers.iter().any(|known| known.entry() == issuer);
+                is_known && clock::now().wall.as_millis() < *expires
+            }
+            Proof::Loopback { replies } => self.loopback && *replies == self.local_replies,
+            Proof::Socket { uid } => self.own_uid == Some(*uid),
             Proof::Inside => true,
         }
     }
 
     /// Whether anybody has a token.
     pub fn has_tokens(&self) -> bool {
-        !self.tokens.is_empty()
+        !self.tokens.is_empty() || !self.issuers.is_empty()
     }
 }
 

@@ -45,7 +45,7 @@ impl Token {
 
     /// What is kept of it.
     pub fn hash(&self) -> TokenHash {
-        TokenHash(Sha256::digest(&self.0).into())
+        TokenHash::of(&self.0)
     }
 }
 
@@ -62,6 +62,11 @@ impl fmt::Debug for Token {
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
+    /// That of any text.
+    pub(super) fn of(text: &str) -> Self {
+        Self(Sha256::digest(text).into())
+    }
+
     /// Reads 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() != 64 || !text.bytes().all(|c| c.is_ascii_hexdigit()) {

@@ -25,6 +25,7 @@ pub(super) fn check(config: &Config) -> Result<Option<Wrong>, Fault> {
         .or_else(|| state(config))
         .or_else(|| hearing(config))
         .or_else(|| principals(&config.principals))
+        .or_else(|| issuers(config))
         .or(limits(config)?))
 }
 
@@ -104,6 +105,26 @@ fn principals(entries: &[PrincipalEntry]) -> Option<Wrong> {
                     format!("The principal `{name}` needs either token_sha256 or token_file.");
                 return Some(wrong(key("token_sha256"), what, "Give exactly one of the two."));
             }
+        }
+    }
+    None
+}
+
+fn issuers(config: &Config) -> Option<Wrong> {
+    let mut names = BTreeSet::new();
+    for (at, entry) in config.issuers.iter().enumerate() {
+        let key = |name: &str| format!("issuers.{at}.{name}");
+        if let Some((name, what, remedy)) = entry.wrong() {
+            return Some(wrong(key(name), what, remedy));
+        }
+        if !names.insert(&entry.name) {
+            return Some(wrong(key("name"), "Two issuers have this name.", "Give each its own."));
+        }
+        let prefix = format!("{}/", entry.name);
+        let mut principals = config.principals.iter();
+        if let Some(taken) = principals.find(|known| known.name.as_str().starts_with(&prefix)) {
+            let what = format!("`{}` would also be a principal of this issuer.", taken.name);
+            return Some(wrong(key("name"), what, "Choose another name for one of the two."));
         }
     }
     None

@@ -207,7 +207,7 @@ mod tests {
             .filter(|(_, (_, kind))| *kind == Kind::Tables)
             .map(|(name, _)| name)
             .collect();
-        assert_eq!(fixed, ["AAEP_HEARING", "AAEP_PRINCIPALS"]);
+        assert_eq!(fixed, ["AAEP_HEARING", "AAEP_ISSUERS", "AAEP_PRINCIPALS"]);
         assert_eq!(known["AAEP_LISTEN"].0, "listen");
         assert_eq!(known["AAEP_TLS__KEY"].0, "tls.key");
         assert_eq!(known["AAEP_LIMITS__PROMPT_WINDOW_SECONDS"].0, "limits.prompt_window_seconds");

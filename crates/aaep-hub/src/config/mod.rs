@@ -25,6 +25,7 @@
 mod check;
 mod directories;
 mod environment;
+mod issuers;
 mod limits;
 mod load;
 mod source;
@@ -44,6 +45,7 @@ pub use crate::roles::RoleRule;
 
 pub use directories::System;
 pub use environment::Surroundings;
+pub use issuers::{IssuerEntry, RoleEntry, SigningAlgorithm};
 pub use limits::Limits;
 pub use load::{FILE_NAME, Flags, Loaded, load};
 pub use values::{BasePath, HostName, Label, Language, ProxyNet, WebOrigin};
@@ -103,6 +105,8 @@ pub struct Config {
     pub hearing: Vec<RoleRule>,
     /// Who may come in, with which token.
     pub principals: Vec<PrincipalEntry>,
+    /// Whose signed tokens are believed.
+    pub issuers: Vec<IssuerEntry>,
 }
 
 impl Default for Config {
@@ -129,6 +133,7 @@ impl Default for Config {
             log: Log::default(),
             hearing: Vec::new(),
             principals: Vec::new(),
+            issuers: Vec::new(),
         }
     }
 }
@@ -309,6 +314,8 @@ impl Config {
     /// Makes relative paths start at this directory.
     fn resolve(&mut self, directory: &Path) {
         let tokens = self.principals.iter_mut().map(|entry| &mut entry.token_file);
+        let keys =
+            self.issuers.iter_mut().flat_map(|entry| [&mut entry.keys_file, &mut entry.keys_ca]);
         let own = [
             &mut self.data,
             &mut self.state,
@@ -318,7 +325,7 @@ impl Config {
             &mut self.tls.certificate,
             &mut self.tls.key,
         ];
-        for path in own.into_iter().chain(tokens).flatten() {
+        for path in own.into_iter().chain(tokens).chain(keys).flatten() {
             // Joining an absolute path gives that path.
             *path = directory.join(&*path);
         }
@@ -361,6 +368,7 @@ impl Config {
                 token_sha256: TokenHash::parse(&"0".repeat(64)),
                 token_file: path(),
             }],
+            issuers: vec![IssuerEntry::with_every_key()],
         }
     }
 }

@@ -284,6 +284,7 @@ impl Core {
         self.set_time(now);
         let _ = self.producer.handle(Input::Tick, self.now);
         self.forget_held();
+        self.end_expired();
         #[cfg(test)]
         if let Some(on_tick) = self.on_tick.take() {
             on_tick(self);

@@ -1,6 +1,6 @@
 //! Connections that hear subscriptions, and the handshake over them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep_engine::{
@@ -21,6 +21,8 @@ pub(super) struct Stream {
     pub(super) outbox: Arc<Outbox>,
     pub(super) framing: Framing,
     known: AuthenticatedPeer,
+    /// When its token is no longer good.
+    expires: Option<Boot>,
     /// Whether the start of a session is sent twice, for the published suite (docs/guests.md).
     pub(super) starts_twice: bool,
 }
@@ -37,8 +39,10 @@ pub(super) struct Streams {
     /// Each where its subscription lies.
     at: Vec<Option<Stream>>,
     places: BTreeMap<SubscriptionId, usize>,
-    /// How many of them each principal has.
-    of_principal: BTreeMap<Principal, usize>,
+    /// Those of each principal.
+    of_principal: BTreeMap<Principal, Vec<SubscriptionId>>,
+    /// Those whose token ends at some time, by that time.
+    expiring: BTreeSet<(Boot, SubscriptionId)>,
     /// Those without a handshake, by their serials: the newest last.
     open: BTreeMap<Principal, BTreeMap<u64, SubscriptionId>>,
     /// What waits for a stream to open.
@@ -73,7 +77,8 @@ impl Streams {
         if self.at.len() <= place {
             self.at.resize_with(place + 1, || None);
         }
-        *self.of_principal.entry(stream.known.principal.clone()).or_default() += 1;
+        self.of_principal.entry(stream.known.principal.clone()).or_default().push(id);
+        self.expiring.extend(stream.expires.map(|at| (at, id)));
         if let Some(other) = self.at[place].replace(stream) {
             // Its subscription is over.
             self.places.remove(&other.outbox.subscription());
@@ -99,6 +104,7 @@ impl Streams {
     pub(super) fn end_all(&mut self, end: End) {
         self.places.clear();
         self.of_principal.clear();
+        self.expiring.clear();
         self.open.clear();
         for stream in std::mem::take(&mut self.at).into_iter().flatten() {
             stream.outbox.end(end);
@@ -107,12 +113,15 @@ impl Streams {
 
     /// A stream is no longer among its principal's.
     fn forget(&mut self, stream: &Stream) {
-        let peer = &stream.known.principal;
-        if let Some(count) = self.of_principal.get_mut(peer) {
-            *count -= 1;
-            if *count == 0 {
+        let (peer, id) = (&stream.known.principal, stream.outbox.subscription());
+        if let Some(own) = self.of_principal.get_mut(peer) {
+            own.retain(|other| *other != id);
+            if own.is_empty() {
                 self.of_principal.remove(peer);
             }
+        }
+        if let Some(at) = stream.expires {
+            self.expiring.remove(&(at, id));
         }
         if let Some(open) = self.open.get_mut(peer) {
             open.remove(&stream.outbox.serial());
@@ -127,9 +136,10 @@ impl Streams {
         self.open.get(peer)?.last_key_value().map(|(_, id)| *id)
     }
 
-    /// When something that is held is to be forgotten.
+    /// When something that is held is to be forgotten, or a token ends.
     pub(super) fn next_deadline(&self) -> Option<Boot> {
-        self.opening.next_deadline()
+        let expires = self.expiring.first().map(|(at, _)| *at);
+        [self.opening.next_deadline(), expires].into_iter().flatten().min()
     }
 }
 
@@ -258,7 +268,8 @@ impl Core {
         }
         self.streams.opening.opened(&known.principal);
         let (known, starts_twice) = (known.clone(), false);
-        let stream = Stream { outbox: outbox.clone(), framing, known, starts_twice };
+        let expires = known.expires().map(|at| self.boot_of(at));
+        let stream = Stream { outbox: outbox.clone(), framing, known, expires, starts_twice };
         self.streams.insert(id, self.producer.place(id)?, stream);
         self.drain();
         Some(Attached { hearing: Hearing { outbox }, resumed })
@@ -365,6 +376,39 @@ impl Core {
         if self.streams.get(id).is_some_and(|stream| stream.outbox.serial() == serial) {
             self.producer.go_on(id);
         }
+    }
+
+    /// A principal showed a new token: its streams go on as long as that is good.
+    pub(crate) fn renew(&mut self, peer: &Principal, expires: i64) {
+        let until = self.boot_of(expires);
+        for id in self.streams.of_principal.get(peer).cloned().unwrap_or_default() {
+            let Some(stream) = self.streams.get_mut(id) else { continue };
+            let Some(before) = stream.expires.filter(|before| *before < until) else { continue };
+            stream.expires = Some(until);
+            stream.known.renew(expires);
+            self.streams.expiring.remove(&(before, id));
+            self.streams.expiring.insert((until, id));
+        }
+    }
+
+    // enforces: S4
+    /// Ends the connections whose token is no longer good. Their subscriptions wait for another one.
+    pub(super) fn end_expired(&mut self) {
+        while let Some((at, id)) = self.streams.expiring.first().copied()
+            && at <= self.now.boot
+        {
+            self.streams.end(id, End::Denied);
+            // Whatever became of the stream: it is not looked at twice.
+            self.streams.expiring.remove(&(at, id));
+            self.producer.detach(id, self.now);
+        }
+    }
+
+    /// A time of the wall clock, in milliseconds, on the boot clock.
+    fn boot_of(&self, millis: i64) -> Boot {
+        let left = millis.saturating_sub(self.now.wall.as_millis());
+        let micros = u64::try_from(left).unwrap_or_default().saturating_mul(1000);
+        Boot(self.now.boot.0.saturating_add(micros))
     }
 
     /// After the configuration was read again: those who are no longer let in hear nothing more.

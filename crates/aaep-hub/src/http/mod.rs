@@ -158,6 +158,10 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
             if let Err(problem) = show_secret(&mut known, &parts.headers) {
                 return Err(answered(problem.into_answer()));
             }
+            if let (Some(until), ApiSurface::Listener) = (known.renewed_until(), face) {
+                let peer = known.principal.clone();
+                hub.tell(move |core| core.renew(&peer, until));
+            }
             Ok((Visitor::AuthenticatedPeer(Box::new(Call { parts, route, known })), page))
         }
         Err(denied) => {

@@ -42,7 +42,7 @@ fn encrypted(config: &Config) -> Result<(), Fault> {
 
 // enforces: S5, W5
 fn authenticated(config: &Config) -> Result<(), Fault> {
-    if !config.principals.is_empty() {
+    if !config.principals.is_empty() || !config.issuers.is_empty() {
         return Ok(());
     }
     exposed(config).map_or(Ok(()), |address| {
@@ -68,7 +68,8 @@ fn not_developing_in_public(config: &Config) -> Result<(), Fault> {
 
 fn reachable(config: &Config) -> Result<(), Fault> {
     let by_socket = cfg!(unix) && config.unix_socket.enabled;
-    if config.loopback_without_credentials || by_socket || !config.principals.is_empty() {
+    let tokens = !config.principals.is_empty() || !config.issuers.is_empty();
+    if config.loopback_without_credentials || by_socket || tokens {
         return Ok(());
     }
     Err(Fault::unsafely(
