@@ -196,7 +196,7 @@ fn a_hub_that_expects_only_another_algorithm_takes_none_of_these() {
 fn a_key_set_without_a_usable_key_is_refused_at_the_start() {
     let place = tempfile::tempdir().unwrap();
     let secret = json!({"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "s"}]}).to_string();
-    let short = json!({"keys": [{"kty": "RSA", "n": "x".repeat(171), "e": "AQAB"}]}).to_string();
+    let short = json!({"keys": [{"kty": "RSA", "n": "A".repeat(171), "e": "AQAB"}]}).to_string();
     let other = json!({"keys": [with(Key::new("k").public(), "use", json!("enc"))]}).to_string();
     for keys in ["", "{}", r#"{"keys":[]}"#, r#"{"keys":[7]}"#, &secret, &short, &other] {
         let fault = Access::new(&config(place.path(), keys)).unwrap_err().to_string();
