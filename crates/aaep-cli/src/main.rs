@@ -52,6 +52,7 @@ mod schema;
 mod signals;
 mod status;
 mod stdio;
+mod token;
 mod validate;
 
 use std::io::{self, BufWriter, Write};
@@ -90,6 +91,7 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Policy(options) => policy::run(&options.command, out),
         Command::Hub(options) => hub::run(&options, out),
         Command::Audit(options) => audit::run(&options, out),
+        Command::Token(options) => token::run(&options, out),
         Command::Demo(options) => demo::run(&options, out),
         Command::Ask(options) => ask::run(&options, out),
         Command::Listen(options) => listen::run(&options, out),

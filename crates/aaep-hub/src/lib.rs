@@ -86,6 +86,7 @@ mod roles;
 mod serve;
 pub mod start;
 mod tls;
+pub mod tokens;
 mod waits;
 
 pub use builder::Builder;

@@ -31,3 +31,4 @@ mod speaking;
 mod storms;
 mod support;
 mod tenants;
+mod tokens;

@@ -84,6 +84,15 @@ fn lock(directory: &Path) -> Result<Lock, Fault> {
     Ok(lock)
 }
 
+/// The process of the hub that is at work in this directory, if there is one.
+pub(crate) fn hub_at_work(directory: &Path) -> Option<u32> {
+    let file = File::open(directory.join(LOCK_NAME)).ok()?;
+    match Lock::take(file) {
+        Err((file, TryLockError::WouldBlock)) => holder(file),
+        _ => None,
+    }
+}
+
 fn holder(file: File) -> Option<u32> {
     let mut text = String::new();
     let read: io::Result<usize> = file.take(PROCESS_BYTES).read_to_string(&mut text);

@@ -19,6 +19,7 @@ use crate::{Fault, Running, Tls};
 
 pub use check::check;
 pub use data::DataDirectory;
+pub(crate) use data::hub_at_work;
 pub use files::allow_connections;
 pub use journal::{HEADS_NAME, JOURNAL_NAME, Kept};
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};
