@@ -134,6 +134,9 @@ pub(crate) struct AskOptions {
     /// A file with the token of an agent.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Certificates (PEM) to trust beside those of this machine, for a hub that signed its own.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
     /// Believe whatever listens on a loopback address. Any user of this machine can then say yes.
     #[arg(long)]
     pub(crate) trust_loopback: bool,
@@ -168,15 +171,8 @@ Examples:
   PS1='$(aaep status --cell) $ '
   tmux set -g status-right '#(aaep status)'")]
 pub(crate) struct StatusOptions {
-    /// The hubs. Without any: those on this machine.
-    #[arg(value_name = "URL")]
-    pub(crate) hubs: Vec<String>,
-    /// A file with the token of a listener.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Believe whatever listens on a loopback address.
-    #[arg(long)]
-    pub(crate) trust_loopback: bool,
+    #[command(flatten)]
+    pub(crate) hubs: crate::listen::HubsOptions,
     /// Print one character.
     #[arg(long, conflicts_with = "json")]
     pub(crate) cell: bool,
@@ -391,9 +387,10 @@ pub(crate) struct BackupOptions {
 /// Make a safe configuration in one step: tokens, a certificate for trying out, aaep.toml.
 #[derive(Args, Debug)]
 pub(crate) struct InitOptions {
-    /// Where to make it. Nothing that is there is changed.
-    #[arg(long, value_name = "DIRECTORY", default_value = "aaep")]
-    pub(crate) dir: PathBuf,
+    /// Where to make it. Nothing that is there is changed. Without it: your configuration directory, where
+    /// `aaep hub` finds it by itself.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) dir: Option<PathBuf>,
     /// A name or address under which others reach the hub. May be given several times.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,

@@ -94,6 +94,9 @@ fn agent(options: &AskOptions) -> Result<Agent, String> {
     if let Some(certificate) = found.certificate {
         remote = remote.trust_pem(certificate);
     }
+    if let Some(certificates) = discovery::certificates(options.ca.as_deref())? {
+        remote = remote.trust_pem(certificates);
+    }
     if options.trust_loopback {
         remote = remote.trust_loopback();
     }

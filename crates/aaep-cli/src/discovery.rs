@@ -15,7 +15,7 @@ pub(crate) const HUB_VARIABLE: &str = "AAEP_URL";
 pub(crate) const TOKEN_VARIABLES: (&str, &str) = ("AAEP_TOKEN", "AAEP_TOKEN_FILE");
 
 /// The longest token file, in bytes.
-const TOKEN_BYTES: u64 = 4096;
+const TOKEN_BYTES: u64 = 16 << 10;
 
 /// A hub, and the certificate that it made itself, if it did.
 pub(crate) struct DiscoveredHub {
@@ -222,6 +222,15 @@ fn reached(address: SocketAddr) -> SocketAddr {
 fn certificate(config: &Config) -> Option<Vec<u8>> {
     let (certificate, _) = config.tls.files()?;
     std::fs::read(certificate).ok()
+}
+
+/// Certificates to trust, from the file that was named.
+pub(crate) fn certificates(file: Option<&Path>) -> Result<Option<Vec<u8>>, String> {
+    let Some(file) = file else { return Ok(None) };
+    let read = std::fs::read(file).map(Some);
+    read.map_err(|error| {
+        format!("cannot read the certificates in {}: {error}. Check the path.", file.display())
+    })
 }
 
 /// The token to show: from the file that was named, or from the environment; none is fine on

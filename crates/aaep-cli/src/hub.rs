@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use aaep_hub::config::{Config, Flags, Loaded, LogFormat, LogLevel, Surroundings, load};
+use aaep_hub::config::{Config, Flags, Loaded, LogFormat, LogLevel, Surroundings, System, load};
 use aaep_hub::{Fault, Hub, Running, start};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -36,7 +36,14 @@ fn unable(fault: &Fault) -> Exit {
 }
 
 fn init(options: &InitOptions, out: &mut impl Write) -> io::Result<Exit> {
-    match aaep_hub::init(&options.dir, &options.host) {
+    let usual = || {
+        let variables = Surroundings::of_process()?.variables;
+        System::HERE.configuration(&variables).ok_or_else(|| Fault::System {
+            what: "Your configuration directory cannot be found: HOME is not set. Name a directory with --dir.".into(),
+        })
+    };
+    let directory = options.dir.clone().map_or_else(usual, Ok);
+    match directory.and_then(|directory| aaep_hub::init(&directory, &options.host)) {
         Ok(lines) => {
             for line in lines {
                 writeln!(out, "{line}")?;

@@ -32,8 +32,7 @@ struct Asked {
 }
 
 pub(crate) fn run(options: &StatusOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let token = options.token_file.as_deref();
-    let hubs = match listen::hubs(&options.hubs, token, options.trust_loopback) {
+    let hubs = match listen::hubs(&options.hubs) {
         Ok(hubs) => hubs,
         Err(why) => {
             exit::say(&why);
@@ -73,7 +72,7 @@ fn line(asked: &[Asked], waiting: u64, options: &StatusOptions) -> String {
         words.phrase(&format!("terminal.status.{key}"), arguments).to_string()
     };
     let mut line = match waiting {
-        _ if asked.iter().all(|asked| asked.held.is_err()) && options.hubs.is_empty() => {
+        _ if asked.iter().all(|asked| asked.held.is_err()) && options.hubs.urls.is_empty() => {
             return phrase("no_hub", &[]);
         }
         _ if asked.iter().all(|asked| asked.held.is_err()) => String::new(),

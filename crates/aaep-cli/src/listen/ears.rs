@@ -1,13 +1,12 @@
 //! The connections: which hubs, what is shown to them, what is asked of them.
 
-use std::path::Path;
 use std::time::Duration;
 
 use aaep_subscriber::client::{Address, Client, Hub, Notifications, find_local};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
 use aaep_subscriber::{Notification, RequestId};
 
-use super::options::ListenOptions;
+use super::options::{HubsOptions, ListenOptions};
 use super::talk::By;
 use crate::discovery;
 
@@ -37,8 +36,7 @@ impl Ears {
             },
             ..Settings::default()
         };
-        let token = options.token_file.as_deref();
-        let hubs = hubs(&options.hubs, token, options.trust_loopback)?;
+        let hubs = hubs(&options.hubs)?;
         let (client, notifications) = Client::connect(hubs, settings);
         Ok(Self { client, notifications })
     }
@@ -75,32 +73,35 @@ impl Ears {
 }
 
 /// Those that were named, else those on this machine.
-pub(crate) fn hubs(
-    named: &[String],
-    token_file: Option<&Path>,
-    trust_loopback: bool,
-) -> Result<Vec<Hub>, String> {
+pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
+    let named = &options.urls;
     if named.len() > HUBS {
         return Err(format!("Name at most {HUBS} hubs."));
     }
-    let token = match (token_file, named.is_empty()) {
+    let token = match (&options.token_file, named.is_empty()) {
         // What is found on this machine brings its own.
         (None, true) => None,
-        (file, _) => discovery::token(file)?,
+        (file, _) => discovery::token(file.as_deref())?,
     };
-    let found = match named {
+    let found = match &named[..] {
         [] => find_local(),
         named => named.iter().map(|url| named_hub(url)).collect::<Result<_, _>>()?,
     };
-    let trusted = |hub: Hub| if trust_loopback { hub.trust_loopback() } else { hub };
-    let found = found.into_iter().map(trusted);
-    let shown = |hub: Hub| match &token {
-        Some(token) => {
-            hub.token(token).map_err(|error| format!("The token cannot be used: {error}."))
+    let certificates = discovery::certificates(options.ca.as_deref())?;
+    let prepared = |hub: Hub| {
+        let hub = if options.trust_loopback { hub.trust_loopback() } else { hub };
+        let hub = match &certificates {
+            Some(certificates) => hub.trust_pem(certificates.clone()),
+            None => hub,
+        };
+        match &token {
+            Some(token) => {
+                hub.token(token).map_err(|error| format!("The token cannot be used: {error}."))
+            }
+            None => Ok(hub),
         }
-        None => Ok(hub),
     };
-    found.map(shown).collect()
+    found.into_iter().map(prepared).collect()
 }
 
 /// A hub that signed its own certificate on this machine is trusted by it, as `aaep ask` does.

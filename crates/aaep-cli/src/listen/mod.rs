@@ -37,8 +37,8 @@ use transcript::Transcript;
 use voices::Voices;
 
 pub(crate) use ears::hubs;
-pub(crate) use options::ListenOptions;
 use options::SoundKind;
+pub(crate) use options::{HubsOptions, ListenOptions};
 
 /// Milliseconds after a request in which a terminal's keys do not answer it: nobody hears faster.
 const PAUSE_MS: u64 = 500;

@@ -9,6 +9,23 @@ use clap::{Args, ValueEnum};
 
 use super::talk::{By, SecondStep};
 
+/// Which hubs to go to, and what to show them.
+#[derive(Args, Debug)]
+pub(crate) struct HubsOptions {
+    /// A hub. May be given several times. Without any: those on this machine.
+    #[arg(value_name = "URL")]
+    pub(crate) urls: Vec<String>,
+    /// A file with your token.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Certificates (PEM) to trust beside those of this machine, for a hub that signed its own.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Believe whatever listens on a loopback address. Any user of this machine can then pass for it.
+    #[arg(long)]
+    pub(crate) trust_loopback: bool,
+}
+
 /// Hear agents and answer them, from a terminal.
 ///
 /// Plain lines, one after the other: nothing is drawn over, nothing blinks.
@@ -36,15 +53,8 @@ Examples:
   aaep listen --scan=4
 See docs/listening.md.")]
 pub(crate) struct ListenOptions {
-    /// A hub. May be given several times.
-    #[arg(value_name = "URL")]
-    pub(crate) hubs: Vec<String>,
-    /// A file with your token.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// Believe whatever listens on a loopback address. Any user of this machine can then pass for it.
-    #[arg(long)]
-    pub(crate) trust_loopback: bool,
+    #[command(flatten)]
+    pub(crate) hubs: HubsOptions,
     /// Type words and Enter rather than single keys.
     #[arg(long)]
     pub(crate) line: bool,

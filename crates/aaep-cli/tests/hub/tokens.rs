@@ -147,3 +147,64 @@ fn many_at_once_lose_nothing() {
     assert_eq!(listed.lines().count(), names.len(), "{listed}");
     assert!(names.iter().all(|name| listed.contains(name.as_str())), "{listed}");
 }
+
+// covers: W5
+#[test]
+fn a_new_operator_asks_and_answers_with_what_init_made() {
+    run(async {
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().to_owned();
+        let within = |home: &Path, arguments: &[&str]| {
+            let mut command = Command::new(AAEP);
+            command.args(arguments).env_clear().env("HOME", home);
+            command.env("XDG_RUNTIME_DIR", home.join("run"));
+            command
+        };
+        std::fs::create_dir(home.join("run")).unwrap();
+        std::fs::set_permissions(home.join("run"), PermissionsExt::from_mode(0o700)).unwrap();
+        // Without a directory it goes where the hub looks for it.
+        let made = within(&home, &["hub", "init"]).output().unwrap();
+        assert!(made.status.success(), "{}", text(&made));
+        let hub = Hub::start_by(directory, |_| {
+            let mut command = within(&home, &["hub", "--listen", "127.0.0.1:0"]);
+            command.env("AAEP_LOG", "debug").stdin(std::process::Stdio::null());
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+            command
+        });
+        let made = home.join(".config/aaep");
+        let (ca, tokens) = (made.join("tls/certificate.pem"), made.join("tokens"));
+        // Somebody else's account on the same machine, who was given certificate and tokens.
+        let elsewhere = tempfile::tempdir().unwrap();
+        let ask = |ca: Option<&Path>| {
+            let mut command =
+                within(elsewhere.path(), &["ask", "Delete the build?", "--hub", &hub.base()]);
+            command.arg("--token-file").arg(tokens.join("agent")).args(["--timeout", "30"]);
+            command.args(ca.map(|ca| [Path::new("--ca"), ca]).into_iter().flatten());
+            command
+        };
+        let refused = ask(None).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+        let mut listen =
+            within(elsewhere.path(), &["listen", &hub.base(), "--line", "--second-step", "never"]);
+        listen.arg("--token-file").arg(tokens.join("listener")).arg("--ca").arg(&ca);
+        listen.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut listener = listen.spawn().unwrap();
+        let asking = tokio::task::spawn_blocking({
+            let mut command = ask(Some(&ca));
+            move || command.output().unwrap()
+        });
+        let mut heard = std::io::BufReader::new(listener.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("Delete the build?") {
+            line.clear();
+            let read = std::io::BufRead::read_line(&mut heard, &mut line).unwrap();
+            assert!(read > 0, "the listener has ended");
+        }
+        let mut keys = listener.stdin.take().unwrap();
+        std::io::Write::write_all(&mut keys, b"yes\n").unwrap();
+        let answered = asking.await.unwrap();
+        assert_eq!(answered.status.code(), Some(0), "{}", text(&answered));
+        listener.kill().unwrap();
+        listener.wait().unwrap();
+    });
+}
