@@ -15,7 +15,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for (line, now) in bytes.split(|byte| *byte == b'\n').zip((0..).step_by(700)) {
         inbox.handle(Input::Message { connection, bytes: line }, now);
         inbox.handle(Input::Attached { connection }, now);
-        while let Some(notification) = inbox.poll_happening(now) {
+        while let Some(notification) = inbox.poll_notification(now) {
             for said in words.say(&notification, &Manner::default()) {
                 let text = said.to_string();
                 assert!(!text.chars().any(char::is_control), "{text:?}");

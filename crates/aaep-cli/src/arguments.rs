@@ -225,7 +225,7 @@ pub(crate) enum AuditCommand {
 
 /// Which hub's journal.
 #[derive(Args, Debug)]
-pub(crate) struct Place {
+pub(crate) struct JournalOptions {
     /// The hub's data directory.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) data: Option<PathBuf>,
@@ -248,7 +248,7 @@ Examples:
   aaep audit verify --file backup.db --key 0f3a.key")]
 pub(crate) struct VerifyOptions {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: JournalOptions,
     /// Verify this file, such as a backup, and not the hub's journal. Where it should end is not known.
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
@@ -273,7 +273,7 @@ Examples:
   aaep audit export --agent bank-agent --user ann")]
 pub(crate) struct ExportOptions {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: JournalOptions,
     /// Written at this time or later.
     #[arg(long, value_name = "TIME", value_parser = crate::audit::time)]
     pub(crate) since: Option<aaep_types::Timestamp>,
@@ -361,7 +361,7 @@ Examples:
   aaep hub migrate --data /var/lib/aaep --confirm")]
 pub(crate) struct MigrateOptions {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: JournalOptions,
     /// Believe what is in the journal, and do it.
     #[arg(long)]
     pub(crate) confirm: bool,
@@ -381,7 +381,7 @@ pub(crate) struct BackupOptions {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: JournalOptions,
 }
 
 /// Make a safe configuration in one step: tokens, a certificate for trying out, aaep.toml.

@@ -29,14 +29,14 @@ const GOODBYE: Duration = Duration::from_secs(3);
 const TOLD_YES: &str = "The script was told yes, and goes on by itself.";
 
 /// What came of it: how the command ends, the word for programs, and a sentence.
-struct Outcome {
+struct AskResult {
     exit: Exit,
     word: &'static str,
     text: String,
     by: Option<String>,
 }
 
-impl Outcome {
+impl AskResult {
     fn new(exit: Exit, word: &'static str, text: impl Into<String>) -> Self {
         Self { exit, word, text: text.into(), by: None }
     }
@@ -69,19 +69,19 @@ pub(crate) fn run(options: &AskOptions, out: &mut impl Write) -> io::Result<Exit
 }
 
 /// Asks, unless somebody stops the command first: then the question is taken back.
-async fn until_stopped(options: &AskOptions) -> Outcome {
+async fn until_stopped(options: &AskOptions) -> AskResult {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
-        Err(fault) => return Outcome::unable(fault.to_string()),
+        Err(fault) => return AskResult::unable(fault.to_string()),
     };
     let agent = match agent(options) {
         Ok(agent) => agent,
-        Err(why) => return Outcome::unable(why),
+        Err(why) => return AskResult::unable(why),
     };
     let outcome = tokio::select! {
         outcome = ask(&agent, options) => outcome,
         () = signals.stop() => {
-            Outcome::unable("Stopped before there was an answer; the question was taken back.")
+            AskResult::unable("Stopped before there was an answer; the question was taken back.")
         }
     };
     let _ = tokio::time::timeout(GOODBYE, agent.close()).await;
@@ -109,7 +109,7 @@ fn agent(options: &AskOptions) -> Result<Agent, String> {
     Ok(agent.patience(HUB_ANSWERS))
 }
 
-async fn ask(agent: &Agent, options: &AskOptions) -> Outcome {
+async fn ask(agent: &Agent, options: &AskOptions) -> AskResult {
     let (question, consequence) = (options.question.as_str(), options.consequence());
     let tool = options.tool();
     match options.undone {
@@ -129,7 +129,7 @@ async fn ask_for<K: Kind>(
     agent: &Agent,
     options: &AskOptions,
     request: Confirmation<K>,
-) -> Outcome {
+) -> AskResult {
     let mut request = request.risk(RiskLevel::from(options.risk));
     if let Some(seconds) = options.timeout {
         request = request.timeout_seconds(seconds);
@@ -169,34 +169,34 @@ async fn ask_for<K: Kind>(
         return not_asked(error);
     }
     let _ = session.complete(TOLD_YES).await;
-    Outcome {
+    AskResult {
         by: Some(by.clone()),
-        ..Outcome::heard(Exit::Good, "accepted", &format!("Accepted {}.", decided_by(&by)))
+        ..AskResult::heard(Exit::Good, "accepted", &format!("Accepted {}.", decided_by(&by)))
     }
 }
 
 /// Why there is no yes.
-fn refused(refusal: Error) -> Outcome {
+fn refused(refusal: Error) -> AskResult {
     let text = refusal.report();
     match refusal {
         Error::NotApproved(NotApproved::Rejected { by, .. }) => {
-            Outcome { by: Some(by), ..Outcome::heard(Exit::Wrong, "rejected", &text) }
+            AskResult { by: Some(by), ..AskResult::heard(Exit::Wrong, "rejected", &text) }
         }
         Error::NotApproved(NotApproved::TimedOut) => {
-            Outcome::heard(Exit::Nobody, "timed_out", &text)
+            AskResult::heard(Exit::Nobody, "timed_out", &text)
         }
         // A user who stops the agent says no.
-        Error::SessionOver => Outcome::new(Exit::Wrong, "rejected", "The user stopped it."),
-        _ => Outcome::heard(Exit::Unable, "not_asked", &text),
+        Error::SessionOver => AskResult::new(Exit::Wrong, "rejected", "The user stopped it."),
+        _ => AskResult::heard(Exit::Unable, "not_asked", &text),
     }
 }
 
-fn not_asked(error: Error) -> Outcome {
+fn not_asked(error: Error) -> AskResult {
     let text = match error {
         Error::Unavailable(why) => format!(
             "Nobody could be asked: {why}. Start a hub with `aaep hub`, or name one with --hub."
         ),
         other => format!("Nobody could be asked: {}", other.report()),
     };
-    Outcome::heard(Exit::Unable, "not_asked", &text)
+    AskResult::heard(Exit::Unable, "not_asked", &text)
 }

@@ -11,7 +11,7 @@ use aaep_store::{ChainKey, Head, Noted, Reader};
 use aaep_types::Timestamp;
 use aaep_types::json::Writer;
 
-use crate::arguments::{AuditCommand, AuditOptions, ExportOptions, Place, VerifyOptions};
+use crate::arguments::{AuditCommand, AuditOptions, ExportOptions, JournalOptions, VerifyOptions};
 use crate::demo::NAME as DEMO_NAME;
 use crate::exit::{self, Exit};
 use crate::lines::{Plain, Visible, VisibleLines};
@@ -33,12 +33,12 @@ pub(crate) struct Opened {
 }
 
 /// Opens the journal of a hub.
-pub(crate) fn open(place: &Place) -> Result<Opened, String> {
+pub(crate) fn open(place: &JournalOptions) -> Result<Opened, String> {
     open_file(place, None)
 }
 
 /// The same, or another file.
-fn open_file(place: &Place, file: Option<&Path>) -> Result<Opened, String> {
+fn open_file(place: &JournalOptions, file: Option<&Path>) -> Result<Opened, String> {
     let flags =
         Flags { data: place.data.clone(), config: place.config.clone(), ..Flags::default() };
     let config = Surroundings::of_process()
@@ -66,7 +66,7 @@ fn open_file(place: &Place, file: Option<&Path>) -> Result<Opened, String> {
             key = ChainKey::read(&path).map_err(|fault| fault.to_string())?;
         }
     }
-    let held = |heads: &PathBuf| aaep_store::Place::of(heads, &path).ok()?.look();
+    let held = |heads: &PathBuf| aaep_store::JournalMarker::of(heads, &path).ok()?.look();
     let replaced = places.iter().find_map(held).filter(|before| before != reader.store());
     Ok(Opened { reader, noted, key, replaced })
 }

@@ -62,7 +62,7 @@ pub(crate) enum Stray {
 
 /// Where in the input we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Position {
     Begin,
     Values,
     Array(Expected),
@@ -96,7 +96,7 @@ pub(crate) struct Reader<R> {
     line: u64,
     /// The last line that was tried as a whole.
     tried: u64,
-    place: Place,
+    place: Position,
     stray: Option<Stray>,
 }
 
@@ -107,7 +107,7 @@ impl<R: Read> Reader<R> {
 
     /// The same in the middle of an input of values one after the other, from this line on.
     pub(crate) fn among_values(input: R, max_bytes: usize, line: u64) -> Self {
-        Self { place: Place::Values, line, ..Self::new(input, max_bytes) }
+        Self { place: Position::Values, line, ..Self::new(input, max_bytes) }
     }
 
     fn with_chunk(input: R, max_bytes: usize, chunk: usize) -> Self {
@@ -122,7 +122,7 @@ impl<R: Read> Reader<R> {
             input_ended: false,
             line: 1,
             tried: 0,
-            place: Place::Begin,
+            place: Position::Begin,
             stray: None,
         }
     }
@@ -143,7 +143,7 @@ impl<R: Read> Reader<R> {
         let Some(first) = self.reach_value()? else { return Ok(self.last_words()) };
         let (line, stray) = (self.line, self.stray.take());
         if first == b'{'
-            && self.place == Place::Values
+            && self.place == Position::Values
             && let Some(end) = self.whole_line(is_whole)
         {
             let text = Text::Message(&self.buffer[self.start..end]);
@@ -152,7 +152,7 @@ impl<R: Read> Reader<R> {
         }
         let ending = match first {
             b'{' | b'[' => Ending::Brackets(Brackets::new()),
-            _ if self.place == Place::Values => Ending::Line,
+            _ if self.place == Position::Values => Ending::Line,
             _ => Ending::Element(Quotes::default()),
         };
         let text = match self.frame(ending)? {
@@ -165,38 +165,40 @@ impl<R: Read> Reader<R> {
     /// Goes to the first byte of the next value, past everything that may stand between two.
     fn reach_value(&mut self) -> io::Result<Option<u8>> {
         loop {
-            if self.place == Place::Begin {
+            if self.place == Position::Begin {
                 self.skip_byte_order_mark()?;
             }
             let Some(byte) = self.skip_space()? else { return Ok(None) };
             match (self.place, byte) {
-                (Place::Begin, b'[') => self.step(Expected::ElementOrEnd),
-                (Place::Begin, _) => self.place = Place::Values,
-                (Place::AfterArray, _) => {
+                (Position::Begin, b'[') => self.step(Expected::ElementOrEnd),
+                (Position::Begin, _) => self.place = Position::Values,
+                (Position::AfterArray, _) => {
                     self.stray = Some(Stray::AfterArray);
-                    self.place = Place::Values;
+                    self.place = Position::Values;
                 }
-                (Place::Array(expected), b']') => {
+                (Position::Array(expected), b']') => {
                     if expected == Expected::Element {
                         self.stray = Some(Stray::ExtraComma);
                     }
                     self.start += 1;
-                    self.place = Place::AfterArray;
+                    self.place = Position::AfterArray;
                     if self.stray.is_some() {
                         return Ok(None);
                     }
                 }
-                (Place::Array(expected), b',') => {
+                (Position::Array(expected), b',') => {
                     if matches!(expected, Expected::Element | Expected::ElementOrEnd) {
                         self.stray = Some(Stray::ExtraComma);
                     }
                     self.step(Expected::Element);
                 }
-                (Place::Array(Expected::CommaOrEnd), _) => {
+                (Position::Array(Expected::CommaOrEnd), _) => {
                     self.stray = Some(Stray::NoComma);
                     return Ok(Some(byte));
                 }
-                (Place::Array(_) | Place::Values | Place::Over, _) => return Ok(Some(byte)),
+                (Position::Array(_) | Position::Values | Position::Over, _) => {
+                    return Ok(Some(byte));
+                }
             }
         }
     }
@@ -204,14 +206,14 @@ impl<R: Read> Reader<R> {
     /// Past a bracket or comma of the array.
     fn step(&mut self, expected: Expected) {
         self.start += 1;
-        self.place = Place::Array(expected);
+        self.place = Position::Array(expected);
     }
 
     /// There is no further value here; what is wrong with that is still to be said.
     fn last_words(&mut self) -> Option<Value<'static>> {
-        if let Place::Array(_) = self.place {
+        if let Position::Array(_) = self.place {
             self.stray = Some(Stray::Unclosed);
-            self.place = Place::Over;
+            self.place = Position::Over;
         }
         let stray = self.stray.take()?;
         Some(Value { line: self.line, text: Text::Nothing, stray: Some(stray) })
@@ -311,9 +313,9 @@ impl<R: Read> Reader<R> {
     }
 
     fn after_value(&mut self, sound: bool) {
-        if let Place::Array(_) = self.place {
+        if let Position::Array(_) = self.place {
             let expected = if sound { Expected::CommaOrEnd } else { Expected::Anything };
-            self.place = Place::Array(expected);
+            self.place = Position::Array(expected);
         }
     }
 

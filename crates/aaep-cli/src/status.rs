@@ -19,7 +19,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 /// What a hub says.
 #[derive(Deserialize)]
-struct Held {
+struct HubStatus {
     name: String,
     waiting: u64,
     sessions: u64,
@@ -28,7 +28,7 @@ struct Held {
 /// A hub, and what it says; or why it says nothing.
 struct Asked {
     hub: String,
-    held: Result<Held, String>,
+    held: Result<HubStatus, String>,
 }
 
 pub(crate) fn run(options: &StatusOptions, out: &mut impl Write) -> io::Result<Exit> {
@@ -117,7 +117,7 @@ async fn ask(hub: Hub) -> Asked {
     Asked { hub: name, held }
 }
 
-async fn held(hub: Hub) -> Result<Held, String> {
+async fn held(hub: Hub) -> Result<HubStatus, String> {
     let told = |error: ClientError| error.to_string();
     let client = match &hub.address {
         Address::Http(base) => HttpClient::new(base, hub.options).map_err(told)?,

@@ -11,22 +11,22 @@ const MAX_DEPTH: usize = 64;
 
 /// Where in the arguments something is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ArgumentPath {
     text: String,
     steps: Vec<String>,
 }
 
 /// The longest name or pointer, in bytes.
-pub(crate) const MAX_PLACE_BYTES: usize = 256;
+pub(crate) const MAX_PATH_BYTES: usize = 256;
 
-impl Place {
+impl ArgumentPath {
     /// A member's name, or a JSON pointer (RFC 6901) if it begins with `/`. What is wrong with it
     /// otherwise, in a sentence.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err("An argument has a name.");
         }
-        if text.len() > MAX_PLACE_BYTES {
+        if text.len() > MAX_PATH_BYTES {
             return Err("The name of the argument is too long.");
         }
         let steps = match text.strip_prefix('/') {
@@ -105,7 +105,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// What stands at a place. Nothing, and `null`, is missing.
-    pub(crate) fn find(&self, place: &Place) -> Option<Raw<'a>> {
+    pub(crate) fn find(&self, place: &ArgumentPath) -> Option<Raw<'a>> {
         let mut steps = place.steps.iter();
         let mut value = match self {
             Arguments::None => return None,
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     fn at<'a>(arguments: &'a str, place: &str) -> Option<Raw<'a>> {
-        Arguments::read(arguments).unwrap().find(&Place::parse(place).unwrap())
+        Arguments::read(arguments).unwrap().find(&ArgumentPath::parse(place).unwrap())
     }
 
     #[test]
@@ -225,12 +225,15 @@ mod tests {
 
     #[test]
     fn a_place_is_a_name_or_a_sound_pointer() {
-        assert!(Place::parse("").is_err());
-        assert!(Place::parse("/a~b").is_err());
-        assert!(Place::parse("/a~2").is_err());
-        assert!(Place::parse("a~b").is_ok());
-        assert!(Place::parse("order.amount").is_err() && Place::parse("items[0]").is_err());
+        assert!(ArgumentPath::parse("").is_err());
+        assert!(ArgumentPath::parse("/a~b").is_err());
+        assert!(ArgumentPath::parse("/a~2").is_err());
+        assert!(ArgumentPath::parse("a~b").is_ok());
+        assert!(
+            ArgumentPath::parse("order.amount").is_err()
+                && ArgumentPath::parse("items[0]").is_err()
+        );
         assert_eq!(at(r#"{"a.b":1}"#, "/a.b"), Some(Raw::Number("1")));
-        assert!(Place::parse(&"x".repeat(MAX_PLACE_BYTES + 1)).is_err());
+        assert!(ArgumentPath::parse(&"x".repeat(MAX_PATH_BYTES + 1)).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use aaep_types::json::Raw;
 
-use crate::arguments::{Arguments, Place, text_of};
+use crate::arguments::{ArgumentPath, Arguments, text_of};
 use crate::decimal::Decimal;
 use crate::glob::Glob;
 
@@ -15,7 +15,7 @@ const MAX_MATCHED_BYTES: usize = 64 * 1024;
 /// What one argument has to be.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
-    pub(crate) place: Place,
+    pub(crate) place: ArgumentPath,
     pub(crate) tests: Vec<Test>,
 }
 
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     fn judge(test: Test, arguments: &str) -> Truth {
-        let place = Place::parse("a").unwrap();
+        let place = ArgumentPath::parse("a").unwrap();
         let arguments = Arguments::read(arguments).unwrap();
         Condition { place, tests: vec![test] }.judge(&arguments)
     }

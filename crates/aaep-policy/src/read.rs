@@ -4,7 +4,7 @@ use aaep_types::{Decision, Malformed, Reversibility, RiskLevel, TimeoutSeconds, 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::arguments::Place;
+use crate::arguments::ArgumentPath;
 use crate::condition::{Comparison, Condition, Scalar, Test};
 use crate::decimal::Decimal;
 use crate::glob::Glob;
@@ -344,7 +344,7 @@ impl RuleReader<'_> {
     ) -> Option<Condition> {
         let at = name.span().start;
         let key = format!("where.{}", plain(name.get_ref()));
-        let place = Place::parse(name.get_ref())
+        let place = ArgumentPath::parse(name.get_ref())
             .map_err(|what| {
                 self.problems.add(
                     at,

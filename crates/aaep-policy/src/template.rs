@@ -2,7 +2,7 @@
 
 use aaep_types::{deception, secret};
 
-use crate::arguments::{Arguments, Place};
+use crate::arguments::{ArgumentPath, Arguments};
 use crate::show::{self, Show};
 use crate::words::Words;
 
@@ -20,7 +20,7 @@ pub(crate) struct Template {
 #[derive(Clone, Debug)]
 enum Part {
     Words(String),
-    Argument(Place),
+    Argument(ArgumentPath),
 }
 
 impl Template {
@@ -100,7 +100,7 @@ fn parts(text: &str) -> Result<Vec<Part>, String> {
         let Some(end) = inside.filter(|_| brace == "{") else {
             return Err(format!("There is a single `{brace}`; write `{brace}{brace}` for one."));
         };
-        let place = Place::parse(&rest[..end])?;
+        let place = ArgumentPath::parse(&rest[..end])?;
         if place.as_str().trim() != place.as_str() {
             return Err(format!("There are spaces in `{{{}}}`.", place.as_str()));
         }

@@ -58,9 +58,9 @@ impl Picture {
         // What was due came first.
         self.inbox.handle(Input::Time, self.now);
         self.inbox.handle(input, self.now);
-        while self.inbox.poll_happening(self.now).is_some() {}
+        while self.inbox.poll_notification(self.now).is_some() {}
         while self.inbox.poll_send().is_some() {}
-        while self.inbox.poll_note().is_some() {}
+        while self.inbox.poll_log().is_some() {}
     }
 
     /// The handshake begins; on a link this is what is sent.

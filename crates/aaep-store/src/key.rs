@@ -59,11 +59,11 @@ impl ChainKey {
 /// Which journal lies at a path, as noted when a hub worked with it last. So it is noticed when another
 /// journal is put in its place, with a name of its own.
 #[derive(Debug)]
-pub struct Place {
+pub struct JournalMarker {
     file: PathBuf,
 }
 
-impl Place {
+impl JournalMarker {
     /// The note about the journal at this path.
     pub fn of(directory: &Path, journal: &Path) -> io::Result<Self> {
         let parent = journal.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -144,11 +144,11 @@ mod tests {
     fn which_journal_a_place_holds_is_noted() {
         let state = tempfile::tempdir().unwrap();
         let data = tempfile::tempdir().unwrap();
-        let place = Place::of(state.path(), &data.path().join("journal.db")).unwrap();
+        let place = JournalMarker::of(state.path(), &data.path().join("journal.db")).unwrap();
         assert_eq!(place.look(), None);
         place.note(STORE).unwrap();
         assert_eq!(place.look().as_deref(), Some(STORE));
-        let other = Place::of(state.path(), &data.path().join("other.db")).unwrap();
+        let other = JournalMarker::of(state.path(), &data.path().join("other.db")).unwrap();
         assert_eq!(other.look(), None);
     }
 }

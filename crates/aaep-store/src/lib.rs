@@ -66,7 +66,7 @@ pub use chain::ChainKey;
 pub use head::{Head, HeadCheck, Noted};
 pub use journal::{Entry, Fault, Journal};
 #[cfg(feature = "sqlite")]
-pub use key::Place;
+pub use key::JournalMarker;
 pub use lock::Lock;
 pub use memory::Memory;
 #[cfg(feature = "sqlite")]

@@ -43,7 +43,7 @@
 //!
 //! let words = Words::new(&["en-GB", "ar"]);
 //! let mut lines = Vec::new();
-//! while let Some(notification) = inbox.poll_happening(10) {
+//! while let Some(notification) = inbox.poll_notification(10) {
 //!     lines.extend(words.say(&notification, &Manner::default()));
 //! }
 //! let heard: Vec<String> = lines.iter().map(|line| line.to_string()).collect();

@@ -111,7 +111,7 @@ impl World {
 
     fn hears(&mut self, most: usize) {
         for _ in 0..most {
-            let Some(notification) = self.inbox.poll_happening(self.now) else { return };
+            let Some(notification) = self.inbox.poll_notification(self.now) else { return };
             self.note(&notification);
         }
     }
@@ -234,6 +234,6 @@ proptest! {
             world.does(&Step::Passes(99_999));
             world.hears(usize::MAX);
         }
-        prop_assert!(world.inbox.poll_happening(world.now).is_none());
+        prop_assert!(world.inbox.poll_notification(world.now).is_none());
     }
 }

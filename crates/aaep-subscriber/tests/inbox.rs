@@ -147,7 +147,7 @@ fn run(vector: &Value) -> Value {
     for step in ran["steps"].as_array_mut().unwrap() {
         let now = step["at"].as_u64().unwrap();
         let (request, refused) = act(&mut inbox, hub, step, now);
-        let told = std::iter::from_fn(|| inbox.poll_happening(now));
+        let told = std::iter::from_fn(|| inbox.poll_notification(now));
         let told: Vec<Value> = told.map(|notification| written(&notification)).collect();
         let mut sent = Vec::new();
         while let Some(send) = inbox.poll_send() {

@@ -31,8 +31,8 @@ fn event(number: u64, inbox: &mut Inbox, hub: Connection) {
     );
     let now = number * 20;
     inbox.handle(Input::Message { connection: hub, bytes: text.as_bytes() }, now);
-    while inbox.poll_happening(now).is_some() {}
-    while inbox.poll_note().is_some() {}
+    while inbox.poll_notification(now).is_some() {}
+    while inbox.poll_log().is_some() {}
 }
 
 // covers: I22

@@ -21,11 +21,11 @@ use crate::tls::{self, ClientConfig};
 
 /// Where to, and how.
 pub(crate) struct Dialer {
-    place: Place,
+    endpoint: Endpoint,
     options: Options,
 }
 
-enum Place {
+enum Endpoint {
     Tcp {
         host: String,
         port: u16,
@@ -60,13 +60,13 @@ impl Dialer {
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         // An IPv6 address stands in brackets in a URL, and nowhere else.
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        Ok(Self { place: Place::Tcp { host, port, tls }, options })
+        Ok(Self { endpoint: Endpoint::Tcp { host, port, tls }, options })
     }
 
     /// To the Unix socket at this path.
     #[cfg(unix)]
     pub(crate) fn to_socket(path: impl Into<PathBuf>, options: Options) -> Self {
-        Self { place: Place::Socket(path.into()), options }
+        Self { endpoint: Endpoint::Socket(path.into()), options }
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -80,10 +80,10 @@ impl Dialer {
     }
 
     async fn connect_in_time(&self) -> Result<(Stream, Peer), ClientError> {
-        let (host, port, tls) = match &self.place {
-            Place::Tcp { host, port, tls } => (host, *port, tls),
+        let (host, port, tls) = match &self.endpoint {
+            Endpoint::Tcp { host, port, tls } => (host, *port, tls),
             #[cfg(unix)]
-            Place::Socket(path) => {
+            Endpoint::Socket(path) => {
                 let reached = crate::unix::reach(path).await;
                 let (stream, peer) = reached.map_err(|error| no_socket(path, &error))?;
                 return Ok((Box::new(stream), peer));

@@ -6,11 +6,11 @@
 //! Memory per connection counts: a hub holds thousands of streams that are silent most of the time.
 //! That is why hyper's HTTP/1.1 is driven directly, with small buffers.
 
-mod again;
 mod chunked;
 mod early;
 mod guard;
 mod limits;
+mod repoll;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -41,9 +41,9 @@ use tracing::{debug, warn};
 use crate::peer::Peer;
 use crate::stream::{self, Stream};
 use crate::tls::ServerConfig;
-use again::Again;
 use guard::{Guarded, Progress, Stage, Watched, Way};
 use limits::{Slot, Slots};
+use repoll::Repoll;
 
 pub use crate::body::{BodyError, discard_body, read_body};
 pub use chunked::Long;
@@ -290,13 +290,13 @@ async fn drive<S, B>(
             .serve_connection(io, answer)
             .with_upgrades();
         let mut connection = pin!(connection);
-        let again = Again::new();
+        let repoll = Repoll::new();
         tokio::select! {
-            ended = until_handed(connection.as_mut(), &again, &progress) => ended,
+            ended = until_handed(connection.as_mut(), &repoll, &progress) => ended,
             () = progress.gave_way() => return,
             _ = stopped.changed() => {
                 connection.as_mut().graceful_shutdown();
-                until_handed(connection.as_mut(), &again, &progress).await
+                until_handed(connection.as_mut(), &repoll, &progress).await
             }
         }
     };
@@ -327,7 +327,7 @@ fn want_body(request: Request<Incoming>) -> Request<RequestBody> {
 /// Drives hyper to the end of the connection, or until it hands the connection over.
 async fn until_handed<C>(
     mut connection: Pin<&mut C>,
-    again: &Again,
+    repoll: &Repoll,
     progress: &Progress,
 ) -> Result<Option<Box<Guarded>>, hyper::Error>
 where
@@ -340,5 +340,5 @@ where
             None => Poll::Pending,
         },
     };
-    poll_fn(|context| again.poll(context, &mut poll)).await
+    poll_fn(|context| repoll.poll(context, &mut poll)).await
 }

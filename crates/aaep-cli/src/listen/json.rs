@@ -113,7 +113,7 @@ fn harmless(value: &Value) -> String {
 
 /// A line from a program.
 #[derive(Debug, PartialEq)]
-pub(super) enum Input {
+pub(super) enum ProgramLine {
     /// As if somebody had typed it.
     Words(String),
     Answer {
@@ -126,26 +126,30 @@ pub(super) enum Input {
 }
 
 /// Reads a line from a program: an object, or words.
-pub(super) fn read(line: &str) -> Input {
+pub(super) fn read(line: &str) -> ProgramLine {
     if !line.trim_start().starts_with('{') {
-        return Input::Words(line.to_owned());
+        return ProgramLine::Words(line.to_owned());
     }
-    let Ok(Value::Object(members)) = serde_json::from_str(line) else { return Input::Nothing };
-    object(&members).unwrap_or(Input::Nothing)
+    let Ok(Value::Object(members)) = serde_json::from_str(line) else {
+        return ProgramLine::Nothing;
+    };
+    object(&members).unwrap_or(ProgramLine::Nothing)
 }
 
-fn object(members: &Map<String, Value>) -> Option<Input> {
+fn object(members: &Map<String, Value>) -> Option<ProgramLine> {
     let known = ["request", "answer", "certain", "command"];
     // Whoever misspells a member must not be taken at half their word.
     if members.keys().any(|name| !known.contains(&name.as_str())) {
         return None;
     }
     if let Some(command) = members.get("command") {
-        return (members.len() == 1).then(|| command.as_str())?.map(|c| Input::Words(c.into()));
+        return (members.len() == 1)
+            .then(|| command.as_str())?
+            .map(|c| ProgramLine::Words(c.into()));
     }
     let request = u32::try_from(members.get("request")?.as_u64()?).ok()?;
     let certain = members.get("certain").map_or(Some(false), Value::as_bool)?;
-    Some(Input::Answer { request, answer: members.get("answer")?.clone(), certain })
+    Some(ProgramLine::Answer { request, answer: members.get("answer")?.clone(), certain })
 }
 
 /// What a program's answer means for what is asked; `None` if it means nothing.
@@ -191,10 +195,10 @@ mod tests {
 
     #[test]
     fn answers_are_read_strictly_and_anything_else_is_words() {
-        let yes = Input::Answer { request: 2, answer: json!("accept"), certain: true };
+        let yes = ProgramLine::Answer { request: 2, answer: json!("accept"), certain: true };
         assert_eq!(read(r#"{"request":2,"answer":"accept","certain":true}"#), yes);
-        assert_eq!(read(r#"{"command":"list"}"#), Input::Words("list".into()));
-        assert_eq!(read("yes"), Input::Words("yes".into()));
+        assert_eq!(read(r#"{"command":"list"}"#), ProgramLine::Words("list".into()));
+        assert_eq!(read("yes"), ProgramLine::Words("yes".into()));
         for wrong in [
             "{",
             r#"{"request":2}"#,
@@ -204,7 +208,7 @@ mod tests {
             r#"{"command":"list","request":1}"#,
             r#"{"command":1}"#,
         ] {
-            assert_eq!(read(wrong), Input::Nothing, "{wrong}");
+            assert_eq!(read(wrong), ProgramLine::Nothing, "{wrong}");
         }
     }
 

@@ -14,7 +14,7 @@ use super::sound::Sounds;
 use super::talk::{Named, Output, Talk};
 use super::terminal::Terminal;
 use super::transcript::Transcript;
-use super::voices::{Note, Voices};
+use super::voices::{VoiceEvent, Voices};
 use super::wrap::wrap;
 use crate::exit::Exit;
 use crate::signals::{Signal, Signals};
@@ -69,9 +69,9 @@ impl<W: Write> Shell<'_, W> {
                     return Ok(Exit::Wrong);
                 }
                 note = self.voices.note() => match note {
-                    Note::Speech(notice) => self.talk.voice(&notice),
-                    Note::Braille(event) => self.talk.display(&event, self.ears.now()),
-                    Note::NotNotified(why) => self.talk.not_notified(&why),
+                    VoiceEvent::Speech(notice) => self.talk.voice(&notice),
+                    VoiceEvent::Braille(event) => self.talk.display(&event, self.ears.now()),
+                    VoiceEvent::NotNotified(why) => self.talk.not_notified(&why),
                 },
                 notification = self.ears.next() => {
                     if let Some(exit) = self.happened(&notification)? {
@@ -174,9 +174,9 @@ impl<W: Write> Shell<'_, W> {
     /// A line of a program.
     fn program(&mut self, line: &str) {
         match json::read(line) {
-            json::Input::Words(words) => self.word(&words),
-            json::Input::Nothing => self.talk.not_understood(),
-            json::Input::Answer { request, answer, certain } => {
+            json::ProgramLine::Words(words) => self.word(&words),
+            json::ProgramLine::Nothing => self.talk.not_understood(),
+            json::ProgramLine::Answer { request, answer, certain } => {
                 self.note(&format!("> {}", crate::lines::Plain(line)));
                 let asked = self.talk.request(request);
                 let answer = asked.and_then(|asked| json::answer(&asked.asks, &answer));

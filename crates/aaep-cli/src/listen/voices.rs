@@ -14,7 +14,7 @@ use super::talk::{Output, Talk, Voice};
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// What a voice tells.
-pub(super) enum Note {
+pub(super) enum VoiceEvent {
     Speech(Notice),
     Braille(Event),
     /// Notifications cannot be shown any more.
@@ -26,8 +26,8 @@ pub(super) struct Voices {
     display: Option<Display>,
     #[cfg(target_os = "linux")]
     notifications: Option<DesktopNotifications>,
-    tell: UnboundedSender<Note>,
-    notes: UnboundedReceiver<Note>,
+    tell: UnboundedSender<VoiceEvent>,
+    notes: UnboundedReceiver<VoiceEvent>,
     /// What was not handed on yet.
     commands: Vec<Command>,
 }
@@ -41,10 +41,13 @@ impl Voices {
         let (say, notes) = unbounded_channel();
         let (tell, shown) = (say.clone(), say.clone());
         let speaker = speech.map(|settings| {
-            Speaker::start(settings, Box::new(move |notice| drop(say.send(Note::Speech(notice)))))
+            Speaker::start(
+                settings,
+                Box::new(move |notice| drop(say.send(VoiceEvent::Speech(notice)))),
+            )
         });
         let display = braille.map(|settings| {
-            Display::start(settings, move |event| drop(shown.send(Note::Braille(event))))
+            Display::start(settings, move |event| drop(shown.send(VoiceEvent::Braille(event))))
         });
         let (speaker, display) = (speaker.transpose()?, display.transpose()?);
         Ok(Self {
@@ -59,7 +62,7 @@ impl Voices {
     }
 
     /// What a voice tells next; never, without one.
-    pub(super) async fn note(&mut self) -> Note {
+    pub(super) async fn note(&mut self) -> VoiceEvent {
         match self.notes.recv().await {
             Some(note) => note,
             None => std::future::pending().await,
@@ -102,7 +105,7 @@ impl Voices {
     #[cfg(target_os = "linux")]
     pub(super) async fn notify(&mut self) -> Result<(), String> {
         let tell = self.tell.clone();
-        let fault = move |why| drop(tell.send(Note::NotNotified(why)));
+        let fault = move |why| drop(tell.send(VoiceEvent::NotNotified(why)));
         self.notifications = Some(DesktopNotifications::start(fault).await?);
         Ok(())
     }

@@ -32,7 +32,7 @@ struct Block {
 
 /// What came of a block.
 #[derive(Debug, Default)]
-struct Outcome {
+struct BlockResult {
     printed: Vec<u8>,
     tally: Tally,
     /// Bytes that were judged; fewer than there are if a line is not one sound value.
@@ -70,7 +70,8 @@ pub(super) fn judge(
     thread::scope(|scope| {
         let jobs = jobs; // dropped at the end of this, which ends the workers
         let mut workers = 0;
-        let mut pending: VecDeque<(Arc<Block>, Option<mpsc::Receiver<Outcome>>)> = VecDeque::new();
+        let mut pending: VecDeque<(Arc<Block>, Option<mpsc::Receiver<BlockResult>>)> =
+            VecDeque::new();
         let mut failed = None;
         loop {
             while pending.len() < 2 * cores && failed.is_none() {
@@ -121,7 +122,7 @@ pub(super) fn judge(
     })
 }
 
-type Job = (Arc<Block>, mpsc::Sender<Outcome>);
+type Job = (Arc<Block>, mpsc::Sender<BlockResult>);
 
 fn work(jobs: &Mutex<mpsc::Receiver<Job>>, judging: Judging<'_>) {
     loop {
@@ -132,8 +133,8 @@ fn work(jobs: &Mutex<mpsc::Receiver<Job>>, judging: Judging<'_>) {
     }
 }
 
-fn judge_block(block: &Block, judging: Judging<'_>) -> Outcome {
-    let mut outcome = Outcome::default();
+fn judge_block(block: &Block, judging: Judging<'_>) -> BlockResult {
+    let mut outcome = BlockResult::default();
     let mut line = block.line;
     while outcome.judged < block.bytes.len() {
         let rest = &block.bytes[outcome.judged..];
@@ -155,7 +156,7 @@ fn judge_line(
     line: u64,
     before: u64,
     judging: Judging<'_>,
-    outcome: &mut Outcome,
+    outcome: &mut BlockResult,
 ) -> Option<()> {
     let framed = text.starts_with(b"{") && text.ends_with(b"}") && text.len() <= judging.max_bytes;
     let verdict = framed.then(|| judging.judge.judge(text)).filter(|verdict| verdict.is_sound)?;

@@ -20,7 +20,7 @@ const MAX_EXTENSION_DEPTH: usize = 64;
 pub(super) enum Observed<'a> {
     Started,
     Ended(EventKind),
-    State { from: Option<Cow<'a, str>>, to: Option<Cow<'a, str>>, outcome: Option<Outcome> },
+    State { from: Option<Cow<'a, str>>, to: Option<Cow<'a, str>>, outcome: Option<ToldOutcome> },
     Invoked { tool: Digest, call: Option<Digest>, irreversible: bool },
     Completed { tool: Digest, call: Option<Digest> },
     Output(Piece<'a>),
@@ -76,7 +76,7 @@ pub(super) struct Ask {
 
 /// What our extension says became of a request (decision D30).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct ToldOutcome {
     pub(super) request: Digest,
     pub(super) fate: Option<Fate>,
 }
@@ -179,7 +179,7 @@ fn extension<'a>(heard: &LenientEvent<'a>, prefix: &str) -> Option<Members<'a>> 
     Members::whole(text, MAX_EXTENSION_DEPTH).ok()?
 }
 
-fn outcome(heard: &LenientEvent<'_>) -> Option<Outcome> {
+fn outcome(heard: &LenientEvent<'_>) -> Option<ToldOutcome> {
     let members = extension(heard, "outcome")?;
     let any = |names: &[&str]| names.iter().find_map(|name| members.text(name));
     let request = any(&["request_event_id", "request", "event_id"])?;
@@ -190,7 +190,7 @@ fn outcome(heard: &LenientEvent<'_>) -> Option<Outcome> {
         Some("cancelled" | "superseded") => Some(Fate::Cancelled),
         _ => None,
     };
-    Some(Outcome { request: Digest::of(&[&request]), fate })
+    Some(ToldOutcome { request: Digest::of(&[&request]), fate })
 }
 
 /// What two deliveries of one event have in common: all but its texts (decision D28), and but for the

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use aaep_engine::{ClockTrust, Now};
 use aaep_store::{
-    CannotOpen, ChainKey, Damage, Head, HeadCheck, JournalFile, Noted, Options, Place, Replayed,
-    Sqlite, Start,
+    CannotOpen, ChainKey, Damage, Head, HeadCheck, JournalFile, JournalMarker, Noted, Options,
+    Replayed, Sqlite, Start,
 };
 
 use super::DataDirectory;
@@ -34,7 +34,7 @@ pub struct Kept {
     pub(crate) head: Option<Head>,
     pub(crate) noted: Option<Noted>,
     /// What says which journal this place holds, and the other one that it held before, if so.
-    place: Option<(Place, Option<String>)>,
+    place: Option<(JournalMarker, Option<String>)>,
 }
 
 /// Where the key of a journal and the notes about it lie. Without a state directory the key lies
@@ -66,7 +66,7 @@ impl Kept {
         let noted = Head::look(&heads, journal.store());
         let head =
             Head::open(&heads, journal.store()).map_err(|fault| cannot_open(&heads, &fault))?;
-        let place = Place::of(&heads, &path).map_err(|error| cannot_read(&path, &error))?;
+        let place = JournalMarker::of(&heads, &path).map_err(|error| cannot_read(&path, &error))?;
         let before = place.look().filter(|before| before != journal.store());
         if let Some(before) = before.as_deref().filter(|_| journal.head().0 > 0) {
             return Err(another_journal(&path, journal.store(), before, &place));
@@ -130,7 +130,7 @@ impl Kept {
 }
 
 /// Somebody put another journal in the place of the one that was there.
-fn another_journal(path: &Path, store: &str, before: &str, place: &Place) -> Fault {
+fn another_journal(path: &Path, store: &str, before: &str, place: &JournalMarker) -> Fault {
     Fault::file(
         path,
         format!(

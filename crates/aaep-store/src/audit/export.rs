@@ -8,7 +8,7 @@ use aaep_engine::{Record, RecordedEvents, RequestId};
 use aaep_types::Timestamp;
 use aaep_types::json::{Members, Writer};
 
-use super::{COLUMNS, Kept};
+use super::{COLUMNS, StoredRow};
 use crate::chain::hex;
 use crate::sqlite::{Columns, Reader};
 
@@ -31,7 +31,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn admits(&self, kept: &Kept, whose: Option<&Whose>) -> bool {
+    fn admits(&self, kept: &StoredRow, whose: Option<&Whose>) -> bool {
         let micros = |time: &Timestamp| time.as_micros();
         let is = |wanted: &Option<String>, found: Option<&Arc<str>>| {
             wanted.as_deref().is_none_or(|wanted| found.is_some_and(|found| **found == *wanted))
@@ -99,7 +99,7 @@ pub fn export(reader: &Reader, filter: &Filter, out: &mut impl Write) -> io::Res
     let mut rows = statement.query([]).map_err(io::Error::other)?;
     let (mut known, mut lines) = (Context::default(), 0);
     while let Some(row) = rows.next().map_err(io::Error::other)? {
-        let kept = Kept::read(row).map_err(io::Error::other)?;
+        let kept = StoredRow::read(row).map_err(io::Error::other)?;
         let record = Record::decode(&kept.bytes).map(|(_, record, _)| record);
         let record = record.map_err(|why| {
             io::Error::other(format!("record {}: {why}; see `aaep audit verify`", kept.number))
@@ -177,7 +177,7 @@ fn object(out: &mut Writer, json: &str) {
     }
 }
 
-fn line(kept: &Kept, record: &Record, whose: Option<&Whose>, keyed: bool) -> String {
+fn line(kept: &StoredRow, record: &Record, whose: Option<&Whose>, keyed: bool) -> String {
     let columns = Columns::of(record);
     let mut line = Line(Writer::with_capacity(kept.bytes.len() + 256));
     line.0.open('{');

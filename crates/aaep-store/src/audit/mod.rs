@@ -65,7 +65,7 @@ impl std::fmt::Display for Bad {
 impl std::error::Error for Bad {}
 
 /// One row of the table, as it is read.
-struct Kept {
+struct StoredRow {
     number: i64,
     at: i64,
     bytes: Vec<u8>,
@@ -77,7 +77,7 @@ const COLUMNS: &str =
     "number, at, bytes, hash, kind, session, request, agent, user, tool, call, text,
     irreversible, deadline, outcome, runs, decided_by, reason";
 
-impl Kept {
+impl StoredRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             number: row.get(0)?,
@@ -164,7 +164,7 @@ fn verify_records(
     let mut rows = statement.query([]).map_err(failed(1))?;
     while let Some(row) = rows.next().map_err(failed(number + 1))? {
         number += 1;
-        let kept = Kept::read(row).map_err(failed(number))?;
+        let kept = StoredRow::read(row).map_err(failed(number))?;
         let record = decode(&kept, number).map_err(|what| Bad { number, what })?;
         if !anchor.follows(key, number, &last, (kept.at, &kept.bytes), &kept.hash) {
             let what = "It does not follow from the record before it: one of the two was changed, something between them was taken away, or it was not written with this journal's key.";
@@ -179,7 +179,7 @@ fn verify_records(
     Ok((number, last, found))
 }
 
-fn decode(kept: &Kept, number: u64) -> Result<Record, String> {
+fn decode(kept: &StoredRow, number: u64) -> Result<Record, String> {
     if u64::try_from(kept.number) != Ok(number) {
         return Err(format!("It is missing; record {} follows.", kept.number));
     }
@@ -192,7 +192,7 @@ fn decode(kept: &Kept, number: u64) -> Result<Record, String> {
     }
 }
 
-fn check_columns(kept: &Kept, record: &Record) -> Result<(), String> {
+fn check_columns(kept: &StoredRow, record: &Record) -> Result<(), String> {
     let said = Columns::of(record);
     if said != kept.columns {
         let column = differing(&said, &kept.columns);

@@ -73,7 +73,7 @@ impl Shared {
                 inbox.handle(Input::NotSent { ticket, perhaps: false }, clock::now_ms());
             }
         }
-        while let Some(note) = inbox.poll_note() {
+        while let Some(note) = inbox.poll_log() {
             warn!(hub = %note.hub, rule = note.rule, "{}", note.text);
         }
         drop(inbox);
@@ -98,7 +98,7 @@ impl Shared {
     pub(super) fn try_next(&self) -> Option<Notification> {
         let mut inbox = self.inbox();
         let full = inbox.is_full();
-        let notification = inbox.poll_happening(clock::now_ms());
+        let notification = inbox.poll_notification(clock::now_ms());
         if full && !inbox.is_full() {
             self.room.notify_waiters();
         }

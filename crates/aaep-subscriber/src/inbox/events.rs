@@ -253,7 +253,7 @@ impl Inbox {
         agent: Agent,
         rank: Rank,
         now: u64,
-    ) -> super::Place {
+    ) -> super::LaneIndex {
         let critical = heard.urgency() == Urgency::Critical;
         self.tell_event(connection, (agent, heard.as_json().into()), (critical, rank), now)
     }

@@ -312,7 +312,7 @@ impl Inbox {
         (agent, json): (Agent, std::sync::Arc<str>),
         (critical, rank): (bool, Rank),
         now: u64,
-    ) -> super::Place {
+    ) -> super::LaneIndex {
         let notification = Notification::Event { agent, json, critical };
         if critical {
             self.tell_critical(notification)

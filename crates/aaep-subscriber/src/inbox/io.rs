@@ -106,7 +106,7 @@ pub struct Send {
 
 /// Something for the log (E27, S12).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct LogEntry {
     /// The connection's name.
     pub hub: Arc<str>,
     /// The rule that was broken.

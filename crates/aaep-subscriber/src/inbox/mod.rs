@@ -4,8 +4,8 @@
 //! # The contract
 //!
 //! Every call that changes something takes `now`, in milliseconds of one clock that never goes back
-//! and counts sleep. After it, drain [`Inbox::poll_send`] and [`Inbox::poll_note`]; take from
-//! [`Inbox::poll_happening`] whenever the listener has time, critical things come first. Call
+//! and counts sleep. After it, drain [`Inbox::poll_send`] and [`Inbox::poll_log`]; take from
+//! [`Inbox::poll_notification`] whenever the listener has time, critical things come first. Call
 //! [`Inbox::handle`] with [`Input::Time`] at [`Inbox::next_deadline`]. While [`Inbox::is_full`],
 //! receive nothing more: nothing critical is ever left out, so the producer has to wait.
 //!
@@ -23,7 +23,7 @@
 //!   {"supports_confirmation_reply":true,"supports_clarification_reply":true}}"#;
 //! inbox.handle(Input::Message { connection: hub, bytes: accepted }, 5);
 //! inbox.handle(Input::Attached { connection: hub }, 5);
-//! assert!(matches!(inbox.poll_happening(5), Some(Notification::Connected { may_reply: true, .. })));
+//! assert!(matches!(inbox.poll_notification(5), Some(Notification::Connected { may_reply: true, .. })));
 //!
 //! let asks = br#"{"@context":"https://aaep-protocol.org/context/v1",
 //!   "type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1",
@@ -31,7 +31,7 @@
 //!   "action":"Delete the build","consequence":"It is gone","reply_token":"rpl_1",
 //!   "timeout_seconds":60,"default_decision":"reject","irreversible":true,"risk_level":"high"}"#;
 //! inbox.handle(Input::Message { connection: hub, bytes: asks }, 10);
-//! let Some(Notification::Asked(request)) = inbox.poll_happening(10) else { unreachable!() };
+//! let Some(Notification::Asked(request)) = inbox.poll_notification(10) else { unreachable!() };
 //! inbox.answer(request.number, Answer::Reject, 20)?;
 //! let reply = inbox.poll_send().unwrap();
 //! assert!(reply.json.contains(r#""decision":"reject""#));
@@ -65,7 +65,7 @@ use aaep_types::Timestamp;
 
 use crate::notification::{Agent, Notification, Silence};
 use crate::request::Request;
-use lanes::{Critical, Place, Rank};
+use lanes::{Critical, LaneIndex, Rank};
 use link::Link;
 use requests::Requests;
 use silence::Silences;
@@ -73,7 +73,7 @@ use silence::Silences;
 pub use backoff::Backoff;
 pub use bounds::Bounds;
 pub use handshake::SubscriptionState;
-pub use io::{Connection, Input, Note, Purpose, Send, Ticket};
+pub use io::{Connection, Input, LogEntry, Purpose, Send, Ticket};
 pub use reply::{Answer, Refused};
 pub use session::{Doing, Progress};
 pub use settings::{Settings, TextBy};
@@ -90,8 +90,8 @@ pub struct Inbox {
     critical: Critical,
     silences: Silences,
     sends: VecDeque<Send>,
-    notes: VecDeque<Note>,
-    last_place: Place,
+    notes: VecDeque<LogEntry>,
+    last_place: LaneIndex,
     last_ticket: u64,
     last_touch: u64,
     /// How often the settings changed.
@@ -167,7 +167,7 @@ impl Inbox {
     // enforces: T28, H23
     /// The next thing to tell; critical ones first, then silences, then the rest at a pace that can
     /// be heard.
-    pub fn poll_happening(&mut self, now: u64) -> Option<Notification> {
+    pub fn poll_notification(&mut self, now: u64) -> Option<Notification> {
         if let Some(critical) = self.critical.pop() {
             return Some(critical);
         }
@@ -195,7 +195,7 @@ impl Inbox {
     }
 
     /// The next note for the log.
-    pub fn poll_note(&mut self) -> Option<Note> {
+    pub fn poll_log(&mut self) -> Option<LogEntry> {
         self.notes.pop_front()
     }
 
@@ -245,13 +245,13 @@ impl Inbox {
         self.links.get_mut(connection.0 as usize)
     }
 
-    fn next_place(&mut self) -> Place {
+    fn next_place(&mut self) -> LaneIndex {
         self.last_place += 1;
         self.last_place
     }
 
     /// Tells something at once.
-    fn tell_critical(&mut self, notification: Notification) -> Place {
+    fn tell_critical(&mut self, notification: Notification) -> LaneIndex {
         let place = self.next_place();
         self.critical.push(place, notification);
         place
@@ -264,7 +264,7 @@ impl Inbox {
         notification: Notification,
         rank: Rank,
         now: u64,
-    ) -> Place {
+    ) -> LaneIndex {
         let (place, bounds) = (self.next_place(), self.bounds);
         let Some(link) = self.link_mut(connection) else { return place };
         link.lane.push(place, notification, rank);
@@ -292,7 +292,7 @@ impl Inbox {
         if self.notes.len() >= self.bounds.notes {
             self.notes.pop_front();
         }
-        self.notes.push_back(Note { hub, rule, text });
+        self.notes.push_back(LogEntry { hub, rule, text });
     }
 
     fn unreadable(&mut self, connection: Connection, why: &str, now: u64) {

@@ -104,7 +104,7 @@ impl World {
     /// Everything that is told now.
     fn hears(&mut self) -> Vec<Notification> {
         let now = self.now;
-        std::iter::from_fn(|| self.inbox.poll_happening(now)).collect()
+        std::iter::from_fn(|| self.inbox.poll_notification(now)).collect()
     }
 
     /// The same in a few words.
@@ -117,7 +117,7 @@ impl World {
     }
 
     fn rules(&mut self) -> Vec<&'static str> {
-        std::iter::from_fn(|| self.inbox.poll_note()).map(|note| note.rule).collect()
+        std::iter::from_fn(|| self.inbox.poll_log()).map(|note| note.rule).collect()
     }
 }
 

@@ -50,19 +50,19 @@ impl Default for Limits {
 /// The places for connections.
 pub(crate) struct Slots {
     limits: Limits,
-    held: Mutex<Held>,
+    held: Mutex<SlotTable>,
     empty: Notify,
 }
 
 #[derive(Default)]
-struct Held {
+struct SlotTable {
     /// Every connection that has a place, the oldest first.
     connections: BTreeMap<u64, Arc<Progress>>,
     serial: u64,
     by_address: BTreeMap<IpAddr, usize>,
 }
 
-impl Held {
+impl SlotTable {
     // enforces: I29
     /// Takes its place from the connection that has done nothing for others to lose and is oldest:
     /// one that has sent no request, or waits for the next. False if all of them are answered.
@@ -140,7 +140,7 @@ impl Slots {
         })
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, SlotTable> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@ use aaep_types::rule;
 
 use super::{By, Dead, Request, Requests, Sight, Status};
 use crate::stream::report::Report;
-use crate::stream::said::{Fate, Outcome};
+use crate::stream::said::{Fate, ToldOutcome};
 use crate::stream::states::{AWAITING_INPUT, CALLING_TOOL};
 
 /// A state change, as far as requests care.
@@ -12,7 +12,7 @@ use crate::stream::states::{AWAITING_INPUT, CALLING_TOOL};
 pub(in crate::stream) struct Change<'a> {
     pub(in crate::stream) from: Option<&'a str>,
     pub(in crate::stream) to: Option<&'a str>,
-    pub(in crate::stream) outcome: Option<Outcome>,
+    pub(in crate::stream) outcome: Option<ToldOutcome>,
     /// In microseconds.
     pub(in crate::stream) time: Option<i64>,
 }

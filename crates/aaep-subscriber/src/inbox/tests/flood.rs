@@ -60,7 +60,7 @@ fn a_full_inbox_says_so_before_anything_critical_is_lost() {
         world.event_of(number, "handoff.requested", 0, rest);
     }
     assert!(world.inbox.is_full());
-    world.inbox.poll_happening(world.now);
+    world.inbox.poll_notification(world.now);
     assert!(!world.inbox.is_full());
 }
 

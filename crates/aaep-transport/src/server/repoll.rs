@@ -22,12 +22,12 @@ const WOKEN: u8 = 2;
 
 /// Wakes a task, unless it is being polled: then it is polled again.
 #[derive(Default)]
-struct Bell {
+struct RepollWaker {
     state: AtomicU8,
     task: AtomicWaker,
 }
 
-impl Wake for Bell {
+impl Wake for RepollWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -41,15 +41,15 @@ impl Wake for Bell {
 }
 
 /// Polls something again if it woke itself.
-pub(super) struct Again {
-    bell: Arc<Bell>,
+pub(super) struct Repoll {
+    shared: Arc<RepollWaker>,
     waker: Waker,
 }
 
-impl Again {
+impl Repoll {
     pub(super) fn new() -> Self {
-        let bell = Arc::<Bell>::default();
-        Self { waker: Waker::from(Arc::clone(&bell)), bell }
+        let shared = Arc::<RepollWaker>::default();
+        Self { waker: Waker::from(Arc::clone(&shared)), shared }
     }
 
     /// `poll` is called again as long as it wakes itself.
@@ -58,21 +58,21 @@ impl Again {
         context: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let bell = &*self.bell;
-        bell.task.register(context.waker());
+        let shared = &*self.shared;
+        shared.task.register(context.waker());
         let mut own = Context::from_waker(&self.waker);
         for _ in 0..TIMES {
-            bell.state.store(POLLED, Ordering::Release);
+            shared.state.store(POLLED, Ordering::Release);
             if let Poll::Ready(output) = poll(&mut own) {
-                bell.state.store(IDLE, Ordering::Release);
+                shared.state.store(IDLE, Ordering::Release);
                 return Poll::Ready(output);
             }
             let (order, retry) = (Ordering::AcqRel, Ordering::Acquire);
-            if bell.state.compare_exchange(POLLED, IDLE, order, retry).is_ok() {
+            if shared.state.compare_exchange(POLLED, IDLE, order, retry).is_ok() {
                 return Poll::Pending;
             }
         }
-        bell.state.store(IDLE, Ordering::Release);
+        shared.state.store(IDLE, Ordering::Release);
         context.waker().wake_by_ref();
         Poll::Pending
     }
@@ -99,7 +99,7 @@ mod tests {
         let count = Arc::new(Count::default());
         let task = Waker::from(Arc::clone(&count));
         let mut polls = 0;
-        let polled = Again::new().poll(&mut Context::from_waker(&task), |context| {
+        let polled = Repoll::new().poll(&mut Context::from_waker(&task), |context| {
             polls += 1;
             if polls <= times {
                 context.waker().wake_by_ref();
@@ -144,7 +144,7 @@ mod tests {
                 wakes.wake();
             }
         });
-        let again = Again::new();
+        let again = Repoll::new();
         let task = Waker::from(Arc::new(Parked(thread::current())));
         let look = |context: &mut Context<'_>| {
             waker.register(context.waker());
