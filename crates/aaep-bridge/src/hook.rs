@@ -112,6 +112,9 @@ impl Desk {
                 self.session(incoming, agent, Some(about)).await?.leave();
             }
             Event::After { call, well } => {
+                if let Some(id) = &call.id {
+                    self.memory.forget_yes(id, &call.arguments);
+                }
                 let Some(open) = self.page(incoming)?.take_call(&name_of(call)) else {
                     return Ok(());
                 };
@@ -291,8 +294,14 @@ impl Step<'_> {
         };
         let by = shown(approval.by());
         let wanted = approval.reply().rationale.as_deref() == Some(FOR_THIS_SESSION);
+        let ticket = parked.ticket();
         let ((), running) = self.session.invoke(parked, approval).await?;
         self.runs(running).await?;
+        // A proxy before the same call need not ask again.
+        if let Some(id) = &self.call.id {
+            let Call { tool, arguments, .. } = self.call;
+            self.desk.memory.keep_yes(id, tool, arguments, &ticket);
+        }
         if let Some(class) = &self.class {
             let page = self.desk.page(self.incoming)?;
             let host = self.incoming.host;

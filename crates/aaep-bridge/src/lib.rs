@@ -49,6 +49,7 @@ pub mod act;
 pub mod allowance;
 pub mod consent;
 pub mod doors;
+mod given;
 pub mod guard;
 pub mod hook;
 pub mod host;
@@ -59,6 +60,7 @@ pub mod shell;
 pub mod tools;
 
 pub use act::{Act, Judgment, Kind};
+pub use given::Given;
 pub use memory::Memory;
 pub use place::Scene;
 

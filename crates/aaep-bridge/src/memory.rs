@@ -77,6 +77,25 @@ impl Memory {
     }
 }
 
+impl Memory {
+    pub(crate) fn write_yes(&self, key: &str, text: &str) -> io::Result<()> {
+        write(&self.yes_path(key), text)
+    }
+
+    pub(crate) fn read_yes(&self, key: &str) -> Option<String> {
+        read(&self.yes_path(key))
+    }
+
+    /// Whether it was there: of several who remove it, one does.
+    pub(crate) fn remove_yes(&self, key: &str) -> bool {
+        fs::remove_file(self.yes_path(key)).is_ok()
+    }
+
+    fn yes_path(&self, key: &str) -> PathBuf {
+        self.directory.join(format!("{key}.yes"))
+    }
+}
+
 impl Page {
     pub(crate) fn allowance(&self, key: &str) -> Option<Record> {
         Record::parse(&read(&self.allowance_path(key))?)

@@ -11,13 +11,16 @@ use aaep_bridge::guard::{Cannot, Guard, Installed, PROGRAMS, Places, Plan, Remov
 use aaep_bridge::host::Host;
 use clap::{Args, Subcommand};
 
+use crate::acp;
 use crate::allowed::{self, AllowedOptions};
 use crate::exit::{Exit, say};
 
 /// Set a coding agent up so that it asks you, and prove that it does.
 ///
-/// It shows what it would change in your files, and asks first. Then it lets the agent's program
-/// call a tool that has to be refused, and says what that proved.
+/// Started with `aaep guard run`, an agent asks over a protocol that fails closed: the strongest way, and
+/// nothing in your files. For when it is started by itself, its hook is set up. What would be changed in
+/// your files is shown, and you are asked first. Then the agent's program calls a tool that has to be
+/// refused, in both ways, and you are told what that proved.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
@@ -26,6 +29,7 @@ What each program cannot be made to do is in docs/bridges.md.
 
 Examples:
   aaep guard claude
+  aaep guard run claude
   aaep guard codex --dry-run
   aaep guard status
   aaep guard allowed
@@ -48,9 +52,35 @@ pub(crate) struct GuardOptions {
 
 #[derive(Debug, Subcommand)]
 enum GuardCommand {
+    Run(RunOptions),
     Status(StatusOptions),
     Remove(RemoveOptions),
     Allowed(AllowedOptions),
+}
+
+/// Start an agent in this terminal, in the strongest way that it has.
+///
+/// It asks over a protocol that fails closed: if aaep is gone, so is the agent. What you type goes to it,
+/// and everything that it says and does is heard here, as by aaep listen. When it asks, type yes or no.
+/// Nothing has to be set up first.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Modes in which the agent asks less are refused. A line that begins with / is for aaep, such as /stop or
+/quit. Speech, braille and sounds are set as for aaep listen: AAEP_SPEAK and so on.
+
+Examples:
+  aaep guard run claude
+  aaep guard run codex -- /opt/codex/bin/codex
+  aaep guard run opencode --sessions")]
+struct RunOptions {
+    /// The program: claude, codex, gemini, opencode or qwen.
+    #[arg(value_name = "PROGRAM", value_parser = program)]
+    program: Host,
+    #[command(flatten)]
+    terminal: acp::TerminalOptions,
+    /// Where the program is, and what else to give it.
+    #[arg(value_name = "COMMAND", last = true)]
+    command: Vec<String>,
 }
 
 /// Repeat the proof, and look for settings that switch it off.
@@ -113,6 +143,7 @@ pub(crate) fn run(options: &GuardOptions, out: &mut impl Write) -> io::Result<Ex
         }
     };
     match &options.command {
+        Some(GuardCommand::Run(options)) => start(options, out),
         Some(GuardCommand::Status(options)) => status(options, &places, out),
         Some(GuardCommand::Remove(options)) => remove(options, &places, out),
         Some(GuardCommand::Allowed(options)) => allowed::run(options, out),
@@ -124,6 +155,17 @@ pub(crate) fn run(options: &GuardOptions, out: &mut impl Write) -> io::Result<Ex
             }
         },
     }
+}
+
+fn start(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let Some(door) = Door::of(options.program) else {
+        let (name, id) = (options.program.name(), options.program.id());
+        say(&format!(
+            "{name} has no protocol that was tried, only its hook. Set that up with `aaep guard {id}`, then start {id} itself."
+        ));
+        return Ok(Exit::Unable);
+    };
+    acp::run_at_door(door, &options.terminal, &options.command, out)
 }
 
 fn places() -> Result<Places, String> {
@@ -171,14 +213,14 @@ fn set_up(
             host.name()
         )?,
     }
-    writeln!(out, "It is guarded by its hook, which is called before each tool.")?;
-    if let Some(door) = Door::of(host) {
-        writeln!(
+    match Door::of(host) {
+        Some(door) => writeln!(
             out,
-            "Stronger, in a terminal: `aaep acp --run --agent {}`. That speaks {}, which fails closed.",
+            "The strongest way is `aaep guard run {}`: over {}, which fails closed. For when it is started by itself, its hook asks before each tool.",
             host.id(),
             door.protocol()
-        )?;
+        )?,
+        None => writeln!(out, "It is guarded by its hook, which is called before each tool.")?,
     }
     let plan = match guard.plan() {
         Ok(plan) => plan,
@@ -209,9 +251,18 @@ fn set_up(
             Err(why) => writeln!(out, "{why}")?,
         }
     }
+    let door = prove_door(&guard, installed.as_ref(), out)?;
     let exit = prove(&guard, installed.as_ref(), out)?;
-    writeln!(out, "To hear it and to answer, run `aaep listen` in a terminal of your own.")?;
-    Ok(exit)
+    let listen = "run `aaep listen` in a terminal of your own";
+    match Door::of(host) {
+        Some(_) => writeln!(
+            out,
+            "Start it with `aaep guard run {}`. If you start it by itself, {listen}, to hear it and to answer.",
+            host.id()
+        )?,
+        None => writeln!(out, "To hear it and to answer, {listen}.")?,
+    }
+    Ok(exit.max(door))
 }
 
 fn unable(why: &Cannot, out: &mut impl Write) -> io::Result<Exit> {
@@ -267,17 +318,32 @@ fn prove(guard: &Guard, installed: Option<&Installed>, out: &mut impl Write) -> 
     if let (Outcome::Held(_), Some(installed)) = (&outcomes[0], installed) {
         outcomes.push(canary::program(guard, installed));
     }
-    for outcome in outcomes {
-        match outcome {
-            Outcome::Held(what) => writeln!(out, "Proved: {what}")?,
-            Outcome::Unproven(what) => writeln!(out, "Not proved: {what}")?,
-            Outcome::Broken(what) => {
-                holds = false;
-                writeln!(out, "Does not hold: {what}")?;
-            }
-        }
+    for outcome in &outcomes {
+        holds &= tell(outcome, out)?;
     }
     Ok(if holds { Exit::Good } else { Exit::Wrong })
+}
+
+/// Says what was proved of the program's door.
+fn prove_door(
+    guard: &Guard,
+    installed: Option<&Installed>,
+    out: &mut impl Write,
+) -> io::Result<Exit> {
+    out.flush()?;
+    let outcome = installed.and_then(|installed| canary::door(guard, installed));
+    let holds = outcome.map_or(Ok(true), |outcome| tell(&outcome, out))?;
+    Ok(if holds { Exit::Good } else { Exit::Wrong })
+}
+
+/// Says what came of a proof. Whether the guard may still hold.
+fn tell(outcome: &Outcome, out: &mut impl Write) -> io::Result<bool> {
+    match outcome {
+        Outcome::Held(what) => writeln!(out, "Proved: {what}")?,
+        Outcome::Unproven(what) => writeln!(out, "Not proved: {what}")?,
+        Outcome::Broken(what) => writeln!(out, "Does not hold: {what}")?,
+    }
+    Ok(!matches!(outcome, Outcome::Broken(_)))
 }
 
 fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io::Result<Exit> {
@@ -288,6 +354,7 @@ fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io:
         if !options.programs.is_empty() && !named {
             continue;
         }
+        let mut door_is_told = false;
         for scope in Scope::ALL {
             let guard = guard(host, scope, places)?;
             let meant = match options.scope.named() {
@@ -301,6 +368,11 @@ fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io:
             any = true;
             let installed = installed(host);
             let version = installed.as_ref().map(Installed::version_text).unwrap_or_default();
+            if Door::of(host).is_some() && !door_is_told {
+                door_is_told = true;
+                writeln!(out, "{} {version}, with `aaep guard run {}`:", host.name(), host.id())?;
+                exit = exit.max(prove_door(&guard, installed.as_ref(), out)?);
+            }
             writeln!(out, "{} {version}, {} settings:", host.name(), scope.name())?;
             exit = exit.max(prove(&guard, installed.as_ref(), out)?);
         }
@@ -333,6 +405,10 @@ fn remove(options: &RemoveOptions, places: &Places, out: &mut impl Write) -> io:
         }
         Err(why) => return unable(&why, out),
     }
-    writeln!(out, "{} asks you no longer.", options.program.name())?;
+    let (name, id) = (options.program.name(), options.program.id());
+    writeln!(out, "{name} asks you no longer when it is started by itself.")?;
+    if Door::of(options.program).is_some() {
+        writeln!(out, "With `aaep guard run {id}` it does.")?;
+    }
     Ok(Exit::Good)
 }

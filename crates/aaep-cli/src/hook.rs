@@ -9,9 +9,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aaep_bridge::Memory;
 use aaep_bridge::hook::{Desk, producer};
 use aaep_bridge::host::{Answer, Host, Incoming, MAX_INPUT_BYTES, Reply, own_time};
+use aaep_bridge::{Given, Memory};
 
 use aaep_policy::Policy;
 use clap::Args;
@@ -188,6 +188,11 @@ async fn gone() {
 #[cfg(not(unix))]
 async fn gone() {
     std::future::pending().await
+}
+
+/// What hooks were told, for a proxy before the same calls.
+pub(crate) fn given() -> Option<Given> {
+    state().map(|directory| Given::new(Memory::at(directory)))
 }
 
 /// Where tickets are kept: `$XDG_STATE_HOME/aaep/bridge`, or below `~/.local/state`.

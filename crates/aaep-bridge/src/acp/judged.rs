@@ -42,6 +42,27 @@ pub(super) fn name(call: &Value) -> Option<String> {
     text(call.get("name")).or_else(|| text(call.pointer("/_meta/claudeCode/toolName")))
 }
 
+/// Tool and arguments as the program's own hook is told of them, by what the person would be shown.
+pub(super) fn as_in_hook(call: &Value) -> Option<(String, Value)> {
+    let raw = call.get("rawInput")?;
+    match name(call) {
+        Some(name) => Some((name, raw.clone())),
+        // Codex names no tool here.
+        None => {
+            let script = script(raw.get("command")?.as_str()?)?;
+            Some(("Bash".to_owned(), json!({ "command": script })))
+        }
+    }
+}
+
+/// What a shell is given to run: `/bin/bash -lc 'touch x'`. None if it is written in another way.
+fn script(command: &str) -> Option<&str> {
+    let (shell, script) = command.split_once(" -lc '")?;
+    let script = script.strip_suffix('\'')?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
+    (shell.chars().all(plain) && !script.contains('\'')).then_some(script)
+}
+
 /// The tool, as the protocol and policies know it.
 pub(super) fn wire_name(call: &Value) -> String {
     let kind = call.get("kind").and_then(Value::as_str).unwrap_or("tool");
@@ -132,6 +153,20 @@ mod tests {
     fn said(call: &Value) -> String {
         let here = Path::new("/home/ada/project");
         judge(call, here, &Scene::new(here, Some("/home/ada".into()))).action()
+    }
+
+    #[test]
+    fn a_command_is_known_by_what_its_shell_is_given() {
+        assert_eq!(script("/bin/bash -lc 'touch x && ls'"), Some("touch x && ls"));
+        for odd in [
+            "touch x",
+            "/bin/bash -lc ls",
+            "/bin/bash -lc 'a'; rm -r 'b'",
+            "a b -lc 'x'",
+            "$X -lc 'x'",
+        ] {
+            assert_eq!(script(odd), None, "{odd}");
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ use message::{
 };
 use teller::{Note, Teller};
 
+use crate::Given;
 pub use crate::mcp::Connect;
 
 /// The longest message, in bytes.
@@ -57,6 +58,8 @@ pub struct Proxy {
     pub allowed: Allowed,
     /// How the hub is reached.
     pub connect: Connect,
+    /// What the program's hook was told: that is not asked again.
+    pub given: Option<Given>,
 }
 
 /// Commands that the person allowed when the agent asked: whoever runs one for the agent need not ask

@@ -487,6 +487,18 @@ where
             return Ok(());
         }
         let command = call.pointer("/rawInput/command").and_then(Value::as_str).map(str::to_owned);
+        if asked.has_yes() && self.is_given(&call).await {
+            // The hook has told that it runs, and will tell how it ended.
+            if let Some(asked) = self.wires.claim(&asked) {
+                let turn = self.turns.get_mut(&name);
+                if let Some(known) = turn.and_then(|turn| turn.calls.get_mut(asked.call_id())) {
+                    known.over = true;
+                }
+                command.iter().for_each(|command| self.proxy.allowed.add(command));
+                self.wires.answer(&asked, &Reply::Once(true)).await;
+            }
+            return Ok(());
+        }
         let question = Question {
             session,
             judgment,
@@ -519,6 +531,14 @@ where
         };
         self.open.insert(asked.serial, open);
         Ok(())
+    }
+
+    /// Whether the person has just said yes to this very call in the program's hook.
+    async fn is_given(&self, call: &Value) -> bool {
+        let (Some(given), Some(agent)) = (&self.proxy.given, &self.agent) else { return false };
+        let Some((tool, arguments)) = judged::as_in_hook(call) else { return false };
+        let id = call.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
+        given.take(agent, id, &arguments, |asked| asked == tool).await
     }
 
     /// Nobody can be asked here. Without an editor that asks, it is a no.

@@ -2,8 +2,10 @@
 //!
 //! A hook is called as the program would call it. Where the program can be run without its maker's
 //! model, it runs too, with a scripted model on this machine that wants one file made: if that file is
-//! there afterwards, the guard does not hold.
+//! there afterwards, the guard does not hold. So it is behind its door, where somebody is asked and says
+//! no.
 
+mod door;
 mod others;
 
 use std::fs;
@@ -19,6 +21,8 @@ use super::child::{self, Installed};
 use super::model::Model;
 use super::{Guard, Scope, files};
 use crate::host::Host;
+
+pub use door::door;
 
 /// How long a hook may take to refuse.
 const HOOK_TAKES: Duration = Duration::from_secs(30);
@@ -108,9 +112,9 @@ fn before(host: Host) -> Value {
 /// Runs the program itself, in a home of its own with a copy of the settings.
 pub fn program(guard: &Guard, installed: &Installed) -> Outcome {
     let name = guard.host.name();
-    if guard.host == Host::Opencode {
+    if guard.host == Host::Opencode && !others::has_packages(guard) {
         return Outcome::Unproven(format!(
-            "Whether {name} loads its plugin was not tried: in a home of its own it fetches packages first."
+            "Whether {name} loads its plugin was not tried: it would fetch packages first. Start {name} once, then run `aaep guard status`."
         ));
     }
     match tried(guard, installed) {
@@ -119,43 +123,74 @@ pub fn program(guard: &Guard, installed: &Installed) -> Outcome {
     }
 }
 
+/// How a program is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// So that nothing but its hook stops it.
+    Hook,
+    /// Behind its door, without hooks: the door alone has to stop it.
+    Door,
+}
+
+/// A home, a project in it, and a scripted model that wants one file made outside the project.
+struct Stage {
+    home: Temporary,
+    project: PathBuf,
+    ran: PathBuf,
+    model: Model,
+    /// The program, with its settings and its environment, and what makes it use the model.
+    command: Command,
+}
+
+impl Stage {
+    fn new(guard: &Guard, installed: &Installed, way: Way) -> io::Result<Self> {
+        let home = Temporary::new()?;
+        let project = home.path.join("project");
+        fs::create_dir(&project)?;
+        let ran = home.path.join("ran");
+        let step = format!("touch {}", ran.display());
+        let described = json!({ "command": step, "description": "a step" });
+        let call = match guard.host {
+            Host::Codex => ("exec_command", json!({ "cmd": step })),
+            Host::Gemini => ("run_shell_command", described),
+            Host::Qwen => {
+                let call =
+                    json!({ "command": step, "description": "a step", "is_background": false });
+                ("run_shell_command", call)
+            }
+            Host::Kimi => ("Bash", json!({ "command": step })),
+            Host::Copilot | Host::Opencode => ("bash", described),
+            _ => ("Bash", described),
+        };
+        let model = Model::start(vec![vec![call]])?;
+        let mut command = Command::new(&installed.path);
+        command.current_dir(&project).env_clear().env("HOME", &home.path).env("AAEP_URL", NO_HUB);
+        // What switches hooks off in the person's environment does so here as well.
+        for kept in ["PATH", "LANG", "CLAUDE_CODE_SIMPLE", "OPENCODE_PURE"] {
+            if let Some(value) = std::env::var_os(kept) {
+                command.env(kept, value);
+            }
+        }
+        command.env("TERM", "dumb");
+        match guard.host {
+            Host::Codex => codex(guard, &mut command, &model, &home.path, way)?,
+            Host::Gemini => gemini(guard, &mut command, &model, &home.path, way)?,
+            Host::Qwen => others::qwen(guard, &mut command, &model, &home.path, way)?,
+            Host::Kimi => others::kimi(guard, &mut command, &model, &home.path)?,
+            Host::Copilot => others::copilot(guard, &mut command, &model, &home.path)?,
+            Host::Opencode => others::opencode(guard, &mut command, &model, &home.path, way)?,
+            _ => claude(guard, &mut command, &model, &home.path, way)?,
+        }
+        Ok(Self { home, project, ran, model, command })
+    }
+}
+
 fn tried(guard: &Guard, installed: &Installed) -> io::Result<Outcome> {
     let name = guard.host.name();
-    let home = Temporary::new()?;
-    let project = home.path.join("project");
-    fs::create_dir(&project)?;
-    let ran = home.path.join("ran");
-    let step = format!("touch {}", ran.display());
-    let arguments = json!({ "command": step, "description": "a step", "is_background": false });
-    let call = match guard.host {
-        Host::Codex => ("exec_command", json!({ "cmd": step })),
-        Host::Gemini => ("run_shell_command", json!({ "command": step, "description": "a step" })),
-        Host::Qwen => ("run_shell_command", arguments),
-        Host::Kimi => ("Bash", json!({ "command": step })),
-        Host::Copilot => ("bash", json!({ "command": step, "description": "a step" })),
-        _ => ("Bash", json!({ "command": step, "description": "a step" })),
-    };
-    let model = Model::start(vec![vec![call]])?;
-    let mut command = Command::new(&installed.path);
-    command.current_dir(&project).env_clear().env("HOME", &home.path).env("AAEP_URL", NO_HUB);
-    // What switches hooks off in the person's environment does so here as well.
-    for kept in ["PATH", "LANG", "CLAUDE_CODE_SIMPLE"] {
-        if let Some(value) = std::env::var_os(kept) {
-            command.env(kept, value);
-        }
-    }
-    command.env("TERM", "dumb");
-    match guard.host {
-        Host::Codex => codex(guard, &mut command, &model),
-        Host::Gemini => gemini(guard, &mut command, &model, &home.path)?,
-        Host::Qwen => others::qwen(guard, &mut command, &model, &home.path)?,
-        Host::Kimi => others::kimi(guard, &mut command, &model, &home.path)?,
-        Host::Copilot => others::copilot(guard, &mut command, &model, &home.path)?,
-        _ => claude(guard, &mut command, &model, &home.path)?,
-    }
+    let Stage { home, ran, model, command, .. } = Stage::new(guard, installed, Way::Hook)?;
     let ended = child::run(command, b"", PROGRAM_TAKES)?;
     let told = model.told();
-    Ok(if ran.exists() {
+    let outcome = if ran.exists() {
         Outcome::Broken(format!(
             "{name} does not ask: a scripted model wanted a file made outside the project, and it was made."
         ))
@@ -170,10 +205,25 @@ fn tried(guard: &Guard, installed: &Installed) -> io::Result<Outcome> {
             "{name} ran, but did not come to a tool: {}",
             crate::act::shown(last)
         ))
-    })
+    };
+    drop(home);
+    Ok(outcome)
 }
 
-fn claude(guard: &Guard, command: &mut Command, model: &Model, home: &Path) -> io::Result<()> {
+/// Leaves hooks out where the door alone has to stop it.
+fn hooks(settings: &mut Value, way: Way) {
+    if let (Some(settings), Way::Door) = (settings.as_object_mut(), way) {
+        settings.remove("hooks");
+    }
+}
+
+fn claude(
+    guard: &Guard,
+    command: &mut Command,
+    model: &Model,
+    home: &Path,
+    way: Way,
+) -> io::Result<()> {
     let user = guard.places.folder(Host::Claude);
     let user = user.unwrap_or_else(|| guard.places.home.join(".claude")).join("settings.json");
     copy(&user, &home.join(".claude/settings.json"), |settings| {
@@ -186,26 +236,48 @@ fn claude(guard: &Guard, command: &mut Command, model: &Model, home: &Path) -> i
         if let Some(settings) = settings.as_object_mut() {
             settings.remove("apiKeyHelper");
         }
+        hooks(settings, way);
     })?;
     for name in ["settings.json", "settings.local.json"] {
         let from = guard.places.project.join(".claude").join(name);
         if guard.scope == Scope::Project {
-            copy(&from, &home.join("project/.claude").join(name), |_| {})?;
+            let to = home.join("project/.claude").join(name);
+            copy(&from, &to, |settings| hooks(settings, way))?;
         }
     }
-    command.args(["-p", "do it", "--allowedTools", "Bash"]);
+    if way == Way::Hook {
+        command.args(["-p", "do it", "--allowedTools", "Bash"]);
+    }
     command.env("ANTHROPIC_BASE_URL", &model.url).env("ANTHROPIC_API_KEY", "canary");
     command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
     command.env("DISABLE_AUTOUPDATER", "1").env("DISABLE_TELEMETRY", "1");
     Ok(())
 }
 
-/// Trust in hooks hangs on where they are, so Codex runs with its own folder, and keeps nothing.
-fn codex(guard: &Guard, command: &mut Command, model: &Model) {
+/// Trust in hooks hangs on where they are, so with them Codex runs with its own folder, and keeps
+/// nothing.
+fn codex(
+    guard: &Guard,
+    command: &mut Command,
+    model: &Model,
+    home: &Path,
+    way: Way,
+) -> io::Result<()> {
     let folder = guard.places.folder(Host::Codex);
-    command.env("CODEX_HOME", folder.unwrap_or_else(|| guard.places.home.join(".codex")));
-    command.env("AAEP_CANARY_KEY", "canary").args(["exec", "--ephemeral", "--skip-git-repo-check"]);
-    command.arg("--dangerously-bypass-approvals-and-sandbox");
+    let folder = folder.unwrap_or_else(|| guard.places.home.join(".codex"));
+    match way {
+        Way::Hook => command.env("CODEX_HOME", folder),
+        Way::Door => {
+            let text = files::read(&folder.join("config.toml")).ok().flatten().unwrap_or_default();
+            let mut table = toml::from_str::<toml::Table>(&text).unwrap_or_default();
+            for name in ["mcp_servers", "notify", "hooks"] {
+                table.remove(name);
+            }
+            write(&home.join(".codex/config.toml"), &table.to_string())?;
+            command.env("CODEX_HOME", home.join(".codex"))
+        }
+    };
+    command.env("AAEP_CANARY_KEY", "canary");
     for setting in [
         "model=\"gpt-5.5\"".to_owned(),
         "model_provider=\"aaep-canary\"".to_owned(),
@@ -218,10 +290,20 @@ fn codex(guard: &Guard, command: &mut Command, model: &Model) {
     ] {
         command.args(["-c", &setting]);
     }
-    command.arg("do it");
+    if way == Way::Hook {
+        command.args(["exec", "--ephemeral", "--skip-git-repo-check"]);
+        command.args(["--dangerously-bypass-approvals-and-sandbox", "do it"]);
+    }
+    Ok(())
 }
 
-fn gemini(guard: &Guard, command: &mut Command, model: &Model, home: &Path) -> io::Result<()> {
+fn gemini(
+    guard: &Guard,
+    command: &mut Command,
+    model: &Model,
+    home: &Path,
+    way: Way,
+) -> io::Result<()> {
     let user = guard.places.home.join(".gemini/settings.json");
     let copied = copy(&user, &home.join(".gemini/settings.json"), |settings| {
         if let Some(settings) = settings.as_object_mut() {
@@ -231,6 +313,7 @@ fn gemini(guard: &Guard, command: &mut Command, model: &Model, home: &Path) -> i
             let auth = json!({ "auth": { "selectedType": "gemini-api-key" } });
             settings.insert("security".into(), auth);
         }
+        hooks(settings, way);
     })?;
     if !copied {
         let auth = json!({ "security": { "auth": { "selectedType": "gemini-api-key" } } });
@@ -241,11 +324,15 @@ fn gemini(guard: &Guard, command: &mut Command, model: &Model, home: &Path) -> i
         let from = guard.places.project.join(".gemini/settings.json");
         copy(&from, &home.join("project/.gemini/settings.json"), |settings| {
             settings.as_object_mut().map(|settings| settings.remove("mcpServers"));
+            hooks(settings, way);
         })?;
     }
     let trusted = json!({ home.join("project").to_string_lossy(): "TRUST_FOLDER" });
     fs::write(home.join(".gemini/trustedFolders.json"), trusted.to_string())?;
-    command.args(["-m", "gemini-2.5-pro", "--approval-mode", "yolo", "-p", "do it"]);
+    command.args(["-m", "gemini-2.5-pro"]);
+    if way == Way::Hook {
+        command.args(["--approval-mode", "yolo", "-p", "do it"]);
+    }
     command.env("GEMINI_API_KEY", "canary").env("GOOGLE_GEMINI_BASE_URL", &model.url);
     command.env("GEMINI_CLI_NO_RELAUNCH", "true");
     Ok(())

@@ -1,10 +1,13 @@
 //! Programs that are found and started.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use crate::host::Host;
 
@@ -57,6 +60,63 @@ fn version(text: &str) -> Option<[u32; 3]> {
         let mut parts = word.split('.').map(|part| part.parse::<u32>().ok());
         Some([parts.next()??, parts.next()??, parts.next()??])
     })
+}
+
+/// How long a program may take to end once nobody talks with it.
+const ENDS: Duration = Duration::from_secs(8);
+
+/// A program that talks in lines of JSON.
+pub(super) struct Lines {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: Receiver<Value>,
+}
+
+impl Lines {
+    pub(super) fn start(mut command: Command) -> io::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let (to, from) = (child.stdin.take(), child.stdout.take());
+        let (send, receive) = mpsc::sync_channel(64);
+        thread::spawn(move || {
+            for line in from.into_iter().flat_map(|from| BufReader::new(from).lines()) {
+                let Ok(line) = line else { return };
+                let Ok(value) = serde_json::from_str(&line) else { continue };
+                if send.send(value).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { child, to, from: receive })
+    }
+
+    pub(super) fn say(&mut self, message: &Value) -> io::Result<()> {
+        match &mut self.to {
+            Some(to) => to.write_all(format!("{message}\n").as_bytes()),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// The next message; none if there is none until then.
+    pub(super) fn hear(&self, until: Instant) -> Option<Value> {
+        self.from.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        // It may have started others, which it ends itself.
+        self.to = None;
+        let begun = Instant::now();
+        while let Ok(None) = self.child.try_wait() {
+            if begun.elapsed() > ENDS {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 pub(super) struct Ended {

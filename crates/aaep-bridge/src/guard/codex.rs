@@ -1,14 +1,12 @@
 //! Codex runs only hooks that somebody trusts. Its own server lists them, and takes trust.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::thread;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::child::Lines;
 use super::files::{self, Record};
 use super::{Cannot, Guard, forms};
 
@@ -26,17 +24,8 @@ pub(super) struct Listed {
 
 /// `codex app-server`.
 struct Server {
-    child: Child,
-    to: ChildStdin,
-    from: Receiver<Value>,
+    lines: Lines,
     last: u64,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn failed(what: impl std::fmt::Display) -> Cannot {
@@ -50,22 +39,8 @@ impl Server {
         if guard.places.project.is_dir() {
             command.current_dir(&guard.places.project);
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(failed)?;
-        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(failed("it has no pipes"));
-        };
-        let (send, receive) = mpsc::sync_channel(64);
-        thread::spawn(move || {
-            for line in BufReader::new(from).lines() {
-                let Ok(line) = line else { return };
-                let Ok(value) = serde_json::from_str(&line) else { continue };
-                if send.send(value).is_err() {
-                    return;
-                }
-            }
-        });
-        let mut server = Self { child, to, from: receive, last: 0 };
+        let lines = Lines::start(command).map_err(failed)?;
+        let mut server = Self { lines, last: 0 };
         let client =
             json!({ "name": "aaep", "title": "aaep", "version": env!("CARGO_PKG_VERSION") });
         server.call("initialize", &json!({ "clientInfo": client }))?;
@@ -74,7 +49,7 @@ impl Server {
     }
 
     fn say(&mut self, message: &Value) -> Result<(), Cannot> {
-        self.to.write_all(format!("{message}\n").as_bytes()).map_err(failed)
+        self.lines.say(message).map_err(failed)
     }
 
     fn call(&mut self, method: &str, params: &Value) -> Result<Value, Cannot> {
@@ -83,8 +58,7 @@ impl Server {
         self.say(&json!({ "id": id, "method": method, "params": params }))?;
         let deadline = Instant::now() + ANSWERS;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let said = self.from.recv_timeout(left).map_err(|_| failed("no answer in time"))?;
+            let said = self.lines.hear(deadline).ok_or_else(|| failed("no answer in time"))?;
             if said.get("id") != Some(&json!(id)) || said.get("method").is_some() {
                 continue;
             }

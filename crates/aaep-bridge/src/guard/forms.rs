@@ -153,6 +153,9 @@ fn groups(host: Host, asking: &str, telling: &str) -> Vec<(&'static str, Value)>
             // Otherwise nobody hears that a tool failed.
             ("PostToolUseFailure", around(&tell)),
             ("UserPromptSubmit", plain(&tell)),
+            // What servers want to know, and what became of it.
+            ("Elicitation", plain(&tell)),
+            ("ElicitationResult", plain(&tell)),
             ("Stop", plain(&tell)),
         ],
         _ => vec![

@@ -217,6 +217,19 @@ fn event(host: Host, value: &Value) -> Result<Event, Unreadable> {
         "PostToolUseFailure" => Event::After { call: call(false)?, well: false },
         "UserPromptSubmit" | "BeforeAgent" => Event::Prompt(said(&["prompt"])),
         "Notification" => Event::Note(said(&["message"])),
+        "Elicitation" => Event::Note(format!(
+            "{} wants to know: {}",
+            server(value),
+            crate::act::shown(&said(&["message"]))
+        )),
+        "ElicitationResult" => {
+            let became = match text(value, "action") {
+                Some("accept") => "was answered",
+                Some("decline") => "was declined",
+                _ => "was not answered",
+            };
+            Event::Note(format!("What {} wanted to know {became}.", server(value)))
+        }
         "SubagentStart" => helper("begins"),
         "SubagentStop" => helper("is done"),
         "Stop" | "AfterAgent" => {
@@ -228,6 +241,12 @@ fn event(host: Host, value: &Value) -> Result<Event, Unreadable> {
         }
         other => return Err(Unreadable::UnknownEvent(other.to_owned())),
     })
+}
+
+/// The server of the Model Context Protocol that a program speaks of.
+fn server(value: &Value) -> String {
+    let name = text(value, "mcp_server_name").map(crate::act::shown);
+    name.map_or_else(|| "A server".into(), |name| format!("The server {name}"))
 }
 
 fn is_well(value: &Value) -> bool {

@@ -198,7 +198,24 @@ impl State {
         if arguments.len() > MAX_ASKED_BYTES {
             return Err("It is not done: its arguments are too large to be asked about. Make smaller steps.".into());
         }
+        // The hook has told that it runs, and will tell how it ended.
+        if self.is_given(call).await {
+            return Ok(None);
+        }
         self.confirm(&session, &tool, arguments, call, &ruling).await.map(Some)
+    }
+
+    /// Whether the person has just said yes to this very call in the program's hook.
+    async fn is_given(&self, call: &ToolCall) -> bool {
+        let (Some(given), Some(id)) = (&self.proxy.given, &call.call_id) else { return false };
+        let agent = self.hub.lock().await.as_ref().map(|(agent, _)| agent.clone());
+        let Some(agent) = agent else { return false };
+        // Programs write the server's name before the tool's.
+        let fits = |tool: &str| {
+            let server = tool.strip_suffix(call.tool.as_str());
+            server.is_some_and(|server| server.starts_with("mcp__") && server.ends_with("__"))
+        };
+        given.take(&agent, id, &call.arguments, fits).await
     }
 
     async fn confirm(

@@ -8,6 +8,9 @@ use super::rewrite::{is_ambiguous, set};
 /// Where a client of the newest version says in each request what it can do.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
+/// Where Claude Code says which of its calls this is.
+const CALL_ID: &str = "claudecode/toolUseId";
+
 /// How often a server may ask for more before one call is done.
 pub(super) const ROUNDS: u32 = 8;
 
@@ -32,6 +35,8 @@ pub(super) struct ToolCall {
     pub(super) tool: String,
     pub(super) arguments: Value,
     pub(super) progress: Option<Value>,
+    /// The program's own name of the call, where it tells: Claude Code does.
+    pub(super) call_id: Option<String>,
     /// What the server gave the client to come back with.
     pub(super) state: Option<Value>,
 }
@@ -90,6 +95,9 @@ fn tool_call(id: &Value, params: Option<&Value>) -> Option<ToolCall> {
         tool: params.get("name")?.as_str()?.to_owned(),
         arguments: params.get("arguments").cloned().unwrap_or_else(|| json!({})),
         progress: params.pointer("/_meta/progressToken").cloned(),
+        call_id: params
+            .get("_meta")
+            .and_then(|meta| meta.get(CALL_ID)?.as_str().map(str::to_owned)),
         state: params.get("requestState").cloned(),
     })
 }

@@ -29,6 +29,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::Given;
 use message::{FromClient, FromServer, Hint, ToolCall, asks_itself, can_ask, error, key, not_done};
 
 /// The longest message, in bytes.
@@ -55,6 +56,8 @@ pub struct Proxy {
     pub timeout: Duration,
     /// How the hub is reached.
     pub connect: Connect,
+    /// What the program's hook was told: that is not asked again.
+    pub given: Option<Given>,
 }
 
 /// One side that is written to.

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aaep_transport::client::{Answer, ClientError, HttpClient, Options, WholeOrStream};
+use aaep_transport::client::{
+    Answer, ClientError, EventStream, HttpClient, Options, WholeOrStream,
+};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
@@ -23,6 +25,10 @@ const ANSWERS: Duration = Duration::from_secs(24 * 3600);
 
 /// The pause before the server's own stream is opened again.
 const PAUSE: Duration = Duration::from_secs(3);
+
+/// How often the stream of one answer is taken up again, and the pause before that.
+const RESUMES: u32 = 5;
+const RESUMES_AFTER: Duration = Duration::from_secs(1);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -146,25 +152,12 @@ impl Remote {
         let answered = self.client.exchange_or_stream(Method::POST, &self.path, head, line).await;
         let done = match answered {
             Ok(WholeOrStream::Whole(answer)) => self.whole(message, answer).await,
-            Ok(WholeOrStream::Stream(head, mut stream)) => {
+            Ok(WholeOrStream::Stream(head, stream)) => {
                 self.agree(message, &head, None);
-                loop {
-                    match stream.next().await {
-                        Ok(Some(frame)) if frame.data.trim().is_empty() => {}
-                        Ok(Some(frame)) => {
-                            let data: Value = serde_json::from_str(&frame.data).unwrap_or_default();
-                            self.agree(message, &head, Some(&data));
-                            self.emit(&frame.data).await;
-                            let answers = data.get("method").is_none() && data.get("id") == id;
-                            if id.is_some() && answers {
-                                return;
-                            }
-                        }
-                        Err(ClientError::TooLong(_)) => {}
-                        Ok(None) if id.is_none() => return,
-                        Ok(None) => break Err("the server ended without an answer".to_owned()),
-                        Err(error) => break Err(error.to_string()),
-                    }
+                match self.streamed(message, &head, stream).await {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err("the server ended without an answer".to_owned()),
+                    Err(error) => Err(error.to_string()),
                 }
             }
             Err(error) => Err(error.to_string()),
@@ -174,6 +167,62 @@ impl Remote {
             let error = json!({ "code": -32001, "message": why });
             self.emit(&json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string()).await;
         }
+    }
+
+    /// Passes on what a stream says until the answer is there. A stream that breaks off is taken up
+    /// again where it numbers its messages; the request itself is never sent twice.
+    async fn streamed(
+        &self,
+        message: &Value,
+        head: &HeaderMap,
+        mut stream: Box<EventStream>,
+    ) -> Result<bool, ClientError> {
+        let id = message.get("id").filter(|_| message.get("method").is_some());
+        let (mut resumed, mut last) = (0, None);
+        loop {
+            let broke = match stream.next().await {
+                Ok(Some(frame)) if frame.data.trim().is_empty() => continue,
+                Ok(Some(frame)) => {
+                    let data: Value = serde_json::from_str(&frame.data).unwrap_or_default();
+                    self.agree(message, head, Some(&data));
+                    self.emit(&frame.data).await;
+                    let answers = data.get("method").is_none() && data.get("id") == id;
+                    if id.is_some() && answers {
+                        return Ok(true);
+                    }
+                    continue;
+                }
+                Err(ClientError::TooLong(_)) => continue,
+                Ok(None) if id.is_none() => return Ok(true),
+                Ok(None) => Ok(false),
+                Err(error) => Err(error),
+            };
+            last = stream.last_event_id().map(str::to_owned).or(last);
+            let Some(after) = last.as_deref() else { return broke };
+            stream = loop {
+                if resumed >= RESUMES {
+                    return broke;
+                }
+                resumed += 1;
+                tokio::time::sleep(RESUMES_AFTER).await;
+                match self.listen(Some(after)).await {
+                    Ok(WholeOrStream::Stream(_, stream)) => break stream,
+                    // It does not offer that, or has forgotten it.
+                    Ok(WholeOrStream::Whole(_)) => return broke,
+                    Err(_) => {}
+                }
+            };
+        }
+    }
+
+    /// Opens a stream of what the server says by itself, or what follows after this.
+    async fn listen(&self, last: Option<&str>) -> Result<WholeOrStream, ClientError> {
+        let mut headers = self.head(None);
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(id) = last.and_then(|id| id.parse().ok()) {
+            headers.insert("last-event-id", id);
+        }
+        self.client.exchange_or_stream(Method::GET, &self.path, headers, "").await
     }
 
     async fn whole(&self, message: &Value, answer: Answer) -> Result<(), String> {
@@ -224,20 +273,14 @@ impl Remote {
     async fn listens(&self) {
         let mut last: Option<String> = None;
         loop {
-            let mut headers = self.head(None);
-            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-            if let Some(id) = last.as_ref().and_then(|id| id.parse().ok()) {
-                headers.insert("last-event-id", id);
-            }
-            let opened = self.client.exchange_or_stream(Method::GET, &self.path, headers, "").await;
-            match opened {
+            match self.listen(last.as_deref()).await {
                 Ok(WholeOrStream::Stream(_, mut stream)) => {
                     while let Ok(Some(frame)) = stream.next().await {
                         if !frame.data.trim().is_empty() {
                             self.emit(&frame.data).await;
                         }
                     }
-                    last = stream.last_event_id().map(str::to_owned);
+                    last = stream.last_event_id().map(str::to_owned).or(last);
                 }
                 // It does not offer one.
                 Ok(WholeOrStream::Whole(_)) => return,

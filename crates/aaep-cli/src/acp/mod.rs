@@ -19,10 +19,14 @@ use tokio::process::Child;
 
 use crate::discovery;
 use crate::exit::{Exit, say};
+use crate::hook;
 use crate::stdio;
 
 /// What may be on its way in one direction, in bytes.
 const ROOM: usize = 64 * 1024;
+
+/// How long an answer is waited for, in seconds.
+const TIMEOUT_SECONDS: u64 = 3600;
 
 /// How long a hub that does not answer is waited for.
 const HUB_ANSWERS: Duration = Duration::from_secs(20);
@@ -44,8 +48,8 @@ A line that begins with / is for aaep, such as /stop or /quit.
 Examples:
   aaep acp -- gemini --acp
   aaep acp --run -- gemini --acp
-  aaep acp --run --agent claude
   aaep acp --run --agent codex -- /opt/codex/bin/codex
+  aaep acp --agent claude
   aaep acp --keep-asking -- npx -y @agentclientprotocol/claude-agent-acp")]
 pub(crate) struct AcpOptions {
     /// The agent's name, as you know it. Without it: its own, or its command.
@@ -59,7 +63,7 @@ pub(crate) struct AcpOptions {
     #[arg(long)]
     offer_always: bool,
     /// Seconds to wait for an answer.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_SECONDS, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     /// The hub. Then none is started.
     #[arg(long, value_name = "URL")]
@@ -67,15 +71,8 @@ pub(crate) struct AcpOptions {
     /// Use the agent here, without an editor.
     #[arg(long)]
     run: bool,
-    /// List the sessions that the agent remembers, and end.
-    #[arg(long, requires = "run", conflicts_with = "resume")]
-    sessions: bool,
-    /// Take this session up again.
-    #[arg(long, value_name = "SESSION", requires = "run")]
-    resume: Option<String>,
-    /// Write everything that is heard into this file too, with the time.
-    #[arg(long, value_name = "FILE", requires = "run")]
-    transcript: Option<PathBuf>,
+    #[command(flatten)]
+    terminal: TerminalOptions,
     /// A program that is known: claude, codex, gemini, opencode or qwen. It is started so that it asks
     /// over a protocol that fails closed. A command behind -- says where it is, and what else to give it.
     #[arg(long, value_name = "PROGRAM", value_parser = door)]
@@ -83,6 +80,47 @@ pub(crate) struct AcpOptions {
     /// The agent's command.
     #[arg(value_name = "COMMAND", required_unless_present = "agent", last = true)]
     command: Vec<String>,
+}
+
+/// How an agent is used in a terminal.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct TerminalOptions {
+    /// List the sessions that the agent remembers, and end.
+    #[arg(long, conflicts_with = "resume")]
+    sessions: bool,
+    /// Take this session up again.
+    #[arg(long, value_name = "SESSION")]
+    resume: Option<String>,
+    /// Write everything that is heard into this file too, with the time.
+    #[arg(long, value_name = "FILE")]
+    transcript: Option<PathBuf>,
+}
+
+impl TerminalOptions {
+    fn any(&self) -> bool {
+        self.sessions || self.resume.is_some() || self.transcript.is_some()
+    }
+}
+
+/// Uses a program in this terminal, behind its door. Modes in which it asks less are refused.
+pub(crate) fn run_at_door(
+    door: Door,
+    terminal: &TerminalOptions,
+    command: &[String],
+    out: &mut impl Write,
+) -> io::Result<Exit> {
+    let options = AcpOptions {
+        name: None,
+        keep_asking: true,
+        offer_always: false,
+        timeout: TIMEOUT_SECONDS,
+        hub: None,
+        run: true,
+        terminal: terminal.clone(),
+        agent: Some(door),
+        command: command.to_vec(),
+    };
+    run::run(&options, out)
 }
 
 fn door(name: &str) -> Result<Door, String> {
@@ -109,7 +147,7 @@ fn start(options: &AcpOptions) -> Option<Started> {
     if command.is_empty() {
         command.push(door.host().id().to_owned());
     }
-    let how = door.start(options.resume.as_deref());
+    let how = door.start(options.terminal.resume.as_deref());
     // What the person adds comes first, so that it cannot undo what makes the program ask.
     command.extend(how.arguments);
     let (child, to, from) = stdio::start(&command, &how.environment)?;
@@ -134,6 +172,10 @@ pub(crate) fn run(options: &AcpOptions, out: &mut impl Write) -> io::Result<Exit
     if options.run {
         return run::run(options, out);
     }
+    if options.terminal.any() {
+        say("--sessions, --resume and --transcript need --run. See `aaep acp --help`.");
+        return Ok(Exit::Unable);
+    }
     stdio::serve(out, move |to_editor| serve(options, to_editor))
 }
 
@@ -151,6 +193,7 @@ fn proxy(options: &AcpOptions, editor_asks: bool) -> Proxy {
         editor_asks,
         offers_lasting: options.offer_always,
         allowed: Allowed::default(),
+        given: hook::given(),
         connect: Arc::new(move || {
             let producer = Producer::new("acp").name(title.clone());
             discovery::connect(hub.as_deref(), producer, HUB_ANSWERS)

@@ -45,7 +45,7 @@ pub(super) fn run(options: &AcpOptions, out: &mut impl Write) -> io::Result<Exit
 /// How `aaep listen` would be started here.
 fn listening(options: &AcpOptions) -> Result<ListenOptions, String> {
     let mut words = vec!["aaep".to_owned(), "listen".to_owned(), "--line".to_owned()];
-    if let Some(file) = &options.transcript {
+    if let Some(file) = &options.terminal.transcript {
         words.push(format!("--transcript={}", file.display()));
     }
     words.extend(options.hub.clone());
@@ -148,7 +148,7 @@ async fn begin(
         Failed::Gone => gone(),
         Failed::Refused(why) => format!("the agent does not begin: {}.", lines::Plain(&why)),
     })?;
-    if options.sessions {
+    if options.terminal.sessions {
         let listed = client.sessions(&agent).await.map_err(|_| gone())?;
         let Some(listed) = listed else {
             return Err("this agent cannot list its sessions.".into());
@@ -162,7 +162,7 @@ async fn begin(
         }
         return Ok(None);
     }
-    match client.session(&agent, options.resume.as_deref()).await {
+    match client.session(&agent, options.terminal.resume.as_deref()).await {
         Ok(session) => Ok(Some(session)),
         Err(Failed::Gone) => Err(gone()),
         Err(Failed::Refused(why)) => {

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, BufReader, duplex};
 use tokio::process::{Child, Command};
 
 use super::McpOptions;
-use crate::{discovery, policy, stdio};
+use crate::{discovery, hook, policy, stdio};
 
 /// How long a hub that does not answer is waited for.
 const HUB_ANSWERS: Duration = Duration::from_secs(20);
@@ -183,6 +183,7 @@ impl Servers {
                 let producer = Producer::new("mcp").name(title.clone());
                 discovery::connect(hub.as_deref(), producer, HUB_ANSWERS)
             }),
+            given: hook::given(),
         }
     }
 

@@ -336,7 +336,23 @@ fn a_guard_names_the_stronger_way_where_there_is_one() {
         command.args(["guard", program, "--dry-run"]).current_dir(project(home.path()));
         let output = command.env_clear().env("HOME", home.path()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
-        let way = format!("aaep acp --run --agent {program}");
+        let way = format!("aaep guard run {program}");
         assert_eq!(said.contains(&way), is_there, "{program}: {said}");
     }
+}
+
+#[test]
+fn a_call_that_runs_unasked_is_told_also_when_its_turn_ends_at_once() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let mut ear = Ear::unix(&hub).await;
+        let mut editor = Editor::open(hub.home(), &[]);
+        editor.prompt("sneaky");
+        editor.turn_ends();
+        ear.event("session.completed").await;
+        let heard = ear.heard.join("\n");
+        assert!(heard.contains("git push") || heard.contains("Push to the usual place"), "{heard}");
+        assert_eq!(editor.end(), 0);
+        ear.is_lawful();
+    });
 }

@@ -8,12 +8,12 @@ use tempfile::TempDir;
 use super::*;
 
 /// A home, a project in it, and a directory with programs.
-struct Desk {
+pub struct Desk {
     home: TempDir,
 }
 
 impl Desk {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let desk = Self { home: tempfile::tempdir().unwrap() };
         project(desk.home.path());
         std::fs::create_dir(desk.at("bin")).unwrap();
@@ -39,8 +39,12 @@ impl Desk {
 
     /// A program that says its version, and does nothing else.
     fn program(&self, name: &str, version: &str) {
+        self.script(name, &format!("#!/bin/sh\necho {version}\n"));
+    }
+
+    pub fn script(&self, name: &str, text: &str) {
         let path = format!("bin/{name}");
-        self.write(&path, &format!("#!/bin/sh\necho {version}\n"));
+        self.write(&path, text);
         std::fs::set_permissions(self.at(&path), PermissionsExt::from_mode(0o755)).unwrap();
     }
 
@@ -53,7 +57,7 @@ impl Desk {
         command
     }
 
-    fn guard(&self, words: &[&str]) -> Ended {
+    pub fn guard(&self, words: &[&str]) -> Ended {
         self.guard_saying(words, "")
     }
 

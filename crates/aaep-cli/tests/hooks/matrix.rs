@@ -219,14 +219,11 @@ fn tried(bin: &Path, case: Case, program: Program) -> Seen {
     runtime.block_on(seen(bin, case, program))
 }
 
-/// The programs that are tried: all that come to a tool without a network, or those that
-/// AAEP_MATRIX_PROGRAMS names.
+/// The programs that are tried: all, or those that AAEP_MATRIX_PROGRAMS names.
 fn chosen() -> Vec<Program> {
     let named = std::env::var("AAEP_MATRIX_PROGRAMS").unwrap_or_default();
-    let is_chosen = |program: &Program| match named.is_empty() {
-        true => program.runs_offline(),
-        false => named.split(',').any(|id| id == program.id()),
-    };
+    let is_chosen =
+        |program: &Program| named.is_empty() || named.split(',').any(|id| id == program.id());
     Program::ALL.into_iter().filter(is_chosen).collect()
 }
 

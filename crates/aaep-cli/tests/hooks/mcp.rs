@@ -20,7 +20,7 @@ for line in sys.stdin.buffer:
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 "#;
 
-struct Client {
+pub(super) struct Client {
     child: Child,
     to: Option<ChildStdin>,
     from: Lines<BufReader<ChildStdout>>,
@@ -28,7 +28,7 @@ struct Client {
 }
 
 impl Client {
-    fn start(home: &Path, options: &[&str]) -> Self {
+    pub(super) fn start(home: &Path, options: &[&str]) -> Self {
         let seen = home.join("seen.jsonl");
         let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
         command
@@ -44,7 +44,7 @@ impl Client {
         Self { child, to, from, seen }
     }
 
-    fn say(&mut self, line: &str) {
+    pub(super) fn say(&mut self, line: &str) {
         self.to.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
@@ -56,7 +56,7 @@ impl Client {
         line
     }
 
-    fn hear(&mut self) -> Value {
+    pub(super) fn hear(&mut self) -> Value {
         serde_json::from_str(&self.from.next().unwrap().unwrap()).unwrap()
     }
 
@@ -66,11 +66,11 @@ impl Client {
         assert_eq!(self.hear()["id"], "ping");
     }
 
-    fn seen(&self) -> String {
+    pub(super) fn seen(&self) -> String {
         std::fs::read_to_string(&self.seen).unwrap_or_default()
     }
 
-    fn end(mut self) -> i32 {
+    pub(super) fn end(mut self) -> i32 {
         drop(self.to.take());
         self.child.wait().unwrap().code().unwrap()
     }

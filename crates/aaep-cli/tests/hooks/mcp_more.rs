@@ -39,13 +39,13 @@ for line in sys.stdin.buffer:
     elif "id" in m: say({"id": m["id"], "result": {"content": [{"type": "text", "text": "%s did %s" % (sys.argv[2], params.get("name"))}]}})
 "#;
 
-struct Client {
+pub(super) struct Client {
     child: Child,
     to: Option<ChildStdin>,
     from: Lines<BufReader<ChildStdout>>,
 }
 
-fn aaep(home: &Path, words: &[&str]) -> Command {
+pub(super) fn aaep(home: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
     command.arg("mcp").args(words).env_clear().env("HOME", home);
     command.env("XDG_RUNTIME_DIR", home.join("run")).env("PATH", std::env::var_os("PATH").unwrap());
@@ -54,7 +54,7 @@ fn aaep(home: &Path, words: &[&str]) -> Command {
 }
 
 impl Client {
-    fn start(mut command: Command) -> Self {
+    pub(super) fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let (to, from) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()).lines());
         Self { child, to, from }
@@ -69,16 +69,16 @@ impl Client {
         Self::start(aaep(home, &words))
     }
 
-    fn say(&mut self, message: Value) {
+    pub(super) fn say(&mut self, message: Value) {
         self.to.as_mut().unwrap().write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
-    fn call(&mut self, id: i64, tool: &str) {
+    pub(super) fn call(&mut self, id: i64, tool: &str) {
         let params = json!({ "name": tool, "arguments": { "a": 1 } });
         self.say(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
     }
 
-    fn hear(&mut self) -> Value {
+    pub(super) fn hear(&mut self) -> Value {
         serde_json::from_str(&self.from.next().expect("it goes on").unwrap()).unwrap()
     }
 
@@ -93,7 +93,7 @@ fn text_of(answer: &Value) -> Value {
     serde_json::from_str(text.unwrap_or_else(|| panic!("{answer}"))).unwrap()
 }
 
-async fn allow(ear: &mut Ear, action: &str) {
+pub(super) async fn allow(ear: &mut Ear, action: &str) {
     let asked = ear.event("awaiting.confirmation").await;
     assert_eq!(asked["action"], action);
     ear.decide(&asked, "accept").await;

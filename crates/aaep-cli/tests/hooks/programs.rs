@@ -54,12 +54,6 @@ impl Program {
         }
     }
 
-    /// Whether it comes to a tool in a home of its own without a network. opencode fetches packages at
-    /// its first start, and waits for them.
-    pub fn runs_offline(self) -> bool {
-        self != Self::Opencode
-    }
-
     /// A call of its shell.
     pub fn shell(self, command: &str) -> (&'static str, Value) {
         let described = json!({ "command": command, "description": "a step" });
@@ -108,7 +102,10 @@ impl Program {
             Self::Qwen => qwen(&mut command, home, has_hook.then_some(&script), waits),
             Self::Kimi => kimi(&mut command, home, has_hook.then_some(&script), waits, &model.url),
             Self::Copilot => copilot(&mut command, home, has_hook.then_some(&script), waits),
-            Self::Opencode => opencode(&mut command, home, has_hook.then_some(&script), &model.url),
+            Self::Opencode => {
+                opencode_packages(bin, home);
+                opencode(&mut command, home, has_hook.then_some(&script), &model.url)
+            }
         }
         match self {
             Self::Claude => command.env("ANTHROPIC_BASE_URL", &model.url),
@@ -242,6 +239,7 @@ fn copilot(command: &mut Command, home: &Path, hook: Option<&String>, waits: Opt
 fn opencode(command: &mut Command, home: &Path, hook: Option<&String>, url: &str) {
     let config = json!({ "autoupdate": false, "share": "disabled", "model": "scripted/scripted",
         "small_model": "scripted/scripted", "enabled_providers": ["scripted"],
+        "permission": { "*": "allow", "external_directory": "allow" },
         "provider": { "scripted": { "npm": "@ai-sdk/openai-compatible", "name": "scripted",
             "options": { "baseURL": format!("{url}/v1"), "apiKey": CANARY },
             "models": { "scripted": { "name": "scripted", "tool_call": true } } } } });
@@ -255,6 +253,16 @@ fn opencode(command: &mut Command, home: &Path, hook: Option<&String>, url: &str
     for name in ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"] {
         command.env(format!("OPENCODE_DISABLE_{name}"), "1");
     }
+}
+
+/// What opencode fetches at its first start to load plugins, fetched before.
+pub fn opencode_packages(bin: &Path, home: &Path) {
+    let (from, to) = (bin.join("opencode"), home.join(".config/opencode"));
+    std::fs::create_dir_all(&to).unwrap();
+    for name in ["package.json", "package-lock.json"] {
+        std::fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+    let _ = std::os::unix::fs::symlink(from.join("node_modules"), to.join("node_modules"));
 }
 
 pub fn write(path: &Path, text: &str) {

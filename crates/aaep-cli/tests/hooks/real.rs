@@ -153,6 +153,9 @@ fn a_guard_is_proved_with_the_program_itself_and_so_is_its_failure() {
         assert!(made.out.contains("the hook refused, and the file was not made"), "{made:?}");
         let held = guard(&bin, home, &["status"]);
         assert!(held.code == 0 && held.out.contains("the hook refused"), "{held:?}");
+        for proved in [&made, &held] {
+            assert!(proved.out.contains("it asked, was told no"), "{program:?}: {proved:?}");
+        }
 
         // Each program drops its hooks without a word for another reason.
         let file = home.join(match program {
@@ -189,13 +192,18 @@ fn a_guard_is_proved_with_the_program_itself_and_so_is_its_failure() {
 #[test]
 fn the_other_programs_are_tried_too() {
     let Some(bin) = programs() else { return };
-    let others = |it: &Program| !Program::FIRST.contains(it) && it.runs_offline();
+    let others = |it: &Program| !Program::FIRST.contains(it);
     for program in Program::ALL.into_iter().filter(others) {
         let home = tempfile::tempdir().unwrap();
         let home = home.path();
+        if program == Program::Opencode {
+            opencode_packages(&bin, home);
+        }
         let made = guard(&bin, home, &[program.id(), "--yes"]);
         assert_eq!(made.code, 0, "{program:?}: {made:?}");
         assert!(made.out.contains("the hook refused, and the file was not made"), "{made:?}");
+        let has_door = matches!(program, Program::Qwen | Program::Opencode);
+        assert_eq!(made.out.contains("it asked, was told no"), has_door, "{made:?}");
         // The same hook, which the program no longer sees.
         if program == Program::Qwen {
             let file = home.join(".qwen/settings.json");

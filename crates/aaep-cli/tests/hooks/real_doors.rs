@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use aaep_bridge::guard::model::{Model, Script};
 
-use super::programs::{Program, mark, model, programs, write};
+use super::programs::{Program, guard, mark, model, programs, write};
 use super::*;
 
 /// How long a program may take to do something.
@@ -25,8 +25,13 @@ struct Used {
 impl Used {
     /// Starts `aaep acp --run --agent …`, with the environment that this command would have.
     fn start(agent: &str, program: &Path, set_up: &Command, home: &Path, options: &[&str]) -> Self {
+        let words = ["acp", "--run", "--agent", agent];
+        Self::begin(&[&words, options].concat(), program, set_up, home)
+    }
+
+    fn begin(words: &[&str], program: &Path, set_up: &Command, home: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
-        command.args(["acp", "--run", "--agent", agent]).args(options).arg("--").arg(program);
+        command.args(words).arg("--").arg(program);
         command.current_dir(project(home)).env_clear();
         command.envs(set_up.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -137,6 +142,37 @@ fn behind_a_door_yes_runs_and_no_does_not() {
 }
 
 #[test]
+fn what_guard_sets_up_and_its_door_together_ask_once() {
+    let Some(bin) = programs() else { return };
+    for program in DOORS {
+        let hub = Hub::start(Setup::default());
+        let home = hub.home();
+        let ((yes, first), (refused, second)) = (mark(home, "YES"), mark(home, "NO"));
+        let model = model(program, &[&[&first], &[&second]]);
+        let set_up = program.command(&bin, home, "", &model, None);
+        let made = guard(&bin, home, &[program.id(), "--yes"]);
+        assert_eq!(made.code, 0, "{program:?}: {made:?}");
+        let path = bin.join("node_modules/.bin").join(program.id());
+        let mut used = Used::begin(&["guard", "run", program.id()], &path, &set_up, home);
+        used.hears("Type what the agent should do");
+        used.types("do it");
+        used.hears("waits for you");
+        assert!(!yes.exists(), "{program:?} did not wait");
+        used.says_yes();
+        used.hears("waits for you");
+        assert!(yes.exists() && !refused.exists(), "{program:?}: {:#?}", used.heard);
+        used.types("no");
+        is_told(&model, "The person said no.");
+        used.types("/list");
+        used.hears("is done");
+        assert!(!refused.exists(), "{program:?}: {:#?}", used.heard);
+        let asked = used.heard.iter().filter(|line| line.contains("Allow this?")).count();
+        assert_eq!(asked, 2, "{program:?}: {:#?}", used.heard);
+        assert_eq!(used.quits(), 0, "{program:?}");
+    }
+}
+
+#[test]
 fn behind_a_door_settings_that_allow_everything_do_not_keep_it_from_asking() {
     let Some(bin) = programs() else { return };
     let hub = Hub::start(Setup::default());
@@ -220,7 +256,7 @@ fn opencode_asks_over_its_door_though_it_asks_nothing_by_default() {
         set_up.env(format!("OPENCODE_DISABLE_{off}"), "1");
     }
     let path = bin.join("node_modules/.bin/opencode");
-    let mut used = Used::start("opencode", &path, &set_up, home, &[]);
+    let mut used = Used::begin(&["guard", "run", "opencode"], &path, &set_up, home);
     used.hears("Type what the agent should do");
     used.types("do it");
     used.hears("Allow this?");

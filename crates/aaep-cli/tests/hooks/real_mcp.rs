@@ -43,6 +43,13 @@ const { StdioClientTransport } = require(sdk + "/dist/cjs/client/stdio.js");
   const client = new Client({ name: "probe", version: "0" });
   const transport = way === "http" ? new StreamableHTTPClientTransport(new URL(rest[0]))
     : new StdioClientTransport({ command: rest[0], args: rest.slice(1), env: process.env });
+  const [send, wanted] = [transport.send.bind(transport), process.env.PROTOCOL];
+  transport.send = (message, options) => {
+    if (wanted && message.method === "initialize") message.params.protocolVersion = wanted;
+    return send(message, options);
+  };
+  const agree = transport.setProtocolVersion?.bind(transport);
+  transport.setProtocolVersion = (version) => { console.log("version " + version); agree?.(version); };
   await client.connect(transport);
   console.log("tools " + (await client.listTools()).tools.map((tool) => tool.name).join(" "));
   for (const call of JSON.parse(tools)) {
@@ -60,12 +67,12 @@ fn prepare(command: &mut Command, home: &Path) {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
-fn sdk(bin: &Path, home: &Path, way: &str, calls: Value, rest: &[&str]) -> Child {
+fn sdk(bin: &Path, home: &Path, protocol: &str, way: &str, calls: Value, rest: &[&str]) -> Child {
     let mut command = Command::new("node");
     command.arg("-e").arg(SDK).arg("--").arg(bin.join("node_modules/@modelcontextprotocol/sdk"));
     command.arg(way).arg(calls.to_string()).args(rest);
     prepare(&mut command, home);
-    command.spawn().unwrap()
+    command.env("PROTOCOL", protocol).spawn().unwrap()
 }
 
 /// Says yes to what should be, and no to the rest.
@@ -139,7 +146,7 @@ fn a_published_client_comes_over_http_to_published_servers() {
             { "name": "files__write_file", "arguments": file("YES") },
             { "name": "files__write_file", "arguments": file("NO") },
             { "name": "every__echo", "arguments": { "message": "over http" } }]);
-        let client = sdk(&bin, home, "http", calls, &[&url]);
+        let client = sdk(&bin, home, "2025-06-18", "http", calls, &[&url]);
         decide(
             &mut ear,
             &[
@@ -153,6 +160,7 @@ fn a_published_client_comes_over_http_to_published_servers() {
         let _ = door.kill();
         let _ = door.wait();
         assert_eq!(ended.code, 0, "{ended:?}");
+        assert!(ended.out.contains("version 2025-06-18"), "{ended:?}");
         assert!(
             ended.out.contains("Echo: over http") && ended.out.contains("The person said no."),
             "{ended:?}"
@@ -164,6 +172,12 @@ fn a_published_client_comes_over_http_to_published_servers() {
 #[test]
 fn a_published_server_over_http_is_used_by_a_published_client() {
     let Some(bin) = programs() else { return };
+    for protocol in ["2025-06-18", "2025-11-25"] {
+        used_over_http(&bin, protocol);
+    }
+}
+
+fn used_over_http(bin: &Path, protocol: &str) {
     run(async {
         let hub = Hub::start(Setup::default());
         let home = hub.home();
@@ -181,13 +195,14 @@ fn a_published_server_over_http_is_used_by_a_published_client() {
             { "name": "echo", "arguments": { "message": "from afar" } },
             { "name": "get-sum", "arguments": { "a": 1, "b": 2 } }]);
         let words = [env!("CARGO_BIN_EXE_aaep"), "mcp", "--name", "afar", "--url", &url];
-        let client = sdk(&bin, home, "stdio", calls, &words);
+        let client = sdk(bin, home, protocol, "stdio", calls, &words);
         decide(&mut ear, &[("Use echo of afar.", "accept"), ("Use get-sum of afar.", "reject")])
             .await;
         let ended = ended(client).await;
         let _ = server.kill();
         let _ = server.wait();
         assert_eq!(ended.code, 0, "{ended:?}");
+        assert!(ended.out.contains(&format!("version {protocol}")), "{ended:?}");
         assert!(
             ended.out.contains("false [{\"type\":\"text\",\"text\":\"Echo: from afar\"}]"),
             "{ended:?}"
