@@ -228,7 +228,7 @@ fn event(host: Host, value: &Value) -> Result<Event, Unreadable> {
                 Some("decline") => "was declined",
                 _ => "was not answered",
             };
-            Event::Note(format!("What {} wanted to know {became}.", server(value)))
+            Event::Note(format!("{}: its question {became}.", server(value)))
         }
         "SubagentStart" => helper("begins"),
         "SubagentStop" => helper("is done"),

@@ -173,3 +173,30 @@ impl Drop for Started {
         let _ = Command::new("kill").arg("-KILL").arg(self.0.to_string()).status();
     }
 }
+
+#[test]
+fn what_a_server_wants_to_know_and_what_became_of_it_is_told() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let home = hub.home();
+        let mut ear = Ear::unix(&hub).await;
+        for (name, members, words) in [
+            (
+                "Elicitation",
+                json!({ "mcp_server_name": "ev", "message": "Your\u{1b}[2J name?", "mode": "form" }),
+                "The server ev wants to know: Your",
+            ),
+            (
+                "ElicitationResult",
+                json!({ "mcp_server_name": "ev", "mode": "form", "action": "decline" }),
+                "The server ev: its question was declined.",
+            ),
+        ] {
+            let said = ended(call(home, event(home, name, members).to_string(), &[])).await;
+            // The program goes on with its own dialog.
+            assert_eq!((said.code, said.out.as_str()), (0, ""), "{said:?}");
+            let told = ear.event("progress.updated").await.to_string();
+            assert!(told.contains(words) && !told.contains("\\u001b"), "{told}");
+        }
+    });
+}
