@@ -253,7 +253,7 @@ async fn a_server_that_goes_is_noticed<T: Transport>(transport: &T) {
 
 const IMPATIENT: Settings = Settings { max_message: 1 << 20, patience: Duration::from_secs(4) };
 
-/// The proxy keeps both connections open and forwards nothing: nobody is told by the network.
+/// The proxy keeps both connections open and forwards nothing: the network reports no error.
 async fn a_dead_connection_is_noticed_by_who_sends<T: Transport>(transport: &T) {
     let (proxy, (_server, mut there, mut here)) =
         pair_through(transport, IMPATIENT, Cut::Not).await;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const URL: &str = "AAEP_URL";
 /// A token, and a file with one.
 const TOKEN: (&str, &str) = ("AAEP_TOKEN", "AAEP_TOKEN_FILE");
-/// Where a hub listens when nobody says otherwise.
+/// Where a hub listens by default.
 const USUAL: &str = "127.0.0.1:8707";
 /// The hub's own name, and that of the demonstration; their sockets bear them.
 #[cfg(unix)]
@@ -60,7 +60,7 @@ pub fn sockets() -> Vec<(PathBuf, &'static str)> {
         .collect()
 }
 
-/// The first of these sockets on which somebody listens. A hub that was killed leaves its file behind.
+/// The first of these sockets that accepts connections. A hub that was killed leaves its file behind.
 #[cfg(unix)]
 pub fn first_alive(sockets: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
     sockets.into_iter().find(|path| std::os::unix::net::UnixStream::connect(path).is_ok())

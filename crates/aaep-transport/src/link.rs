@@ -52,7 +52,7 @@ pub enum LinkError {
     NotText,
     /// The peer broke the rules of its transport.
     Violation(String),
-    /// The connection is gone, and nobody said goodbye.
+    /// The connection is gone, without a closing handshake.
     Lost(String),
     /// The link was closed before, by us or by the peer.
     Closed,

@@ -97,10 +97,10 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop` completes. Then nobody new is let in, idle connections end, and running
+    /// Serves until `stop` completes. Then no new connection is accepted, idle ones end, and running
     /// requests have the grace time of the limits; what still runs after that is dropped.
     ///
-    /// A connection that was taken over (a WebSocket) belongs to whoever took it: it is waited for
+    /// An upgraded connection (a WebSocket) belongs to the code that took it over: it is waited for
     /// within the grace time as well, and left alone afterwards.
     ///
     /// Dropping a response's body is how a service learns that its client has gone (W3, H20).
@@ -162,7 +162,7 @@ impl Server {
     }
 }
 
-/// Serves HTTP on one connection that somebody else accepted, to its end. When `stop` completes, a
+/// Serves HTTP on one connection that the caller accepted, to its end. When `stop` completes, a
 /// running request has the grace time of the limits.
 pub async fn serve_connection<S, B>(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -210,7 +210,7 @@ fn admit(
     match slots.take(address.ip(), progress) {
         Ok(slot) => Some(slot),
         Err(limit) => {
-            // Not louder: whoever floods us would flood the log as well.
+            // At this level only: a flood of connections would flood the log as well.
             debug!(%address, limit, "a connection was refused: the limit is reached");
             if !tls {
                 let _ = stream.try_write(full(limit).as_bytes());
@@ -315,7 +315,7 @@ async fn drive<S, B>(
 /// Tells hyper that the body is wanted, before the service asks for it: hyper reads it at once then, if
 /// it has come, and the service finds it there. Otherwise it would have to wait, and set a timer.
 fn want_body(request: Request<Incoming>) -> Request<RequestBody> {
-    // Whoever waits to be told that it may send is told when somebody really reads.
+    // `100 Continue` is sent when the body is really read.
     let later = request.headers().contains_key(EXPECT) || request.body().is_end_stream();
     let mut request = request.map(RequestBody::new);
     if !later {

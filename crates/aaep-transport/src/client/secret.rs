@@ -15,8 +15,8 @@ pub const SESSION_SECRET_HEADER: &str = "aaep-session-secret";
 /// Random bytes in it.
 const RANDOM_BYTES: usize = 32;
 
-/// A session secret: 256 random bits, which whoever opens sessions without a token shows with every
-/// call about them. It does not show itself in debug output.
+/// A session secret: 256 random bits, which an agent without a token shows with every call. It does
+/// not show itself in debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionSecret(String);
 
@@ -46,7 +46,7 @@ impl SessionSecret {
             .then(|| Self(text.to_owned()))
     }
 
-    /// The text, to be stored where nobody else reads it.
+    /// The text. Store it where only its owner can read it.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -84,7 +84,7 @@ impl Proxy {
         &self.address
     }
 
-    /// From now on nothing passes, and nobody is told: both connections stay open, and dead.
+    /// From now on nothing is forwarded: both connections stay open, and dead.
     pub fn stall(&self) {
         self.stalled.send_replace(true);
     }

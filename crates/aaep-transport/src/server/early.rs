@@ -12,7 +12,7 @@ type Polled<B> = Option<Result<Frame<<B as Body>::Data>, <B as Body>::Error>>;
 
 /// The body of a request.
 ///
-/// hyper begins to read a body when somebody asks for it. The server asks once before the service
+/// hyper begins to read a body when it is first polled. The server asks once before the service
 /// does, so that the service finds what has come. Whatever that gives is kept here and handed on
 /// first: no byte depends on when hyper has what.
 pub struct RequestBody<B: Body = Incoming> {
@@ -26,7 +26,7 @@ impl<B: Body<Data = Bytes> + Unpin> RequestBody<B> {
         Self { early: None, body }
     }
 
-    /// Asks for the body. Nobody is woken: whoever reads it asks again.
+    /// Polls the body without a waker: its reader polls it again.
     pub(super) fn want(&mut self) {
         if self.early.is_none() {
             let mut context = Context::from_waker(Waker::noop());

@@ -46,7 +46,7 @@ const STAGES: u64 = 8;
 #[derive(Default)]
 pub(crate) struct Progress {
     stamp: AtomicU64,
-    /// Whoever looks for the next request.
+    /// The task that waits for the next request.
     reader: AtomicWaker,
     /// The connection, once hyper has flushed the head of a long answer.
     handed: Mutex<Option<Box<Guarded>>>,
@@ -61,7 +61,7 @@ impl Progress {
         self.stamp.store(changes * STAGES + stage as u64, Ordering::Relaxed);
     }
 
-    /// Whether nothing is being answered: somebody else needs the place more.
+    /// Whether nothing is being answered, so that the slot can be given to a new connection.
     pub(crate) fn is_quiet(&self) -> bool {
         matches!(self.stage(), Stage::First | Stage::Idle | Stage::Head)
     }

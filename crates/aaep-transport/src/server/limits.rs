@@ -77,7 +77,7 @@ impl SlotTable {
 }
 
 /// One place, given back when it is dropped. It lives in the connection itself, so that it is held
-/// as long as the socket is, whoever took the connection over.
+/// as long as the socket is, also after an upgrade.
 pub(crate) struct Slot {
     slots: Arc<Slots>,
     key: Option<IpAddr>,
@@ -92,7 +92,7 @@ impl Slots {
     /// A place, or the name of the limit that is reached.
     ///
     /// When all places are taken, a newcomer gets that of a connection which holds one for nothing,
-    /// so that whoever only connects keeps nobody out.
+    /// so that idle connections never keep others out.
     pub(crate) fn take(
         self: &Arc<Self>,
         address: IpAddr,
@@ -116,7 +116,7 @@ impl Slots {
         Ok(Slot { slots: Arc::clone(self), key, serial })
     }
 
-    /// Returns once nobody holds a place.
+    /// Returns once no slot is taken.
     pub(crate) async fn all_free(&self) {
         loop {
             let mut empty = std::pin::pin!(self.empty.notified());

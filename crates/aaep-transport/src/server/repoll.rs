@@ -1,8 +1,8 @@
-//! A future that wakes itself while it is polled is polled again on the spot.
+//! Polls a future again at once if it wakes itself while it is polled.
 //!
-//! hyper does that with every request that has a body: whoever takes the body from it wakes whoever
-//! puts it there, which is the connection that is just being polled. tokio would put it at the end of
-//! the line, and call another thread to help with such a line; both cost more than the request.
+//! hyper does that for every request with a body: the reader of the body wakes its writer, which is the
+//! connection being polled. tokio would move the task to the end of its queue and unpark another worker,
+//! and both cost more than the request itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,17 +10,17 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// Whoever goes on waking itself gives others their turn after so many times.
+/// After this many immediate polls the future yields to other tasks.
 const TIMES: usize = 4;
 
-/// Nobody polls.
+/// Not being polled.
 const IDLE: u8 = 0;
-/// Somebody does.
+/// Being polled.
 const POLLED: u8 = 1;
-/// Somebody does, and was woken meanwhile.
+/// Being polled, and woken meanwhile.
 const WOKEN: u8 = 2;
 
-/// Wakes a task, unless it is being polled: then it is polled again.
+/// Wakes the task, unless it is being polled: then it is polled again.
 #[derive(Default)]
 struct RepollWaker {
     state: AtomicU8,
@@ -40,7 +40,7 @@ impl Wake for RepollWaker {
     }
 }
 
-/// Polls something again if it woke itself.
+/// Polls a future again if it woke itself.
 pub(super) struct Repoll {
     shared: Arc<RepollWaker>,
     waker: Waker,
