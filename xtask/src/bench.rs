@@ -44,6 +44,11 @@ const BENCHES: &[Bench] = &[
         run: |args| cargo_bench("aaep-hub", "hub", args),
     },
     Bench {
+        name: "issuers",
+        about: "what a signed token of an identity provider costs when it is new, and afterwards",
+        run: |args| cargo_bench("aaep-hub", "issuers", args),
+    },
+    Bench {
         name: "page",
         about: "the page in Chromium: its script time for an event at 50 a second, and its heap over \
                 100,000 events",
