@@ -129,7 +129,7 @@ impl Batch {
         Chunk { hint: hint(&text), text, position, complete }
     }
 
-    // enforces: L6, D19
+    // enforces: D19
     /// Where to cut: the last grapheme cluster stays, since it may go on; and so does the end that
     /// could be the beginning of a secret, so that it is looked at as a whole (T14).
     fn cut(&self) -> usize {
@@ -156,6 +156,7 @@ impl Batch {
         // middle may be wrong at first, so the look begins well before.
         let from = self.text.floor_char_boundary(end.saturating_sub(4 * LONGEST_WORD));
         let text = &self.text[from..end];
+        // enforces: L6
         let last = self.graphemes.segment_str(text).filter(|at| *at < text.len()).last();
         match last {
             Some(0) | None if end - from > LONGEST_WORD => end,

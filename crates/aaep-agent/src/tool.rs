@@ -78,7 +78,6 @@ impl Tool {
         self
     }
 
-    // enforces: T11, T13
     /// Says that it is about to run. Whoever gets the call completes it.
     pub async fn begin(self) -> Result<Call, Error> {
         if let Some(Err(why)) = &self.arguments {
@@ -100,6 +99,7 @@ impl Tool {
         });
         let told = self.line.say(said).await;
         abandoned.disarm();
+        // enforces: T11
         told?;
         Ok(Call::new(self.line, self.name, id).timeout(self.timeout))
     }

@@ -103,6 +103,10 @@ in_both_worlds! {
         let events = person.judges(2).await;
         assert_eq!(person.says("goodbye").await, 202);
         assert_eq!(chatting.await.unwrap(), 2);
+        // Each question had a session of its own, which ended well.
+        let ends = of_type(&events, "session.completed");
+        assert_eq!(ends.len(), 2, "{events:?}");
+        assert_ne!(ends[0]["session_id"], ends[1]["session_id"]);
         let text: String = of_type(&events, "output.streaming")
             .iter()
             .map(|event| event["chunk"].as_str().unwrap())

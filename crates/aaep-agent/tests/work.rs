@@ -166,8 +166,9 @@ in_both_worlds! {
         person.judges(1).await;
     }
 
+    // covers: T11
     #[test]
-    async fn a_tool_name_that_is_none_is_refused_and_nothing_stays_open(hub: &Hub) {
+    async fn a_tool_that_cannot_be_announced_does_not_run_and_nothing_stays_open(hub: &Hub) {
         let person = hub.person(|_| Answer::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Working.").open().await.unwrap();
@@ -175,6 +176,12 @@ in_both_worlds! {
             panic!("a name that is none was taken");
         };
         assert_eq!(refused.status, 400);
+        let unread = session.tool("search").arguments_json("{oops").begin().await;
+        assert!(matches!(unread, Err(Error::Misuse { .. })), "no JSON, and taken");
+        let (ran, runs) = tokio::sync::oneshot::channel();
+        let work = async move { ran.send(()).map_err(|()| "nobody listens") };
+        assert!(matches!(session.tool("no such name!").run(work).await, Err(Error::Refused(_))));
+        assert!(runs.await.is_err(), "it ran");
         session.complete("Done.").await.unwrap();
         person.judges(1).await;
     }

@@ -99,6 +99,12 @@ impl Said {
         Ok(said)
     }
 
+    /// A text that it says.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        let object = ["{", &self.payload, "}"].concat();
+        Members::whole(&object, DEPTH).ok()??.text(name).map(|text| text.into_owned())
+    }
+
     /// Says one text more.
     pub(crate) fn add(&mut self, name: &str, value: &str) {
         let mut out = Writer::with_capacity(self.payload.len() + name.len() + value.len() + 6);

@@ -111,8 +111,17 @@ impl<R: Rules> Engine<R> {
         Session::admits_kind(kind)?;
         admits_type(event.type_name())?;
         let mut said = event.said()?;
-        if kind == Some(EventKind::ToolInvoked) && !said.names_call {
-            said.add("tool_call_id", self.ids.tool_call().as_str());
+        // enforces: T35
+        let call = match kind {
+            _ if said.names_call => None,
+            Some(EventKind::ToolInvoked) => Some(self.ids.tool_call()),
+            Some(EventKind::ToolCompleted) => {
+                said.text("tool").and_then(|tool| session.only_call_of(&tool))
+            }
+            _ => None,
+        };
+        if let Some(call) = call {
+            said.add("tool_call_id", call.as_str());
         }
         let draft = Draft::of_event(event, said);
         session.admits_speaker(draft.hints.as_deref())?;

@@ -339,15 +339,21 @@ impl Session {
                 )),
             };
         }
-        let mut open = self.tools.iter().filter(|(_, name)| &***name == tool);
-        match (open.next(), open.next()) {
-            (Some((call, _)), None) => Ok(*call),
-            (None, _) => Err(Refusal::order(rule::T15, "No call of this tool is open.")),
-            (Some(_), Some(_)) => Err(Refusal::order(
+        let is_open = self.tools.values().any(|name| &**name == tool);
+        self.only_call_of(tool).ok_or_else(|| match is_open {
+            false => Refusal::order(rule::T15, "No call of this tool is open."),
+            true => Refusal::order(
                 rule::T15,
                 "Several calls of this tool are open; name the one by its id.",
-            )),
-        }
+            ),
+        })
+    }
+
+    /// The open call of a tool, if there is exactly one.
+    pub(crate) fn only_call_of(&self, tool: &str) -> Option<ToolCallId> {
+        let mut open = self.tools.iter().filter(|(_, name)| &***name == tool);
+        let (call, _) = open.next()?;
+        open.next().is_none().then_some(*call)
     }
 
     fn admits_output(&self, output: &OutputStreaming<'_>, limits: &Limits) -> Result<(), Refusal> {

@@ -356,3 +356,25 @@ fn after_a_restart_an_output_goes_on_where_its_agent_was() {
     assert_eq!(refused.rule.id, "T17");
     world.emit(session, EventKind::OutputStreaming, &write(10)).unwrap();
 }
+
+// covers: T35, T15
+#[test]
+fn a_call_and_its_end_carry_one_id_also_if_the_agent_names_none() {
+    let mut world = World::new();
+    let session = world.open();
+    let invoked = r#"{"tool":"look","summary_normal":"Looking."}"#;
+    let completed = r#"{"tool":"look","status":"success","summary_normal":"Seen."}"#;
+    world.emit(session, ToolInvoked, invoked).unwrap();
+    world.emit(session, ToolCompleted, completed).unwrap();
+    let call = |kind: EventKind| {
+        let event = world.events.iter().find(|event| event.kind == Some(kind)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&event.json).unwrap();
+        json["tool_call_id"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(call(ToolInvoked).starts_with("call_"));
+    assert_eq!(call(ToolInvoked), call(ToolCompleted));
+    // Of two, nobody knows which is meant.
+    world.emit(session, ToolInvoked, invoked).unwrap();
+    world.emit(session, ToolInvoked, invoked).unwrap();
+    assert_eq!(refused(&mut world, session, ToolCompleted, completed), "T15");
+}

@@ -38,7 +38,6 @@ impl std::error::Error for BodyError {}
 /// A body that announces too much is refused before a byte of it is read. One that announces
 /// nothing is refused as soon as it is too long; what it holds until then is bounded by
 /// `max_bytes` and the size of one read.
-// enforces: W1, W6
 pub async fn read_body<B>(body: B, max_bytes: usize, deadline: Duration) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes>,
@@ -75,6 +74,7 @@ where
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| BodyError::Broken(error.to_string()))?;
         let Ok(data) = frame.into_data() else { continue }; // trailers
+        // enforces: W1, W6
         if only.len() + all.len() + data.len() > max_bytes {
             return Err(BodyError::TooLong(max_bytes));
         }

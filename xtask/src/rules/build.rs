@@ -136,7 +136,9 @@ impl Build {
     pub(super) fn compile(&mut self, targets: &BTreeSet<(String, String)>) -> Result<()> {
         let packages: BTreeSet<&str> = targets.iter().map(|(package, _)| &**package).collect();
         for package in packages {
-            let mut arguments = vec!["test", "--no-run", "--message-format=json", "-p", package];
+            // Some tests need features that only other packages switch on.
+            let mut arguments = vec!["test", "--no-run", "--message-format=json"];
+            arguments.extend(["--all-features", "-p", package]);
             for (_, target) in targets.iter().filter(|(of, _)| of == package) {
                 match target.as_str() {
                     "" if root().join("crates").join(package).join("src/lib.rs").is_file() => {

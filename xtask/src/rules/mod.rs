@@ -69,6 +69,8 @@ fn mutate(wanted: &Wanted) -> Result<()> {
         Build::prepare(&every.filter(|place| is_wanted(wanted, &place.path)).collect())?;
     let mut ids: Vec<&str> = table.ids().collect();
     ids.retain(|id| wanted.only.is_empty() || wanted.only.iter().any(|it| it == id));
+    let is_here = |place: &Place| is_code(&place.path) && is_wanted(wanted, &place.path);
+    ids.retain(|id| table.enforced(id).iter().any(is_here));
     shuffle(&mut ids, wanted.seed);
     let (mut tried, mut unable, mut unnoticed) = (0, Vec::new(), Vec::new());
     while tried < wanted.rules && !ids.is_empty() {

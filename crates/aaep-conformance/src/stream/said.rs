@@ -131,13 +131,18 @@ impl<'a> Observed<'a> {
 
 fn ask(heard: &LenientEvent<'_>, kind: RequestKind) -> Ask {
     let text = |name| heard.text(name).unwrap_or_default();
+    let account = extension(heard, "action");
+    let told = |name| account.as_ref().and_then(|account| account.text(name));
     Ask {
         kind,
         event: Digest::of(&[heard.event_id()]),
         token: heard.reply_token(),
-        action: Digest::of(&[&text("action"), &text("consequence")]),
-        tool: extension(heard, "action")
-            .and_then(|action| action.text("tool").map(|t| Digest::of(&[&t]))),
+        // The digest of tool and arguments, where the producer tells it, knows better than the words.
+        action: match told("digest") {
+            Some(digest) => Digest::of(&[&digest]),
+            None => Digest::of(&[&text("action"), &text("consequence")]),
+        },
+        tool: told("tool").map(|tool| Digest::of(&[&tool])),
         nature: nature(heard),
         default_accept: text("default_decision") == Decision::Accept.as_str(),
         allows_accept: allows_accept(heard),

@@ -337,6 +337,28 @@ fn a_tool_that_waits_for_consent_or_was_refused_it_does_not_run() {
     assert!(!warned(&asked_again, "T24") && !warned(&asked_again, "C3"));
 }
 
+// covers: C4
+#[test]
+fn what_is_asked_twice_is_told_by_the_digest_where_there_is_one() {
+    let twice = |digests: [&str; 2], actions: [&str; 2]| {
+        let mut script = Script::new("sess_desk");
+        script.start().state("idle", "awaiting_input");
+        for (at, token) in ["rpl_1", "rpl_2"].into_iter().enumerate() {
+            let account = json!({ "tool": "shred", "arguments": "", "digest": digests[at],
+                "described_by": "agent" });
+            let context = ["https://aaep-protocol.org/context/v1", "urn:aaep-rs:action:v1"];
+            script.confirm(
+                token,
+                json!({ "action": actions[at], "@context": context,
+                "extensions": { "action": account } }),
+            );
+        }
+        script.check(true).iter().any(|found| found.rule.id == "C4")
+    };
+    assert!(!twice(["sha256:0", "sha256:1"], ["Shred a pile.", "Shred a pile."]));
+    assert!(twice(["sha256:0", "sha256:0"], ["Shred a pile.", "Shred it."]));
+}
+
 // covers: C24
 #[test]
 fn completing_a_session_over_an_open_request_is_warned_of() {

@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    // covers: C28
+    // covers: C28, C20
     #[test]
     fn an_answer_fits_what_is_asked_or_is_not_sent() {
         use ResponseKind::{Freetext, MultipleChoice, Numeric, YesNo};
