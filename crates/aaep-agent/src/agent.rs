@@ -6,17 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use aaep_transport::client::SessionSecret;
-use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::error::{Error, Refused};
+use crate::error::{Error, Refused, Source};
 use crate::inputs::Inputs;
 use crate::producer::Producer;
 use crate::remote::Remote;
 use crate::session::Opening;
-use crate::wire::{Lost, Method, Wire};
+use crate::wire::{Lost, Wire};
 use crate::words::Words;
 
 /// How long a call is tried again before it counts as failed, unless the author says otherwise.
@@ -67,7 +66,7 @@ impl Agent {
         use aaep_engine::{Principal, Role};
         let producer = producer.into();
         let principal = Principal::new(producer.agent_id(), Role::Agent, user);
-        Self::over(Wire::Embedded(hub.clone(), principal), None, &producer)
+        Self::over(Wire::Embedded(hub.agent(&principal)), None, &producer)
     }
 
     fn over(wire: Wire, secret: Option<SessionSecret>, producer: &Producer) -> Result<Self, Error> {
@@ -124,7 +123,7 @@ impl std::fmt::Debug for Agent {
 }
 
 pub(crate) struct Inner {
-    wire: Wire,
+    pub(crate) wire: Wire,
     /// What sessions are opened with where there is no token.
     pub(crate) secret: Option<SessionSecret>,
     pub(crate) producer: String,
@@ -162,94 +161,77 @@ impl Inner {
         Instant::now() + self.patience()
     }
 
-    /// Changes something at the hub, once: it is sent again with the same key until there is an
-    /// answer, or the deadline has come. `secret` is that of the session.
     // enforces: I11
-    pub(crate) async fn post(
+    /// Changes something at the hub, once: it is sent again, with the same key, until there is an
+    /// answer or the deadline has come.
+    pub(crate) async fn change<T, F>(
         &self,
-        path: &str,
-        key: &str,
-        secret: Option<&SessionSecret>,
-        body: Bytes,
+        sent: &AtomicBool,
         deadline: Instant,
-    ) -> Result<Bytes, Error> {
-        good(self.reach(Method::Post, path, Some(key), secret, body, Some(deadline)).await?)
+        call: impl Fn() -> F,
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Lost>>,
+    {
+        self.reach(Some(deadline), call).await.map_err(|why| match why {
+            NoAnswer::Refused(refused) => Error::Refused(refused),
+            // Doubt is only where the hub may have been told to change something.
+            NoAnswer::Lost(why) if sent.load(Ordering::Relaxed) => Error::InDoubt(why),
+            NoAnswer::Lost(why) => Error::Unavailable(why),
+        })
     }
 
     /// Asks the hub for something. A wait that it grants is not its silence: time runs from the
     /// first failure on.
-    pub(crate) async fn get(
-        &self,
-        path: &str,
-        secret: Option<&SessionSecret>,
-    ) -> Result<Bytes, Error> {
-        good(self.reach(Method::Get, path, None, secret, Bytes::new(), None).await?)
-    }
-
-    /// Takes something back at the hub.
-    pub(crate) async fn delete(
-        &self,
-        path: &str,
-        secret: Option<&SessionSecret>,
-        deadline: Instant,
-    ) -> Result<Bytes, Error> {
-        good(self.reach(Method::Delete, path, None, secret, Bytes::new(), Some(deadline)).await?)
+    pub(crate) async fn look<T, F>(&self, call: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Lost>>,
+    {
+        self.reach(None, call).await.map_err(|why| match why {
+            NoAnswer::Refused(refused) => Error::Refused(refused),
+            NoAnswer::Lost(why) => Error::Unavailable(why),
+        })
     }
 
     /// The hub's answer, whatever it is, once it gives one.
-    async fn reach(
+    async fn reach<T, F>(
         &self,
-        method: Method,
-        path: &str,
-        key: Option<&str>,
-        secret: Option<&SessionSecret>,
-        body: Bytes,
         mut deadline: Option<Instant>,
-    ) -> Result<(u16, Bytes), Error> {
+        call: impl Fn() -> F,
+    ) -> Result<T, NoAnswer>
+    where
+        F: Future<Output = Result<T, Lost>>,
+    {
         let mut pause = PAUSES.0;
-        let sent = AtomicBool::new(false);
-        // Doubt is only where the hub may have been told to change something.
-        let lost = |why: Cause| match method != Method::Get && sent.load(Ordering::Relaxed) {
-            true => Error::InDoubt(why.into()),
-            false => Error::Unavailable(why.into()),
-        };
         loop {
             let until = deadline.unwrap_or_else(|| self.deadline() + LONGEST_WAIT);
-            let call = self.wire.call(method, path, key, secret, body.clone(), &sent);
-            let why: Cause = match timeout_at(until, call).await {
-                Ok(Ok((status, answer))) if !is_passing(status) => return Ok((status, answer)),
-                Ok(Ok((status, answer))) => Refused::read(status, &answer).text.into(),
-                Ok(Err(Lost::Later(why))) => why.into(),
-                Ok(Err(Lost::Never(why))) => return Err(lost(why.into())),
-                Err(_) => "no answer in time".into(),
+            let why: Source = match timeout_at(until, call()).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(Lost::Refused(refused))) => return Err(NoAnswer::Refused(refused)),
+                Ok(Err(Lost::Never(why))) => return Err(NoAnswer::Lost(why)),
+                Ok(Err(Lost::Later(why))) => why,
+                Err(_) => {
+                    Box::<dyn std::error::Error + Send + Sync>::from("no answer in time").into()
+                }
             };
             if Instant::now() + pause >= *deadline.get_or_insert_with(|| self.deadline()) {
-                return Err(lost(why));
+                return Err(NoAnswer::Lost(why));
             }
-            tracing::debug!(path, %why, "the hub is tried again");
+            tracing::debug!(%why, "the hub is tried again");
             sleep(pause).await;
             pause = (pause * 2).min(PAUSES.1);
         }
     }
 }
 
-/// Why there is no answer yet.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
-
-fn good((status, answer): (u16, Bytes)) -> Result<Bytes, Error> {
-    if (200..300).contains(&status) {
-        return Ok(answer);
-    }
-    Err(Error::Refused(Refused::read(status, &answer)))
+/// Why there is no answer.
+enum NoAnswer {
+    Refused(Refused),
+    Lost(Source),
 }
 
 /// The longest wait that is asked of the hub.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(30);
-
-/// Statuses that pass: the hub stops, cannot keep anything, or a proxy cannot reach it.
-fn is_passing(status: u16) -> bool {
-    matches!(status, 408 | 502 | 503 | 504)
-}
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -1,17 +1,14 @@
-//! The JSON that is sent, and what is looked for in the JSON that comes back.
+//! Payloads, as JSON.
 
 use aaep_types::EventKind;
-use aaep_types::json::{Members, Raw, Writer};
-use bytes::Bytes;
+use aaep_types::agent_api::PostEvent;
+use aaep_types::json::{Raw, Writer};
 
 use crate::words::{Words, without_secrets};
 
 /// The longest terse summary, in characters. What stands in the place of a secret may be longer than
 /// the secret.
 pub(crate) const TERSE_CHARS: usize = 2000;
-
-/// How deep an answer of the hub may nest.
-const DEPTH: usize = 64;
 
 /// An object that is about to be sent.
 pub(crate) struct Body(Writer);
@@ -21,11 +18,6 @@ impl Body {
         let mut out = Writer::with_capacity(1024);
         out.open('{');
         Self(out)
-    }
-
-    /// An event, without its envelope, which the hub fills.
-    pub(crate) fn event(kind: EventKind) -> Self {
-        Self::new().text("type", kind.as_str())
     }
 
     /// A text for machines.
@@ -71,28 +63,17 @@ impl Body {
         self.json(name, &number.to_string())
     }
 
-    pub(crate) fn text_only(self) -> String {
+    pub(crate) fn finish(self) -> String {
         let mut out = self.0;
         out.close('}');
         out.finish()
     }
 
-    pub(crate) fn finish(self) -> Bytes {
-        self.text_only().into()
+    /// An event with this payload, without its envelope, which the hub fills.
+    pub(crate) fn event(self, kind: EventKind) -> PostEvent {
+        let (type_name, payload) = (kind.as_str().to_owned(), self.finish());
+        PostEvent { type_name, payload, arguments: None }
     }
-}
-
-/// A text member of an answer.
-pub(crate) fn text_of(answer: &[u8], name: &str) -> Option<String> {
-    with_members(answer, |members| members.text(name).map(|text| text.into_owned()))
-}
-
-pub(crate) fn with_members<T>(
-    answer: &[u8],
-    read: impl FnOnce(&Members<'_>) -> Option<T>,
-) -> Option<T> {
-    let text = std::str::from_utf8(answer).ok()?;
-    read(&Members::whole(text, DEPTH).ok()??)
 }
 
 pub(crate) fn raw_json(raw: Raw<'_>) -> String {

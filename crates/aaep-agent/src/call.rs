@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aaep_types::agent_api::PostEvent;
 use aaep_types::{EventKind, ToolStatus, rule};
-use bytes::Bytes;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -172,7 +172,7 @@ impl Call {
             // These words were refused: dropping it says that its outcome is unknown.
             Err(_) => {}
         }
-        told.map(drop)
+        told
     }
 }
 
@@ -220,8 +220,8 @@ pub(crate) fn completed(
     status: ToolStatus,
     words: &Words,
     begun: Option<Instant>,
-) -> Bytes {
-    let mut body = Body::event(EventKind::ToolCompleted)
+) -> PostEvent {
+    let mut body = Body::new()
         .text("tool", tool)
         .text("tool_call_id", call)
         .text("status", status.as_str())
@@ -230,7 +230,7 @@ pub(crate) fn completed(
         let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         body = body.number("duration_ms", millis);
     }
-    body.finish()
+    body.event(EventKind::ToolCompleted)
 }
 
 impl Drop for Call {

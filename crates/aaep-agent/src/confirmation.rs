@@ -3,9 +3,9 @@
 
 use std::marker::PhantomData;
 
+use aaep_types::agent_api::AskUser;
 use aaep_types::json::{Members, Raw};
-use aaep_types::{Decision, Reversibility, RiskLevel, rule};
-use bytes::Bytes;
+use aaep_types::{Decision, EventKind, Reversibility, RiskLevel, rule};
 use serde::Serialize;
 
 use crate::body::{Body, TERSE_CHARS, raw_json};
@@ -92,7 +92,7 @@ pub(crate) struct Parts {
 /// What is sent, and what is kept for the invocation.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    pub(crate) body: Bytes,
+    pub(crate) question: AskUser,
     pub(crate) tool: String,
     pub(crate) action: String,
     pub(crate) arguments: Option<String>,
@@ -214,13 +214,9 @@ impl Parts {
             Error::misuse(rule::T12, format!("The arguments are no JSON: {why}."))
         })?;
         let irreversible = self.reversibility == Reversibility::Irreversible;
-        let mut body = Body::new().text("kind", "confirmation").text("tool", &self.tool);
-        if let Some(arguments) = &arguments {
-            body = body.json("arguments", arguments);
-        }
         let action = without_secrets(&self.action);
         let consequence = without_secrets(&self.consequence);
-        let body = body
+        let body = Body::new()
             .text("action", &action)
             .text("consequence", &consequence)
             .number("timeout_seconds", seconds.into())
@@ -244,8 +240,13 @@ impl Parts {
                 }
             }
         };
-        let (body, tool) = (body.finish(), self.tool);
-        Ok(Wanted { body, tool, action: self.action, arguments })
+        let question = AskUser {
+            kind: EventKind::AwaitingConfirmation,
+            tool: self.tool.clone(),
+            arguments: arguments.clone().unwrap_or_default(),
+            payload: body.finish(),
+        };
+        Ok(Wanted { question, tool: self.tool, action: self.action, arguments })
     }
 }
 
@@ -312,7 +313,7 @@ mod tests {
         for good in ["{ \"a\" : 1.0 }", "\"\\u00e9\"", "null", "[1,2]", "12345678901234567890.0"] {
             let wanted = harmless().arguments_json(good).wanted().unwrap();
             assert_eq!(wanted.arguments.as_deref(), Some(good));
-            let body = std::str::from_utf8(&wanted.body).unwrap();
+            let body = wanted.question.to_json();
             assert!(body.contains(&format!("\"arguments\":{good},")), "{body}");
         }
     }

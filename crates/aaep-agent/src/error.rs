@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use aaep_types::Rule;
-use aaep_types::json::Members;
+#[cfg(feature = "embedded")]
+use aaep_types::agent_api::ApiError;
+use aaep_types::agent_api::ErrorText;
 
 use crate::reply::ReplyDetails;
 
-const ODD_ANSWER: &str = "the hub's answer cannot be read; is it another version?";
+pub(crate) const ODD_ANSWER: &str = "the hub's answer cannot be read; is it another version?";
 
 /// The error underneath, shared so that an [`Error`] can be cloned.
 pub type Source = Arc<dyn std::error::Error + Send + Sync>;
@@ -65,18 +67,29 @@ pub struct Refused {
 
 impl Refused {
     pub(crate) fn read(status: u16, body: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(body);
-        let members = Members::whole(&text, 8).ok().flatten().unwrap_or_default();
-        let find = |name| members.text(name).map(|text| text.into_owned());
-        let said = find("text").unwrap_or_else(|| {
-            format!("This does not look like a hub: {}", aaep_types::cut(&text, 200))
+        let ErrorText { rule, section, text } = ErrorText::read(body);
+        let text = text.unwrap_or_else(|| {
+            let body = String::from_utf8_lossy(body);
+            format!("This does not look like a hub: {}", aaep_types::cut(&body, 200))
         });
-        Self { status, rule: find("rule"), section: find("section"), text: said }
+        Self { status, rule, section, text }
     }
 
     /// Whether it was refused for this rule.
     pub(crate) fn is(&self, rule: Rule) -> bool {
         self.rule.as_deref() == Some(rule.id)
+    }
+}
+
+#[cfg(feature = "embedded")]
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Self {
+        Self {
+            status: error.kind.status(),
+            rule: Some(error.rule.id.to_owned()),
+            section: Some(error.rule.section.to_owned()),
+            text: error.text,
+        }
     }
 }
 
@@ -89,12 +102,7 @@ impl Error {
         Self::Unavailable(source.into().into())
     }
 
-    /// An answer that the hub should not have given.
-    pub(crate) fn odd_answer() -> Self {
-        Self::InDoubt(Box::<dyn std::error::Error + Send + Sync>::from(ODD_ANSWER).into())
-    }
-
-    /// The same, where nothing was to be changed.
+    /// An answer that the hub should not have given, where nothing was to be changed.
     pub(crate) fn odd_reading() -> Self {
         Self::unavailable(ODD_ANSWER)
     }
@@ -314,7 +322,7 @@ mod tests {
 
     #[test]
     fn doubt_is_said_only_where_it_is() {
-        let lost = Error::odd_answer();
+        let lost = Error::InDoubt(Arc::new(std::fmt::Error));
         assert!(lost.is_in_doubt() && lost.is_unavailable());
         assert!(lost.to_string().contains("nobody knows"));
         let away = Error::unavailable("connection refused");

@@ -2,23 +2,16 @@
 
 use std::sync::Arc;
 
+use aaep_types::agent_api::{Granted, InvokeAction};
 use aaep_types::{ToolStatus, rule};
-use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::agent::OnDrop;
-use crate::body::{Body, raw_json, with_members};
 use crate::call::{Call, completed};
 use crate::error::Error;
 use crate::line::Line;
 use crate::parked::{Approval, Parked};
 use crate::session::Session;
-
-/// What the hub gave back.
-struct Grant {
-    call: String,
-    arguments: Option<String>,
-}
 
 impl Session {
     // enforces: T11, T12, C1
@@ -44,28 +37,26 @@ impl Session {
             return Err(Error::misuse(rule::C26, text));
         }
         let tool = claim.wanted.tool.clone();
-        let (path, body) = (
-            format!("agent/requests/{}/invoke", claim.request),
-            body(claim.wanted.arguments.as_deref()),
-        );
+        // Consent is bound to these bytes; the hub compares them.
+        let wanted = InvokeAction { arguments: claim.wanted.arguments.clone() };
         // Whoever goes away now will not run it: what was begun is completed as not run.
         let abandoned = OnDrop::new({
-            let (line, tool, path) = (line.clone(), tool.clone(), path.clone());
-            let (key, body) = (claim.key.clone(), body.clone());
-            move || not_run(line, tool, path, key, body)
+            let (line, tool, request) = (line.clone(), tool.clone(), claim.request.clone());
+            let (key, wanted) = (claim.key.clone(), wanted.clone());
+            move || not_run(line, tool, request, key, wanted)
         });
         let deadline = line.agent.deadline();
         let granted = match line.take_turn(deadline).await {
-            Ok(_turn) => grant(line, &path, &claim.key, body, deadline).await,
+            Ok(_turn) => grant(line, &claim.request, &claim.key, &wanted, deadline).await,
             Err(error) => Err(error),
         };
         match granted {
             Ok(grant) => {
                 claim.is_over();
                 abandoned.disarm();
-                let call = Call::new(line.clone(), tool, grant.call)
+                let call = Call::new(line.clone(), tool, grant.tool_call_id.to_string())
                     .with_key(claim.key.clone())
-                    .with_arguments(grant.arguments);
+                    .with_arguments(grant.arguments.as_deref().map(str::to_owned));
                 Ok((action, call))
             }
             Err(error) => {
@@ -80,41 +71,34 @@ impl Session {
     }
 }
 
-/// Consent is bound to these bytes; the hub compares them.
-fn body(arguments: Option<&str>) -> Bytes {
-    match arguments {
-        Some(arguments) => Body::new().json("arguments", arguments).finish(),
-        None => Bytes::from_static(b"{}"),
-    }
-}
-
 async fn grant(
     line: &Line,
-    path: &str,
+    request: &str,
     key: &str,
-    body: Bytes,
+    action: &InvokeAction,
     deadline: Instant,
-) -> Result<Grant, Error> {
-    let answer = line.post(path, key, body, deadline).await;
-    let answer = answer.map_err(|error| line.noticed(error))?;
-    let read = with_members(&answer, |members| {
-        let arguments = members.find("arguments").map(raw_json);
-        let arguments = arguments.filter(|json| json != "null");
-        Some(Grant { call: members.text("tool_call_id")?.into_owned(), arguments })
-    });
-    read.ok_or_else(Error::odd_answer)
+) -> Result<Granted, Error> {
+    let granted = line.invoke(request, action, key, deadline).await;
+    granted.map_err(|error| line.noticed(error))
 }
 
 // enforces: T15
 /// The action was dropped while nobody knew whether its invocation had begun.
-fn not_run(line: Arc<Line>, tool: String, path: String, key: String, body: Bytes) {
+fn not_run(
+    line: Arc<Line>,
+    tool: String,
+    request: Arc<str>,
+    key: String,
+    action: InvokeAction,
+) {
     let agent = line.agent.clone();
     agent.behind(async move {
         let deadline = line.agent.deadline();
-        if let Ok(grant) = grant(&line, &path, &key, body, deadline).await {
+        if let Ok(grant) = grant(&line, &request, &key, &action, deadline).await {
             let words = "This was not run: the agent gave it up before it began.".into();
-            let body = completed(&tool, &grant.call, ToolStatus::Error, &words, None);
-            let _ = line.emit(body).await;
+            let call = grant.tool_call_id.to_string();
+            let event = completed(&tool, &call, ToolStatus::Error, &words, None);
+            let _ = line.emit(event).await;
         }
     });
 }

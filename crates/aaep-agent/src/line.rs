@@ -2,12 +2,15 @@
 //! comes before whatever is said next.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use aaep_transport::client::SessionSecret;
 use aaep_types::SessionId;
-use bytes::Bytes;
+use aaep_types::agent_api::{
+    AgentInput, AskUser, Granted, InvokeAction, PostEvent, RequestState, SessionState,
+};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -15,18 +18,19 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use crate::agent::{Inner, LONGEST_WAIT};
 use crate::error::Error;
 use crate::ticket::SessionTicket;
+use crate::wire::Envelope;
 
 /// Things that were dropped and have not been dealt with yet, in one session; further ones are left
 /// to the hub, which brings what is open to its end with the session.
 const ERRANDS: usize = 1024;
 
 /// A wait that ends so much too early means that the hub is about to stop.
-const EARLY: std::time::Duration = std::time::Duration::from_millis(500);
+const EARLY: Duration = Duration::from_millis(500);
 
 /// An event with its key: said once, however often it is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyedEvent {
-    pub(crate) body: Bytes,
+    event: PostEvent,
     key: String,
 }
 
@@ -49,7 +53,6 @@ pub(crate) struct Line {
     pub(crate) session: SessionId,
     /// What shows the hub that the session is ours, if it knows us by no token.
     pub(crate) secret: Option<SessionSecret>,
-    events: String,
     turn: tokio::sync::Mutex<()>,
     errands: Mutex<VecDeque<DeferredCall>>,
     over: Arc<watch::Sender<bool>>,
@@ -82,7 +85,6 @@ impl Line {
         let watching = watch_end(agent.clone(), session, secret.clone(), over.clone());
         let watcher = agent.runtime.spawn(watching);
         Arc::new(Self {
-            events: format!("agent/sessions/{session}/events"),
             agent,
             session,
             secret,
@@ -103,43 +105,69 @@ impl Line {
         SessionTicket { id: self.session, secret: self.secret.clone() }
     }
 
-    pub(crate) fn said(&self, body: Bytes) -> KeyedEvent {
-        KeyedEvent { body, key: self.agent.new_key() }
+    pub(crate) fn said(&self, event: PostEvent) -> KeyedEvent {
+        KeyedEvent { event, key: self.agent.new_key() }
     }
 
     /// Emits an event, after whatever was to be said before it.
-    pub(crate) async fn emit(&self, body: Bytes) -> Result<Bytes, Error> {
-        self.say(self.said(body)).await
+    pub(crate) async fn emit(&self, event: PostEvent) -> Result<(), Error> {
+        self.say(self.said(event)).await
     }
 
-    pub(crate) async fn say(&self, said: KeyedEvent) -> Result<Bytes, Error> {
+    pub(crate) async fn say(&self, said: KeyedEvent) -> Result<(), Error> {
         let deadline = self.agent.deadline();
         let _turn = self.take_turn(deadline).await?;
         self.send(&said, deadline).await
     }
 
-    async fn send(&self, said: &KeyedEvent, deadline: Instant) -> Result<Bytes, Error> {
+    async fn send(&self, said: &KeyedEvent, deadline: Instant) -> Result<(), Error> {
         if self.is_over() {
             return Err(Error::SessionOver);
         }
-        let answer = self.post(&self.events, &said.key, said.body.clone(), deadline).await;
-        answer.map_err(|error| self.noticed(error))
+        let sent = AtomicBool::new(false);
+        let envelope = self.envelope(Some(&said.key), &sent);
+        let call = || self.agent.wire.emit(self.session, &said.event, envelope);
+        let posted = self.agent.change(&sent, deadline, call).await;
+        posted.map(drop).map_err(|error| self.noticed(error))
     }
 
-    /// [`Inner::post`] about this session.
-    pub(crate) async fn post(
+    /// What goes with a call about this session.
+    fn envelope<'a>(&'a self, key: Option<&'a str>, sent: &'a AtomicBool) -> Envelope<'a> {
+        Envelope { key, secret: self.secret.as_ref(), sent }
+    }
+
+    /// Asks the user.
+    pub(crate) async fn ask(
         &self,
-        path: &str,
+        question: &AskUser,
         key: &str,
-        body: Bytes,
         deadline: Instant,
-    ) -> Result<Bytes, Error> {
-        self.agent.post(path, key, self.secret.as_ref(), body, deadline).await
+    ) -> Result<RequestState, Error> {
+        let sent = AtomicBool::new(false);
+        let envelope = self.envelope(Some(key), &sent);
+        let call = || self.agent.wire.ask(self.session, question, envelope);
+        self.agent.change(&sent, deadline, call).await
     }
 
-    /// [`Inner::get`] about this session.
-    pub(crate) async fn get(&self, path: &str) -> Result<Bytes, Error> {
-        self.agent.get(path, self.secret.as_ref()).await
+    /// Looks at a request; waits for its outcome if asked to.
+    pub(crate) async fn look(&self, request: &str, wait: Duration) -> Result<RequestState, Error> {
+        let sent = AtomicBool::new(false);
+        let envelope = self.envelope(None, &sent);
+        self.agent.look(|| self.agent.wire.request(request, wait, envelope)).await
+    }
+
+    /// Spends an approval.
+    pub(crate) async fn invoke(
+        &self,
+        request: &str,
+        action: &InvokeAction,
+        key: &str,
+        deadline: Instant,
+    ) -> Result<Granted, Error> {
+        let sent = AtomicBool::new(false);
+        let envelope = self.envelope(Some(key), &sent);
+        let call = || self.agent.wire.invoke(request, action, envelope);
+        self.agent.change(&sent, deadline, call).await
     }
 
     /// A call about something of this session: it takes its turn like an event. Whatever was to be
@@ -176,10 +204,12 @@ impl Line {
     async fn run(&self, errand: &DeferredCall, deadline: Instant) -> Result<(), Error> {
         match errand {
             _ if self.is_over() => Ok(()),
-            DeferredCall::Say(said) => self.send(said, deadline).await.map(drop),
+            DeferredCall::Say(said) => self.send(said, deadline).await,
             DeferredCall::Withdraw(request) => {
-                let path = format!("agent/requests/{request}");
-                self.agent.delete(&path, self.secret.as_ref(), deadline).await.map(drop)
+                let sent = AtomicBool::new(false);
+                let envelope = self.envelope(None, &sent);
+                let call = || self.agent.wire.withdraw(request, envelope);
+                self.agent.change(&sent, deadline, call).await
             }
         }
     }
@@ -295,10 +325,9 @@ async fn watch_end(
     secret: Option<SessionSecret>,
     over: Arc<watch::Sender<bool>>,
 ) {
-    let path = format!("agent/sessions/{session}?wait={}", LONGEST_WAIT.as_secs());
     loop {
         let asked = Instant::now();
-        match agent.get(&path, secret.as_ref()).await {
+        match agent.session_state(session, LONGEST_WAIT, secret.as_ref()).await {
             Err(Error::Refused(refused)) if refused.status == 404 => {
                 over.send_replace(true);
                 return;
@@ -306,6 +335,27 @@ async fn watch_end(
             _ if asked.elapsed() < EARLY => sleep(EARLY).await,
             _ => {}
         }
+    }
+}
+
+impl Inner {
+    /// Where a session stands; waits for its end if asked to.
+    pub(crate) async fn session_state(
+        &self,
+        session: SessionId,
+        wait: Duration,
+        secret: Option<&SessionSecret>,
+    ) -> Result<SessionState, Error> {
+        let sent = AtomicBool::new(false);
+        let envelope = Envelope { key: None, secret, sent: &sent };
+        self.look(|| self.wire.session(session, wait, envelope)).await
+    }
+
+    /// What came for this agent, once something did.
+    pub(crate) async fn inputs(&self) -> Result<Vec<AgentInput>, Error> {
+        let sent = AtomicBool::new(false);
+        let envelope = Envelope { key: None, secret: self.secret.as_ref(), sent: &sent };
+        self.look(|| self.wire.inputs(LONGEST_WAIT, envelope)).await
     }
 }
 

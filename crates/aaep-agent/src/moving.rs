@@ -96,19 +96,17 @@ impl Session {
             far = total.into_iter().fold(far, |far, total| far.number("total_steps", total.into()));
         }
         far = far.human_if("description", progress.description.as_deref());
-        let mut body = Body::event(EventKind::ProgressUpdated)
-            .json("progress", &far.text_only())
-            .words(&words);
+        let mut body = Body::new().json("progress", &far.finish()).words(&words);
         if let Some(seconds) = progress.eta_seconds {
             body = body.number("eta_ms", u64::from(seconds) * 1000);
         }
-        self.line.emit(body.finish()).await.map(drop)
+        self.line.emit(body.event(EventKind::ProgressUpdated)).await
     }
 
     // enforces: T23, T32
     /// Hands over to somebody else, and says why.
     pub async fn hand_off(&self, handoff: Handoff) -> Result<(), Error> {
-        let mut body = Body::event(EventKind::HandoffRequested)
+        let mut body = Body::new()
             .human("reason", &handoff.reason)
             .text("target_kind", handoff.target.as_str())
             .human("summary_normal", &handoff.reason);
@@ -125,7 +123,7 @@ impl Session {
             })?;
             body = body.json("packaged_context", &context);
         }
-        self.line.emit(body.finish()).await.map(drop)
+        self.line.emit(body.event(EventKind::HandoffRequested)).await
     }
 }
 

@@ -269,7 +269,7 @@ impl Writer {
         if let Some(found) = deceives.filter(|found| found.kind != Deception::Unbalanced) {
             return Err(Error::misuse(rule::D34, found.kind.to_string()));
         }
-        let mut body = Body::event(EventKind::OutputStreaming)
+        let mut body = Body::new()
             .text("chunk", &chunk.text)
             .number("position", chunk.position)
             .json("complete", if chunk.complete { "true" } else { "false" })
@@ -283,7 +283,7 @@ impl Writer {
         if let Some(media) = &self.settings.content_type {
             body = body.text("content_type", media);
         }
-        self.open.line.emit(body.finish()).await?;
+        self.open.line.emit(body.event(EventKind::OutputStreaming)).await?;
         self.sent = chunk.position + chunk.text.chars().count() as u64;
         Ok(())
     }

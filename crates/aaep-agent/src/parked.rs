@@ -4,13 +4,13 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
+use aaep_types::agent_api::{AskUser, ReplyClaims, RequestState, RequestStatus};
 use aaep_types::rule;
-use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::agent::{LONGEST_WAIT, OnDrop};
-use crate::body::{raw_json, text_of, with_members};
 use crate::confirmation::{Confirmation, Kind, Wanted};
 use crate::error::{Error, NotApproved};
 use crate::line::{Line, not_too_soon};
@@ -84,7 +84,7 @@ impl Session {
         request: Confirmation<K>,
     ) -> Result<Parked<A>, Error> {
         let wanted = request.wanted()?;
-        let request = ask(&self.line, &wanted.action, wanted.body.clone()).await?;
+        let request = ask(&self.line, &wanted.action, wanted.question.clone()).await?;
         let claim = Claim::new(self.line.clone(), wanted, request, self.line.agent.new_key());
         Ok(Parked { action, claim })
     }
@@ -109,7 +109,7 @@ impl Session {
         }
         let claim = Claim::new(self.line.clone(), wanted, request, ticket.key.clone());
         // Learns now whether there is such a request; not knowing is no reason to withdraw it.
-        if let Err(error) = look(&claim.line, &claim.request, 0).await {
+        if let Err(error) = claim.line.look(&claim.request, Duration::ZERO).await {
             claim.is_over();
             return Err(error);
         }
@@ -119,26 +119,29 @@ impl Session {
 
 // enforces: C1, C4
 /// Asks, and names the request that now waits. Whoever goes away meanwhile withdraws it.
-pub(crate) async fn ask(line: &Arc<Line>, words: &str, body: Bytes) -> Result<Arc<str>, Error> {
+pub(crate) async fn ask(
+    line: &Arc<Line>,
+    words: &str,
+    question: AskUser,
+) -> Result<Arc<str>, Error> {
     if line.is_asking(words) {
         return Err(asked_twice());
     }
-    let (path, key) = (format!("agent/sessions/{}/requests", line.session), line.agent.new_key());
+    let key = line.agent.new_key();
     let abandoned = OnDrop::new({
-        let (line, path, key, body) = (line.clone(), path.clone(), key.clone(), body.clone());
+        let (line, key, question) = (line.clone(), key.clone(), question.clone());
         move || {
             let agent = line.agent.clone();
             agent.behind(async move {
-                let answer = line.post(&path, &key, body, line.agent.deadline()).await;
-                if let Some(request) = answer.ok().and_then(|it| text_of(&it, "request_id")) {
-                    line.withdraw_later(request.into());
+                if let Ok(asked) = line.ask(&question, &key, line.agent.deadline()).await {
+                    line.withdraw_later(asked.request_id.into());
                 }
             });
         }
     });
     let deadline = line.agent.deadline();
     let answer = match line.take_turn(deadline).await {
-        Ok(_turn) => line.post(&path, &key, body, deadline).await,
+        Ok(_turn) => line.ask(&question, &key, deadline).await,
         Err(error) => {
             abandoned.disarm();
             return Err(error);
@@ -149,7 +152,7 @@ pub(crate) async fn ask(line: &Arc<Line>, words: &str, body: Bytes) -> Result<Ar
         abandoned.disarm();
     }
     let answer = answer.map_err(|error| line.noticed(error))?;
-    let request: Arc<str> = text_of(&answer, "request_id").ok_or_else(Error::odd_answer)?.into();
+    let request: Arc<str> = answer.request_id.into();
     if !line.hold(&request, words) {
         return Err(asked_twice());
     }
@@ -161,38 +164,26 @@ fn asked_twice() -> Error {
     Error::misuse(rule::C4, text)
 }
 
-/// What the hub says of a request.
-pub(crate) struct Look {
-    pub(crate) status: String,
-    pub(crate) by: String,
-    /// The answer to a question, as JSON.
-    pub(crate) response: Option<String>,
-    pub(crate) reply: ReplyDetails,
-}
-
-/// Looks at a request; waits for its outcome if asked to.
-pub(crate) async fn look(line: &Line, request: &str, wait: u64) -> Result<Look, Error> {
-    let path = format!("agent/requests/{request}?wait={wait}");
-    let answer = line.get(&path).await?;
-    let read = with_members(&answer, |members| {
-        let by = members.text("decided_by").unwrap_or_default().into_owned();
-        let response = members.find("response").map(raw_json);
-        let reply = members.find("reply").map(ReplyDetails::read).unwrap_or_default();
-        Some(Look { status: members.text("status")?.into_owned(), by, response, reply })
-    });
-    read.ok_or_else(Error::odd_reading)
-}
-
 /// Waits until a request has an outcome. What supersedes it is the same request to its agent (D32).
-pub(crate) async fn outcome(line: &Line, request: &str) -> Result<Look, Error> {
+pub(crate) async fn outcome(line: &Line, request: &str) -> Result<RequestState, Error> {
     loop {
         let asked = Instant::now();
-        let look = look(line, request, LONGEST_WAIT.as_secs()).await?;
-        if look.status != "pending" {
-            return Ok(look);
+        let state = line.look(request, LONGEST_WAIT).await?;
+        if state.status != RequestStatus::Pending {
+            return Ok(state);
         }
         not_too_soon(asked).await;
     }
+}
+
+/// Who or what decided.
+pub(crate) fn decided_by(state: &RequestState) -> &str {
+    state.decided_by.as_deref().unwrap_or_default()
+}
+
+/// What the reply says of itself.
+pub(crate) fn details(state: &RequestState) -> ReplyDetails {
+    state.reply.as_deref().map(ReplyClaims::read).unwrap_or_default().into()
 }
 
 impl Claim {
@@ -202,21 +193,26 @@ impl Claim {
 
     // enforces: C1, I11
     /// Whether it may run, and who said so.
-    async fn decided(&self) -> Result<Look, Error> {
-        let look = outcome(&self.line, &self.request).await.map_err(|error| match error {
+    async fn decided(&self) -> Result<RequestState, Error> {
+        let state = outcome(&self.line, &self.request).await.map_err(|error| match error {
             // The hub has forgotten it, so nobody can approve it any more.
             Error::Refused(refused) if refused.status == 404 => NotApproved::Cancelled.into(),
             other => other,
         })?;
         self.line.no_longer_asks(&self.request);
-        let refusal: Error = match look.status.as_str() {
-            "accepted" => return Ok(look),
-            "invoked" if self.reruns => return Ok(look),
-            "invoked" | "completed" | "unknown" => NotApproved::Begun.into(),
-            "rejected" => NotApproved::Rejected { by: look.by, reply: Box::new(look.reply) }.into(),
-            "timed_out" => NotApproved::TimedOut.into(),
-            "expired" => NotApproved::Expired.into(),
-            _ if look.by == "session" => Error::SessionOver,
+        let refusal: Error = match state.status {
+            RequestStatus::Accepted => return Ok(state),
+            RequestStatus::Invoked if self.reruns => return Ok(state),
+            RequestStatus::Invoked | RequestStatus::Completed | RequestStatus::Unknown => {
+                NotApproved::Begun.into()
+            }
+            RequestStatus::Rejected => {
+                let (by, reply) = (decided_by(&state).to_owned(), Box::new(details(&state)));
+                NotApproved::Rejected { by, reply }.into()
+            }
+            RequestStatus::TimedOut => NotApproved::TimedOut.into(),
+            RequestStatus::Expired => NotApproved::Expired.into(),
+            _ if decided_by(&state) == "session" => Error::SessionOver,
             _ => NotApproved::Cancelled.into(),
         };
         self.phase.store(phase::OVER, Ordering::Release);
@@ -234,7 +230,8 @@ impl<A> Parked<A> {
     /// [`Error::SessionOver`] if the user stopped the session; if it is
     /// [`Error::is_unavailable`], ask again later.
     pub async fn decision(&self) -> Result<Approval<A>, Error> {
-        let Look { by, reply, .. } = self.claim.decided().await?;
+        let state = self.claim.decided().await?;
+        let (by, reply) = (decided_by(&state).to_owned(), details(&state));
         let change = |from, to| {
             let phase = &self.claim.phase;
             phase.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)

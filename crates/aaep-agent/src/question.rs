@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use aaep_types::agent_api::{AskUser, RequestStatus};
 use aaep_types::json::Writer;
-use aaep_types::{ResponseKind, rule};
-use bytes::Bytes;
+use aaep_types::{EventKind, ResponseKind, rule};
 use serde_json::Value;
 
 use crate::body::Body;
 use crate::error::{Error, Unanswered};
 use crate::line::Line;
-use crate::parked::{ask, outcome};
+use crate::parked::{ask, decided_by, details, outcome};
 use crate::reply::ReplyDetails;
 use crate::session::Session;
 use crate::words::without_secrets;
@@ -120,13 +120,12 @@ impl<T> Question<T> {
     }
 
     // enforces: T22, T32, D18
-    fn body(&self) -> Bytes {
+    fn request(&self) -> AskUser {
         let kind = match &self.answers {
             Answers::One(kind, _) => *kind,
             Answers::Choice(_) => ResponseKind::MultipleChoice,
         };
         let mut body = Body::new()
-            .text("kind", "clarification")
             .human("question", &self.question)
             .human("summary_normal", &self.question)
             .human_if("context", self.context.as_deref())
@@ -138,7 +137,12 @@ impl<T> Question<T> {
         if let Some(default) = &self.default {
             body = body.text("default_response", default);
         }
-        body.finish()
+        AskUser {
+            kind: EventKind::AwaitingClarification,
+            tool: String::new(),
+            arguments: String::new(),
+            payload: body.finish(),
+        }
     }
 
     fn read(self, response: &str) -> Option<T> {
@@ -184,7 +188,7 @@ impl Session {
     // enforces: C5
     /// Asks; the answer is waited for later.
     pub async fn pose<T>(&self, question: Question<T>) -> Result<Asked<T>, Error> {
-        let request = ask(&self.line, &question.question, question.body()).await?;
+        let request = ask(&self.line, &question.question, question.request()).await?;
         Ok(Asked { question: Some(question), line: self.line.clone(), request })
     }
 
@@ -214,20 +218,20 @@ impl<T> Asked<T> {
     // enforces: D17, C30
     /// The same, with what the reply says of itself: who answered, how sure the device is.
     pub async fn answer_in_detail(mut self) -> Result<(T, ReplyDetails), Error> {
-        let look = outcome(&self.line, &self.request).await.map_err(|error| match error {
+        let state = outcome(&self.line, &self.request).await.map_err(|error| match error {
             Error::Refused(refused) if refused.status == 404 => Unanswered::Cancelled.into(),
             other => other,
         })?;
         let question = self.question.take();
-        match (question, &look.response) {
+        match (question, &state.response) {
             (Some(question), Some(response)) => {
                 let answer = question.read(response).ok_or_else(Error::odd_reading)?;
-                Ok((answer, look.reply))
+                Ok((answer, details(&state)))
             }
-            _ if matches!(look.status.as_str(), "timed_out" | "unanswered") => {
+            _ if matches!(state.status, RequestStatus::TimedOut | RequestStatus::Unanswered) => {
                 Err(Unanswered::TimedOut.into())
             }
-            _ if look.by == "session" => Err(Error::SessionOver),
+            _ if decided_by(&state) == "session" => Err(Error::SessionOver),
             _ => Err(Unanswered::Cancelled.into()),
         }
     }

@@ -1,7 +1,9 @@
 //! Taking up a session again after a restart of this process.
 
+use std::time::Duration;
+
 use aaep_types::OutputId;
-use serde_json::Value;
+use aaep_types::agent_api::{OpenOutput, OpenTool};
 
 use crate::agent::Agent;
 use crate::call::Call;
@@ -45,23 +47,19 @@ impl Agent {
     pub async fn resume(&self, session: impl Into<SessionTicket>) -> Result<Resumed, Error> {
         let SessionTicket { id: session, secret } = session.into();
         let secret = secret.or_else(|| self.0.secret.clone());
-        let answer = self.0.get(&format!("agent/sessions/{session}"), secret.as_ref()).await;
-        let answer = answer.map_err(|error| match error {
+        let state = self.0.session_state(session, Duration::ZERO, secret.as_ref()).await;
+        let state = state.map_err(|error| match error {
             Error::Refused(refused) if refused.status == 404 => Error::SessionOver,
             other => other,
         })?;
-        let answer: Value = serde_json::from_slice(&answer).map_err(|_| Error::odd_reading())?;
-        let list = |name: &str| answer.get(name).and_then(Value::as_array).into_iter().flatten();
-        let calls = list("calls").filter_map(|call| {
-            Some(OpenCall { tool: text(call, "tool")?, id: text(call, "tool_call_id")? })
-        });
-        let outputs = list("outputs").filter_map(|output| {
-            let id = OutputId::parse(&text(output, "output_id")?).ok()?;
-            Some((id, output.get("position").and_then(Value::as_u64)?))
-        });
+        let call = |call: OpenTool| OpenCall {
+            tool: call.tool.as_ref().to_owned(),
+            id: call.tool_call_id.to_string(),
+        };
+        let output = |output: OpenOutput| Some((output.output_id?, output.position));
         Ok(Resumed {
-            calls: calls.collect(),
-            outputs: outputs.collect(),
+            calls: state.calls.into_iter().map(call).collect(),
+            outputs: state.outputs.into_iter().filter_map(output).collect(),
             session: Session::new(Line::with_secret(self.0.clone(), session, secret, None)),
         })
     }
@@ -72,8 +70,4 @@ impl Session {
     pub fn take_up(&self, call: OpenCall) -> Call {
         Call::new(self.line.clone(), call.tool, call.id)
     }
-}
-
-fn text(value: &Value, name: &str) -> Option<String> {
-    value.get(name).and_then(Value::as_str).map(str::to_owned)
 }

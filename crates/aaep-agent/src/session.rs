@@ -1,18 +1,19 @@
 //! A session: one thing that the user asked for, from its start to its end.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use aaep_types::agent_api::{OpenSession, PostEvent};
 use aaep_types::{CancelledBy, ErrorCategory, EventKind, SessionId, rule};
-use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::agent::{Inner, OnDrop};
-use crate::body::{Body, text_of};
+use crate::body::Body;
 use crate::error::Error;
 use crate::line::{KeyedEvent, Line};
 use crate::ticket::SessionTicket;
-use crate::words::Words;
+use crate::wire::Envelope;
+use crate::words::{Words, without_secrets};
 
 /// A session that is about to be opened.
 #[must_use = "nothing happens before `open`"]
@@ -44,44 +45,42 @@ impl Opening {
     /// Opens it.
     pub async fn open(self) -> Result<Session, Error> {
         let agent = self.agent.clone();
-        let (body, key) = (self.body(), agent.new_key());
+        let (request, key) = (self.request(), agent.new_key());
         // Whoever goes away while this is on its way leaves no session behind.
         let abandoned = OnDrop::new({
-            let (agent, body, key) = (agent.clone(), body.clone(), key.clone());
+            let (agent, request, key) = (agent.clone(), request.clone(), key.clone());
             move || {
                 let inner = agent.clone();
                 agent.behind(async move {
-                    if let Ok(session) = open(&inner, &key, body).await {
+                    if let Ok(session) = open(&inner, &key, &request).await {
                         drop(Session::new(Line::new(inner.clone(), session, None)));
                     }
                 });
             }
         });
         let opened = Instant::now();
-        let session = open(&agent, &key, body).await;
+        let session = open(&agent, &key, &request).await;
         abandoned.disarm();
         Ok(Session::new(Line::new(agent, session?, Some(opened))))
     }
 
-    fn body(&self) -> Bytes {
-        let mut body = Body::new()
-            .json("producer", &self.agent.producer)
-            .human("summary_normal", &self.summary.normal);
-        if let Some(language) = &self.language {
-            body = body.text("language", language);
+    fn request(&self) -> OpenSession {
+        OpenSession {
+            producer: self.agent.producer.clone(),
+            summary_normal: without_secrets(&self.summary.normal).into_owned(),
+            language: self.language.clone(),
+            lease_seconds: self.lease_seconds.map(u64::from),
+            sub_agents: None,
+            payload: "{}".to_owned(),
         }
-        if let Some(seconds) = self.lease_seconds {
-            body = body.number("lease_seconds", seconds.into());
-        }
-        body.finish()
     }
 }
 
-async fn open(agent: &Inner, key: &str, body: Bytes) -> Result<SessionId, Error> {
-    let (secret, deadline) = (agent.secret.as_ref(), agent.deadline());
-    let answer = agent.post("agent/sessions", key, secret, body, deadline).await?;
-    let id = text_of(&answer, "session_id").and_then(|id| SessionId::parse(&id).ok());
-    id.ok_or_else(Error::odd_answer)
+async fn open(agent: &Inner, key: &str, request: &OpenSession) -> Result<SessionId, Error> {
+    let sent = AtomicBool::new(false);
+    let envelope = Envelope { key: Some(key), secret: agent.secret.as_ref(), sent: &sent };
+    let opened = agent.change(&sent, agent.deadline(), || agent.wire.open(request, envelope));
+    Ok(opened.await?.session_id)
 }
 
 /// A session that is open. It always ends: with [`complete`](Self::complete),
@@ -139,25 +138,25 @@ impl Session {
     /// The agent is in another state, such as `deciding`, and what that means. While a request waits
     /// or a tool runs, the state stays what it is and this says nothing (D30, T16).
     pub async fn state(&self, to: &str, words: impl Into<Words>) -> Result<(), Error> {
-        let body = Body::event(EventKind::StateChanged).text("to_state", to).words(&words.into());
-        match self.line.emit(body.finish()).await {
+        let body = Body::new().text("to_state", to).words(&words.into());
+        match self.line.emit(body.event(EventKind::StateChanged)).await {
             Err(Error::Refused(refused)) if refused.is(rule::D30) || refused.is(rule::T16) => {
                 Ok(())
             }
-            other => other.map(drop),
+            other => other,
         }
     }
 
     // enforces: T34
     /// Ends it well. The session is used up: whatever the user asks for next has one of its own.
     pub async fn complete(self, summary: impl Into<Words>) -> Result<(), Error> {
-        let mut body = Body::event(EventKind::SessionCompleted).words(&summary.into());
+        let mut body = Body::new().words(&summary.into());
         if let Some(opened) = self.line.opened {
             let tools = self.line.tools.load(Ordering::Relaxed);
             let millis = u64::try_from(opened.elapsed().as_millis()).unwrap_or(u64::MAX);
             body = body.number("duration_ms", millis).number("tool_invocations_count", tools);
         }
-        self.end(body).await
+        self.end(body.event(EventKind::SessionCompleted)).await
     }
 
     /// Gives it up, and says why.
@@ -179,8 +178,8 @@ impl Session {
     }
 
     // enforces: T1
-    async fn end(mut self, body: Body) -> Result<(), Error> {
-        let said = self.line.said(body.finish());
+    async fn end(mut self, event: PostEvent) -> Result<(), Error> {
+        let said = self.line.said(event);
         // Whoever goes away now has still said it.
         self.last_words = LastWords::These(said.clone());
         let ended = self.line.end(said).await;
@@ -194,14 +193,14 @@ impl Session {
     }
 }
 
-fn cancelled(words: &Words) -> Body {
-    Body::event(EventKind::SessionCancelled)
-        .text("cancelled_by", CancelledBy::Producer.as_str())
-        .words(words)
+fn cancelled(words: &Words) -> PostEvent {
+    let by = CancelledBy::Producer.as_str();
+    Body::new().text("cancelled_by", by).words(words).event(EventKind::SessionCancelled)
 }
 
-fn errored(category: ErrorCategory, words: &Words) -> Body {
-    Body::event(EventKind::SessionErrored).text("error_category", category.as_str()).words(words)
+fn errored(category: ErrorCategory, words: &Words) -> PostEvent {
+    let category = category.as_str();
+    Body::new().text("error_category", category).words(words).event(EventKind::SessionErrored)
 }
 
 impl Drop for Session {
@@ -211,11 +210,11 @@ impl Drop for Session {
             LastWords::These(said) => said,
             LastWords::GivenUp if std::thread::panicking() => {
                 let words = "The agent broke off: there is a fault in its program.".into();
-                self.line.said(errored(ErrorCategory::Unknown, &words).finish())
+                self.line.said(errored(ErrorCategory::Unknown, &words))
             }
             LastWords::GivenUp => {
                 let words = "The agent gave this up without finishing it.".into();
-                self.line.said(cancelled(&words).finish())
+                self.line.said(cancelled(&words))
             }
         };
         if self.line.is_over() {

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aaep_types::agent_api::PostEvent;
 use aaep_types::{EventKind, RiskLevel, ToolCallId, ToolStatus, rule};
-use bytes::Bytes;
 
 use crate::agent::OnDrop;
 use crate::body::Body;
@@ -130,19 +130,17 @@ impl Tool {
         self.begin().await?.run_saying(work, summary).await
     }
 
-    fn invoked(&self, id: &str) -> Bytes {
-        let mut body = Body::event(EventKind::ToolInvoked)
+    fn invoked(&self, id: &str) -> PostEvent {
+        let mut body = Body::new()
             .text("tool", &self.name)
             .text("tool_call_id", id)
             .words(&self.words)
             .human_if("args_summary", self.args_summary.as_deref());
-        if let Some(Ok(arguments)) = &self.arguments {
-            body = body.json("arguments", arguments);
-        }
         if let Some(risk) = self.risk {
             body = body.text("risk_level", risk.as_str());
         }
-        body.finish()
+        let arguments = self.arguments.clone().and_then(Result::ok);
+        PostEvent { arguments, ..body.event(EventKind::ToolInvoked) }
     }
 
     fn call_id(&self) -> Result<String, Error> {

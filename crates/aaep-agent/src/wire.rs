@@ -1,22 +1,22 @@
-//! The one seam between this library and a hub: a method, a path, a key, a body; a status, a body.
-//! Everything above is the same code wherever the hub is.
+//! The one seam between this library and a hub: the calls of the agent API, over HTTP or in the same
+//! process. Everything above is the same code wherever the hub is.
 
 use std::sync::atomic::AtomicBool;
 #[cfg(feature = "embedded")]
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use aaep_transport::client::{ClientError, HttpClient, SESSION_SECRET_HEADER, SessionSecret};
+use aaep_types::SessionId;
+use aaep_types::agent_api::{
+    AgentInput, AskUser, EventPosted, Granted, InvokeAction, OpenSession, PostEvent, RequestState,
+    SessionOpened, SessionState, read_inputs,
+};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Method};
 
-/// What is done with a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
-    Get,
-    Post,
-    Delete,
-}
+use crate::error::{ODD_ANSWER, Refused, Source};
 
 /// Where the hub is.
 pub(crate) enum Wire {
@@ -24,75 +24,254 @@ pub(crate) enum Wire {
     Remote(Box<HttpClient>),
     /// In this process.
     #[cfg(feature = "embedded")]
-    Embedded(aaep_hub::Hub, aaep_engine::Principal),
+    Embedded(aaep_hub::AgentDoor),
 }
 
-/// There is no answer.
+/// What goes with a call besides what it asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Envelope<'a> {
+    /// The idempotency key, if the call changes something.
+    pub(crate) key: Option<&'a str>,
+    /// The secret of the session.
+    pub(crate) secret: Option<&'a SessionSecret>,
+    /// Becomes true before anything of the call can reach the hub.
+    pub(crate) sent: &'a AtomicBool,
+}
+
+/// There is no answer that counts.
 pub(crate) enum Lost {
-    /// It may come if the same is sent again.
-    Later(ClientError),
+    /// The hub refused.
+    Refused(Refused),
+    /// An answer may come if the same is sent again.
+    Later(Source),
     /// It never will.
-    Never(ClientError),
+    Never(Source),
+}
+
+impl Lost {
+    fn odd() -> Self {
+        Self::Never(Box::<dyn std::error::Error + Send + Sync>::from(ODD_ANSWER).into())
+    }
+}
+
+/// Calls a hub in this process.
+#[cfg(feature = "embedded")]
+macro_rules! embedded {
+    ($envelope:expr, $call:expr) => {{
+        $envelope.sent.store(true, Ordering::Relaxed);
+        $call.await.map_err(refused)
+    }};
 }
 
 impl Wire {
-    /// Calls the hub. `sent` becomes true before anything of the call can reach it.
-    pub(crate) async fn call(
+    pub(crate) async fn open(
         &self,
-        method: Method,
-        path: &str,
-        key: Option<&str>,
-        secret: Option<&SessionSecret>,
-        body: Bytes,
-        sent: &AtomicBool,
-    ) -> Result<(u16, Bytes), Lost> {
+        request: &OpenSession,
+        envelope: Envelope<'_>,
+    ) -> Result<SessionOpened, Lost> {
         match self {
-            Self::Remote(client) => remote(client, method, path, key, secret, body, sent).await,
+            Self::Remote(client) => {
+                let body = post(client, "agent/sessions", request.to_json(), envelope).await?;
+                SessionOpened::parse(&body).ok_or_else(Lost::odd)
+            }
             #[cfg(feature = "embedded")]
-            Self::Embedded(hub, agent) => {
-                let method = match method {
-                    Method::Get => "GET",
-                    Method::Post => "POST",
-                    Method::Delete => "DELETE",
-                };
-                sent.store(true, Ordering::Relaxed);
-                Ok(hub.agent_call(agent, method, path, key, body).await)
+            Self::Embedded(door) => {
+                embedded!(envelope, door.open(request.clone(), envelope.key))
             }
         }
     }
+
+    pub(crate) async fn emit(
+        &self,
+        session: SessionId,
+        event: &PostEvent,
+        envelope: Envelope<'_>,
+    ) -> Result<EventPosted, Lost> {
+        match self {
+            Self::Remote(client) => {
+                let path = format!("agent/sessions/{session}/events");
+                let body = post(client, &path, event.to_json(), envelope).await?;
+                EventPosted::parse(&body).ok_or_else(Lost::odd)
+            }
+            #[cfg(feature = "embedded")]
+            Self::Embedded(door) => {
+                embedded!(envelope, door.emit(session, event.clone(), envelope.key))
+            }
+        }
+    }
+
+    pub(crate) async fn ask(
+        &self,
+        session: SessionId,
+        question: &AskUser,
+        envelope: Envelope<'_>,
+    ) -> Result<RequestState, Lost> {
+        match self {
+            Self::Remote(client) => {
+                let path = format!("agent/sessions/{session}/requests");
+                let body = post(client, &path, question.to_json(), envelope).await?;
+                RequestState::parse(&body).ok_or_else(Lost::odd)
+            }
+            #[cfg(feature = "embedded")]
+            Self::Embedded(door) => {
+                let asked = door.ask(session, question.clone(), envelope.key);
+                embedded!(envelope, asked).map(|asked| asked.state)
+            }
+        }
+    }
+
+    pub(crate) async fn request(
+        &self,
+        request: &str,
+        wait: Duration,
+        envelope: Envelope<'_>,
+    ) -> Result<RequestState, Lost> {
+        match self {
+            Self::Remote(client) => {
+                let path = format!("agent/requests/{request}?wait={}", wait.as_secs());
+                let body = get(client, &path, envelope).await?;
+                RequestState::parse(&body).ok_or_else(Lost::odd)
+            }
+            #[cfg(feature = "embedded")]
+            Self::Embedded(door) => {
+                embedded!(envelope, door.request(request_id(request)?, wait))
+            }
+        }
+    }
+
+    pub(crate) async fn withdraw(
+        &self,
+        request: &str,
+        envelope: Envelope<'_>,
+    ) -> Result<(), Lost> {
+        match self {
+            Self::Remote(client) => {
+                let path = format!("agent/requests/{request}");
+                remote(client, Method::DELETE, &path, Bytes::new(), envelope).await.map(drop)
+            }
+            #[cfg(feature = "embedded")]
+            Self::Embedded(door) => embedded!(envelope, door.withdraw(request_id(request)?)),
+        }
+    }
+
+    pub(crate) async fn invoke(
+        &self,
+        request: &str,
+        action: &InvokeAction,
+        envelope: Envelope<'_>,
+    ) -> Result<Granted, Lost> {
+        match self {
+            Self::Remote(client) => {
+                let path = format!("agent/requests/{request}/invoke");
+                let body = post(client, &path, action.to_json(), envelope).await?;
+                Granted::parse(&body).ok_or_else(Lost::odd)
+            }
+            #[cfg(feature = "embedded")]
+            Self::Embedded(door) => {
+                let id = request_id(request)?;
+                embedded!(envelope, door.invoke(id, action.clone(), envelope.key))
+            }
+        }
+    }
+
+    pub(crate) async fn session(
+        &self,
+        session: SessionId,
+        wait: Duration,
+        envelope: Envelope<'_>,
+    ) -> Result<SessionState, Lost> {
+        match self {
+            Self::Remote(client) => {
+                let path = format!("agent/sessions/{session}?wait={}", wait.as_secs());
+                let body = get(client, &path, envelope).await?;
+                SessionState::parse(&body).ok_or_else(Lost::odd)
+            }
+            #[cfg(feature = "embedded")]
+            Self::Embedded(door) => embedded!(envelope, door.session(session, wait)),
+        }
+    }
+
+    pub(crate) async fn inputs(
+        &self,
+        wait: Duration,
+        envelope: Envelope<'_>,
+    ) -> Result<Vec<AgentInput>, Lost> {
+        match self {
+            Self::Remote(client) => {
+                let path = format!("agent/inputs?wait={}", wait.as_secs());
+                Ok(read_inputs(&get(client, &path, envelope).await?))
+            }
+            #[cfg(feature = "embedded")]
+            Self::Embedded(door) => embedded!(envelope, door.inputs(wait)),
+        }
+    }
+}
+
+/// The request of this name; one that nobody can have is nobody's.
+#[cfg(feature = "embedded")]
+fn request_id(text: &str) -> Result<aaep_engine::RequestId, Lost> {
+    use aaep_types::agent_api::{ApiError, ApiErrorKind};
+    let unknown = || ApiError::new(ApiErrorKind::NotFound, "There is no such request of yours.");
+    aaep_engine::RequestId::parse(text).ok_or_else(|| refused(unknown()))
+}
+
+#[cfg(feature = "embedded")]
+fn refused(error: aaep_types::agent_api::ApiError) -> Lost {
+    use aaep_types::agent_api::ApiErrorKind;
+    match error.kind {
+        ApiErrorKind::Unavailable => Lost::Later(std::sync::Arc::new(error)),
+        _ => Lost::Refused(error.into()),
+    }
+}
+
+async fn get(client: &HttpClient, path: &str, envelope: Envelope<'_>) -> Result<Bytes, Lost> {
+    remote(client, Method::GET, path, Bytes::new(), envelope).await
+}
+
+async fn post(
+    client: &HttpClient,
+    path: &str,
+    body: String,
+    envelope: Envelope<'_>,
+) -> Result<Bytes, Lost> {
+    remote(client, Method::POST, path, body.into(), envelope).await
 }
 
 async fn remote(
     client: &HttpClient,
     method: Method,
     path: &str,
-    key: Option<&str>,
-    secret: Option<&SessionSecret>,
     body: Bytes,
-    sent: &AtomicBool,
-) -> Result<(u16, Bytes), Lost> {
+    envelope: Envelope<'_>,
+) -> Result<Bytes, Lost> {
     let mut headers = HeaderMap::new();
-    if method == Method::Post {
+    if method == Method::POST {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
-    if let Some(key) = key.and_then(|key| HeaderValue::from_str(key).ok()) {
+    if let Some(key) = envelope.key.and_then(|key| HeaderValue::from_str(key).ok()) {
         headers.insert("idempotency-key", key);
     }
-    if let Some(secret) = secret.and_then(SessionSecret::header) {
+    if let Some(secret) = envelope.secret.and_then(SessionSecret::header) {
         headers.insert(SESSION_SECRET_HEADER, secret);
     }
-    let method = match method {
-        Method::Get => http::Method::GET,
-        Method::Post => http::Method::POST,
-        Method::Delete => http::Method::DELETE,
-    };
-    match client.request_noting(method, path, headers, body, sent).await {
-        Ok(answer) => Ok((answer.status.as_u16(), answer.body)),
-        Err(error) => Err(match error {
-            ClientError::Unreachable(_) | ClientError::Broken(_) | ClientError::TooSlow => {
-                Lost::Later(error)
-            }
-            _ => Lost::Never(error),
-        }),
+    let answer = client.request_noting(method, path, headers, body, envelope.sent).await;
+    let answer = answer.map_err(|error| match error {
+        ClientError::Unreachable(_) | ClientError::Broken(_) | ClientError::TooSlow => {
+            Lost::Later(std::sync::Arc::new(error))
+        }
+        _ => Lost::Never(std::sync::Arc::new(error)),
+    })?;
+    match answer.status.as_u16() {
+        200..300 => Ok(answer.body),
+        status if is_passing(status) => {
+            let text = Refused::read(status, &answer.body).text;
+            Err(Lost::Later(Box::<dyn std::error::Error + Send + Sync>::from(text).into()))
+        }
+        status => Err(Lost::Refused(Refused::read(status, &answer.body))),
     }
+}
+
+/// Statuses that pass: the hub stops, cannot keep anything, or a proxy cannot reach it.
+fn is_passing(status: u16) -> bool {
+    matches!(status, 408 | 502 | 503 | 504)
 }

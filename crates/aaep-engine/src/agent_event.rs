@@ -27,6 +27,8 @@ pub(crate) struct Said {
     pub(crate) hints: Option<Box<Hints>>,
     /// Whether it names its tool call.
     pub(crate) names_call: bool,
+    /// Whether it names the state that the session leaves.
+    names_from_state: bool,
 }
 
 impl AgentEvent {
@@ -40,6 +42,16 @@ impl AgentEvent {
         Self { type_name, kind, said: Said::read(payload, kind) }
     }
 
+    /// The same with a payload that was read before; `payload` is its text.
+    pub fn of(type_name: &str, payload: &str, members: &Members<'_>) -> Self {
+        if payload.contains(['\n', '\r']) {
+            return Self::read(type_name, payload);
+        }
+        let kind = EventKind::named(type_name);
+        let type_name = kind.map_or(type_name, |kind| kind.as_str()).into();
+        Self { type_name, kind, said: Said::of(members, payload.len(), kind) }
+    }
+
     /// Its type, a core type in its compact form.
     pub fn type_name(&self) -> &str {
         &self.type_name
@@ -48,6 +60,13 @@ impl AgentEvent {
     /// Which of the twelve it is.
     pub fn kind(&self) -> Option<EventKind> {
         self.kind
+    }
+
+    /// Whether it changes the state without saying which one the session leaves. An agent says where
+    /// it goes; where it comes from, the hub knows better.
+    pub fn lacks_from_state(&self) -> bool {
+        self.kind == Some(EventKind::StateChanged)
+            && self.said.as_ref().is_ok_and(|said| !said.names_from_state)
     }
 
     /// The same with one text more.
@@ -75,9 +94,13 @@ impl Said {
         } else {
             members
         };
+        Self::of(&members, payload.len(), kind)
+    }
+
+    fn of(members: &Members<'_>, room: usize, kind: Option<EventKind>) -> Result<Self, Refusal> {
         let mut said = Self::default();
         let mut hints = None;
-        let mut out = Writer::with_capacity(payload.len());
+        let mut out = Writer::with_capacity(room);
         for member in members.iter() {
             if is_sayable(&member.name) {
                 let hints: &mut Box<Hints> = hints.get_or_insert_default();
@@ -89,6 +112,7 @@ impl Said {
                 return Err(Refusal::new(Blame::Malformed, rule::E19, text));
             }
             said.names_call |= member.name == "tool_call_id";
+            said.names_from_state |= member.name == "from_state";
             out.name(&member.name);
             out.raw(member.value);
             out.comma();

@@ -1,6 +1,7 @@
 //! What an agent or a subscriber is told when it may not do what it asked. Nothing has changed then.
 
-use aaep_types::{Invalid, Rule, Severity};
+use aaep_types::agent_api::{ApiError, ApiErrorKind};
+use aaep_types::{Invalid, Rule, Severity, rule};
 use std::fmt;
 
 /// Whose fault it is, and what kind.
@@ -52,7 +53,22 @@ impl From<Invalid> for Refusal {
     fn from(mut invalid: Invalid) -> Self {
         // A warning is no reason to refuse, so it is not given as one.
         invalid.problems.retain(|problem| problem.severity == Severity::Error);
-        let rule = invalid.problems.first().map_or(aaep_types::rule::E1, |problem| problem.rule);
+        let rule = invalid.problems.first().map_or(rule::E1, |problem| problem.rule);
         Self::new(Blame::Malformed, rule, invalid.to_string())
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        let kind = match refusal.blame {
+            Blame::Malformed => ApiErrorKind::Malformed,
+            Blame::NotYours => ApiErrorKind::NotFound,
+            Blame::OutOfOrder => ApiErrorKind::Conflict,
+            // Trying again later does not make it smaller.
+            Blame::Limit if refusal.rule == rule::E21 => ApiErrorKind::TooLarge,
+            Blame::Limit => ApiErrorKind::Limit,
+            Blame::Unavailable => ApiErrorKind::Unavailable,
+        };
+        Self::new(kind, refusal.text).under(refusal.rule)
     }
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use aaep_types::agent_api::OutputChunk;
 use aaep_types::json::{Members, Raw, Writer, elements};
 use aaep_types::redaction::{self, Redaction};
 use aaep_types::secret::{self, Kind, Redactor};
@@ -100,75 +101,86 @@ impl Outputs {
     }
 
     // enforces: T14, T17
-    /// A piece of an output without its secrets, known by what stood before it. Positions are those of
-    /// what is said.
+    /// Watches a piece of an output, known by what stood before it. Gives the payload without its
+    /// secrets if it is another one then; positions are those of what is said.
     pub(crate) fn look_through(
         &self,
         session: SessionId,
-        payload: String,
+        members: &Members<'_>,
         secrets: Secrets,
-    ) -> Result<(String, Option<Piece>), Refused> {
-        let members = Members::whole(&payload, DEPTH).ok().flatten().unwrap_or_default();
-        let Some(Raw::String(chunk)) = members.find("chunk") else { return Ok((payload, None)) };
-        let output = members.text("output_id");
-        let output = output.and_then(|output| OutputId::parse(&output).ok());
+    ) -> Result<(Option<String>, Option<Piece>), Refused> {
+        let Some(chunk) = OutputChunk::read(members) else { return Ok((None, None)) };
+        let OutputChunk { text: came, output, complete: over } = chunk;
         let mut next = self.flow(session, output);
-        let came = chunk.decode();
         let passed = next.redactor.pass(&came);
         if let (Secrets::Refuse, Some(kind)) = (secrets, passed.removed.first()) {
             return Err(Refused { member: "chunk".into(), kind: *kind });
         }
-        let over = members.find("complete") == Some(Raw::Bool(true));
         let shift = next.shift;
         next.shift += passed.text.chars().count() as i64 - came.chars().count() as i64;
         let piece = Some(Piece { session, output, next, over });
         if shift == 0 && passed.text == came {
-            return Ok((payload, piece));
+            return Ok((None, piece));
         }
-        let mut out = Writer::with_capacity(payload.len());
-        out.open('{');
-        for member in members.iter() {
-            out.name(&member.name);
-            match (&*member.name, member.value) {
-                ("chunk", _) => out.string(&passed.text),
-                ("position", Raw::Number(number)) => match number.parse::<i64>() {
-                    Ok(position) => out.display(position.saturating_add(shift).max(0)),
-                    Err(_) => out.raw(member.value),
-                },
-                (_, value) => out.raw(value),
-            }
-            out.comma();
-        }
-        out.close('}');
-        Ok((telling(&out.finish(), passed.removed), piece))
+        let said = OutputChunk::replaced(members, &passed.text, shift);
+        Ok((Some(telling(&said, passed.removed)), piece))
     }
 }
 
 // enforces: T14
-/// An object of an agent without its secrets; it says what was taken out.
-pub(crate) fn look_through(payload: String, secrets: Secrets) -> Result<String, Refused> {
-    let members = Members::whole(&payload, DEPTH).ok().flatten().unwrap_or_default();
+/// What is left of an agent's object without its secrets, if there were any; it says what was taken
+/// out.
+pub(crate) fn look_through(
+    members: &Members<'_>,
+    secrets: Secrets,
+) -> Result<Option<String>, Refused> {
+    let is_text = |name: &str| !NAMES.contains(&name) && name != "chunk";
+    let found = members.iter().find_map(|member| {
+        let kind = is_text(&member.name).then(|| first_secret(member.value, None)).flatten()?;
+        Some((member, kind))
+    });
+    match (found, secrets) {
+        (None, _) => return Ok(None),
+        (Some((member, kind)), Secrets::Refuse) => {
+            return Err(Refused { member: member.name.clone().into_owned(), kind });
+        }
+        (Some(_), Secrets::Redact) => {}
+    }
     let mut sieve = Sieve::default();
-    let mut out = Writer::with_capacity(payload.len());
+    let mut out = Writer::new();
     out.open('{');
     for member in members.iter() {
-        let before = sieve.removed.len();
         out.name(&member.name);
-        if NAMES.contains(&&*member.name) || member.name == "chunk" {
-            out.raw(member.value);
-        } else {
+        if is_text(&member.name) {
             sieve.value(member.value, None, &mut out);
+        } else {
+            out.raw(member.value);
         }
         out.comma();
-        if let (Secrets::Refuse, Some(kind)) = (secrets, sieve.removed.get(before)) {
-            return Err(Refused { member: member.name.clone().into_owned(), kind: *kind });
-        }
     }
     out.close('}');
-    if sieve.removed.is_empty() {
-        return Ok(payload);
+    Ok(Some(telling(&out.finish(), sieve.removed)))
+}
+
+/// The first secret in a value. `named` is what the name of the value, or of something around it,
+/// says that it is.
+fn first_secret(value: Raw<'_>, named: Option<Kind>) -> Option<Kind> {
+    match (value, named) {
+        (Raw::Object(object), _) => {
+            let members = Members::whole(object, DEPTH).ok().flatten().unwrap_or_default();
+            members.iter().find_map(|member| {
+                first_secret(member.value, named.or_else(|| secret::names_secret(&member.name)))
+            })
+        }
+        (Raw::Array(list), _) => {
+            elements(list).into_iter().find_map(|element| first_secret(element, named))
+        }
+        (Raw::String(_) | Raw::Number(_), Some(kind)) => Some(kind),
+        (Raw::String(text), None) => {
+            secret::find(&text.decode()).into_iter().next().map(|found| found.kind)
+        }
+        _ => None,
     }
-    Ok(telling(&out.finish(), sieve.removed))
 }
 
 /// A text of an agent that stands alone, and what was taken out of it.
@@ -308,9 +320,13 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
+    fn members(text: &str) -> Members<'_> {
+        Members::whole(text, DEPTH).unwrap().unwrap()
+    }
+
     fn passed(payload: Value) -> Value {
-        let text = look_through(payload.to_string(), Secrets::Redact).unwrap();
-        serde_json::from_str(&text).unwrap()
+        let text = look_through(&members(&payload.to_string()), Secrets::Redact).unwrap();
+        serde_json::from_str(&text.unwrap()).unwrap()
     }
 
     // covers: T14
@@ -338,15 +354,15 @@ mod tests {
     #[test]
     fn what_holds_no_secret_stays_byte_for_byte() {
         let text = r#"{ "summary_normal" : "Caf\u00e9, order 4111 1111 1111 1112.", "x":[1.0] }"#;
-        assert_eq!(look_through(text.into(), Secrets::Redact).unwrap(), text);
-        assert_eq!(look_through(text.into(), Secrets::Refuse).unwrap(), text);
+        assert_eq!(look_through(&members(text), Secrets::Redact), Ok(None));
+        assert_eq!(look_through(&members(text), Secrets::Refuse), Ok(None));
     }
 
     // covers: T14
     #[test]
     fn a_refusal_names_the_member_and_not_the_secret() {
         let text = r#"{"summary_normal":"x","action":"Use 4111 1111 1111 1111"}"#;
-        let refused = look_through(text.into(), Secrets::Refuse).unwrap_err();
+        let refused = look_through(&members(text), Secrets::Refuse).unwrap_err();
         assert!(refused.text().contains("card number in `action`"), "{}", refused.text());
         assert!(!refused.text().contains("4111"));
     }
@@ -360,10 +376,11 @@ mod tests {
         let mut heard = String::new();
         for chunk in ["The password=", "hunter2", " is old.", " Bye."] {
             let complete = chunk == " Bye.";
-            let payload = json!({ "chunk": chunk, "position": at, "complete": complete });
+            let payload =
+                json!({ "chunk": chunk, "position": at, "complete": complete }).to_string();
             let (text, piece) =
-                outputs.look_through(session, payload.to_string(), Secrets::Redact).unwrap();
-            let said: Value = serde_json::from_str(&text).unwrap();
+                outputs.look_through(session, &members(&payload), Secrets::Redact).unwrap();
+            let said: Value = serde_json::from_str(&text.unwrap_or(payload)).unwrap();
             assert_eq!(said["position"], heard.chars().count(), "{said}");
             heard += said["chunk"].as_str().unwrap();
             at += chunk.chars().count();
@@ -378,9 +395,10 @@ mod tests {
         let outputs = Outputs::default();
         let session = SessionId::from_bits(1);
         let piece = |chunk: &str| json!({ "chunk": chunk, "position": 0 }).to_string();
-        outputs.look_through(session, piece("password="), Secrets::Redact).unwrap();
-        let (text, _) = outputs.look_through(session, piece("hunter2"), Secrets::Redact).unwrap();
-        assert!(text.contains("hunter2"));
+        let look = |text: &str| outputs.look_through(session, &members(text), Secrets::Redact);
+        look(&piece("password=")).unwrap();
+        let (changed, _) = look(&piece("hunter2")).unwrap();
+        assert_eq!(changed, None);
         outputs.forget(session);
     }
 }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use aaep_engine::{Offer, Principal};
+use aaep_engine::Offer;
 use aaep_policy::Policy;
 use aaep_types::profile::Profile;
 use arc_swap::ArcSwap;
-use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
-use crate::access::{AuthenticatedPeer, SharedAccess};
+use crate::access::SharedAccess;
 use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Occupied, Place};
@@ -239,37 +238,6 @@ impl Hub {
             None
         }));
         self.work();
-    }
-
-    /// A call of the agent API from inside this process, as this agent: the path is what follows
-    /// the base, such as `agent/sessions`. Gives the status and the body, as over HTTP.
-    ///
-    /// On a multi-threaded runtime the caller may commit to the journal itself, inside
-    /// [`tokio::task::block_in_place`]. That panics inside a `LocalSet`: from there, spawn the call on
-    /// the runtime.
-    pub async fn agent_call(
-        &self,
-        agent: &Principal,
-        method: &str,
-        path: &str,
-        idempotency_key: Option<&str>,
-        body: impl Into<Bytes>,
-    ) -> (u16, Bytes) {
-        let uri = format!("{}/{path}", self.config().base.as_str());
-        let mut request = http::Request::builder().method(method).uri(uri);
-        if let Some(key) = idempotency_key {
-            request = request.header("idempotency-key", key);
-        }
-        match request.body(body.into()) {
-            Ok(request) => {
-                crate::http::call_inside(self, AuthenticatedPeer::inside(agent.clone()), request)
-                    .await
-            }
-            Err(_) => (
-                400,
-                Bytes::from_static(b"{\"error\":\"malformed\",\"text\":\"This is no path.\"}"),
-            ),
-        }
     }
 
     pub(crate) fn config(&self) -> &Config {

@@ -59,6 +59,7 @@
 #![allow(clippy::disallowed_methods)] // the hub is where files, clocks and randomness meet
 
 pub mod access;
+mod agent;
 mod builder;
 mod clock;
 mod codes;
@@ -89,6 +90,7 @@ mod tls;
 pub mod tokens;
 mod waits;
 
+pub use agent::{AgentDoor, Asked};
 pub use builder::Builder;
 pub use fault::Fault;
 pub use hub::Hub;

@@ -328,9 +328,14 @@ async fn a_hub_that_is_dropped_stops_and_another_may_take_its_place() {
     };
     tokio::time::timeout(PATIENCE, gone).await.expect("the door closes");
     let agent = aaep_engine::Principal::new("agent", Role::Agent, "local");
-    let body = r#"{"producer":{"agent_id":"agent"},"summary_normal":"Hello."}"#;
-    let (status, _) = handle.agent_call(&agent, "POST", "agent/sessions", None, body).await;
-    assert_eq!(status, 503);
+    let opening = aaep_types::agent_api::OpenSession {
+        producer: r#"{"agent_id":"agent"}"#.into(),
+        summary_normal: "Hello.".into(),
+        payload: "{}".into(),
+        ..Default::default()
+    };
+    let refused = handle.agent(&agent).open(opening, None).await.unwrap_err();
+    assert_eq!(refused.kind, aaep_types::agent_api::ApiErrorKind::Unavailable);
     // The data directory is held until the journal is closed, and free then.
     let again = async {
         loop {

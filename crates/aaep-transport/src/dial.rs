@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::client::{ClientError, Options};
-use crate::owner;
+use crate::owner::{self, Stranger};
 use crate::peer::Peer;
 use crate::stream::{self, Stream};
 use crate::tls::{self, ClientConfig};
@@ -113,7 +113,14 @@ impl Dialer {
         let local = stream.local_addr().map_err(unreachable)?;
         let checked = tokio::task::spawn_blocking(move || owner::check(local, peer)).await;
         let checked = checked.map_err(|error| ClientError::Broken(error.to_string()))?;
-        checked.map_err(|stranger| ClientError::Stranger(stranger.to_string()))
+        checked.map_err(|stranger| match stranger {
+            // Nobody is there to be a stranger; who comes next is looked at anew.
+            Stranger::Gone { .. } => ClientError::Unreachable(stranger.to_string()),
+            Stranger::Unknown { .. } if was_reset(stream) => {
+                ClientError::Unreachable(stranger.to_string())
+            }
+            _ => ClientError::Stranger(stranger.to_string()),
+        })
     }
 
     async fn reach(&self, host: &str, port: u16, tls: bool) -> Result<TcpStream, ClientError> {
@@ -152,6 +159,11 @@ impl Dialer {
     }
 }
 
+/// Whether the other end is gone: the kernel forgets a connection that was reset.
+fn was_reset(stream: &TcpStream) -> bool {
+    stream.peer_addr().is_err() || !matches!(stream.take_error(), Ok(None))
+}
+
 fn unreachable(error: io::Error) -> ClientError {
     ClientError::Unreachable(error.to_string())
 }
@@ -163,5 +175,37 @@ fn no_socket(path: &std::path::Path, error: &io::Error) -> ClientError {
     match error.kind() {
         io::ErrorKind::PermissionDenied => ClientError::Stranger(text),
         _ => ClientError::Unreachable(text),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use tokio::net::TcpListener;
+
+    async fn checked(accepts: bool) -> ClientError {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let uri = format!("http://{address}").parse().unwrap();
+        let dialer = Dialer::new(&uri, "http", "https", Options::default()).unwrap();
+        let stream = TcpStream::connect(address).await.unwrap();
+        let accepted = if accepts { Some(listener.accept().await.unwrap()) } else { None };
+        drop(listener);
+        if !accepts {
+            // What nobody accepted is reset.
+            stream.readable().await.unwrap();
+        }
+        let checked = dialer.is_ours(&stream, address).await.unwrap_err();
+        drop(accepted);
+        checked
+    }
+
+    // covers: W5
+    #[tokio::test]
+    async fn a_hub_that_dies_before_it_is_looked_at_is_gone_and_no_stranger() {
+        for accepts in [true, false] {
+            let error = checked(accepts).await;
+            assert!(matches!(error, ClientError::Unreachable(_)), "{accepts}: {error}");
+        }
     }
 }

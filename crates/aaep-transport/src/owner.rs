@@ -17,6 +17,11 @@ pub enum Stranger {
         /// Whose it is.
         uid: u32,
     },
+    /// It has stopped listening since the connection was made.
+    Gone {
+        /// Where it listened.
+        address: SocketAddr,
+    },
     /// Nobody can tell whose it is.
     Unknown {
         /// Where it listens.
@@ -35,6 +40,9 @@ impl fmt::Display for Stranger {
                  so nothing was sent to it and no answer of its is believed. Use the hub's Unix \
                  socket (unix:PATH), or https"
             ),
+            Self::Gone { address } => {
+                write!(f, "the program at {address} has just stopped listening there")
+            }
             Self::Unknown { address, why } => write!(
                 f,
                 "whose program answers at {address} cannot be shown ({why}), so nothing was sent to \
@@ -70,9 +78,10 @@ pub(crate) fn check(_: SocketAddr, peer: SocketAddr) -> Result<(), Stranger> {
 #[cfg(any(target_os = "linux", test))]
 fn judge(table: &str, local: SocketAddr, peer: SocketAddr, own: u32) -> Result<(), Stranger> {
     let ours = |uid: u32| uid == own || uid == 0;
-    let mut listens = false;
+    let (mut listens, mut connected) = (false, false);
     for line in table.lines() {
         let Some(socket) = Socket::parse(line) else { continue };
+        connected |= same(socket.local, local) && same(socket.remote, peer);
         let concerned = match socket.state {
             LISTEN => socket.local.port() == peer.port() && socket.covers(peer),
             // Nobody owns a connection before it is accepted.
@@ -83,8 +92,15 @@ fn judge(table: &str, local: SocketAddr, peer: SocketAddr, own: u32) -> Result<(
         }
         listens |= concerned && socket.state == LISTEN;
     }
-    let why = "nobody of this machine listens there";
-    if listens { Ok(()) } else { Err(Stranger::Unknown { address: peer, why }) }
+    match (listens, connected) {
+        (true, _) => Ok(()),
+        // The table shows our end, so it would show a listener.
+        (false, true) => Err(Stranger::Gone { address: peer }),
+        (false, false) => {
+            let why = "nobody of this machine listens there";
+            Err(Stranger::Unknown { address: peer, why })
+        }
+    }
 }
 
 /// The state of a socket that listens, as the kernel writes it.
@@ -203,6 +219,11 @@ mod tests {
         assert_eq!(with(elsewhere.clone()), Ok(()));
         assert!(matches!(judged(&[elsewhere]), Err(Stranger::Unknown { .. })));
         assert!(matches!(judged(&[]), Err(Stranger::Unknown { .. })));
+        // Our own end is there, and no listener: it has gone. Whoever took the connection counts still.
+        let our_end = line(&us, &hub, "08", OWN, 9);
+        assert!(matches!(judged(&[our_end.clone()]), Err(Stranger::Gone { .. })));
+        let taken = line(&hub, &us, "01", 4242, 11);
+        assert!(matches!(judged(&[our_end, taken]), Err(Stranger::User { uid: 4242, .. })));
     }
 
     // covers: W5
@@ -222,7 +243,7 @@ mod tests {
             let _accepted = listener.accept().unwrap();
             assert_eq!(check(ends.0, ends.1), Ok(()));
             drop(listener);
-            assert!(check(ends.0, ends.1).is_err());
+            assert!(matches!(check(ends.0, ends.1), Err(Stranger::Gone { .. })));
         }
     }
 }

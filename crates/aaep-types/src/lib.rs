@@ -67,6 +67,7 @@
 //! ```
 
 pub mod action;
+pub mod agent_api;
 mod context;
 mod cut;
 pub mod deception;

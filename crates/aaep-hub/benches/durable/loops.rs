@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use aaep_engine::{Principal, Role};
+use aaep_engine::{Principal, RequestId, Role};
 use aaep_hub::config::Config;
 use aaep_hub::{Hub, Listening, Running};
-use bytes::Bytes;
+use aaep_types::agent_api::{AskUser, OpenSession, RequestStatus};
+use aaep_types::{EventKind, SessionId};
 
 pub fn agent() -> Principal {
     Principal::new("worker", Role::Agent, "someone")
@@ -39,34 +40,35 @@ pub async fn start_hub(directory: Option<&std::path::Path>) -> Running {
     Hub::builder().config(config).start().await.expect("a hub")
 }
 
-async fn open(hub: &Hub) -> String {
-    let body =
-        r#"{"producer":{"agent_id":"worker"},"summary_normal":"Working.","lease_seconds":86400}"#;
-    let (status, answer) = hub.agent_call(&agent(), "POST", "agent/sessions", None, body).await;
-    assert_eq!(status, 201);
-    member(&answer, "session_id")
+async fn open(hub: &Hub) -> SessionId {
+    let opening = OpenSession {
+        producer: r#"{"agent_id":"worker"}"#.into(),
+        summary_normal: "Working.".into(),
+        lease_seconds: Some(86_400),
+        payload: "{}".into(),
+        ..OpenSession::default()
+    };
+    hub.agent(&agent()).open(opening, None).await.expect("a session").session_id
 }
 
-fn member(answer: &Bytes, name: &str) -> String {
-    let value: serde_json::Value = serde_json::from_slice(answer).expect("JSON");
-    value[name].as_str().expect("a text").to_owned()
-}
-
-async fn ask(hub: &Hub, session: &str, count: usize) -> String {
-    let body = format!(
-        r#"{{"kind":"confirmation","tool":"delete_file","arguments":{{"path":"{count}.txt"}},"action":"Delete {count}.txt","consequence":"It is gone.","risk_level":"high","irreversible":true,"timeout_seconds":300,"default_decision":"reject","summary_normal":"May I delete {count}.txt?"}}"#
-    );
-    let path = format!("agent/sessions/{session}/requests");
-    let (status, answer) = hub.agent_call(&agent(), "POST", &path, None, body).await;
-    assert_eq!(status, 201, "{answer:?}");
-    member(&answer, "request_id")
+async fn ask(hub: &Hub, session: SessionId, count: usize) -> RequestId {
+    let question = AskUser {
+        kind: EventKind::AwaitingConfirmation,
+        tool: "delete_file".into(),
+        arguments: format!(r#"{{"path":"{count}.txt"}}"#),
+        payload: format!(
+            r#"{{"action":"Delete {count}.txt","consequence":"It is gone.","risk_level":"high","irreversible":true,"timeout_seconds":300,"default_decision":"reject","summary_normal":"May I delete {count}.txt?"}}"#
+        ),
+    };
+    let asked = hub.agent(&agent()).ask(session, question, None).await.expect("a request");
+    RequestId::parse(&asked.state.request_id).expect("its name")
 }
 
 /// Waits until it is decided.
-async fn decided(hub: &Hub, request: &str) {
-    let path = format!("agent/requests/{request}?wait=60");
-    let (status, answer) = hub.agent_call(&agent(), "GET", &path, None, "").await;
-    assert!(status == 200 && member(&answer, "status") == "rejected", "{answer:?}");
+async fn decided(hub: &Hub, request: RequestId) {
+    let wait = std::time::Duration::from_secs(60);
+    let state = hub.agent(&agent()).request(request, wait).await.expect("a decision");
+    assert_eq!(state.status, RequestStatus::Rejected);
 }
 
 /// The reply to an event that asks.
@@ -102,7 +104,7 @@ pub async fn one_at_a_time(durable: bool, count: usize) -> Vec<Duration> {
     let mut times = Vec::with_capacity(count);
     for number in 0..count {
         let start = Instant::now();
-        let request = ask(&hub, &session, number).await;
+        let request = ask(&hub, session, number).await;
         let reply = loop {
             let event = listening.next().await.expect("it goes on");
             if let Some(reply) = reply_to(&event, &subscription) {
@@ -110,7 +112,7 @@ pub async fn one_at_a_time(durable: bool, count: usize) -> Vec<Duration> {
             }
         };
         assert!(listening.replier().send(reply.into()).await);
-        decided(&hub, &request).await;
+        decided(&hub, request).await;
         times.push(start.elapsed());
     }
     running.stop().await.expect("a good end");
@@ -136,8 +138,8 @@ pub async fn many_at_a_time(at_once: usize, count: usize) -> f64 {
                     if number >= count {
                         break;
                     }
-                    let request = ask(&hub, &session, number).await;
-                    decided(&hub, &request).await;
+                    let request = ask(&hub, session, number).await;
+                    decided(&hub, request).await;
                 }
             })
         })

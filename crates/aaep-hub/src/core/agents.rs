@@ -1,12 +1,12 @@
 //! Agents: their sessions and requests, what people say to them, and calls that may come twice.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use aaep_engine::{
     AgentEvent, Answer, Ask, Asker, Blame, EventNumber, Input, Open, Principal, Refusal, RequestId,
     SessionSnapshot, Status, View,
 };
+use aaep_types::agent_api::AgentInput;
 use aaep_types::json::Canonical;
 use aaep_types::{EventKind, SessionId, rule};
 use tokio::sync::oneshot;
@@ -18,9 +18,9 @@ use super::{Core, Grant};
 use crate::access::{AuthenticatedPeer, BUILT_IN_NAMES, account_of, has_secret};
 use crate::discretion::Piece;
 
-/// What people said to an agent, as JSON objects.
+/// What came for an agent.
 pub(crate) enum Inputs {
-    Here(Vec<Arc<str>>),
+    Here(Vec<AgentInput>),
     /// Nothing yet; this tells when to look again.
     Later(oneshot::Receiver<()>),
 }
@@ -297,11 +297,10 @@ impl Core {
         self.keys.ended(session, self.now.boot);
         let agent = self.agents.sessions.remove(&session);
         if let Some(agent) = agent.filter(|_| !own) {
-            let notice = format!(r#"{{"kind":"session_ended","session_id":"{session}"}}"#);
             // Whoever has a secret and never looked has gone with its session.
             if !has_secret(&agent) || self.agents.mailboxes.has(&agent) {
                 let limits = self.hub.config().limits;
-                let _ = self.agents.mailboxes.put(&agent, notice.into(), &limits);
+                let _ = self.agents.mailboxes.put(&agent, AgentInput::SessionEnded(session), &limits);
             }
         }
     }
@@ -309,7 +308,7 @@ impl Core {
     // enforces: S1, S6, D4, D5
     /// Somebody says something to the agents of their user. It is passed on only from somebody whose
     /// answers may count; for others it looks the same.
-    pub(crate) fn say(&mut self, known: &AuthenticatedPeer, input: &str) -> Result<(), Refusal> {
+    pub(crate) fn say(&mut self, known: &AuthenticatedPeer, text: &str) -> Result<(), Refusal> {
         let user = &*known.principal.user;
         self.agents.mailboxes.forget_unread(self.now.boot);
         let agents: Vec<Principal> = self.agents.mailboxes.readers_of(user).cloned().collect();
@@ -318,7 +317,7 @@ impl Core {
             let (blame, rule) = (Blame::OutOfOrder, rule::T1);
             return Err(Refusal { blame, rule, text: text.into() });
         }
-        let input: Arc<str> = input.into();
+        let input = AgentInput::UserInput(text.into());
         let may_speak = self.hub.0.access.current().may_reply(known);
         let limits = self.hub.config().limits;
         for agent in agents.iter().filter(|_| may_speak) {

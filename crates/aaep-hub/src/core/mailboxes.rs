@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use aaep_engine::{Blame, Boot, Principal, Refusal};
+use aaep_types::agent_api::AgentInput;
 use aaep_types::rule;
 use tokio::sync::oneshot;
 
@@ -16,7 +17,7 @@ const UNREAD_SECONDS: u64 = 120;
 
 #[derive(Default)]
 struct Mailbox {
-    waiting: VecDeque<Arc<str>>,
+    waiting: VecDeque<AgentInput>,
     /// Bytes of what waits.
     bytes: usize,
     /// Calls that wait for something to come; several programs may share a principal.
@@ -109,11 +110,11 @@ impl Mailboxes {
     pub(super) fn put(
         &mut self,
         agent: &Principal,
-        input: Arc<str>,
+        input: AgentInput,
         limits: &Limits,
     ) -> Result<(), Refusal> {
         let mailbox = self.all.entry(agent.clone()).or_default();
-        let bytes = mailbox.bytes + input.len();
+        let bytes = mailbox.bytes + input.to_json().len();
         if mailbox.waiting.len() >= limits.inputs || bytes > limits.input_bytes {
             let (inputs, most) = (limits.inputs, limits.input_bytes);
             return Err(Refusal {

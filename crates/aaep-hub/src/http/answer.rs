@@ -1,15 +1,14 @@
 //! Answers, and what becomes of refusals: status and text are declared together, here.
 
-use aaep_engine::{Blame, Refusal};
+use aaep_engine::Refusal;
 use aaep_transport::server::BodyError;
-use aaep_types::json::Writer;
+use aaep_types::agent_api::{ApiError, error_json};
 use aaep_types::{Rule, rule};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::Body;
 use crate::access::Denied;
-use crate::discretion;
 use crate::guard::Refused;
 use crate::hub::Stopped;
 
@@ -52,32 +51,8 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not_found", text)
     }
 
-    /// The same, about a request.
-    pub(crate) fn about(mut self, request: String) -> Self {
-        self.request = Some(request);
-        self
-    }
-
-    /// `{error, rule, section, text, request_id?}`.
     pub(crate) fn to_json(&self) -> String {
-        let mut out = Writer::new();
-        out.open('{');
-        let members = [
-            ("error", Some(self.error)),
-            ("rule", Some(self.rule.id)),
-            ("section", Some(self.rule.section)),
-            ("text", Some(self.text.as_str())),
-            ("request_id", self.request.as_deref()),
-        ];
-        for (name, value) in members {
-            if let Some(value) = value {
-                out.name(name);
-                out.string(value);
-                out.comma();
-            }
-        }
-        out.close('}');
-        out.finish()
+        error_json(self.error, self.rule, &self.text, self.request.as_deref())
     }
 
     pub(crate) fn into_answer(self) -> Answer {
@@ -96,20 +71,22 @@ impl Problem {
     }
 }
 
+impl From<ApiError> for Problem {
+    fn from(error: ApiError) -> Self {
+        let status = StatusCode::from_u16(error.kind.status());
+        Self {
+            status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            error: error.kind.as_str(),
+            rule: error.rule,
+            text: error.text,
+            request: error.request_id,
+        }
+    }
+}
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
-        let (status, error) = match refusal.blame {
-            Blame::Malformed => (StatusCode::BAD_REQUEST, "malformed"),
-            Blame::NotYours => (StatusCode::NOT_FOUND, "not_found"),
-            Blame::OutOfOrder => (StatusCode::CONFLICT, "conflict"),
-            // Trying again later does not make it smaller.
-            Blame::Limit if refusal.rule == rule::E21 => {
-                (StatusCode::PAYLOAD_TOO_LARGE, "too_large")
-            }
-            Blame::Limit => (StatusCode::TOO_MANY_REQUESTS, "limit"),
-            _ => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
-        };
-        Self::new(status, error, refusal.text).under(refusal.rule)
+        ApiError::from(refusal).into()
     }
 }
 
@@ -120,12 +97,6 @@ impl From<Denied> for Problem {
             _ => ("unauthorized", rule::S5),
         };
         Self::new(denied.status(), error, denied.to_string()).under(rule)
-    }
-}
-
-impl From<discretion::Refused> for Problem {
-    fn from(refused: discretion::Refused) -> Self {
-        Self::malformed(refused.text()).under(rule::T14)
     }
 }
 
@@ -153,10 +124,8 @@ impl From<BodyError> for Problem {
 }
 
 impl From<Stopped> for Problem {
-    fn from(_: Stopped) -> Self {
-        let text =
-            "The hub cannot make anything durable now, or is about to stop; try again later.";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text).under(rule::C13)
+    fn from(stopped: Stopped) -> Self {
+        ApiError::from(stopped).into()
     }
 }
 

@@ -79,7 +79,7 @@ async fn stream_opens(hub: &Hub, known: &AuthenticatedPeer) -> Result<(), Proble
 
 /// A message of somebody without a handshake, read before the core is taken.
 pub(crate) enum Unnegotiated {
-    /// Something that a person says to their agents, as agents get it.
+    /// Something that a person says to their agents.
     Input(String),
     /// New terms, or goodbye.
     Handshake(Handshake),
@@ -183,11 +183,7 @@ fn user_input(members: &Members<'_>) -> Result<String, Problem> {
     let Some(Raw::String(text)) = members.find("text") else {
         return Err(Problem::malformed("Put what you want to say into `text`."));
     };
-    let mut input = Writer::new();
-    input.json(r#"{"kind":"user_input","text":"#);
-    input.string(&text.decode());
-    input.close('}');
-    Ok(input.finish())
+    Ok(text.decode().into_owned())
 }
 
 #[cfg(test)]

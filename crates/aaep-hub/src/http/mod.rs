@@ -9,10 +9,8 @@ mod links;
 mod messages;
 mod operations;
 mod page;
-mod policy;
 mod rejection;
 pub(crate) mod route;
-mod standing;
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -317,28 +315,6 @@ async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody)
             page::token(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
         }
         other => operations::open(hub, &other).await,
-    }
-}
-
-/// A call of the agent API from inside this process: the same code, without a socket between.
-pub(crate) async fn call_inside(
-    hub: &Hub,
-    known: AuthenticatedPeer,
-    request: Request<Bytes>,
-) -> (u16, Bytes) {
-    let (parts, bytes) = request.into_parts();
-    let found = route::find(&parts.method, parts.uri.path(), hub.config().base.as_str());
-    let answered = match found {
-        RouteMatch::Route(route) if route.face() == Some(ApiSurface::Agent) => {
-            agent::answer(hub, &Call { parts, route, known }, bytes).await
-        }
-        _ => Err(Problem::not_found("There is nothing here.")),
-    };
-    let answer = answered.unwrap_or_else(Problem::into_answer);
-    let status = answer.status().as_u16();
-    match answer.into_body() {
-        Body::Whole(bytes) => (status, bytes.unwrap_or_default()),
-        Body::Events(_) => (status, Bytes::new()),
     }
 }
 

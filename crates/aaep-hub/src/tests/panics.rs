@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use aaep_engine::{Principal, Role, SubscriberMessage};
+use aaep_engine::{Principal, RequestId, Role, SubscriberMessage};
+use aaep_types::agent_api::{ApiErrorKind, AskUser, InvokeAction, OpenSession, RequestStatus};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -43,34 +44,28 @@ fn ann() -> Principal {
     Principal::new("reader", Role::AccessibilityConsumer, "ann")
 }
 
-async fn call(hub: &Hub, method: &str, path: &str, body: Value) -> (u16, Value) {
-    let (status, body) = hub.agent_call(&agent(), method, path, None, body.to_string()).await;
-    (status, serde_json::from_slice(&body).unwrap_or_default())
-}
-
 /// A question that waits, somebody who hears it, and the yes to it.
 struct Asked {
-    request: String,
+    request: RequestId,
     listening: Listening,
     yes: Bytes,
 }
 
 async fn ask(hub: &Hub) -> Asked {
     let mut listening = hub.listen_inside(&ann()).await.unwrap();
+    let door = hub.agent(&agent());
     let opening = json!({"producer": {"agent_id": "cook"}, "summary_normal": "Cooking."});
-    let (status, opened) = call(hub, "POST", "agent/sessions", opening).await;
-    assert_eq!(status, 201, "{opened}");
-    let session = opened["session_id"].as_str().unwrap().to_owned();
+    let opening = OpenSession::parse(opening.to_string().as_bytes()).unwrap();
+    let session = door.open(opening, None).await.unwrap().session_id;
     let question = json!({
         "kind": "confirmation", "tool": "oven", "arguments": {"on": true},
         "action": "Turn the oven on.", "consequence": "It gets hot.", "risk_level": "high",
         "irreversible": true, "reversibility": "irreversible", "default_decision": "reject",
         "timeout_seconds": 600, "summary_normal": "May I turn the oven on?",
     });
-    let path = format!("agent/sessions/{session}/requests");
-    let (status, asked) = call(hub, "POST", &path, question).await;
-    assert_eq!(status, 201, "{asked}");
-    let request = asked["request_id"].as_str().unwrap().to_owned();
+    let question = AskUser::parse(question.to_string().as_bytes()).unwrap();
+    let asked = door.ask(session, question, None).await.unwrap();
+    let request = RequestId::parse(&asked.state.request_id).unwrap();
     let yes = yes(&mut listening).await;
     Asked { request, listening, yes }
 }
@@ -117,44 +112,47 @@ async fn breaks_down(inject: impl AsyncFnOnce(&Hub, Bytes)) {
     let hub = running.hub().clone();
     let mut asked = ask(&hub).await;
     assert!(get(address, "/healthz").contains("200 OK"));
-    let path = format!("agent/requests/{}?wait=60", asked.request);
+    let (door, request) = (hub.agent(&agent()), asked.request);
     let waits = {
-        let (hub, path) = (hub.clone(), path.clone());
-        tokio::spawn(async move { call(&hub, "GET", &path, Value::Null).await.0 })
+        let door = door.clone();
+        tokio::spawn(async move { door.request(request, Duration::from_secs(60)).await })
     };
     inject(&hub, asked.yes.clone()).await;
     let fault = timeout(PATIENCE, running.failed()).await.unwrap().unwrap_err();
     assert!(fault.to_string().contains("broke down"), "{fault}");
     // Everybody who waits gets an error, and health says so, for as long as the process is there.
-    assert_eq!(timeout(PATIENCE, waits).await.unwrap().unwrap(), 503);
+    let waited = timeout(PATIENCE, waits).await.unwrap().unwrap();
+    assert_eq!(waited.unwrap_err().kind, ApiErrorKind::Unavailable);
     while timeout(PATIENCE, asked.listening.next()).await.unwrap().is_some() {}
     let (health, ready) = (get(address, "/healthz"), get(address, "/readyz"));
     assert!(health.contains(" 503 ") && health.ends_with("broken\n"), "{health}");
     assert!(ready.contains(" 503 "), "{ready}");
     // No answer counts, nothing is asked, nothing is invoked.
     assert!(!asked.listening.replier().send(asked.yes.clone()).await);
-    let invoke = format!("agent/requests/{}/invoke", asked.request);
-    assert_eq!(call(&hub, "POST", &invoke, json!({})).await.0, 503);
-    assert_eq!(call(&hub, "GET", &path, Value::Null).await.0, 503);
+    let invoked = door.invoke(request, InvokeAction::default(), None).await;
+    assert_eq!(invoked.unwrap_err().kind, ApiErrorKind::Unavailable);
+    let looked = door.request(request, Duration::ZERO).await;
+    assert_eq!(looked.unwrap_err().kind, ApiErrorKind::Unavailable);
     drop(asked);
     assert!(running.failed().await.is_err(), "asking again gives the same");
     assert!(timeout(PATIENCE, running.stop()).await.unwrap().is_err());
-    goes_on(place.path(), &path, &invoke).await;
+    goes_on(place.path(), request).await;
 }
 
 /// A new start finds the question pending; a yes to it counts.
-async fn goes_on(directory: &Path, path: &str, invoke: &str) {
+async fn goes_on(directory: &Path, request: RequestId) {
     let running = run(directory).await;
     let hub = running.hub().clone();
-    let path = path.replace("?wait=60", "");
-    let (status, view) = call(&hub, "GET", &path, Value::Null).await;
-    assert_eq!((status, &view["status"]), (200, &json!("pending")), "{view}");
-    assert_eq!(call(&hub, "POST", invoke, json!({})).await.0, 409);
+    let door = hub.agent(&agent());
+    let state = door.request(request, Duration::ZERO).await.unwrap();
+    assert_eq!(state.status, RequestStatus::Pending);
+    let early = door.invoke(request, InvokeAction::default(), None).await.unwrap_err();
+    assert_eq!(early.kind, ApiErrorKind::Conflict);
     let mut listening = hub.listen_inside(&ann()).await.unwrap();
     let yes = yes(&mut listening).await;
     assert!(listening.replier().send(yes).await);
-    let (status, granted) = call(&hub, "POST", invoke, json!({})).await;
-    assert_eq!((status, &granted["arguments"]["on"]), (200, &json!(true)), "{granted}");
+    let granted = door.invoke(request, InvokeAction::default(), None).await.unwrap();
+    assert_eq!(granted.arguments.as_deref(), Some(r#"{"on":true}"#));
     drop(listening);
     running.stop().await.unwrap();
 }

@@ -29,11 +29,11 @@ pub(super) fn described_by(ruling: &Ruling) -> DescribedBy {
 // enforces: T27, C15, I9, I31
 /// What is left of a request for consent once the policy has looked at it. What nobody can read is
 /// left as it is: the engine refuses it, and says why.
-pub(super) fn strengthen(ruling: &Ruling, said: &Members<'_>, leave_out: &[&str]) -> String {
+pub(super) fn strengthen(ruling: &Ruling, said: &Members<'_>) -> String {
     let agent_says = ruling.has_template.then(|| agent_says(ruling, said)).flatten();
     let mut out = Writer::new();
     out.open('{');
-    for member in said.iter().filter(|member| !leave_out.contains(&&*member.name)) {
+    for member in said.iter() {
         let weighed = WEIGHED.contains(&&*member.name) && is_known(&member.name, member.value);
         let replaced = ruling.has_template && describes(&member.name, member.value);
         let context = agent_says.is_some() && is_context(&member.name, member.value);
@@ -220,13 +220,13 @@ pub(super) fn permit(
 }
 
 /// An announcement with at least the policy's risk.
-pub(super) fn announce(ruling: &Ruling, said: &Members<'_>, leave_out: &[&str]) -> String {
+pub(super) fn announce(ruling: &Ruling, said: &Members<'_>) -> String {
     let told = said.text("risk_level").and_then(|word| RiskLevel::parse(&word).ok());
     let raised = told.unwrap_or(RiskLevel::Low).max(ruling.risk);
     let kept = said.find("risk_level").filter(|value| !is_known("risk_level", *value));
     let mut out = Writer::new();
     out.open('{');
-    for member in said.iter().filter(|member| !leave_out.contains(&&*member.name)) {
+    for member in said.iter() {
         if member.name != "risk_level" {
             out.name(&member.name);
             out.raw(member.value);
@@ -260,13 +260,13 @@ mod tests {
     fn strengthened(tool: &str, said: &str) -> serde_json::Value {
         let ruling = Policy::parse(POLICY).unwrap().decide(tool, r#"{"text":"milk"}"#);
         let members = Members::whole(said, 8).unwrap().unwrap();
-        serde_json::from_str(&strengthen(&ruling, &members, &["kind"])).unwrap()
+        serde_json::from_str(&strengthen(&ruling, &members)).unwrap()
     }
 
     // covers: T27, C15, I9
     #[test]
     fn a_request_is_never_weaker_than_the_policy_says() {
-        let mild = r#"{"kind":"x","risk_level":"low","irreversible":false,
+        let mild = r#"{"risk_level":"low","irreversible":false,
             "reversibility":"reversible","default_decision":"accept","timeout_seconds":1}"#;
         let worst = strengthened("other", mild);
         assert_eq!(worst["risk_level"], "high");
@@ -281,7 +281,6 @@ mod tests {
             (&false.into(), &30.into())
         );
         assert_eq!(covered["default_decision"], "accept");
-        assert_eq!(covered.get("kind"), None);
     }
 
     // covers: T27, I31
@@ -356,9 +355,9 @@ mod tests {
         assert_eq!((refused.rule.id, refused.blame), ("T27", Blame::OutOfOrder));
         assert!(refused.text.contains("No rule covers this call"), "{}", refused.text);
         let ruling = permit(&policy, "notes.add", Some("{}")).unwrap();
-        let said = r#"{"tool":"notes.add","risk_level":"low","arguments":{}}"#;
+        let said = r#"{"tool":"notes.add","risk_level":"low"}"#;
         let members = Members::whole(said, 8).unwrap().unwrap();
-        let raised = announce(&ruling, &members, &["arguments"]);
+        let raised = announce(&ruling, &members);
         assert_eq!(raised, r#"{"tool":"notes.add","risk_level":"medium"}"#);
     }
 }

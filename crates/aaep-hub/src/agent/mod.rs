@@ -1,0 +1,553 @@
+//! The agent's door: everything that an agent asks of a hub, as typed calls. HTTP and the Unix socket
+//! are one way to it ([`crate::http`]), agents in this process another. The hub fills the envelope,
+//! keeps the order, and lets each approval be used once.
+
+mod answers;
+mod policy;
+mod prepare;
+
+use std::time::Duration;
+
+use aaep_engine::{Ask, Blame, Open, Principal, Refusal, RequestId, Status};
+use aaep_types::agent_api::{
+    AgentInput, ApiError, ApiErrorKind, AskUser, EventPosted, Granted, InvokeAction, OpenSession,
+    PostEvent, RequestState, SessionOpened, SessionState,
+};
+use aaep_types::{EventKind, SessionId, rule};
+use tokio::time::{Instant, timeout_at};
+
+use crate::access::{AuthenticatedPeer, SessionSecret};
+use crate::core::{Core, Inputs, Kept, KeyUse};
+use crate::hub::{Hub, Stopped};
+use crate::waits::Wait;
+pub use answers::Asked;
+use answers::{Repeatable, request_state, session_state};
+use prepare::{Emission, Opening, Question, Readable, Request};
+
+/// The longest that one call waits, in seconds.
+const LONGEST_WAIT: u64 = 60;
+
+/// How often a call that waits shows that its agent is there, so that no lease runs out.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
+/// The longest idempotency key, in bytes.
+const KEY_BYTES: usize = 200;
+
+/// The agent API of a hub, as one agent may use it. Cheap to clone.
+///
+/// Each call that changes something takes an idempotency key: with the same key and request it is
+/// done once, however often it is made.
+///
+/// On a multi-threaded runtime the caller may commit to the journal itself, inside
+/// [`tokio::task::block_in_place`]. That panics inside a `LocalSet`: from there, spawn the call on the
+/// runtime.
+#[derive(Clone)]
+pub struct AgentDoor {
+    hub: Hub,
+    known: AuthenticatedPeer,
+}
+
+impl Hub {
+    /// The agent API for an agent in this process, which is this principal.
+    pub fn agent(&self, agent: &Principal) -> AgentDoor {
+        AgentDoor::new(self, AuthenticatedPeer::inside(agent.clone()))
+    }
+}
+
+/// Where a call that may come twice goes, as it is remembered: the path of the HTTP API.
+enum Place {
+    Sessions,
+    Events(SessionId),
+    Requests(SessionId),
+    Invoke(RequestId),
+}
+
+impl Place {
+    fn path(&self, base: &str) -> String {
+        match self {
+            Self::Sessions => format!("{base}/agent/sessions"),
+            Self::Events(session) => format!("{base}/agent/sessions/{session}/events"),
+            Self::Requests(session) => format!("{base}/agent/sessions/{session}/requests"),
+            Self::Invoke(request) => format!("{base}/agent/requests/{request}/invoke"),
+        }
+    }
+}
+
+impl AgentDoor {
+    pub(crate) fn new(hub: &Hub, known: AuthenticatedPeer) -> Self {
+        Self { hub: hub.clone(), known }
+    }
+
+    fn agent(&self) -> Principal {
+        self.known.principal.clone()
+    }
+
+    /// Opens a session.
+    pub async fn open(
+        &self,
+        request: OpenSession,
+        key: Option<&str>,
+    ) -> Result<SessionOpened, ApiError> {
+        self.open_from(Request::Typed(request), key).await
+    }
+
+    /// The same, as it came over the wire.
+    pub(crate) async fn open_bytes(
+        &self,
+        bytes: bytes::Bytes,
+        key: Option<&str>,
+    ) -> Result<SessionOpened, ApiError> {
+        self.open_from(Request::Bytes(bytes), key).await
+    }
+
+    async fn open_from(
+        &self,
+        request: Request<OpenSession>,
+        key: Option<&str>,
+    ) -> Result<SessionOpened, ApiError> {
+        let mut door = self.clone();
+        let secret = match self.known.lacks_secret() {
+            true => Some(new_secret(key.is_some())?),
+            false => None,
+        };
+        if let Some(secret) = &secret {
+            door.known.show_secret(secret);
+        }
+        let hub = self.hub.clone();
+        let prepare = move |request| prepare::opening(&hub, request);
+        let opened = door.once(Place::Sessions, key, request, prepare, open).await?;
+        Ok(SessionOpened {
+            session_secret: secret.map(|secret| secret.as_str().to_owned()),
+            ..opened
+        })
+    }
+
+    /// Emits an event.
+    pub async fn emit(
+        &self,
+        session: SessionId,
+        request: PostEvent,
+        key: Option<&str>,
+    ) -> Result<EventPosted, ApiError> {
+        self.emit_from(session, Request::Typed(request), key).await
+    }
+
+    /// The same, as it came over the wire.
+    pub(crate) async fn emit_bytes(
+        &self,
+        session: SessionId,
+        bytes: bytes::Bytes,
+        key: Option<&str>,
+    ) -> Result<EventPosted, ApiError> {
+        self.emit_from(session, Request::Bytes(bytes), key).await
+    }
+
+    async fn emit_from(
+        &self,
+        session: SessionId,
+        request: Request<PostEvent>,
+        key: Option<&str>,
+    ) -> Result<EventPosted, ApiError> {
+        let hub = self.hub.clone();
+        let prepare = move |request| prepare::emission(&hub, session, request);
+        let act = move |core: &mut Core, agent: &Principal, event| {
+            Ok((session, emit(core, agent, session, event)?))
+        };
+        self.once(Place::Events(session), key, request, prepare, act).await
+    }
+
+    /// Asks the user; the answer is waited for with [`request`](Self::request).
+    pub async fn ask(
+        &self,
+        session: SessionId,
+        request: AskUser,
+        key: Option<&str>,
+    ) -> Result<Asked, ApiError> {
+        self.ask_from(session, Request::Typed(request), key).await
+    }
+
+    /// The same, as it came over the wire.
+    pub(crate) async fn ask_bytes(
+        &self,
+        session: SessionId,
+        bytes: bytes::Bytes,
+        key: Option<&str>,
+    ) -> Result<Asked, ApiError> {
+        self.ask_from(session, Request::Bytes(bytes), key).await
+    }
+
+    async fn ask_from(
+        &self,
+        session: SessionId,
+        request: Request<AskUser>,
+        key: Option<&str>,
+    ) -> Result<Asked, ApiError> {
+        let hub = self.hub.clone();
+        let prepare = move |request| prepare::question(&hub, request);
+        let act = move |core: &mut Core, agent: &Principal, question| {
+            Ok((session, ask(core, agent, session, &question)?))
+        };
+        self.once(Place::Requests(session), key, request, prepare, act).await
+    }
+
+    // enforces: I11, I29
+    /// A call that may carry an idempotency key: with the same key and body it is done once.
+    async fn once<T, P, A>(
+        &self,
+        place: Place,
+        key: Option<&str>,
+        request: Request<T>,
+        prepare: impl FnOnce(T) -> Result<P, ApiError> + Send + 'static,
+        act: impl FnOnce(&mut Core, &Principal, P) -> Result<(SessionId, A), ApiError> + Send + 'static,
+    ) -> Result<A, ApiError>
+    where
+        T: Readable + Send + 'static,
+        P: Send + 'static,
+        A: Repeatable + Send + 'static,
+    {
+        let key = self.key(&place, key)?;
+        let keyed = key.is_some();
+        let room = request.room();
+        let read = move || request.prepare(keyed, prepare);
+        let (body, turn) = self.hub.read_apart(&self.known.principal, room, read).await?;
+        let agent = self.agent();
+        let done = self.hub.call(move |core| -> Result<A, ApiError> {
+            let key = key.map(|(path, key)| ((agent.name.clone(), path, key), body.hash));
+            match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(&agent, key, body)) {
+                KeyUse::Same(kept) => {
+                    return A::again(kept.status, &kept.answer).ok_or_else(unreadable);
+                }
+                KeyUse::Other => return Err(key_reused()),
+                KeyUse::Full(refusal) => return Err(refusal.into()),
+                KeyUse::New => {}
+            }
+            let (session, answer) = act(core, &agent, body.said?)?;
+            if let Some((key, body)) = key {
+                let (status, text) = answer.kept();
+                let kept = Kept { body, status, answer: text };
+                // What ends a session is remembered beyond it.
+                if matches!(place, Place::Events(_)) && core.standing(&agent, session).is_some() {
+                    core.keep_event(&agent, key, session, kept);
+                } else {
+                    core.keep_call(&agent, key, session, kept);
+                }
+            }
+            Ok(answer)
+        });
+        let done = done.await?;
+        drop(turn);
+        done
+    }
+
+    /// The key, and the path that it is for.
+    fn key(&self, place: &Place, key: Option<&str>) -> Result<Option<(String, String)>, ApiError> {
+        let Some(key) = key else { return Ok(None) };
+        let visible = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
+        if key.is_empty() || key.len() > KEY_BYTES || !key.bytes().all(visible) {
+            return Err(bad_key());
+        }
+        Ok(Some((place.path(self.hub.config().base.as_str()), key.to_owned())))
+    }
+
+    /// Where a request stands; waits for its outcome, a minute at most.
+    pub async fn request(
+        &self,
+        request: RequestId,
+        wait: Duration,
+    ) -> Result<RequestState, ApiError> {
+        let (until, _wait) = self.begin_wait(wait)?;
+        loop {
+            // Looked at before the request is: what is decided before the hub stops is told.
+            let stopping = self.hub.is_stopping();
+            let agent = self.agent();
+            let (view, decided) = self
+                .hub
+                .call(move |core| {
+                    let agent = core.stands_for(&agent, request);
+                    let view = core.request(&agent, request);
+                    let pending = view.as_ref().is_some_and(|view| view.status == Status::Pending);
+                    let decided = pending.then(|| core.when_decided(&agent, request));
+                    (view, decided)
+                })
+                .await?;
+            let view = view.ok_or_else(lost)?;
+            let slice = until.min(Instant::now() + SIGN_OF_LIFE);
+            let view = match decided {
+                // Whoever waits when the hub stops is not told, but let go.
+                Some(decided) if Instant::now() < until && !stopping => {
+                    match timeout_at(slice, decided).await {
+                        Ok(Ok(view)) => view,
+                        _ => continue,
+                    }
+                }
+                _ => view,
+            };
+            return Ok(request_state(request, &view));
+        }
+    }
+
+    /// Withdraws a request, or gives up what was approved.
+    pub async fn withdraw(&self, request: RequestId) -> Result<(), ApiError> {
+        let agent = self.agent();
+        let done = self.hub.call(move |core| {
+            let agent = core.stands_for(&agent, request);
+            core.withdraw(&agent, request)
+        });
+        done.await?.map_err(about(request))
+    }
+
+    /// Spends an approval: what comes back is to be run, once.
+    pub async fn invoke(
+        &self,
+        request: RequestId,
+        action: InvokeAction,
+        key: Option<&str>,
+    ) -> Result<Granted, ApiError> {
+        self.invoke_from(request, Request::Typed(action), key).await
+    }
+
+    /// The same, as it came over the wire.
+    pub(crate) async fn invoke_bytes(
+        &self,
+        request: RequestId,
+        bytes: bytes::Bytes,
+        key: Option<&str>,
+    ) -> Result<Granted, ApiError> {
+        self.invoke_from(request, Request::Bytes(bytes), key).await
+    }
+
+    // enforces: T12, C1, I1
+    async fn invoke_from(
+        &self,
+        request: RequestId,
+        action: Request<InvokeAction>,
+        key: Option<&str>,
+    ) -> Result<Granted, ApiError> {
+        let key = self.key(&Place::Invoke(request), key)?;
+        let (room, keyed) = (action.room(), key.is_some());
+        let read = move || action.prepare(keyed, prepare::invocation);
+        let (body, turn) = self.hub.read_apart(&self.known.principal, room, read).await?;
+        let agent = self.agent();
+        let granted = self.hub.call(move |core| {
+            let agent = &agent;
+            let key = key.map(|(path, key)| ((agent.name.clone(), path, key), body.hash));
+            match key.as_ref().map_or(KeyUse::New, |(key, body)| core.key_use(agent, key, body)) {
+                KeyUse::Same(_) => return Ok(core.grant(request)),
+                KeyUse::Other => return Err(key_reused()),
+                KeyUse::Full(refusal) => return Err(refusal.into()),
+                KeyUse::New => {}
+            }
+            let arguments = body.said?;
+            let runner = &core.runs_for(agent, request).map_err(about(request))?;
+            let session = core.request(runner, request).ok_or_else(lost)?.session;
+            core.invoke(runner, request, arguments.as_ref()).map_err(about(request))?;
+            for kind in [EventKind::StateChanged, EventKind::ToolInvoked] {
+                core.note_said(session, kind.as_str(), &[]);
+            }
+            if let Some((key, body)) = key {
+                let kept = Kept { body, status: 200, answer: String::new() };
+                core.keep_call(agent, key, session, kept);
+            }
+            Ok(core.grant(request))
+        });
+        let granted = granted.await?;
+        drop(turn);
+        // The grant is there once it is durable that the approval was spent; only then the action may
+        // run. By the time that the call is answered it is.
+        let grant = match granted? {
+            Some(grant) => Some(grant),
+            None => self.hub.call(move |core| core.grant(request)).await?,
+        };
+        let Some(grant) = grant else {
+            let text = "This action was begun before, and is over or unknown; ask again.";
+            let refusal = Refusal { blame: Blame::OutOfOrder, rule: rule::T12, text: text.into() };
+            return Err(about(request)(refusal));
+        };
+        let arguments = Some(grant.arguments).filter(|arguments| !arguments.is_empty());
+        Ok(Granted { tool_call_id: grant.call, arguments })
+    }
+
+    /// Where a session stands; waits for its end, a minute at most.
+    pub async fn session(
+        &self,
+        session: SessionId,
+        wait: Duration,
+    ) -> Result<SessionState, ApiError> {
+        let (until, _wait) = self.begin_wait(wait)?;
+        loop {
+            let agent = self.agent();
+            let (standing, ended) = self
+                .hub
+                .call(move |core| {
+                    let standing = core.standing(&agent, session);
+                    let ended = standing.is_some().then(|| core.when_ended(session));
+                    (standing, ended)
+                })
+                .await?;
+            let (Some(standing), Some(ended)) = (standing, ended) else { return Err(over()) };
+            let slice = until.min(Instant::now() + SIGN_OF_LIFE);
+            let stopped = tokio::select! {
+                _ = timeout_at(slice, ended) => false,
+                () = self.hub.stopping() => true,
+            };
+            if stopped || Instant::now() >= until {
+                return Ok(session_state(session, standing));
+            }
+        }
+    }
+
+    /// What came for the agent; waits for something, a minute at most.
+    pub async fn inputs(&self, wait: Duration) -> Result<Vec<AgentInput>, ApiError> {
+        if self.known.lacks_secret() {
+            let text = "Send a token, or the AAEP-Session-Secret of your sessions.";
+            return Err(ApiError::new(ApiErrorKind::Unauthorized, text).under(rule::S5));
+        }
+        let (until, _wait) = self.begin_wait(wait)?;
+        loop {
+            let agent = self.agent();
+            match self.hub.call(move |core| core.inputs(&agent)).await?? {
+                Inputs::Here(inputs) => return Ok(inputs),
+                Inputs::Later(more) => {
+                    let come = tokio::select! {
+                        come = timeout_at(until, more) => come.is_ok_and(|come| come.is_ok()),
+                        () = self.hub.stopping() => false,
+                    };
+                    // If the core is gone, the next look says so.
+                    if !come && !self.hub.is_broken() {
+                        return Ok(Vec::new());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Until when a call waits, and its place among those that do; `None` if it does not wait.
+    fn begin_wait(&self, wait: Duration) -> Result<(Instant, Option<Wait>), ApiError> {
+        if wait > Duration::from_secs(LONGEST_WAIT) {
+            return Err(bad_wait());
+        }
+        let waits = !wait.is_zero();
+        let place = waits.then(|| self.hub.begin_wait(&self.known.principal)).transpose()?;
+        Ok((Instant::now() + wait, place))
+    }
+}
+
+/// A refusal about a request names it.
+fn about(request: RequestId) -> impl Fn(Refusal) -> ApiError {
+    move |refusal| ApiError::from(refusal).about(request)
+}
+
+fn lost() -> ApiError {
+    let text = "There is no such request of yours.";
+    ApiError::new(ApiErrorKind::NotFound, text).under(rule::C1)
+}
+
+fn over() -> ApiError {
+    let text = "There is no such session of yours; it may be over.";
+    ApiError::new(ApiErrorKind::NotFound, text)
+}
+
+fn key_reused() -> ApiError {
+    let text = "This Idempotency-Key was used with another body; use a new one.";
+    ApiError::new(ApiErrorKind::KeyReused, text)
+}
+
+pub(crate) fn bad_key() -> ApiError {
+    let text = format!("An Idempotency-Key has 1 to {KEY_BYTES} visible characters.");
+    ApiError::malformed(text).under(rule::W8)
+}
+
+pub(crate) fn bad_wait() -> ApiError {
+    let text = format!("`wait` is a number of seconds from 0 to {LONGEST_WAIT}.");
+    ApiError::malformed(text).under(rule::W8)
+}
+
+/// An answer of an earlier version that this one cannot read.
+fn unreadable() -> ApiError {
+    let text = "What was answered to this Idempotency-Key cannot be read; use a new one.";
+    ApiError::new(ApiErrorKind::Unavailable, text)
+}
+
+// enforces: S4
+/// A secret for an agent that begins with neither a token nor a secret of its own. It is told once: what
+/// is remembered for an idempotency key would be told again to whoever repeats the key, so both do not
+/// go together.
+fn new_secret(with_key: bool) -> Result<SessionSecret, ApiError> {
+    if with_key {
+        let text = "An Idempotency-Key without a token needs a secret of your own: send \
+                    AAEP-Session-Secret, aaeps_ and 43 random characters of base64url.";
+        return Err(ApiError::malformed(text).under(rule::S5));
+    }
+    SessionSecret::generate()
+        .map_err(|fault| ApiError::new(ApiErrorKind::Unavailable, fault.to_string()))
+}
+
+fn open(
+    core: &mut Core,
+    agent: &Principal,
+    opening: Opening,
+) -> Result<(SessionId, SessionOpened), ApiError> {
+    let Opening { producer, summary, language, lease_seconds, payload, asks_to_follow } = opening;
+    let (producer, summary, payload) = (&*producer, &*summary, &*payload);
+    let open = Open { agent, producer, summary, language, lease_seconds, payload };
+    let session = core.open_session(agent, open)?;
+    core.note_said(session, EventKind::SessionStarted.as_str(), &asks_to_follow);
+    Ok((session, SessionOpened { session_id: session, session_secret: None }))
+}
+
+fn emit(
+    core: &mut Core,
+    agent: &Principal,
+    session: SessionId,
+    event: Emission,
+) -> Result<EventPosted, ApiError> {
+    let Emission { mut event, arguments, speaker, piece, asks_to_follow } = event;
+    let agent = &core.speaks_in(agent, session, speaker.as_deref(), event.type_name())?;
+    if event.lacks_from_state() {
+        let standing = core.standing(agent, session).ok_or_else(over)?;
+        event = event.with_text("from_state", &standing.state);
+    }
+    let (id, number) = core.emit(agent, session, &event, arguments.as_ref(), &asks_to_follow)?;
+    piece.into_iter().for_each(|piece| core.note_piece(piece));
+    Ok(EventPosted { event_id: id.id(), sequence_number: number })
+}
+
+fn ask(
+    core: &mut Core,
+    agent: &Principal,
+    session: SessionId,
+    question: &Question,
+) -> Result<Asked, ApiError> {
+    let name = question.kind.as_str();
+    let agent = &core.speaks_in(agent, session, question.speaker.as_deref(), name)?;
+    let asked = Ask {
+        agent,
+        session,
+        kind: question.kind,
+        tool: &question.tool,
+        arguments: &question.arguments,
+        payload: &question.payload,
+        canonical: Some(&question.canonical),
+        readable: Some(&question.readable),
+        described_by: question.described_by,
+    };
+    let (request, again) = core.ask(asked)?;
+    core.note_said(session, EventKind::StateChanged.as_str(), &[]);
+    core.note_said(session, name, &question.asks_to_follow);
+    let view = core.request(agent, request).ok_or_else(lost)?;
+    Ok(Asked { state: request_state(request, &view), again })
+}
+
+impl From<Stopped> for ApiError {
+    fn from(_: Stopped) -> Self {
+        let text =
+            "The hub cannot make anything durable now, or is about to stop; try again later.";
+        Self::new(ApiErrorKind::Unavailable, text).under(rule::C13)
+    }
+}
+
+impl From<crate::discretion::Refused> for ApiError {
+    fn from(refused: crate::discretion::Refused) -> Self {
+        Self::malformed(refused.text()).under(rule::T14)
+    }
+}
