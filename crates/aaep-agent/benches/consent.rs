@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use aaep_agent::{Agent, Approval, Confirmation, Irreversible, RiskLevel};
 use aaep_engine::{
-    Answer, Ask, Boot, Engine, Input, Limits, Now, Open, Output, Principal, Role, Secrets,
-    SubscriberMessage,
+    AgentQuestion, Answer, Ask, Boot, Engine, Input, Limits, Now, Open, Output, Principal, Role,
+    Secrets, SubscriberMessage,
 };
 use aaep_hub::Hub;
 use aaep_hub::config::{Config, Development, UnixSocket};
@@ -203,12 +203,12 @@ fn engine_alone() -> [f64; 3] {
         let ask = Ask {
             agent: &agent,
             session: sessions[number / PER_SESSION],
-            kind: EventKind::AwaitingConfirmation,
-            tool: "send",
-            arguments: &arguments,
-            payload: &payload,
-            canonical: None,
-            readable: None,
+            question: &AgentQuestion::read(
+                EventKind::AwaitingConfirmation,
+                "send",
+                &arguments,
+                &payload,
+            ),
             described_by: DescribedBy::Agent,
         };
         let start = Instant::now();

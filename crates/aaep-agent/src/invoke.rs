@@ -84,13 +84,7 @@ async fn grant(
 
 // enforces: T15
 /// The action was dropped while nobody knew whether its invocation had begun.
-fn not_run(
-    line: Arc<Line>,
-    tool: String,
-    request: Arc<str>,
-    key: String,
-    action: InvokeAction,
-) {
+fn not_run(line: Arc<Line>, tool: String, request: Arc<str>, key: String, action: InvokeAction) {
     let agent = line.agent.clone();
     agent.behind(async move {
         let deadline = line.agent.deadline();

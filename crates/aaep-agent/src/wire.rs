@@ -139,11 +139,7 @@ impl Wire {
         }
     }
 
-    pub(crate) async fn withdraw(
-        &self,
-        request: &str,
-        envelope: Envelope<'_>,
-    ) -> Result<(), Lost> {
+    pub(crate) async fn withdraw(&self, request: &str, envelope: Envelope<'_>) -> Result<(), Lost> {
         match self {
             Self::Remote(client) => {
                 let path = format!("agent/requests/{request}");

@@ -8,6 +8,10 @@ mod support;
 #[path = "../../aaep-cli/tests/support/fake_hub.rs"]
 mod fake_hub;
 
+#[path = "../../../testing/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -179,11 +183,4 @@ fn compiler() -> Option<Command> {
         let version = command().arg("--version").output().ok()?;
         version.status.success().then(command)
     })
-}
-
-/// Says it past the harness, which swallows what passing tests print.
-fn skipped(why: &str) {
-    use std::io::Write;
-    let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "skipped {}: {why}", thread.name().unwrap_or("a test"));
 }

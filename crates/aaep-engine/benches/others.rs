@@ -115,16 +115,11 @@ impl House {
     fn ask(&mut self, user: &User, what: &str) -> RequestId {
         let arguments = format!(r#"{{"what":"{what}"}}"#);
         let answer = self.handle(Input::Ask(Ask {
-            agent: &user.agent,
-            session: user.session,
-            kind: EventKind::AwaitingConfirmation,
-            tool: "delete",
-            arguments: &arguments,
-            payload: r#"{"action":"Delete it.","consequence":"It is gone.","timeout_seconds":600,"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Delete it?"}"#,
-            canonical: None,
-            readable: None,
-            described_by: DescribedBy::Agent,
-        }));
+agent: &user.agent,
+session: user.session,
+question: &AgentQuestion::read(EventKind::AwaitingConfirmation, "delete", &arguments, r#"{"action":"Delete it.","consequence":"It is gone.","timeout_seconds":600,"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Delete it?"}"#),
+described_by: DescribedBy::Agent,
+}));
         match answer {
             Ok(Answer::Waiting { request, .. }) => request,
             other => unreachable!("{other:?}"),

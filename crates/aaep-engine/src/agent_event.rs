@@ -1,5 +1,6 @@
 //! An agent's event, read once, before the engine is taken.
 
+use aaep_types::agent_api::tool_of;
 use aaep_types::json::{Members, Writer};
 use aaep_types::{ENVELOPE_MEMBERS, EventKind, rule};
 
@@ -84,7 +85,7 @@ impl AgentEvent {
 }
 
 impl Said {
-    fn read(payload: &str, kind: Option<EventKind>) -> Result<Self, Refusal> {
+    pub(crate) fn read(payload: &str, kind: Option<EventKind>) -> Result<Self, Refusal> {
         let members = object(payload)?;
         // In JSON that was read, line ends stand only between values.
         let one_line;
@@ -123,10 +124,10 @@ impl Said {
         Ok(said)
     }
 
-    /// A text that it says.
-    pub(crate) fn text(&self, name: &str) -> Option<String> {
+    /// The tool that it names.
+    pub(crate) fn tool(&self) -> Option<String> {
         let object = ["{", &self.payload, "}"].concat();
-        Members::whole(&object, DEPTH).ok()??.text(name).map(|text| text.into_owned())
+        tool_of(&Members::whole(&object, DEPTH).ok()??).ok()?
     }
 
     /// Says one text more.

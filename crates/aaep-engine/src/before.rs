@@ -2,8 +2,7 @@
 //! the same bytes (I18, I11, I5); the rest is remembered for those who come back (§8.7, D28).
 
 use aaep_shaping::ShapeInfo;
-use aaep_types::json::{Members, Raw};
-use aaep_types::{Event, EventId, EventKind, SessionId, Timestamp, Urgency};
+use aaep_types::{Event, EventKind, SessionId, Timestamp, Urgency, recorded};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -96,7 +95,7 @@ impl Before {
         }
         let event = Event::parse(self.json.as_bytes()).ok()?;
         let envelope = event.envelope();
-        let resolves_event = event.extensions().get("outcome").and_then(request_named);
+        let resolves_event = recorded::resolved_event(&event).and_then(|id| event_number(&id));
         Some(Emitted {
             session: self.session,
             user: self.user.clone(),
@@ -111,13 +110,6 @@ impl Before {
             json: self.json.clone(),
         })
     }
-}
-
-/// The event that asked, by the outcome extension.
-fn request_named(outcome: &str) -> Option<EventNumber> {
-    let members = Members::whole(outcome, 8).ok().flatten()?;
-    let Some(Raw::String(text)) = members.find("request_event_id") else { return None };
-    event_number(&EventId::parse(&text.decode()).ok()?)
 }
 
 impl<R: Rules> Engine<R> {

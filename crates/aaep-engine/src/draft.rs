@@ -3,7 +3,9 @@
 use aaep_shaping::ShapeInfo;
 use aaep_types::action::{self, Account, ReadableArguments};
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{DescribedBy, ENVELOPE_MEMBERS, Event, EventKind, Timestamp, Urgency, rule};
+use aaep_types::{
+    DescribedBy, ENVELOPE_MEMBERS, Event, EventKind, Timestamp, Urgency, recorded, rule,
+};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -334,12 +336,7 @@ pub(crate) fn account_of(
 
 /// The account that an event of ours carries.
 pub(crate) fn account_in(event: &str) -> Option<Arc<str>> {
-    let members = |text| Members::whole(text, 64).ok().flatten();
-    let Raw::Object(extensions) = members(event)?.find("extensions")? else { return None };
-    match members(extensions)?.find(action::PREFIX)? {
-        Raw::Object(account) => Some(account.into()),
-        _ => None,
-    }
+    recorded::account(event).map(Into::into)
 }
 
 /// Members with text values, as JSON without braces.
@@ -374,13 +371,12 @@ pub(crate) fn payload_of(event: &str, without: &[&str]) -> String {
 
 /// An agent's payload as members without braces, hints among them; what only the hub fills is
 /// refused.
-pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<String, Refusal> {
+pub(crate) fn agent_members(payload: &str) -> Result<String, Refusal> {
     let malformed = |text: String| Refusal::new(Blame::Malformed, rule::E1, text);
     let members = Members::whole(payload, 64)
         .map_err(|fault| malformed(format!("{} (byte {})", fault.kind, fault.offset)))?
         .ok_or_else(|| malformed("A payload is a JSON object.".into()))?;
-    let added: usize = more.iter().map(|(name, value)| name.len() + value.len() + ROOM).sum();
-    let mut out = Writer::with_capacity(payload.len() + added);
+    let mut out = Writer::with_capacity(payload.len());
     let mut nested = false;
     for member in members.iter() {
         nested |= matches!(member.value, Raw::Array(_) | Raw::Object(_));
@@ -391,11 +387,6 @@ pub(crate) fn agent_members(payload: &str, more: &[(&str, &str)]) -> Result<Stri
         }
         out.name(&member.name);
         out.raw(member.value);
-        out.comma();
-    }
-    for (name, value) in more {
-        out.name(name);
-        out.string(value);
         out.comma();
     }
     let mut text = out.finish();

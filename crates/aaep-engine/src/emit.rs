@@ -1,8 +1,8 @@
 //! Events: composed, checked by the rules of our source, numbered, stamped, sent on their way.
 
-use aaep_types::json::{Canonical, Members};
+use aaep_types::json::Canonical;
 use aaep_types::team::agents_of;
-use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, ToolCallId, rule};
+use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, ToolCallId, recorded, rule};
 use std::sync::Arc;
 
 use crate::agent_event::AgentEvent;
@@ -116,7 +116,7 @@ impl<R: Rules> Engine<R> {
             _ if said.names_call => None,
             Some(EventKind::ToolInvoked) => Some(self.ids.tool_call()),
             Some(EventKind::ToolCompleted) => {
-                said.text("tool").and_then(|tool| session.only_call_of(&tool))
+                said.tool().and_then(|tool| session.only_call_of(&tool))
             }
             _ => None,
         };
@@ -199,8 +199,7 @@ impl<R: Rules> Engine<R> {
     /// An error beyond the budget ends its session all the same, as one that its agent gave up: that
     /// says the same in its summary and is not critical.
     fn as_given_up(&self, draft: &Draft<'_>) -> Option<Draft<'static>> {
-        let object = ["{", &draft.payload, "}"].concat();
-        let summary = Members::whole(&object, 64).ok()??.text("summary_normal")?.into_owned();
+        let summary = recorded::summary_normal(&["{", &draft.payload, "}"].concat())?;
         let payload = members(&[("cancelled_by", "producer"), ("summary_normal", &summary)]);
         let mut given_up = Draft::new(EventKind::SessionCancelled, payload);
         given_up.hints = draft.hints.clone();

@@ -1,6 +1,6 @@
 //! The machine itself: one input, then outputs.
 
-use aaep_types::json::Members;
+use aaep_types::agent_api::agent_id_of;
 use aaep_types::{EventKind, Payload, SessionId, SubscriptionId, Timestamp, ToolCallId, rule};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
@@ -272,9 +272,7 @@ impl<R: Rules> Engine<R> {
         let request = self.requests.get(&number)?;
         let open = self.sessions.get(&request.session).map(|session| &session.agent);
         let owner = open.or_else(|| self.ended.get(&request.session).map(|ended| &ended.agent))?;
-        let producer = request.producer.as_deref();
-        let producer = producer.and_then(|json| Members::whole(json, 16).ok().flatten());
-        let sub_agent = producer.and_then(|members| Some(members.text("agent_id")?.into_owned()));
+        let sub_agent = request.producer.as_deref().and_then(agent_id_of);
         Some(Asker { owner: owner.clone(), sub_agent })
     }
 

@@ -5,7 +5,7 @@ use aaep_shaping::Terms;
 use aaep_types::handshake::Capabilities;
 use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::resume::{self, LeftOff};
-use aaep_types::{EventId, Message, RejectionCode, SubscriptionId, rule};
+use aaep_types::{EventId, Message, SubscriptionId, recorded, rule};
 use std::sync::Arc;
 
 use crate::negotiate::{Agreement, Offer, Rejection, accepted, agree, negotiate, too_much};
@@ -130,13 +130,8 @@ pub enum Negotiated {
         /// The message to send.
         json: String,
     },
-    /// Refused.
-    Rejected {
-        /// Why, for programs.
-        code: RejectionCode,
-        /// The message to send.
-        json: String,
-    },
+    /// Refused, and why.
+    Rejected(Rejection),
     /// There is nothing to send.
     Silent,
 }
@@ -145,28 +140,21 @@ impl Negotiated {
     /// The message to send, if there is one.
     pub fn json(self) -> Option<String> {
         match self {
-            Self::Accepted { json, .. } | Self::Rejected { json, .. } => Some(json),
-            Self::Silent => None,
-        }
-    }
-
-    /// The same, to look at.
-    pub fn text(&self) -> Option<&str> {
-        match self {
-            Self::Accepted { json, .. } | Self::Rejected { json, .. } => Some(json),
+            Self::Accepted { json, .. } => Some(json),
+            Self::Rejected(rejection) => Some(rejection.to_json()),
             Self::Silent => None,
         }
     }
 
     /// Whether something was refused.
     pub fn is_rejected(&self) -> bool {
-        matches!(self, Self::Rejected { .. })
+        matches!(self, Self::Rejected(_))
     }
 }
 
 impl From<Rejection> for Negotiated {
     fn from(rejection: Rejection) -> Self {
-        Self::Rejected { code: rejection.code, json: rejection.to_json() }
+        Self::Rejected(rejection)
     }
 }
 
@@ -273,11 +261,7 @@ pub fn terms_of(asked: &str, peer: &Principal, offer: &Offer) -> Option<Terms> {
 fn time_factor(honored: &Capabilities<'_>) -> u64 {
     let timing = honored.other.iter().find(|(name, _)| name == "timing");
     let Some((_, Raw::Object(text))) = timing else { return 1 };
-    let members = Members::whole(text, 8).ok().flatten().unwrap_or_default();
-    match members.find("factor") {
-        Some(Raw::Number(factor)) => factor.parse().unwrap_or(1).clamp(1, 1000),
-        _ => 1,
-    }
+    recorded::timing_factor(text)
 }
 
 /// An object with the members of another in place of its own, where both have them.

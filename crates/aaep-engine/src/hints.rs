@@ -4,6 +4,7 @@
 //! extensions and what they add, how much is said, how urgent it is, the language, a trace, and, in a
 //! session of several agents, which of them speaks.
 
+use aaep_types::agent_api::agent_id_of;
 use aaep_types::json::{Members, Raw, Writer, elements};
 use aaep_types::{CORE_CONTEXT, EventKind, KNOWN_EXTENSIONS, Rule, Urgency, Verbosity, rule};
 
@@ -127,8 +128,7 @@ impl Hints {
 
     /// The id of the sub-agent that speaks, if one does.
     pub(crate) fn speaker(&self) -> Option<String> {
-        let producer = Members::whole(self.producer.as_deref()?, 16).ok().flatten()?;
-        Some(producer.text("agent_id").unwrap_or_default().into_owned())
+        self.producer.as_deref().map(|producer| agent_id_of(producer).unwrap_or_default())
     }
 
     /// The sub-agent that speaks, as a JSON object, if one does.

@@ -1,7 +1,6 @@
 //! What goes in and what comes out.
 
 use aaep_shaping::ShapeInfo;
-use aaep_types::action::ReadableArguments;
 use aaep_types::json::Canonical;
 use aaep_types::{
     DescribedBy, EventKind, LanguageTag, SessionId, SubscriptionId, ToolCallId, Urgency,
@@ -12,6 +11,7 @@ use crate::agent_event::AgentEvent;
 use crate::ids::{Digest, EventNumber, RequestId};
 use crate::message::SubscriberMessage;
 use crate::principal::Principal;
+use crate::question::AgentQuestion;
 use crate::record::Outcome;
 
 /// Something that happened outside.
@@ -142,21 +142,9 @@ pub struct Ask<'a> {
     pub agent: &'a Principal,
     /// In which session.
     pub session: SessionId,
-    /// Confirmation or clarification.
-    pub kind: EventKind,
-    /// The tool that would run; empty for a question.
-    pub tool: &'a str,
-    /// Its arguments, as JSON text; these very bytes are handed back at the invocation.
-    pub arguments: &'a str,
-    /// The event's payload without the reply token, as JSON.
-    pub payload: &'a str,
-    /// What is asked for, in canonical form, where somebody made that before the engine was called
-    /// with [`canonical_ask`](crate::canonical_ask); the engine makes it otherwise.
-    pub canonical: Option<&'a Canonical>,
-    /// The arguments as people read them, where somebody made that before the engine was called;
-    /// the engine makes it otherwise.
-    pub readable: Option<&'a ReadableArguments>,
-    /// Whose words the payload's are.
+    /// What, read before the engine was called.
+    pub question: &'a AgentQuestion,
+    /// Whose words the question's are.
     pub described_by: DescribedBy,
 }
 

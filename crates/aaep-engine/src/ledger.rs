@@ -1,24 +1,20 @@
 //! Requests: asked, resolved, spent (§6).
 
 use aaep_shaping::ShapeInfo;
-use aaep_types::action::ReadableArguments;
 use aaep_types::json::Canonical;
-use aaep_types::{
-    Event, EventKind, Payload, ResponseKind, RiskLevel, Timestamp, ToolName, Urgency, cut, rule,
-};
+use aaep_types::{EventKind, RiskLevel, Timestamp, ToolName, Urgency, cut, rule};
 
 use std::sync::Arc;
 
 use crate::budget::{AGENT_SHARE, USER_SHARE};
 use crate::clock::Now;
-use crate::draft::{
-    Draft, Extension, Ready, account_in, account_of, agent_members, members, payload_of,
-};
+use crate::draft::{Draft, Extension, Ready, account_in, account_of, members, payload_of};
 use crate::engine::{Engine, no_session};
 use crate::hints::Hints;
 use crate::ids::{Digest, EventNumber, RequestId, SessionKey, TokenNumber};
 use crate::io::{Answer, Ask, Output};
 use crate::principal::Principal;
+use crate::question::{AgentQuestion, Terms, asks_nothing, with_token};
 use crate::record::{Asked, Outcome, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status, Unused};
@@ -35,29 +31,20 @@ impl<R: Rules> Engine<R> {
         ask: Ask<'_>,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        let confirmation = match ask.kind {
+        let question = ask.question;
+        let confirmation = match question.kind {
             EventKind::AwaitingConfirmation => true,
             EventKind::AwaitingClarification => false,
-            _ => {
-                return Err(Refusal::new(
-                    Blame::Malformed,
-                    rule::C1,
-                    "Ask for a confirmation or a clarification.",
-                ));
-            }
+            _ => return Err(asks_nothing()),
         };
-        if ask.arguments.len() > self.limits.argument_bytes {
+        if question.arguments.len() > self.limits.argument_bytes {
             let text = format!("Arguments may have at most {} bytes.", self.limits.argument_bytes);
             return Err(Refusal::new(Blame::Limit, rule::E21, text));
         }
-        if confirmation && ToolName::parse(ask.tool).is_err() {
+        if confirmation && ToolName::parse(&*question.tool).is_err() {
             return Err(Refusal::new(Blame::Malformed, rule::T11, "Name the tool that would run."));
         }
-        let tool = if confirmation { ask.tool } else { "" };
-        let digest = match ask.canonical {
-            Some(canonical) => Digest::of(tool, canonical),
-            None => Digest::of(tool, &canonical_ask(ask.kind, ask.arguments, ask.payload)?),
-        };
+        let digest = question.digest.clone()?;
         // enforces: C4, I12
         let asks = |number: &RequestId| {
             self.requests.get(number).is_some_and(|r| R::asks_the_same(&r.digest, &digest))
@@ -76,26 +63,26 @@ impl<R: Rules> Engine<R> {
         self.admits_prompt_of(ask.agent, now)?;
         let event = self.ids.event();
         let token = self.ids.token(R::token_source(event));
-        let spelled = token.spelled();
-        let head = stretched(agent_members(ask.payload, &[])?, self.listeners.time_factor(&user));
-        let members = with_token(&head, spelled.as_str());
-        let without_token: Arc<str> = with_token(&head, "").into();
+        let asked = question.asked(self.listeners.time_factor(&user))?;
+        let without_token: Arc<str> = with_token(&asked.head, "").into();
         // What a restart counts, too: otherwise somebody would hold more than their share after it.
-        let bytes = ask.arguments.len() + without_token.len();
+        let bytes = question.arguments.len() + without_token.len();
         self.waiting_bytes.admit(&self.limits.waiting_bytes(), ask.agent, bytes)?;
-        let mut draft = Draft::of_agent(ask.kind.as_str(), Some(ask.kind), members)?;
-        draft.account = if confirmation { account_for(&ask, &digest) } else { None };
+        let mut draft = asked.draft(question.kind, token);
+        draft.account = match confirmation {
+            true => account_of(&question.tool, &question.readable, &digest, ask.described_by),
+            false => None,
+        };
         let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
         session.admits_speaker(draft.hints.as_deref())?;
         let stamp = session.stamp::<R>(now);
-        let number = session.next_number + u64::from(session.state_before(ask.kind).is_some());
+        let number = session.next_number + u64::from(session.state_before(question.kind).is_some());
         let json: Arc<str> = draft.json(event, number, stamp, session).into();
         // enforces: C5, C15, D7, D18
+        let terms = asked.terms(&json)?;
         let home = self.sessions.place(key).unwrap_or_default();
-        let plain = draft.hints.is_none();
-        let mut request = read_asked(ask.kind, (&draft.payload, plain), &json, |payload| {
-            request_of(payload, (key, home), &ask, digest, (event, token, stamp), now)
-        })?;
+        let asking = (event, token, stamp);
+        let mut request = request_of(question, terms, (key, home), digest, asking, now);
         request.producer = draft.hints.as_deref().and_then(Hints::sub_agent);
         request.bytes = bytes;
         self.begin_waiting(request, (without_token, draft.account), &json, now);
@@ -515,112 +502,40 @@ impl<R: Rules> Engine<R> {
     }
 }
 
-/// The canonical form of what is asked for, which its digest is taken over: the arguments of the
-/// action, or the question itself but for how long it waits. The work is proportional to the length,
-/// so do this before the engine is taken.
-pub fn canonical_ask(
-    kind: EventKind,
-    arguments: &str,
-    payload: &str,
-) -> Result<Canonical, Refusal> {
-    // enforces: D36
-    let question;
-    let (asked, what) = if kind == EventKind::AwaitingConfirmation {
-        (arguments, "the arguments")
-    } else {
-        question = question_of(payload);
-        (&*question, "the question")
-    };
-    Canonical::of(asked).map_err(|fault| {
-        let text = format!("{} (byte {} of {what})", fault.kind, fault.offset);
-        Refusal::new(Blame::Malformed, rule::D36, text)
-    })
-}
-
-/// A question without its token and its timeout: asked with more time, it is the same.
-pub(crate) fn question_of(payload: &str) -> String {
-    let mut members = payload_of(payload, &["reply_token", "timeout_seconds"]);
-    members.pop();
-    ["{", &members, "}"].concat()
-}
-
 /// The beginning of a text, where only a short one may stand.
 fn shortened(text: &str) -> &str {
     cut(text, 4000)
 }
 
-/// What people are told of the action that is asked about.
-fn account_for(ask: &Ask<'_>, digest: &Digest) -> Option<Arc<str>> {
-    let made;
-    let readable = match ask.readable {
-        Some(readable) => readable,
-        None => {
-            made = ReadableArguments::of(ask.arguments);
-            &made
-        }
-    };
-    account_of(ask.tool, readable, digest, ask.described_by)
-}
-
-/// Reads what an event of ours that asks says. Where it is `plain`, its envelope is ours as well and
-/// needs no reading, unless something is wrong: then the whole event is read, which says what.
-fn read_asked<T>(
-    kind: EventKind,
-    (payload, plain): (&str, bool),
-    json: &str,
-    take: impl FnOnce(&Payload<'_>) -> Result<T, Refusal>,
-) -> Result<T, Refusal> {
-    let object = ["{", payload, "}"].concat();
-    let short = json.len() <= aaep_types::Limits::default().max_bytes;
-    match Payload::read_ours(kind, &object).filter(|_| short && plain) {
-        Some(payload) => take(&payload),
-        None => take(Event::parse_ours(json.as_bytes())?.payload()),
-    }
-}
-
-/// The request that an event makes.
+/// The request that a question makes.
 fn request_of(
-    payload: &Payload<'_>,
+    question: &AgentQuestion,
+    terms: Terms,
     (session, home): (SessionKey, SlotIndex),
-    ask: &Ask<'_>,
     digest: Digest,
     (event, token, stamp): (EventNumber, TokenNumber, Timestamp),
     now: Now,
-) -> Result<Request, Refusal> {
-    let (action, timeout_seconds) = match payload {
-        Payload::AwaitingConfirmation(confirmation) => {
-            (confirmation.action.as_str(), confirmation.timeout_seconds)
-        }
-        Payload::AwaitingClarification(question) => {
-            (question.question.as_str(), question.timeout_seconds)
-        }
-        _ => {
-            let text = "Ask for a confirmation or a clarification.";
-            return Err(Refusal::new(Blame::Malformed, rule::C1, text));
-        }
-    };
-    let timeout_seconds = timeout_seconds.get();
-    let (default_accept, irreversible) = consent_of(payload);
-    Ok(Request {
+) -> Request {
+    Request {
         number: RequestId::of(event),
         token,
         session,
         home,
-        kind: ask.kind,
+        kind: question.kind,
         digest,
-        tool: ask.tool.into(),
-        arguments: ask.arguments.into(),
-        action: Some(action.into()),
+        tool: question.tool.clone(),
+        arguments: question.arguments.clone(),
+        action: Some(terms.action),
         stamp,
         asked_at: now.boot,
-        deadline: now.boot.after_seconds(timeout_seconds),
-        timeout_seconds,
-        default_accept,
-        irreversible,
-        risk: risk_of(payload),
+        deadline: now.boot.after_seconds(terms.timeout_seconds),
+        timeout_seconds: terms.timeout_seconds,
+        default_accept: terms.default_accept,
+        irreversible: terms.irreversible,
+        risk: terms.risk,
         reply: None,
         wrong_clock: false,
-        answer: default_answer(payload),
+        answer: terms.answer,
         event_number: event,
         counted_down: 100,
         status: Status::Pending,
@@ -628,76 +543,5 @@ fn request_of(
         bytes: 0,
         event: None,
         producer: None,
-    })
-}
-
-/// A request's payload, whose last member is its token.
-pub(crate) fn with_token(head: &str, token: &str) -> String {
-    [head, ",\"reply_token\":\"", token, "\""].concat()
-}
-
-/// The same members without their token.
-pub(crate) fn without_token(members: &str) -> &str {
-    members.strip_suffix(",\"reply_token\":\"\"").unwrap_or(members)
-}
-
-/// Whether silence means yes, and whether the action cannot be taken back.
-fn consent_of(payload: &Payload<'_>) -> (bool, bool) {
-    let Payload::AwaitingConfirmation(confirmation) = payload else { return (false, false) };
-    // enforces: D10
-    // What nobody calls reversible counts as irreversible.
-    let says_nothing = confirmation.irreversible.is_none() && confirmation.reversibility.is_none();
-    let accept = confirmation.default_decision == aaep_types::Decision::Accept;
-    (accept, confirmation.is_irreversible() || says_nothing)
-}
-
-/// How much can go wrong; what does not say it counts as high (decision D10).
-fn risk_of(payload: &Payload<'_>) -> Option<RiskLevel> {
-    let Payload::AwaitingConfirmation(confirmation) = payload else { return None };
-    Some(confirmation.risk_level.unwrap_or(RiskLevel::High))
-}
-
-/// D32: a payload whose wait is so many times as long, a day at most.
-fn stretched(payload: String, factor: u64) -> String {
-    if factor <= 1 {
-        return payload;
     }
-    let object = format!("{{{payload}}}");
-    let event = aaep_types::json::Members::whole(&object, 64).ok().flatten().unwrap_or_default();
-    let Some(aaep_types::json::Raw::Number(seconds)) = event.find("timeout_seconds") else {
-        return payload;
-    };
-    let Ok(seconds) = seconds.parse::<u64>() else { return payload };
-    let longer = seconds.saturating_mul(factor).min(86_400);
-    let mut out = aaep_types::json::Writer::with_capacity(payload.len());
-    for member in event.iter().filter(|member| member.name != "timeout_seconds") {
-        out.name(&member.name);
-        out.raw(member.value);
-        out.comma();
-    }
-    out.name("timeout_seconds");
-    out.display(longer);
-    out.finish()
-}
-
-fn is_number(text: &str) -> bool {
-    let object = format!("{{\"n\":{text}}}");
-    let members = aaep_types::json::Members::whole(&object, 2).ok().flatten().unwrap_or_default();
-    members.len() == 1 && matches!(members.find("n"), Some(aaep_types::json::Raw::Number(_)))
-}
-
-// enforces: D17
-/// What counts when a question is not answered, as JSON of the kind that was asked for.
-pub(crate) fn default_answer(payload: &Payload<'_>) -> Option<Arc<str>> {
-    let Payload::AwaitingClarification(question) = payload else { return None };
-    let default = question.default_response.as_ref()?.as_str();
-    let kinds = question.kinds();
-    let as_it_is = kinds.contains(&ResponseKind::YesNo) && matches!(default, "true" | "false")
-        || kinds.contains(&ResponseKind::Numeric) && is_number(default);
-    if as_it_is {
-        return Some(default.into());
-    }
-    let mut out = aaep_types::json::Writer::new();
-    out.string(default);
-    Some(out.finish().into())
 }

@@ -44,18 +44,11 @@
 //! let Answer::Session(session) = engine.handle(Input::Open(open), now)? else { unreachable!() };
 //! let rent = r#"{"euros":"800"}"#;
 //! let (canonical, other) = (Canonical::of(rent).unwrap(), Canonical::of(r#"{"euros":"8000"}"#).unwrap());
-//! let ask = Ask {
-//!     agent: &agent,
-//!     session,
-//!     kind: EventKind::AwaitingConfirmation,
-//!     tool: "transfer",
-//!     arguments: rent,
-//!     canonical: Some(&canonical),
-//!     payload: r#"{"action":"Pay 800 euros of rent.","consequence":"It cannot be taken back.",
-//!         "timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true}"#,
-//!     readable: None,
-//!     described_by: DescribedBy::Agent,
-//! };
+//! let payload = r#"{"action":"Pay 800 euros of rent.","consequence":"It cannot be taken back.",
+//!     "timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true}"#;
+//! let question = AgentQuestion::read(EventKind::AwaitingConfirmation, "transfer", rent, payload);
+//! let described_by = DescribedBy::Agent;
+//! let ask = Ask { agent: &agent, session, question: &question, described_by };
 //! let Answer::Waiting { request, .. } = engine.handle(Input::Ask(ask), now)? else { unreachable!() };
 //! let mut token = String::new();
 //! while let Some(output) = engine.poll_output() {
@@ -119,6 +112,7 @@ mod message;
 mod negotiate;
 mod principal;
 mod producer;
+mod question;
 mod rates;
 mod recent;
 mod record;
@@ -146,12 +140,12 @@ pub use footprint::Footprint;
 pub use handshake::{Handshake, Negotiated, terms_of};
 pub use ids::{Digest, EventNumber, RequestId, Secrets};
 pub use io::{Answer, Ask, Emitted, Input, Open, Output};
-pub use ledger::canonical_ask;
 pub use limits::Limits;
 pub use message::SubscriberMessage;
 pub use negotiate::{Agreement, Offer, Rejection, accepted, agree, negotiate};
 pub use principal::{Principal, Role};
 pub use producer::{Outcomes, Producer};
+pub use question::{AgentQuestion, canonical_ask};
 pub use record::{Asked, Corrupt, Opened, Outcome, Record, RecordedEvents};
 pub use recover::{ClockTrust, Recovery};
 pub use refusal::{Blame, Refusal};

@@ -3,12 +3,13 @@
 //!
 //! Nothing in a record is a reply token: those follow from the key.
 
-use aaep_types::json::{Canonical, Members};
+use aaep_types::json::Canonical;
+use aaep_types::recorded;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::ids::{Digest, EventNumber, RequestId};
-use crate::ledger::question_of;
+use crate::question::question_of;
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -238,11 +239,8 @@ impl Asked {
 
     /// The digest as people and the agent were told it then, for the audit.
     pub fn told_digest(&self) -> String {
-        let account = Members::whole(&self.account, 64).ok().flatten().unwrap_or_default();
-        match account.text("digest") {
-            Some(told) => told.into_owned(),
-            None => Digest::of_bytes(&self.tool, &self.arguments).to_string(),
-        }
+        recorded::digest_of_account(&self.account)
+            .unwrap_or_else(|| Digest::of_bytes(&self.tool, &self.arguments).to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! One request: what was asked, what it is bound to, what became of it.
 
-use aaep_types::json::Members;
-use aaep_types::{EventKind, RiskLevel, SessionId, Timestamp, cut};
+use aaep_types::json::string_value;
+use aaep_types::{EventKind, RiskLevel, SessionId, Timestamp, cut, recorded};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -164,28 +164,22 @@ pub(crate) struct Request {
 impl Request {
     /// What is shown in the events about it.
     pub(crate) fn action(&mut self) -> Arc<str> {
-        let read = || {
-            let members = self.event.as_deref().and_then(|json| Members::whole(json, 64).ok()?);
-            let name = match self.kind {
-                EventKind::AwaitingConfirmation => "action",
-                _ => "question",
-            };
-            // It was valid when it was asked.
-            let text = members.as_ref().and_then(|members| members.text(name));
-            text.as_deref().unwrap_or_default().into()
+        // It was valid when it was asked.
+        let event = self.event.as_deref();
+        let look = match self.kind {
+            EventKind::AwaitingConfirmation => recorded::action,
+            _ => recorded::question,
         };
+        let read = || event.and_then(look).unwrap_or_default().into();
         self.action.get_or_insert_with(read).clone()
     }
 
     // enforces: T11, D10
     /// How much can go wrong; what does not say it counts as high.
     pub(crate) fn risk(&mut self) -> RiskLevel {
-        let read = || {
-            let members =
-                self.event.as_deref().and_then(|json| Members::whole(json, 64).ok()?)?;
-            RiskLevel::parse(&members.text("risk_level")?).ok()
-        };
-        *self.risk.get_or_insert_with(|| read().unwrap_or(RiskLevel::High))
+        let event = self.event.as_deref();
+        let read = || event.and_then(recorded::risk_level).unwrap_or(RiskLevel::High);
+        *self.risk.get_or_insert_with(read)
     }
 
     // enforces: C23, D17, D42
@@ -258,10 +252,8 @@ impl Request {
 
 /// An answer as people say it: texts without their quotes.
 fn spoken(json: &str) -> Cow<'_, str> {
-    let object = ["{\"a\":", json, "}"].concat();
-    let members = Members::whole(&object, 8).ok().flatten().unwrap_or_default();
-    match members.text("a") {
-        Some(text) => text.into_owned().into(),
+    match string_value(json) {
+        Some(text) => text.into(),
         None => json.into(),
     }
 }

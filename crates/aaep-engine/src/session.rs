@@ -1,7 +1,7 @@
 //! One session: the order of its events (§4.5).
 
+use aaep_types::agent_api::agent_id_of;
 use aaep_types::event::{OutputStreaming, ToolCompleted, ToolInvoked};
-use aaep_types::json::Members;
 use aaep_types::{EventKind, OutputId, Payload, SessionId, Timestamp, ToolCallId, rule};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -250,8 +250,8 @@ impl Session {
     /// that agent is for the hub to know.
     pub(crate) fn admits_speaker(&self, hints: Option<&Hints>) -> Result<(), Refusal> {
         let Some(speaker) = hints.and_then(Hints::speaker) else { return Ok(()) };
-        let own = Members::whole(&self.producer, 16).ok().flatten().unwrap_or_default();
-        if own.text("agent_id").as_deref() == Some(&*speaker) || self.team.contains(&speaker) {
+        let own = agent_id_of(&self.producer);
+        if own.as_deref() == Some(&*speaker) || self.team.contains(&speaker) {
             return Ok(());
         }
         let text = format!(

@@ -77,12 +77,12 @@ mod tests {
         let ask = Ask {
             agent,
             session,
-            kind: EventKind::AwaitingConfirmation,
-            tool: "pay",
-            arguments,
-            payload: r#"{"action":"Pay.","consequence":"Gone.","timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true}"#,
-            canonical: None,
-            readable: None,
+            question: &AgentQuestion::read(
+                EventKind::AwaitingConfirmation,
+                "pay",
+                arguments,
+                r#"{"action":"Pay.","consequence":"Gone.","timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true}"#,
+            ),
             described_by: DescribedBy::Agent,
         };
         engine.handle(Input::Ask(ask), now()).unwrap();

@@ -105,12 +105,7 @@ impl Room {
         let ask = Ask {
             agent: &agent,
             session,
-            kind: EventKind::AwaitingConfirmation,
-            tool: "send",
-            arguments: "{}",
-            payload,
-            canonical: None,
-            readable: None,
+            question: &AgentQuestion::read(EventKind::AwaitingConfirmation, "send", "{}", payload),
             described_by: DescribedBy::Agent,
         };
         let Ok(Answer::Waiting { request, .. }) = self.producer.handle(Input::Ask(ask), self.now)

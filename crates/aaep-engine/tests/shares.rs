@@ -105,16 +105,11 @@ impl House {
     ) -> Result<RequestId, Refusal> {
         let arguments = format!(r#"{{"what":"{what}"}}"#);
         let answer = self.handle(Input::Ask(Ask {
-            agent,
-            session,
-            kind: EventKind::AwaitingConfirmation,
-            tool: "delete",
-            arguments: &arguments,
-            payload: r#"{"action":"Delete it.","consequence":"It is gone.","timeout_seconds":600,"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Delete it?"}"#,
-            canonical: None,
-            readable: None,
-            described_by: DescribedBy::Agent,
-        }))?;
+agent,
+session,
+question: &AgentQuestion::read(EventKind::AwaitingConfirmation, "delete", &arguments, r#"{"action":"Delete it.","consequence":"It is gone.","timeout_seconds":600,"default_decision":"reject","risk_level":"high","irreversible":true,"summary_normal":"Delete it?"}"#),
+described_by: DescribedBy::Agent,
+}))?;
         match answer {
             Answer::Waiting { request, .. } => Ok(request),
             other => panic!("{other:?}"),

@@ -90,7 +90,7 @@ mod tls;
 pub mod tokens;
 mod waits;
 
-pub use agent::{AgentDoor, Asked};
+pub use agent::{AgentDoor, AskedRequest};
 pub use builder::Builder;
 pub use fault::Fault;
 pub use hub::Hub;

@@ -6,7 +6,7 @@
 
 use aaep_engine::Role;
 use aaep_types::json::{Members, Raw, Writer};
-use aaep_types::{CORE_CONTEXT, ENVELOPE_MEMBERS, EventKind, redaction};
+use aaep_types::{CORE_CONTEXT, ENVELOPE_MEMBERS, EventKind, recorded, redaction};
 use serde::{Deserialize, Serialize};
 
 use crate::discretion::with_extension;
@@ -93,7 +93,7 @@ impl Roles {
             return None;
         }
         let members = Members::whole(event, DEPTH).ok().flatten()?;
-        let kind = members.text("type")?;
+        let kind = recorded::type_name(&members)?;
         let rules = self.0.iter().filter(|rule| rule.role == role);
         let hidden: Vec<&String> = rules
             .filter(|rule| any_matches(&rule.types, &kind))
@@ -135,7 +135,9 @@ impl Roles {
         out.close('}');
         let told = r#"{"removed":["not_for_this_role"]}"#;
         let extension = (redaction::URI, redaction::PREFIX);
-        changed.then(|| in_order(&with_extension(&out.finish(), extension, told)))
+        changed.then(|| {
+            recorded::context_first(&with_extension(&out.finish(), extension, told), CORE_CONTEXT)
+        })
     }
 }
 
@@ -155,25 +157,6 @@ fn write_extensions(theirs: &str, is_hidden: &dyn Fn(&str) -> bool, out: &mut Wr
     }
     out.close('}');
     changed
-}
-
-/// E20: `@context` comes first, as it does in every event of ours.
-fn in_order(event: &str) -> String {
-    let members = Members::whole(event, DEPTH).ok().flatten().unwrap_or_default();
-    let mut out = Writer::with_capacity(event.len());
-    out.open('{');
-    out.name("@context");
-    match members.find("@context") {
-        Some(context) => out.raw(context),
-        None => out.string(CORE_CONTEXT),
-    }
-    for member in members.iter().filter(|member| member.name != "@context") {
-        out.comma();
-        out.name(&member.name);
-        out.raw(member.value);
-    }
-    out.close('}');
-    out.finish()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What agents do: the honest ones, the clumsy ones, and those that try to get around consent.
 
-use aaep_engine::{AgentEvent, Answer, Ask, Input, Open, RequestId, Rules};
+use aaep_engine::{AgentEvent, AgentQuestion, Answer, Ask, Input, Open, RequestId, Rules};
 use aaep_types::json::Canonical;
 use aaep_types::{DescribedBy, EventKind, LanguageTag};
 
@@ -72,15 +72,12 @@ impl<R: Rules> World<'_, R> {
         } else {
             EventKind::AwaitingClarification
         };
+        let tool = if question.confirmation { TOOL } else { "" };
+        let asked = AgentQuestion::read(kind, tool, question.arguments, question.payload);
         let input = Input::Ask(Ask {
             agent: &self.cast.everybody[agent],
             session,
-            kind,
-            tool: if question.confirmation { TOOL } else { "" },
-            arguments: question.arguments,
-            payload: question.payload,
-            canonical: None,
-            readable: None,
+            question: &asked,
             described_by: DescribedBy::Agent,
         });
         self.handle_and(input, Cause::Other, |world, answer| {

@@ -82,13 +82,13 @@ impl Day {
             let asked = day.handle(Input::Ask(Ask {
                 agent: &agent,
                 session,
-                kind: EventKind::AwaitingConfirmation,
-                tool: "transfer",
-                arguments: &format!(r#"{{"euros":"{amount}"}}"#),
-                payload: r#"{"action":"Send them.","consequence":"They are gone.","timeout_seconds":300,
+                question: &AgentQuestion::read(
+                    EventKind::AwaitingConfirmation,
+                    "transfer",
+                    &format!(r#"{{"euros":"{amount}"}}"#),
+                    r#"{"action":"Send them.","consequence":"They are gone.","timeout_seconds":300,
                     "default_decision":"reject","risk_level":"high","irreversible":true}"#,
-                canonical: None,
-                readable: None,
+                ),
                 described_by: DescribedBy::Agent,
             }));
             let Answer::Waiting { request, .. } = asked else { panic!("a request") };

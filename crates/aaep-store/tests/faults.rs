@@ -6,6 +6,10 @@
 
 mod support;
 
+#[path = "../../../testing/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -130,11 +134,4 @@ fn after_a_sync_that_failed_everything_promised_is_there() {
     }
     let seen = every_call("fsync,fdatasync", "EIO");
     assert!(seen.iter().any(|line| line.contains("fault Failed")), "{seen:?}");
-}
-
-/// Says it past the harness, which swallows what passing tests print.
-fn skipped(why: &str) {
-    use std::io::Write;
-    let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "skipped {}: {why}", thread.name().unwrap_or("a test"));
 }

@@ -4,6 +4,9 @@
 
 mod support;
 
+#[path = "../../../testing/skipped.rs"]
+mod skipped;
+
 use aaep_store::audit::{Filter, export, verify};
 use aaep_store::{
     CannotOpen, ChainKey, HeadCheck, Journal, KeptCall, Migration, Note, Noted, Options, Reader,
@@ -11,6 +14,7 @@ use aaep_store::{
 };
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
+use skipped::skipped;
 use support::{Place, World, day, key, records};
 
 fn call() -> KeptCall {
@@ -272,11 +276,4 @@ fn a_crash_in_the_middle_leaves_the_old_or_the_new() {
         assert!(nth < 1000, "there is an end to it");
     }
     assert!(old > 3 && new > 0, "{old} old, {new} new");
-}
-
-/// Says it past the harness, which swallows what passing tests print.
-fn skipped(why: &str) {
-    use std::io::Write;
-    let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "skipped {}: {why}", thread.name().unwrap_or("a test"));
 }

@@ -178,7 +178,8 @@ fn no_socket(path: &std::path::Path, error: &io::Error) -> ClientError {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use super::*;
     use tokio::net::TcpListener;

@@ -221,7 +221,7 @@ mod tests {
         assert!(matches!(judged(&[]), Err(Stranger::Unknown { .. })));
         // Our own end is there, and no listener: it has gone. Whoever took the connection counts still.
         let our_end = line(&us, &hub, "08", OWN, 9);
-        assert!(matches!(judged(&[our_end.clone()]), Err(Stranger::Gone { .. })));
+        assert!(matches!(judged(std::slice::from_ref(&our_end)), Err(Stranger::Gone { .. })));
         let taken = line(&hub, &us, "01", 4242, 11);
         assert!(matches!(judged(&[our_end, taken]), Err(Stranger::User { uid: 4242, .. })));
     }

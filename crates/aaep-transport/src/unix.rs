@@ -77,25 +77,44 @@ fn link<P: Send + Sync + Unpin + 'static>(
     options: &Options,
 ) -> Link {
     let (reader, writer) = stream.into_split();
-    Link::framed(Held { first, reader, _place: place }, writer, peer, options)
+    Link::framed(
+        LinkReader { first: FirstByte(first), reader, _place: place },
+        writer,
+        peer,
+        options,
+    )
 }
 
-/// The reading half, with the place that the connection takes.
-struct Held<P> {
-    /// What was read to see what it speaks.
-    first: Option<u8>,
+/// What was read of a connection to see what it speaks; it is read again before the rest.
+struct FirstByte(Option<u8>);
+
+impl FirstByte {
+    /// Puts it into the buffer, once; false if there is nothing to put there.
+    fn put(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+        match self.0.take_if(|_| buffer.remaining() > 0) {
+            Some(first) => {
+                buffer.put_slice(&[first]);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// The reading half of a link, with the place that the connection takes.
+struct LinkReader<P> {
+    first: FirstByte,
     reader: OwnedReadHalf,
     _place: P,
 }
 
-impl<P: Unpin> AsyncRead for Held<P> {
+impl<P: Unpin> AsyncRead for LinkReader<P> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if let Some(first) = self.first.take_if(|_| buffer.remaining() > 0) {
-            buffer.put_slice(&[first]);
+        if self.first.put(buffer) {
             return Poll::Ready(Ok(()));
         }
         Pin::new(&mut self.reader).poll_read(context, buffer)

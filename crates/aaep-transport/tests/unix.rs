@@ -3,6 +3,10 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // real sockets and files
 
+#[path = "../../../testing/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
@@ -148,11 +152,4 @@ async fn another_user_is_refused() {
     here.send("own user").await.unwrap();
     let first = accepting.await.unwrap();
     assert_eq!(first.unwrap().unwrap().as_str(), "own user", "the stranger came first");
-}
-
-/// Says it past the harness, which swallows what passing tests print.
-fn skipped(why: &str) {
-    use std::io::Write;
-    let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "skipped {}: {why}", thread.name().unwrap_or("a test"));
 }

@@ -86,6 +86,7 @@ mod number;
 mod ours;
 pub mod profile;
 pub mod published;
+pub mod recorded;
 pub mod redaction;
 mod reply;
 mod report;

@@ -12,6 +12,8 @@ mod words;
 
 #[path = "../support/fake_hub.rs"]
 mod fake_hub;
+#[path = "../../../../testing/skipped.rs"]
+mod skipped;
 
 #[path = "../hub/support/mod.rs"]
 mod support;

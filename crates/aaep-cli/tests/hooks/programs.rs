@@ -1,5 +1,9 @@
 //! The published programs: how each is set up and started with a scripted model.
 
+#[path = "../../../../testing/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
@@ -331,11 +335,4 @@ pub fn guard(bin: &Path, home: &Path, words: &[&str]) -> Ended {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
-}
-
-/// Says it past the harness, which swallows what passing tests print.
-fn skipped(why: &str) {
-    use std::io::Write;
-    let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "skipped {}: {why}", thread.name().unwrap_or("a test"));
 }

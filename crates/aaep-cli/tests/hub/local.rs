@@ -1,5 +1,6 @@
 //! HTTP over the Unix socket: the whole interface, for processes of this user alone.
 
+use crate::skipped::skipped;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -123,11 +124,4 @@ fn a_process_of_another_user_is_refused_at_the_socket() {
     assert!(!why.contains("permission"), "{why}");
     // It got as far as the hub, which refused it.
     hub.logs(&["a connection was refused", "65534"]);
-}
-
-/// Says it past the harness, which swallows what passing tests print.
-fn skipped(why: &str) {
-    use std::io::Write;
-    let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "skipped {}: {why}", thread.name().unwrap_or("a test"));
 }

@@ -27,6 +27,8 @@ mod rates;
 mod replies;
 mod returning;
 mod secrets;
+#[path = "../../../../testing/skipped.rs"]
+mod skipped;
 mod speaking;
 mod storms;
 mod support;

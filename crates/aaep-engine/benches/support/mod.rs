@@ -162,12 +162,12 @@ impl Bench {
         self.handle(Input::Ask(Ask {
             agent: &agent,
             session: question.session,
-            kind: EventKind::AwaitingConfirmation,
-            tool: "send",
-            arguments: &question.arguments,
-            payload: &question.payload,
-            canonical: None,
-            readable: None,
+            question: &AgentQuestion::read(
+                EventKind::AwaitingConfirmation,
+                "send",
+                &question.arguments,
+                &question.payload,
+            ),
             described_by: DescribedBy::Agent,
         }));
     }

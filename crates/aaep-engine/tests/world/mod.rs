@@ -165,12 +165,12 @@ impl World {
         self.handle(Input::Ask(Ask {
             agent: &agent,
             session,
-            kind: EventKind::AwaitingConfirmation,
-            tool: "transfer_funds",
-            arguments,
-            payload: &payload,
-            canonical: None,
-            readable: None,
+            question: &AgentQuestion::read(
+                EventKind::AwaitingConfirmation,
+                "transfer_funds",
+                arguments,
+                &payload,
+            ),
             described_by: DescribedBy::Agent,
         }))
     }
@@ -193,12 +193,7 @@ impl World {
         let asked = self.handle(Input::Ask(Ask {
             agent: &agent,
             session,
-            kind: EventKind::AwaitingClarification,
-            tool: "",
-            arguments: "",
-            payload: &payload,
-            canonical: None,
-            readable: None,
+            question: &AgentQuestion::read(EventKind::AwaitingClarification, "", "", &payload),
             described_by: DescribedBy::Agent,
         }));
         match asked.unwrap() {

@@ -135,12 +135,12 @@ fn ask_all(mut keep: impl FnMut(Entry)) {
         handle(Input::Ask(Ask {
             agent: &agent,
             session: session.expect("one is open"),
-            kind: EventKind::AwaitingConfirmation,
-            tool: "send",
-            arguments: &format!(r#"{{"amount":"{count}"}}"#),
-            payload: &payload,
-            canonical: None,
-            readable: None,
+            question: &AgentQuestion::read(
+                EventKind::AwaitingConfirmation,
+                "send",
+                &format!(r#"{{"amount":"{count}"}}"#),
+                &payload,
+            ),
             described_by: DescribedBy::Agent,
         }));
     }

@@ -8,7 +8,7 @@ use aaep_types::agent_api::{
 
 /// A question that waits for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct AskedRequest {
     /// The request.
     pub state: RequestState,
     /// Whether the same was asked already, and waits.
@@ -42,7 +42,7 @@ impl Repeatable for EventPosted {
     }
 }
 
-impl Repeatable for Asked {
+impl Repeatable for AskedRequest {
     fn kept(&self) -> (u16, String) {
         (if self.again { 200 } else { 201 }, self.state.to_json())
     }

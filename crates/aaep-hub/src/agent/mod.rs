@@ -17,10 +17,10 @@ use aaep_types::{EventKind, SessionId, rule};
 use tokio::time::{Instant, timeout_at};
 
 use crate::access::{AuthenticatedPeer, SessionSecret};
-use crate::core::{Core, Inputs, Kept, KeyUse};
+use crate::core::{Core, Inputs, KeptAnswer, KeyUse};
 use crate::hub::{Hub, Stopped};
 use crate::waits::Wait;
-pub use answers::Asked;
+pub use answers::AskedRequest;
 use answers::{Repeatable, request_state, session_state};
 use prepare::{Emission, Opening, Question, Readable, Request};
 
@@ -55,14 +55,14 @@ impl Hub {
 }
 
 /// Where a call that may come twice goes, as it is remembered: the path of the HTTP API.
-enum Place {
+enum CallPath {
     Sessions,
     Events(SessionId),
     Requests(SessionId),
     Invoke(RequestId),
 }
 
-impl Place {
+impl CallPath {
     fn path(&self, base: &str) -> String {
         match self {
             Self::Sessions => format!("{base}/agent/sessions"),
@@ -115,7 +115,7 @@ impl AgentDoor {
         }
         let hub = self.hub.clone();
         let prepare = move |request| prepare::opening(&hub, request);
-        let opened = door.once(Place::Sessions, key, request, prepare, open).await?;
+        let opened = door.once(CallPath::Sessions, key, request, prepare, open).await?;
         Ok(SessionOpened {
             session_secret: secret.map(|secret| secret.as_str().to_owned()),
             ..opened
@@ -153,7 +153,7 @@ impl AgentDoor {
         let act = move |core: &mut Core, agent: &Principal, event| {
             Ok((session, emit(core, agent, session, event)?))
         };
-        self.once(Place::Events(session), key, request, prepare, act).await
+        self.once(CallPath::Events(session), key, request, prepare, act).await
     }
 
     /// Asks the user; the answer is waited for with [`request`](Self::request).
@@ -162,7 +162,7 @@ impl AgentDoor {
         session: SessionId,
         request: AskUser,
         key: Option<&str>,
-    ) -> Result<Asked, ApiError> {
+    ) -> Result<AskedRequest, ApiError> {
         self.ask_from(session, Request::Typed(request), key).await
     }
 
@@ -172,7 +172,7 @@ impl AgentDoor {
         session: SessionId,
         bytes: bytes::Bytes,
         key: Option<&str>,
-    ) -> Result<Asked, ApiError> {
+    ) -> Result<AskedRequest, ApiError> {
         self.ask_from(session, Request::Bytes(bytes), key).await
     }
 
@@ -181,20 +181,20 @@ impl AgentDoor {
         session: SessionId,
         request: Request<AskUser>,
         key: Option<&str>,
-    ) -> Result<Asked, ApiError> {
+    ) -> Result<AskedRequest, ApiError> {
         let hub = self.hub.clone();
         let prepare = move |request| prepare::question(&hub, request);
         let act = move |core: &mut Core, agent: &Principal, question| {
             Ok((session, ask(core, agent, session, &question)?))
         };
-        self.once(Place::Requests(session), key, request, prepare, act).await
+        self.once(CallPath::Requests(session), key, request, prepare, act).await
     }
 
     // enforces: I11, I29
     /// A call that may carry an idempotency key: with the same key and body it is done once.
     async fn once<T, P, A>(
         &self,
-        place: Place,
+        place: CallPath,
         key: Option<&str>,
         request: Request<T>,
         prepare: impl FnOnce(T) -> Result<P, ApiError> + Send + 'static,
@@ -224,9 +224,10 @@ impl AgentDoor {
             let (session, answer) = act(core, &agent, body.said?)?;
             if let Some((key, body)) = key {
                 let (status, text) = answer.kept();
-                let kept = Kept { body, status, answer: text };
+                let kept = KeptAnswer { body, status, answer: text };
                 // What ends a session is remembered beyond it.
-                if matches!(place, Place::Events(_)) && core.standing(&agent, session).is_some() {
+                if matches!(place, CallPath::Events(_)) && core.standing(&agent, session).is_some()
+                {
                     core.keep_event(&agent, key, session, kept);
                 } else {
                     core.keep_call(&agent, key, session, kept);
@@ -240,7 +241,11 @@ impl AgentDoor {
     }
 
     /// The key, and the path that it is for.
-    fn key(&self, place: &Place, key: Option<&str>) -> Result<Option<(String, String)>, ApiError> {
+    fn key(
+        &self,
+        place: &CallPath,
+        key: Option<&str>,
+    ) -> Result<Option<(String, String)>, ApiError> {
         let Some(key) = key else { return Ok(None) };
         let visible = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
         if key.is_empty() || key.len() > KEY_BYTES || !key.bytes().all(visible) {
@@ -323,7 +328,7 @@ impl AgentDoor {
         action: Request<InvokeAction>,
         key: Option<&str>,
     ) -> Result<Granted, ApiError> {
-        let key = self.key(&Place::Invoke(request), key)?;
+        let key = self.key(&CallPath::Invoke(request), key)?;
         let (room, keyed) = (action.room(), key.is_some());
         let read = move || action.prepare(keyed, prepare::invocation);
         let (body, turn) = self.hub.read_apart(&self.known.principal, room, read).await?;
@@ -345,7 +350,7 @@ impl AgentDoor {
                 core.note_said(session, kind.as_str(), &[]);
             }
             if let Some((key, body)) = key {
-                let kept = Kept { body, status: 200, answer: String::new() };
+                let kept = KeptAnswer { body, status: 200, answer: String::new() };
                 core.keep_call(agent, key, session, kept);
             }
             Ok(core.grant(request))
@@ -517,25 +522,16 @@ fn ask(
     agent: &Principal,
     session: SessionId,
     question: &Question,
-) -> Result<Asked, ApiError> {
-    let name = question.kind.as_str();
+) -> Result<AskedRequest, ApiError> {
+    let name = question.asked.kind().as_str();
     let agent = &core.speaks_in(agent, session, question.speaker.as_deref(), name)?;
-    let asked = Ask {
-        agent,
-        session,
-        kind: question.kind,
-        tool: &question.tool,
-        arguments: &question.arguments,
-        payload: &question.payload,
-        canonical: Some(&question.canonical),
-        readable: Some(&question.readable),
-        described_by: question.described_by,
-    };
+    let described_by = question.described_by;
+    let asked = Ask { agent, session, question: &question.asked, described_by };
     let (request, again) = core.ask(asked)?;
     core.note_said(session, EventKind::StateChanged.as_str(), &[]);
     core.note_said(session, name, &question.asks_to_follow);
     let view = core.request(agent, request).ok_or_else(lost)?;
-    Ok(Asked { state: request_state(request, &view), again })
+    Ok(AskedRequest { state: request_state(request, &view), again })
 }
 
 impl From<Stopped> for ApiError {

@@ -4,8 +4,7 @@
 //! policy, secrets, the canonical form and the account of an action, the hash of the body. What the
 //! core is given is owned, checked and small to look at (I29).
 
-use aaep_engine::AgentEvent;
-use aaep_types::action::ReadableArguments;
+use aaep_engine::{AgentEvent, AgentQuestion};
 use aaep_types::agent_api::{
     ApiError, ApiErrorKind, AskUser, InvokeAction, OpenSession, PostEvent, agent_id_of,
     producer_of, read_object, tool_of,
@@ -128,15 +127,8 @@ pub(super) struct Emission {
 
 /// A question that is about to be asked.
 pub(super) struct Question {
-    pub(super) kind: EventKind,
-    pub(super) tool: String,
-    /// As they came, to be handed back.
-    pub(super) arguments: String,
-    pub(super) payload: String,
-    /// What is asked for, to which consent is bound.
-    pub(super) canonical: Canonical,
-    /// The arguments as people read them.
-    pub(super) readable: ReadableArguments,
+    /// What is asked, to which consent is bound.
+    pub(super) asked: AgentQuestion,
     pub(super) described_by: DescribedBy,
     /// The producer that it names, if it names one.
     pub(super) speaker: Option<String>,
@@ -157,9 +149,10 @@ pub(super) fn opening(hub: &Hub, request: OpenSession) -> Result<Opening, ApiErr
         Some(ids) => with_extension(&payload, (team::URI, team::PREFIX), &team_of(&ids)?),
         None => payload,
     };
-    let language = LanguageTag::parse(language.unwrap_or_else(|| "en".to_owned())).map_err(|_| {
-        ApiError::malformed("`language` is a language tag such as `en` or `yo-NG`.")
-    })?;
+    let language =
+        LanguageTag::parse(language.unwrap_or_else(|| "en".to_owned())).map_err(|_| {
+            ApiError::malformed("`language` is a language tag such as `en` or `yo-NG`.")
+        })?;
     let (usual, least, most) = LEASE_SECONDS;
     let lease_seconds = lease_seconds.unwrap_or(usual);
     if !(least..=most).contains(&lease_seconds) {
@@ -320,21 +313,10 @@ pub(super) fn question(hub: &Hub, request: AskUser) -> Result<Question, ApiError
     };
     let payload = clean.or(strengthened).unwrap_or(payload);
     bounded(hub, &payload)?;
-    let canonical = aaep_engine::canonical_ask(kind, &arguments, &payload)?;
-    let asks_to_follow = keeps_profile(hub, kind.as_str(), &payload)?;
     // enforces: I31
-    let readable = ReadableArguments::of(&arguments);
-    Ok(Question {
-        kind,
-        tool,
-        arguments,
-        payload,
-        canonical,
-        readable,
-        described_by,
-        speaker,
-        asks_to_follow,
-    })
+    let asked = AgentQuestion::read(kind, &tool, &arguments, &payload);
+    let asks_to_follow = keeps_profile(hub, kind.as_str(), &payload)?;
+    Ok(Question { asked, described_by, speaker, asks_to_follow })
 }
 
 /// The arguments with which an action is about to run, to be compared with those that were asked

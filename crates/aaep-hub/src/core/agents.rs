@@ -6,14 +6,13 @@ use aaep_engine::{
     AgentEvent, Answer, Ask, Asker, Blame, EventNumber, Input, Open, Principal, Refusal, RequestId,
     SessionSnapshot, Status, View,
 };
-use aaep_types::agent_api::AgentInput;
+use aaep_types::agent_api::{AgentInput, agent_id_of};
 use aaep_types::json::Canonical;
 use aaep_types::{EventKind, SessionId, rule};
 use tokio::sync::oneshot;
 
 use super::mailboxes::Mailboxes;
 use super::producers::somebody_elses;
-use super::recover::producer_id;
 use super::{Core, Grant};
 use crate::access::{AuthenticatedPeer, BUILT_IN_NAMES, account_of, has_secret};
 use crate::discretion::Piece;
@@ -62,7 +61,7 @@ impl Core {
         agent: &Principal,
         producer: &str,
     ) -> Result<Option<String>, Refusal> {
-        let Some(id) = producer_id(producer) else { return Ok(None) };
+        let Some(id) = agent_id_of(producer) else { return Ok(None) };
         if id == *self.hub.config().hub.agent_id.as_str() {
             return Err(somebody_elses(&id));
         }
@@ -300,7 +299,8 @@ impl Core {
             // Whoever has a secret and never looked has gone with its session.
             if !has_secret(&agent) || self.agents.mailboxes.has(&agent) {
                 let limits = self.hub.config().limits;
-                let _ = self.agents.mailboxes.put(&agent, AgentInput::SessionEnded(session), &limits);
+                let _ =
+                    self.agents.mailboxes.put(&agent, AgentInput::SessionEnded(session), &limits);
             }
         }
     }

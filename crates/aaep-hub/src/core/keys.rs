@@ -18,7 +18,7 @@ pub(crate) type CallKey = (Arc<str>, String, String);
 
 /// What a call with an idempotency key led to.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptAnswer {
     pub(crate) body: [u8; 32],
     pub(crate) status: u16,
     pub(crate) answer: String,
@@ -29,7 +29,7 @@ pub(crate) enum KeyUse {
     /// Nothing: go on.
     New,
     /// The same call: this was its answer.
-    Same(Kept),
+    Same(KeptAnswer),
     /// Another call used it.
     Other,
     /// It is new, and no further one can be remembered: it would promise too much.
@@ -65,7 +65,7 @@ pub(super) struct Keys {
     /// Events of one session that are remembered: an agent that did not get an answer sends the same
     /// again before it goes on, so older ones never come again, and none does after the session.
     events_per_session: usize,
-    calls: BTreeMap<CallKey, Kept>,
+    calls: BTreeMap<CallKey, KeptAnswer>,
     sessions: BTreeMap<SessionId, OfSession>,
     /// Sessions that ended, by when they are forgotten.
     ended: BTreeSet<(Boot, SessionId)>,
@@ -99,7 +99,7 @@ impl Keys {
         })
     }
 
-    fn insert(&mut self, agent: &Principal, key: CallKey, kept: Kept) {
+    fn insert(&mut self, agent: &Principal, key: CallKey, kept: KeptAnswer) {
         if self.calls.insert(key, kept).is_none() {
             self.shares.add(agent, 1);
         }
@@ -117,7 +117,7 @@ impl Keys {
         agent: &Principal,
         key: CallKey,
         session: SessionId,
-        kept: Kept,
+        kept: KeptAnswer,
     ) {
         self.session(session, agent).calls.push(key.clone());
         self.insert(agent, key, kept);
@@ -129,7 +129,7 @@ impl Keys {
         agent: &Principal,
         key: CallKey,
         session: SessionId,
-        kept: Kept,
+        kept: KeptAnswer,
         durable: bool,
     ) {
         let most = self.events_per_session;
@@ -226,7 +226,7 @@ impl Core {
         agent: &Principal,
         key: CallKey,
         session: SessionId,
-        kept: Kept,
+        kept: KeptAnswer,
     ) {
         let durable = self.writer.is_some() && !self.unit.entries.is_empty();
         if durable {
@@ -244,7 +244,7 @@ impl Core {
         agent: &Principal,
         key: CallKey,
         session: SessionId,
-        kept: Kept,
+        kept: KeptAnswer,
     ) {
         if self.writer.is_some() {
             self.note(kept_call(&key, session, &kept));
@@ -257,7 +257,7 @@ impl Core {
     }
 }
 
-fn kept_call(key: &CallKey, session: SessionId, kept: &Kept) -> Note {
+fn kept_call(key: &CallKey, session: SessionId, kept: &KeptAnswer) -> Note {
     Note::Call(KeptCall {
         agent: key.0.to_string(),
         path: key.1.clone(),
@@ -284,7 +284,7 @@ mod tests {
         let key = |agent: &Principal, number: u128| {
             (agent.name.clone(), "agent/sessions".to_owned(), number.to_string())
         };
-        let kept = || Kept { body: [0; 32], status: 201, answer: String::new() };
+        let kept = || KeptAnswer { body: [0; 32], status: 201, answer: String::new() };
         let call = |keys: &mut Keys, agent: &Principal, number: u128, now: u64| {
             let (gone, room) = keys.make_room(agent, Boot(now));
             room.map(|()| {

@@ -39,7 +39,7 @@ use crate::start::journal::clock_difference;
 pub(crate) use agents::Inputs;
 pub(crate) use frames::Framing;
 pub(crate) use grants::Grant;
-pub(crate) use keys::{Kept, KeyUse};
+pub(crate) use keys::{KeptAnswer, KeyUse};
 pub(crate) use place::{Occupied, Place};
 pub(crate) use recover::{Recovered, RecoveredState as Recalled, recover};
 pub(crate) use streams::{Attached, Taken};

@@ -7,12 +7,12 @@ use aaep_engine::{
     ClockTrust, Engine, Now, Principal, Record, Recovery, RequestId, Role, Secrets, Status,
 };
 use aaep_store::{Damage, Fault as JournalFault, KeptCall, Note, Unit};
-use aaep_types::json::{Members, Raw};
+use aaep_types::agent_api::{EventPosted, agent_id_of};
 use aaep_types::{SessionId, ToolCallId};
 
 use super::agents::{Agents, account};
 use super::grants::{Grant, Grants};
-use super::keys::{Kept as KeptAnswer, Keys, REMEMBERED_SECONDS};
+use super::keys::{KeptAnswer, Keys, REMEMBERED_SECONDS};
 use super::owed::Owed;
 use super::producers::Producers;
 use crate::Fault;
@@ -147,7 +147,7 @@ impl Learned {
                 let (name, user) = (opened.agent.clone(), opened.user.clone());
                 let agent = Principal { name, role: Role::Agent, user };
                 let Ok(session) = SessionId::parse(&opened.session) else { return };
-                if let Some(id) = producer_id(&opened.producer) {
+                if let Some(id) = agent_id_of(&opened.producer) {
                     self.known.producers.opened(session, &account(&agent), &id);
                 }
                 let account = account_of(&agent.name);
@@ -229,16 +229,5 @@ impl Learned {
 
 /// The number of the event that an answer names; 0 if it names none.
 fn sequence_number(answer: &str) -> u64 {
-    let members = Members::whole(answer, 4).ok().flatten();
-    let number = members.as_ref().and_then(|members| match members.find("sequence_number") {
-        Some(Raw::Number(text)) => text.parse().ok(),
-        _ => None,
-    });
-    number.unwrap_or(0)
-}
-
-/// The `agent_id` of a producer object.
-pub(super) fn producer_id(producer: &str) -> Option<String> {
-    let members = Members::whole(producer, 16).ok().flatten()?;
-    members.text("agent_id").map(|id| id.into_owned())
+    EventPosted::parse(answer.as_bytes()).map_or(0, |posted| posted.sequence_number)
 }

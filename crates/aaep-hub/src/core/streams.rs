@@ -178,8 +178,10 @@ impl Core {
         let answer = self.producer.negotiate(&known.principal, message, self.now)?;
         // What was held under the old terms goes out before the answer that tells the new ones.
         self.drain();
-        if let (Some(link), Some(answer)) = (link, answer.text()) {
-            self.answer_on(link, answer);
+        if let Some(link) = link
+            && let Some(answer) = answer.clone().json()
+        {
+            self.answer_on(link, &answer);
         }
         let rejected = renegotiates.filter(|_| answer.is_rejected());
         let ended = closes.map(|id| (id, End::Closed));

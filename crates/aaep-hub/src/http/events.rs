@@ -30,7 +30,7 @@ pub(crate) async fn subscribe(hub: &Hub, call: &Call, bytes: Bytes) -> Result<An
     drop(turn);
     let (accepted, status) = match &answer {
         Negotiated::Accepted { subscription, .. } => (Some(*subscription), StatusCode::CREATED),
-        Negotiated::Rejected { code, .. } => (None, status_of(*code)),
+        Negotiated::Rejected(rejection) => (None, status_of(rejection.code)),
         Negotiated::Silent => (None, StatusCode::SERVICE_UNAVAILABLE),
     };
     let mut response = json(status, answer.json().unwrap_or_default());

@@ -176,7 +176,7 @@ fn subscribe(
     }
     let (id, answer) = match core.handshake(known, request, None) {
         Ok(Negotiated::Accepted { subscription, json }) => (subscription, json),
-        Ok(Negotiated::Rejected { json, .. }) => return Begun::Rejected(json),
+        Ok(Negotiated::Rejected(rejection)) => return Begun::Rejected(rejection.to_json()),
         _ => return Begun::Nothing,
     };
     let last = last.as_ref().map(|last| last.as_str());

@@ -5,9 +5,13 @@
 mod agree;
 mod documents;
 
+#[path = "../../../../testing/skipped.rs"]
+mod skipped;
+
 use aaep_policy::{Policy, Verdict};
 use agree::{Leaf, agrees, leaves};
 use documents::{Seed, document};
+use skipped::skipped;
 
 const CHEAP: &str = r#"
 [[rule]]
@@ -180,11 +184,4 @@ for (const line of lines) {
     fn javascript_reads_what_the_policy_judges() {
         reads_the_same("node", &["-e", NODE]);
     }
-}
-
-/// Says it past the harness, which swallows what passing tests print.
-fn skipped(why: &str) {
-    use std::io::Write;
-    let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "skipped {}: {why}", thread.name().unwrap_or("a test"));
 }

@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use aaep_engine::Record;
-use aaep_types::json::Members;
+use aaep_types::recorded;
 use rusqlite::{Row, ToSql};
-
-/// How deep the payload of a request may nest; the engine let it in.
-const DEPTH: usize = 64;
 
 /// The columns beside a record's bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -187,9 +184,7 @@ impl Columns {
 /// What a person was shown: the action, or the question.
 pub(crate) fn shown(payload: &str) -> Option<String> {
     let object = format!("{{{payload}}}");
-    let members = Members::whole(&object, DEPTH).ok().flatten()?;
-    let text = members.text("action").or_else(|| members.text("question"))?;
-    Some(text.into_owned())
+    recorded::action(&object).or_else(|| recorded::question(&object))
 }
 
 fn deadline(stamp: i64, timeout_seconds: u64) -> i64 {

@@ -95,12 +95,12 @@ impl World {
         let answer = self.handle(Input::Ask(Ask {
             agent: &agent,
             session,
-            kind: EventKind::AwaitingConfirmation,
-            tool: "transfer",
-            arguments: &arguments,
-            payload: &payload,
-            canonical: None,
-            readable: None,
+            question: &AgentQuestion::read(
+                EventKind::AwaitingConfirmation,
+                "transfer",
+                &arguments,
+                &payload,
+            ),
             described_by: DescribedBy::Agent,
         }));
         match answer {

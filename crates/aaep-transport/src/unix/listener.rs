@@ -15,7 +15,7 @@ use tracing::{debug, warn};
 
 use super::place::{self, PlaceError};
 use super::share::{ConnectionSlot, ConnectionSlots};
-use super::{link, other_user, peer_of};
+use super::{FirstByte, link, other_user, peer_of};
 use crate::link::{Link, Options};
 use crate::peer::Peer;
 
@@ -133,14 +133,16 @@ impl Connection {
         if first < b'A' {
             return Some(Spoken::Messages(link(stream, Some(first), peer, place, &options)));
         }
-        Some(Spoken::Http(HttpStream { first: Some(first), stream, _place: place }, peer))
+        Some(Spoken::Http(
+            HttpStream { first: FirstByte(Some(first)), stream, _place: place },
+            peer,
+        ))
     }
 }
 
 /// A connection that speaks HTTP, with the place that it takes.
 pub struct HttpStream {
-    /// What was read to see what it speaks.
-    first: Option<u8>,
+    first: FirstByte,
     stream: UnixStream,
     _place: ConnectionSlot,
 }
@@ -151,8 +153,7 @@ impl AsyncRead for HttpStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if let Some(first) = self.first.take_if(|_| buffer.remaining() > 0) {
-            buffer.put_slice(&[first]);
+        if self.first.put(buffer) {
             return Poll::Ready(Ok(()));
         }
         Pin::new(&mut self.stream).poll_read(context, buffer)

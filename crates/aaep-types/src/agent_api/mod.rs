@@ -14,5 +14,5 @@ pub use answer::{
 pub use error::{ApiError, ApiErrorKind, ErrorText, error_json};
 pub use request::{
     AskUser, InvokeAction, OpenSession, OutputChunk, PostEvent, agent_id_of, producer_of,
-    read_object, tool_of,
+    read_object, tool_of, with_longer_wait,
 };

@@ -152,6 +152,24 @@ fn raw_text(raw: Raw<'_>) -> String {
     }
 }
 
+/// A payload whose wait is so many times as long, a day at most (D32); `None` if it has none.
+pub fn with_longer_wait(payload: &str, factor: u64) -> Option<String> {
+    let members = Members::whole(payload, PAYLOAD_DEPTH).ok()??;
+    let Raw::Number(seconds) = members.find("timeout_seconds")? else { return None };
+    let longer = seconds.parse::<u64>().ok()?.saturating_mul(factor).min(86_400);
+    let mut out = Writer::with_capacity(payload.len() + 8);
+    out.open('{');
+    for member in members.iter().filter(|member| member.name != "timeout_seconds") {
+        out.name(&member.name);
+        out.raw(member.value);
+        out.comma();
+    }
+    out.name("timeout_seconds");
+    out.display(longer);
+    out.close('}');
+    Some(out.finish())
+}
+
 /// A piece of an output, as its agent sends it.
 pub struct OutputChunk<'a> {
     /// Its text.
@@ -242,7 +260,8 @@ impl OpenSession {
 
     /// The body.
     pub fn to_json(&self) -> String {
-        let mut body = Body::new(self.payload.len() + self.producer.len() + self.summary_normal.len());
+        let mut body =
+            Body::new(self.payload.len() + self.producer.len() + self.summary_normal.len());
         body.json("producer", &self.producer);
         body.text("summary_normal", &self.summary_normal);
         if let Some(language) = &self.language {

@@ -143,6 +143,20 @@ impl<'a> IntoIterator for Members<'a> {
 }
 
 /// Hands out the members of an object that a scan has already found sound.
+/// Whether a text is one JSON number.
+pub fn is_number(text: &str) -> bool {
+    let object = format!("{{\"n\":{text}}}");
+    let members = Members::whole(&object, 2).ok().flatten().unwrap_or_default();
+    members.len() == 1 && matches!(members.find("n"), Some(Raw::Number(_)))
+}
+
+/// The text of a JSON string; `None` for other values.
+pub fn string_value(json: &str) -> Option<String> {
+    let object = ["{\"a\":", json, "}"].concat();
+    let members = Members::whole(&object, 8).ok().flatten()?;
+    members.text("a").map(|text| text.into_owned())
+}
+
 pub(crate) fn each_member<'a>(text: &'a str, mut member: impl FnMut(Cow<'a, str>, Raw<'a>)) {
     // The text was scanned before: there is nothing left to fail.
     let marks = Marks::of(text.as_bytes());

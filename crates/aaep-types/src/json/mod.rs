@@ -20,7 +20,7 @@ mod write;
 
 pub use canonical::Canonical;
 pub use fault::{Fault, FaultKind};
-pub use members::{Member, Members, elements};
+pub use members::{Member, Members, elements, is_number, string_value};
 pub use pointer::pointer_at;
 pub use scan::Raw;
 pub use string::JsonString;

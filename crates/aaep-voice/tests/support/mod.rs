@@ -3,6 +3,10 @@
 
 pub mod brltty;
 
+#[path = "../../../../testing/skipped.rs"]
+mod skipped;
+
+use skipped::skipped;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -171,11 +175,4 @@ impl Drop for Dispatcher {
         }
         self.kill();
     }
-}
-
-/// Says it past the harness, which swallows what passing tests print.
-fn skipped(why: &str) {
-    use std::io::Write;
-    let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "skipped {}: {why}", thread.name().unwrap_or("a test"));
 }

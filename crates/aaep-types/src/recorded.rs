@@ -1,0 +1,122 @@
+//! What is looked up again in JSON of ours: events and answers that were valid when they were
+//! written. Each is one look at one member; whoever needs more reads the whole with
+//! [`Event::parse`](crate::Event::parse).
+
+use crate::action::PREFIX;
+use crate::event::Event;
+use crate::id::EventId;
+use crate::json::{Members, Raw, Writer};
+use crate::vocabulary::RiskLevel;
+
+/// How deep what we write may nest.
+const DEPTH: usize = 64;
+
+fn members(json: &str) -> Option<Members<'_>> {
+    Members::whole(json, DEPTH).ok().flatten()
+}
+
+fn text(json: &str, name: &str) -> Option<String> {
+    members(json)?.text(name).map(|text| text.into_owned())
+}
+
+fn object<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+    match members(json)?.find(name)? {
+        Raw::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+/// The action that a confirmation is about.
+pub fn action(event: &str) -> Option<String> {
+    text(event, "action")
+}
+
+/// The question of a clarification.
+pub fn question(event: &str) -> Option<String> {
+    text(event, "question")
+}
+
+/// The risk that a confirmation states.
+pub fn risk_level(event: &str) -> Option<RiskLevel> {
+    RiskLevel::parse(&text(event, "risk_level")?).ok()
+}
+
+/// The normal summary of a payload.
+pub fn summary_normal(payload: &str) -> Option<String> {
+    text(payload, "summary_normal")
+}
+
+/// The account of the action that an event asks about, as JSON.
+pub fn account(event: &str) -> Option<&str> {
+    object(object(event, "extensions")?, PREFIX)
+}
+
+/// The digest that an account tells.
+pub fn digest_of_account(account: &str) -> Option<String> {
+    text(account, "digest")
+}
+
+/// The event that asked, by the outcome extension of the one that says what became of it.
+pub fn resolved_event(event: &Event<'_>) -> Option<EventId> {
+    event.extensions().get("outcome").and_then(asked_by)
+}
+
+fn asked_by(outcome: &str) -> Option<EventId> {
+    EventId::parse(&text(outcome, "request_event_id")?).ok()
+}
+
+/// The factor of the timing capability (D32): how many times as long a subscriber needs.
+pub fn timing_factor(timing: &str) -> u64 {
+    let factor = || match members(timing)?.find("factor")? {
+        Raw::Number(factor) => factor.parse().ok(),
+        _ => None,
+    };
+    factor().unwrap_or(1).clamp(1, 1000)
+}
+
+/// The type of an event.
+pub fn type_name(event: &Members<'_>) -> Option<String> {
+    event.text("type").map(|name| name.into_owned())
+}
+
+/// An event whose `@context` comes first (E20).
+pub fn context_first(event: &str, usual: &str) -> String {
+    let members = members(event).unwrap_or_default();
+    let mut out = Writer::with_capacity(event.len());
+    out.open('{');
+    out.name("@context");
+    match members.find("@context") {
+        Some(context) => out.raw(context),
+        None => out.string(usual),
+    }
+    for member in members.iter().filter(|member| member.name != "@context") {
+        out.comma();
+        out.name(&member.name);
+        out.raw(member.value);
+    }
+    out.close('}');
+    out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_look_finds_its_member_and_nothing_in_what_is_none() {
+        let event = r#"{"action":"Pay.","risk_level":"low","summary_normal":"S",
+            "extensions":{"action":{"digest":"ab"}}}"#;
+        assert_eq!(action(event).as_deref(), Some("Pay."));
+        assert_eq!(question(r#"{"question":"Who?"}"#).as_deref(), Some("Who?"));
+        assert_eq!(risk_level(event), Some(RiskLevel::Low));
+        assert_eq!(summary_normal(event).as_deref(), Some("S"));
+        assert_eq!(digest_of_account(account(event).unwrap()).as_deref(), Some("ab"));
+        let id = EventId::from_bits(7);
+        assert_eq!(asked_by(&format!(r#"{{"request_event_id":"{id}"}}"#)), Some(id));
+        assert_eq!((timing_factor(r#"{"factor":3}"#), timing_factor("{}")), (3, 1));
+        assert_eq!(timing_factor(r#"{"factor":99999}"#), 1000);
+        assert_eq!(action("no json"), None);
+        assert_eq!(account(r#"{"extensions":[]}"#), None);
+        assert_eq!(context_first(r#"{"a":1,"@context":"x"}"#, "u"), r#"{"@context":"x","a":1}"#);
+    }
+}
