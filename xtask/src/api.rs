@@ -82,7 +82,9 @@ fn listing(doc: &Path, library: &str) -> Result<String> {
     let all = fs::read_to_string(folder.join("all.html"))
         .with_context(|| format!("{library} has no list of its items; was its page made?"))?;
     let mut lines = BTreeSet::new();
-    for link in between(&all, "<li><a href=\"", "\"") {
+    // Links inside the page lead to its headings.
+    let links = between(&all, "<li><a href=\"", "\"").filter(|link| !link.starts_with('#'));
+    for link in links {
         let page = fs::read_to_string(folder.join(link))
             .with_context(|| format!("the page {link} of {library} is missing"))?;
         let module = link.rsplit_once('/').map(|(module, _)| module.replace('/', "::"));
