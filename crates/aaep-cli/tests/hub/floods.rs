@@ -42,8 +42,11 @@ fn an_agent_that_asks_all_the_time_is_stopped_at_the_source_and_others_are_not()
     });
 }
 
-/// Subscriptions whose sockets nobody reads.
-const UNREAD: usize = 20;
+/// Event streams that nobody reads.
+const STREAMS: usize = 20;
+
+/// The same and two WebSockets, with a handshake and without.
+const UNREAD: usize = STREAMS + 2;
 
 /// Bytes that wait for a subscription. Few, so that whoever does not read is ended soon after its
 /// connection takes no more, and not because a connection that takes nothing is given up after a while.
@@ -61,7 +64,7 @@ fn clients_that_never_read_are_ended_and_everybody_else_hears_everything() {
         let (agent, mut ear) = (person.agent(), person.reader().await);
         let mut unread = Vec::new();
         let mut ids = Vec::new();
-        for number in 0..UNREAD {
+        for number in 0..STREAMS {
             let mut path = "events".to_owned();
             if number % 2 == 0 {
                 let asked = request(json!({ "coalesce_boundaries": ["none"] }));
@@ -69,7 +72,10 @@ fn clients_that_never_read_are_ended_and_everybody_else_hears_everything() {
                 ids.push(text(&body(&answer), "subscription_id").to_owned());
                 path += &format!("?subscription_id={}", ids[ids.len() - 1]);
             }
-            unread.push(open_unread(&hub, &path, &person.token("phone")));
+            unread.push(open_unread(&hub, &path, &person.token("phone"), "", b"HTTP/1.1 200"));
+        }
+        for negotiated in [true, false] {
+            unread.push(open_unread_web_socket(&hub, &person.token("phone"), negotiated));
         }
         let session = agent.open().await;
         let listening = tokio::spawn(async move {
@@ -110,15 +116,49 @@ fn ended(hub: &Hub) -> usize {
 
 /// A stream over the Unix socket: the kernel holds two hundred kilobytes of it. Over TCP it would hold
 /// megabytes, and give the connection up by itself when they lie there for half a minute.
-fn open_unread(hub: &Hub, path: &str, token: &str) -> UnixStream {
+fn open_unread(
+    hub: &Hub,
+    path: &str,
+    token: &str,
+    headers: &str,
+    expected: &[u8; 12],
+) -> UnixStream {
     let mut stream = UnixStream::connect(hub.socket()).unwrap();
     let head = format!(
-        "GET /aaep/v1/{path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n"
+        "GET /aaep/v1/{path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n{headers}\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 200");
+    assert_eq!(&answer, expected);
+    stream
+}
+
+/// A WebSocket over the Unix socket, of which only the first bytes are read.
+fn open_unread_web_socket(hub: &Hub, token: &str, negotiated: bool) -> UnixStream {
+    let mut headers = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+                       sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+        .to_owned();
+    if negotiated {
+        headers += "sec-websocket-protocol: aaep.v1\r\n";
+    }
+    let mut stream = open_unread(hub, "ws", token, &headers, b"HTTP/1.1 101");
+    if negotiated {
+        let asked = request(json!({ "coalesce_boundaries": ["none"] }));
+        // One text frame with a length of 16 bits, masked with zeros.
+        let mut frame = vec![0x81, 0x80 | 126];
+        frame.extend(u16::try_from(asked.len()).unwrap().to_be_bytes());
+        frame.extend([0; 4]);
+        frame.extend(asked.bytes());
+        stream.write_all(&frame).unwrap();
+        // Up to the answer, so that it hears everything that follows.
+        let mut read = Vec::new();
+        while !read.windows(21).any(|part| part == b"subscription.accepted") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            read.push(byte[0]);
+        }
+    }
     stream
 }
 
