@@ -64,7 +64,7 @@ async fn listened(url: &str) -> String {
     let mut command = aaep(&["listen", url]);
     let (out, into) = std::io::pipe().unwrap();
     command.stdout(into.try_clone().unwrap()).stderr(into);
-    let mut child = command.env("AAEP_TOKEN", TOKEN).spawn().unwrap();
+    let child = Listening(command.env("AAEP_TOKEN", TOKEN).spawn().unwrap());
     drop(command); // and with it our ends of the pipe
     let out = std::io::BufReader::new(out);
     let read = tokio::task::spawn_blocking(move || {
@@ -78,9 +78,18 @@ async fn listened(url: &str) -> String {
         said
     });
     let said = soon("what listen says", read).await.unwrap();
-    let _ = child.kill();
-    let _ = child.wait();
+    drop(child);
     said
+}
+
+/// Ends with the test, also with one that fails: what it says is read to its end.
+struct Listening(std::process::Child);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 // covers: W5, S5

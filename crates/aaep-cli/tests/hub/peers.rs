@@ -228,6 +228,9 @@ fn replies_count_as_published_clients_write_them_and_once() {
             // Twice, and both are taken: duplicates must not be errors.
             assert_eq!(post(&hub, &reply).await, 202, "{stamp}");
             assert_eq!(post(&hub, &reply).await, 202, "{stamp}");
+            // The first one counts: what comes with the same token later changes nothing.
+            reply["decision"] = json!("reject");
+            assert_eq!(post(&hub, &reply).await, 202, "{stamp}");
             assert_eq!(agent.outcome(&request).await, "accepted", "{stamp}");
             agent.complete(text(&request, "session_id")).await;
         }
