@@ -99,10 +99,27 @@ impl Setup {
 
     /// The same in a directory that is there.
     pub fn fails_in(&self, directory: &Path) -> (i32, String) {
-        let ended = self.command(directory).output().unwrap();
-        let said = String::from_utf8(ended.stderr).unwrap();
-        assert_eq!(String::from_utf8(ended.stdout).unwrap(), "", "{said}");
-        (ended.status.code().unwrap(), said)
+        let mut command = self.command(directory);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let out = Lines::of(child.stdout.take().unwrap());
+        let err = Lines::of(child.stderr.take().unwrap());
+        let until = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if Instant::now() > until {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("the hub started: {:?}", err.all());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        out.wait_for_end();
+        err.wait_for_end();
+        assert!(out.all().is_empty(), "{:?}", out.all());
+        (status.code().unwrap(), err.all().join("\n") + "\n")
     }
 }
 
