@@ -89,8 +89,10 @@ fn listing(doc: &Path, library: &str) -> Result<String> {
             .with_context(|| format!("the page {link} of {library} is missing"))?;
         let module = link.rsplit_once('/').map(|(module, _)| module.replace('/', "::"));
         let module = module.map_or_else(|| library.to_owned(), |it| format!("{library}::{it}"));
-        let name = between(link.rsplit('/').next().unwrap_or(link), ".", ".html").next();
-        let item = format!("{module}::{}", name.unwrap_or(link));
+        // A page is named for the kind of its item, and the item.
+        let file = link.rsplit('/').next().and_then(|file| file.strip_suffix(".html"));
+        let name = file.and_then(|file| file.split_once('.')).map_or(link, |(_, name)| name);
+        let item = format!("{module}::{name}");
         lines.extend(items(&page).map(|text| format!("{item}: {text}")));
     }
     Ok(lines.into_iter().map(|line| line + "\n").collect())
