@@ -25,7 +25,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Runs a test.
 pub fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(2 * PATIENCE, test).await.expect("it ended") });
+    runtime.block_on(async { tokio::time::timeout(4 * PATIENCE, test).await.expect("it ended") });
 }
 
 /// What happens within the patience of a test.
