@@ -178,7 +178,7 @@ fn a_new_operator_asks_and_answers_with_what_init_made() {
         let ask = |ca: Option<&Path>| {
             let mut command =
                 within(elsewhere.path(), &["ask", "Delete the build?", "--hub", &hub.base()]);
-            command.arg("--token-file").arg(tokens.join("agent")).args(["--timeout", "30"]);
+            command.arg("--token-file").arg(tokens.join("agent")).args(["--timeout", "120"]);
             command.args(ca.map(|ca| [Path::new("--ca"), ca]).into_iter().flatten());
             command
         };
@@ -195,7 +195,7 @@ fn a_new_operator_asks_and_answers_with_what_init_made() {
         });
         let mut heard = std::io::BufReader::new(listener.stdout.take().unwrap());
         let mut line = String::new();
-        while !line.contains("Delete the build?") {
+        while !line.contains("Type yes or no") {
             line.clear();
             let read = std::io::BufRead::read_line(&mut heard, &mut line).unwrap();
             assert!(read > 0, "the listener has ended");
