@@ -62,6 +62,9 @@ pub mod access;
 mod agent;
 mod builder;
 mod clock;
+#[cfg(test)]
+#[path = "tests/clock.rs"]
+mod clock_tests;
 mod codes;
 pub mod config;
 mod core;

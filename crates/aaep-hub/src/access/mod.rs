@@ -2,7 +2,7 @@
 //!
 //! A request shows a token, or comes from this machine, or is denied. Whoever shows a token is that
 //! token's principal or nobody: a wrong token never falls back to what the same peer could do
-//! without one. A token is the hub's own, or one that an identity provider signed ([`issuer`]).
+//! without one. A token is the hub's own, or one that an identity provider signed.
 //!
 //! # Without a token
 //!

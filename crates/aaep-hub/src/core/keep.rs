@@ -120,6 +120,12 @@ impl Core {
         !self.unit.entries.is_empty()
     }
 
+    /// The clock on the wall is set an hour ahead.
+    pub(crate) fn clock_jumps(&mut self) {
+        let wall = aaep_types::Timestamp::from_millis(self.now.wall.as_millis() + 3_600_000);
+        self.set_time(aaep_engine::Now { wall: wall.unwrap_or(self.now.wall), ..self.now });
+    }
+
     /// Notes something that changes nothing.
     pub(crate) fn note_for_test(&mut self) {
         self.note(Note::ForgetCalls { session: "sess_none".into() });

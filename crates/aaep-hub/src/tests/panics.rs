@@ -22,7 +22,7 @@ use crate::{Listening, Running};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-async fn run(directory: &Path) -> Running {
+pub(crate) async fn run(directory: &Path) -> Running {
     let flags = Flags {
         data: Some(directory.join("data")),
         listen: vec!["127.0.0.1:0".parse().unwrap()],
@@ -45,13 +45,13 @@ fn ann() -> Principal {
 }
 
 /// A question that waits, somebody who hears it, and the yes to it.
-struct Asked {
+pub(crate) struct Asked {
     request: RequestId,
     listening: Listening,
     yes: Bytes,
 }
 
-async fn ask(hub: &Hub) -> Asked {
+pub(crate) async fn ask(hub: &Hub) -> Asked {
     let mut listening = hub.listen_inside(&ann()).await.unwrap();
     let door = hub.agent(&agent());
     let opening = json!({"producer": {"agent_id": "cook"}, "summary_normal": "Cooking."});
