@@ -118,8 +118,8 @@ impl<R: Rules> Delivery<R> {
         last_event: Option<&str>,
         now: Boot,
     ) -> Option<Resumed> {
-        // enforces: S4, W7
         self.settle();
+        // enforces: S4
         let known = self.subscriptions.find(id).filter(|(_, known)| known.peer == *peer);
         let (_, known) = known?;
         if known.attached {
@@ -127,6 +127,7 @@ impl<R: Rules> Delivery<R> {
         }
         (known.attached, known.paused) = (true, false);
         known.asked.retain(|session| self.recent.is_live(*session));
+        // enforces: W7
         let missed = last_event.and_then(|last| self.missed_since(id, peer, last, now));
         let (resumed, events) = match missed {
             Some(missed) => (Resumed::All, missed),
