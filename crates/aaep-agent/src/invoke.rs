@@ -39,7 +39,7 @@ impl Session {
         let tool = claim.wanted.tool.clone();
         // Consent is bound to these bytes; the hub compares them.
         let wanted = InvokeAction { arguments: claim.wanted.arguments.clone() };
-        // Whoever goes away now will not run it: what was begun is completed as not run.
+        // A caller dropped here will not run it: the call that was begun completes as not run.
         let abandoned = OnDrop::new({
             let (line, tool, request) = (line.clone(), tool.clone(), claim.request.clone());
             let (key, wanted) = (claim.key.clone(), wanted.clone());

@@ -182,7 +182,7 @@ impl Line {
         Ok(turn)
     }
 
-    /// Does what was left to be done. Whoever calls this has the turn; whoever goes away meanwhile, or
+    /// Does what was left to be done. The caller holds the turn; a caller that is dropped meanwhile, or
     /// cannot reach the hub, leaves the rest to the next.
     async fn catch_up(&self, deadline: Instant) -> Result<(), Error> {
         while let Some(errand) = self.next_errand() {

@@ -156,7 +156,7 @@ impl Handoff {
         self
     }
 
-    /// What they need to know; an object. It is not announced, but whoever may hear the session can
+    /// What they need to know; an object. It is not announced, but anyone who may hear the session can
     /// read it: no secrets.
     pub fn context(mut self, context: &(impl Serialize + ?Sized)) -> Self {
         self.context = Some(serde_json::to_string(context).map_err(|error| error.to_string()));

@@ -71,7 +71,7 @@ impl Remote {
         self
     }
 
-    /// Trusts whatever listens on a loopback address, whoever's program it is. For containers and the
+    /// Trusts whatever listens on a loopback address, whichever user runs it. For containers and the
     /// like, where nobody can tell. Every user of the machine could then pass for the hub, be shown the
     /// token, and say yes in the user's name.
     pub fn trust_loopback(mut self) -> Self {

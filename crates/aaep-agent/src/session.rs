@@ -46,7 +46,7 @@ impl Opening {
     pub async fn open(self) -> Result<Session, Error> {
         let agent = self.agent.clone();
         let (request, key) = (self.request(), agent.new_key());
-        // Whoever goes away while this is on its way leaves no session behind.
+        // A caller dropped while this is in flight leaves no session behind.
         let abandoned = OnDrop::new({
             let (agent, request, key) = (agent.clone(), request.clone(), key.clone());
             move || {
@@ -180,7 +180,7 @@ impl Session {
     // enforces: T1
     async fn end(mut self, event: PostEvent) -> Result<(), Error> {
         let said = self.line.said(event);
-        // Whoever goes away now has still said it.
+        // Dropped from here on, the event is still sent.
         self.last_words = LastWords::These(said.clone());
         let ended = self.line.end(said).await;
         match &ended {

@@ -78,7 +78,7 @@ impl Tool {
         self
     }
 
-    /// Says that it is about to run. Whoever gets the call completes it.
+    /// Announces that it is about to run. The caller completes the call.
     pub async fn begin(self) -> Result<Call, Error> {
         if let Some(Err(why)) = &self.arguments {
             let text = format!("The arguments of a tool are one JSON value: {why}.");
@@ -86,7 +86,7 @@ impl Tool {
         }
         let id = self.call_id()?;
         let said = self.line.said(self.invoked(&id));
-        // Whoever goes away while this is on its way will not run it.
+        // A caller dropped while this is in flight will not run it.
         let abandoned = OnDrop::new({
             let (line, name, id, said) =
                 (self.line.clone(), self.name.clone(), id.clone(), said.clone());

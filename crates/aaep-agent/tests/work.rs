@@ -301,8 +301,8 @@ in_both_worlds! {
             }
         };
         let (input, ()) = tokio::join!(inputs.next(), said);
-        assert_eq!(input.unwrap(), Input::Said("What is my balance?".into()));
+        assert_eq!(input.unwrap(), Input::UserInput("What is my balance?".into()));
         assert_eq!(person.says("And now?").await, 202);
-        assert_eq!(inputs.next().await.unwrap(), Input::Said("And now?".into()));
+        assert_eq!(inputs.next().await.unwrap(), Input::UserInput("And now?".into()));
     }
 }

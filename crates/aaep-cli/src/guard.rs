@@ -5,9 +5,11 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use aaep_bridge::doors::Door;
-use aaep_bridge::guard::canary::{self, Outcome};
+use aaep_bridge::guard::canary::{self, CanaryOutcome};
 use aaep_bridge::guard::checks::{self, Weight};
-use aaep_bridge::guard::{Cannot, Guard, Installed, PROGRAMS, Places, Plan, Removed, Scope, find};
+use aaep_bridge::guard::{
+    Cannot, Guard, GuardPaths, Installed, PROGRAMS, Plan, Removed, Scope, find,
+};
 use aaep_bridge::host::Host;
 use clap::{Args, Subcommand};
 
@@ -135,8 +137,8 @@ fn program(name: &str) -> Result<Host, String> {
 }
 
 pub(crate) fn run(options: &GuardOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let places = match places() {
-        Ok(places) => places,
+    let paths = match paths() {
+        Ok(paths) => paths,
         Err(why) => {
             say(&why);
             return Ok(Exit::Unable);
@@ -144,11 +146,11 @@ pub(crate) fn run(options: &GuardOptions, out: &mut impl Write) -> io::Result<Ex
     };
     match &options.command {
         Some(GuardCommand::Run(options)) => start(options, out),
-        Some(GuardCommand::Status(options)) => status(options, &places, out),
-        Some(GuardCommand::Remove(options)) => remove(options, &places, out),
+        Some(GuardCommand::Status(options)) => status(options, &paths, out),
+        Some(GuardCommand::Remove(options)) => remove(options, &paths, out),
         Some(GuardCommand::Allowed(options)) => allowed::run(options, out),
         None => match options.program {
-            Some(host) => set_up(host, options, &places, out),
+            Some(host) => set_up(host, options, &paths, out),
             None => {
                 say("name a program, such as `aaep guard claude`. See `aaep guard --help`.");
                 Ok(Exit::Unable)
@@ -168,7 +170,7 @@ fn start(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
     acp::run_at_door(door, &options.terminal, &options.command, out)
 }
 
-fn places() -> Result<Places, String> {
+fn paths() -> Result<GuardPaths, String> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = absolute("HOME").ok_or("HOME is not set. Set it, and try again.")?;
@@ -180,11 +182,11 @@ fn places() -> Result<Places, String> {
     }
     let configuration = absolute("XDG_CONFIG_HOME").map(|path| path.join("opencode"));
     elsewhere.extend(configuration.map(|path| (Host::Opencode.id(), path)));
-    Ok(Places { home, project, etc: "/etc".into(), elsewhere, state: state.join("aaep/guard") })
+    Ok(GuardPaths { home, project, etc: "/etc".into(), elsewhere, state: state.join("aaep/guard") })
 }
 
-fn guard(host: Host, scope: Scope, places: &Places) -> io::Result<Guard> {
-    Ok(Guard { host, scope, places: places.clone(), program: std::env::current_exe()? })
+fn guard(host: Host, scope: Scope, paths: &GuardPaths) -> io::Result<Guard> {
+    Ok(Guard { host, scope, paths: paths.clone(), program: std::env::current_exe()? })
 }
 
 fn installed(host: Host) -> Option<Installed> {
@@ -194,10 +196,10 @@ fn installed(host: Host) -> Option<Installed> {
 fn set_up(
     host: Host,
     options: &GuardOptions,
-    places: &Places,
+    paths: &GuardPaths,
     out: &mut impl Write,
 ) -> io::Result<Exit> {
-    let guard = guard(host, options.scope.named().unwrap_or(Scope::User), places)?;
+    let guard = guard(host, options.scope.named().unwrap_or(Scope::User), paths)?;
     let installed = installed(host);
     match &installed {
         Some(found) => writeln!(
@@ -315,7 +317,7 @@ fn prove(guard: &Guard, installed: Option<&Installed>, out: &mut impl Write) -> 
     }
     out.flush()?;
     let mut outcomes = vec![canary::hook(guard)];
-    if let (Outcome::Held(_), Some(installed)) = (&outcomes[0], installed) {
+    if let (CanaryOutcome::Held(_), Some(installed)) = (&outcomes[0], installed) {
         outcomes.push(canary::program(guard, installed));
     }
     for outcome in &outcomes {
@@ -337,16 +339,16 @@ fn prove_door(
 }
 
 /// Says what came of a proof. Whether the guard may still hold.
-fn tell(outcome: &Outcome, out: &mut impl Write) -> io::Result<bool> {
+fn tell(outcome: &CanaryOutcome, out: &mut impl Write) -> io::Result<bool> {
     match outcome {
-        Outcome::Held(what) => writeln!(out, "Proved: {what}")?,
-        Outcome::Unproven(what) => writeln!(out, "Not proved: {what}")?,
-        Outcome::Broken(what) => writeln!(out, "Does not hold: {what}")?,
+        CanaryOutcome::Held(what) => writeln!(out, "Proved: {what}")?,
+        CanaryOutcome::Unproven(what) => writeln!(out, "Not proved: {what}")?,
+        CanaryOutcome::Broken(what) => writeln!(out, "Does not hold: {what}")?,
     }
-    Ok(!matches!(outcome, Outcome::Broken(_)))
+    Ok(!matches!(outcome, CanaryOutcome::Broken(_)))
 }
 
-fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io::Result<Exit> {
+fn status(options: &StatusOptions, paths: &GuardPaths, out: &mut impl Write) -> io::Result<Exit> {
     let mut exit = Exit::Good;
     let mut any = false;
     for host in PROGRAMS {
@@ -356,7 +358,7 @@ fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io:
         }
         let mut door_is_told = false;
         for scope in Scope::ALL {
-            let guard = guard(host, scope, places)?;
+            let guard = guard(host, scope, paths)?;
             let meant = match options.scope.named() {
                 Some(named) => named == scope,
                 None => guard.is_set_up() || (named && scope == Scope::User),
@@ -384,9 +386,9 @@ fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io:
     Ok(exit)
 }
 
-fn remove(options: &RemoveOptions, places: &Places, out: &mut impl Write) -> io::Result<Exit> {
+fn remove(options: &RemoveOptions, paths: &GuardPaths, out: &mut impl Write) -> io::Result<Exit> {
     let scope = options.scope.named().unwrap_or(Scope::User);
-    let guard = guard(options.program, scope, places)?;
+    let guard = guard(options.program, scope, paths)?;
     let path = match guard.path() {
         Ok(path) => path,
         Err(why) => return unable(&why, out),

@@ -6,7 +6,8 @@
 //! ever premature. The same contract: one mutation, then drain.
 
 use aaep_shaping::{
-    Delivery as Shaped, Glance, Known, Mono, Overflow, Prepared, Preparer, Shape, Shaper, Terms,
+    Delivery as Shaped, Glance, KnownEnvelope, Mono, Overflow, Prepared, Preparer, Shape, Shaper,
+    Terms,
 };
 use aaep_types::{EventKind, Invalid, SubscriptionId};
 use std::collections::{BTreeSet, VecDeque};
@@ -128,7 +129,7 @@ impl<R: Rules> Delivery<R> {
     pub fn remind(&mut self, reminder: Reminder, now: Boot) {
         match reminder {
             // It was valid when it was first sent.
-            Reminder::Said(event) => drop(self.offer(&event, now)),
+            Reminder::Emitted(event) => drop(self.offer(&event, now)),
             Reminder::Gap { user } => self.recent.note_gap(user),
         }
     }
@@ -140,7 +141,7 @@ impl<R: Rules> Delivery<R> {
         let json = event.json.clone();
         let prepared = match &event.shape {
             Some(info) => {
-                let known = Known {
+                let known = KnownEnvelope {
                     json,
                     event_id: event.event.id(),
                     session_id: event.session,
@@ -219,7 +220,7 @@ impl<R: Rules> Delivery<R> {
         None
     }
 
-    /// Whoever comes or changes now has no part in what was offered before, fetched or not.
+    /// A subscription that joins or changes now gets nothing of what was offered before, fetched or not.
     pub(crate) fn settle(&mut self) {
         self.waves.iter_mut().for_each(|wave| wave.left = true);
         while let Some(ended) = self.flow() {
@@ -270,8 +271,8 @@ impl<R: Rules> Delivery<R> {
         self.subscriptions.insert::<R>(known);
     }
 
-    /// Where a subscription lies: a small number that no other open subscription has, for whoever
-    /// keeps something beside it.
+    /// Where a subscription lies: a small number that no other open subscription has, for callers that
+    /// keep something beside it.
     pub fn place(&self, id: SubscriptionId) -> Option<usize> {
         self.subscriptions.places.get(&id).copied()
     }

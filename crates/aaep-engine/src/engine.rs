@@ -91,7 +91,7 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) listeners: Listeners,
     pub(crate) unattended: Unattended,
     pub(crate) timers: BTreeSet<(Boot, Timer)>,
-    pub(crate) lanes: DurabilityQueue,
+    pub(crate) durability: DurabilityQueue,
     pub(crate) next_record: u64,
     /// Events that rely on the next record and are kept in it.
     pub(crate) said: Vec<Arc<str>>,
@@ -130,7 +130,7 @@ impl<R: Rules> Engine<R> {
             listeners: Listeners::default(),
             unattended: Unattended::default(),
             timers: BTreeSet::new(),
-            lanes: DurabilityQueue::default(),
+            durability: DurabilityQueue::default(),
             next_record: 1,
             said: Vec::new(),
             journal_works: true,
@@ -193,7 +193,7 @@ impl<R: Rules> Engine<R> {
             Input::Lost { subscription } => self.lost(subscription, now),
             Input::Left { subscription } => self.left(subscription, now),
             Input::Persisted { number } => {
-                self.lanes.persisted(number.min(self.next_record - 1));
+                self.durability.persisted(number.min(self.next_record - 1));
                 Ok(Answer::Done)
             }
             Input::JournalFailed => {
@@ -223,7 +223,7 @@ impl<R: Rules> Engine<R> {
 
     /// The next thing to do outside.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.lanes.pop()
+        self.durability.pop()
     }
 
     /// When to come back with [`Input::Tick`] at the latest.
@@ -403,14 +403,14 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn append(&mut self, record: &Record) -> u64 {
         let (number, needs) = (self.next_record, self.coming());
         self.next_record += 1;
-        self.lanes.push_now(Output::Append { number, bytes: record.encode(number) });
+        self.durability.push_now(Output::Append { number, bytes: record.encode(number) });
         needs
     }
 
     // enforces: I18, I11
     /// What a session has just said because of the record to come.
     pub(crate) fn said(&mut self, id: SessionKey) -> RecordedEvents {
-        let told = self.lanes.first_untold().unwrap_or(self.next_record) - 1;
+        let told = self.durability.first_untold().unwrap_or(self.next_record) - 1;
         let events = std::mem::take(&mut self.said);
         let (next_number, stamp) = match self.sessions.get(&id) {
             Some(session) => (session.next_number, session.last_stamp.as_micros()),

@@ -216,7 +216,7 @@ impl<R: Rules> Engine<R> {
             by: by.clone(),
             response: response.clone(),
         };
-        self.lanes.push(id, needs, decided);
+        self.durability.push(id, needs, decided);
         let response = response.unwrap_or_default();
         let said = self.said(id);
         self.append(&Record::Resolved {
@@ -442,10 +442,10 @@ impl<R: Rules> Engine<R> {
         self.enter_state_for(id, EventKind::ToolInvoked, needs, now);
         let mut draft = Draft::new(EventKind::ToolInvoked, payload);
         // enforces: E28
-        // Whoever asked is who runs it.
+        // The agent that asked is the one that runs it.
         draft.hints = producer.map(Hints::of_sub_agent);
         self.send_ours(id, draft, needs, now);
-        self.lanes.push(id, needs, Output::Granted { request: number, call, arguments: run });
+        self.durability.push(id, needs, Output::Granted { request: number, call, arguments: run });
         let (call, said) = (call.as_str().into(), self.said(id));
         self.append(&Record::Invoked { request: number, call, said });
         Ok(Answer::Done)

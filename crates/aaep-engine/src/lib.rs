@@ -144,7 +144,7 @@ pub use limits::Limits;
 pub use message::SubscriberMessage;
 pub use negotiate::{Agreement, Offer, Rejection, accepted, agree, negotiate};
 pub use principal::{Principal, Role};
-pub use producer::{Outcomes, Producer};
+pub use producer::{Producer, ProducerOutput};
 pub use question::{AgentQuestion, canonical_ask};
 pub use record::{Asked, Corrupt, Opened, Outcome, Record, RecordedEvents};
 pub use recover::{ClockTrust, Recovery};

@@ -108,7 +108,7 @@ impl<R: Rules> Recovery<R> {
         let Self { mut engine, now, .. } = self;
         let durable = engine.next_record - 1;
         engine.ids.skip_past(durable);
-        engine.lanes.persisted(durable);
+        engine.durability.persisted(durable);
         engine.resume(trust, now);
         engine
     }
@@ -425,7 +425,7 @@ impl<R: Rules> Engine<R> {
             let stamp = if trust == ClockTrust::Trusted { now.wall.as_micros() } else { 0 };
             self.go_on_after(stamp);
             let needs = self.append(&Record::Restarted { stamp });
-            self.lanes.hold_until(needs);
+            self.durability.hold_until(needs);
         }
         self.say_again();
         // What ended with its session before the crash could be written down ends now (I13).

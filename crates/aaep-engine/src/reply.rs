@@ -73,7 +73,7 @@ impl<R: Rules> Engine<R> {
     ) -> Result<(), Arc<str>> {
         // enforces: D40
         let own = self.listeners.get(&subscription).is_some_and(|known| known.peer == *peer);
-        // Whoever comes without a token has one share under all its names, so nobody can take the room
+        // Senders without a token have one share under all their names, so none can take the room
         // of others; beyond the bound, the rest of them are counted together.
         let name: Arc<str> = match peer.account() {
             account if account.len() == peer.name.len() => peer.name.clone(),
@@ -106,7 +106,7 @@ impl<R: Rules> Engine<R> {
                 Answer::Held
             }
             _ => {
-                self.lanes.push_noted(needs.unwrap_or(0), Output::Noted { call });
+                self.durability.push_noted(needs.unwrap_or(0), Output::Noted { call });
                 Answer::Done
             }
         }
@@ -120,7 +120,7 @@ impl<R: Rules> Engine<R> {
             let replies = held.len() as u64;
             let needs = self.append(&Record::Flooded { by, replies, ignored });
             for call in held {
-                self.lanes.push_noted(needs, Output::Noted { call });
+                self.durability.push_noted(needs, Output::Noted { call });
             }
         }
     }
@@ -251,7 +251,7 @@ impl<R: Rules> Engine<R> {
                 format!("At most {} subscriptions may be open at once.", self.limits.subscriptions);
             return Err(Refusal::new(Blame::Limit, rule::H15, text));
         }
-        // A subscription belongs to whoever made it (§10 T8); and an agent never answers.
+        // A subscription belongs to the peer that made it (§10 T8); and an agent never answers.
         if known.is_some_and(|known| known.peer != *peer) {
             return Err(Refusal::new(
                 Blame::NotYours,

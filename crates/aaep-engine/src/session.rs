@@ -246,7 +246,7 @@ impl Session {
     }
 
     // enforces: E28
-    /// Whether the agent that an event names speaks in this session. That whoever sent it may speak for
+    /// Whether the agent that an event names speaks in this session. That its sender may speak for
     /// that agent is for the hub to know.
     pub(crate) fn admits_speaker(&self, hints: Option<&Hints>) -> Result<(), Refusal> {
         let Some(speaker) = hints.and_then(Hints::speaker) else { return Ok(()) };

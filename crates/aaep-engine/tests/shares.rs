@@ -57,11 +57,13 @@ impl House {
     fn drain(&mut self) {
         while let Some(output) = self.producer.poll_output(self.now) {
             match output {
-                Outcomes::Engine(Output::Append { number, bytes }) => {
+                ProducerOutput::Engine(Output::Append { number, bytes }) => {
                     self.records.push(bytes);
                     self.producer.handle(Input::Persisted { number }, self.now).unwrap();
                 }
-                Outcomes::Said(event) if event.kind == Some(EventKind::AwaitingConfirmation) => {
+                ProducerOutput::Emitted(event)
+                    if event.kind == Some(EventKind::AwaitingConfirmation) =>
+                {
                     self.asked = event.json.to_string();
                 }
                 _ => {}
@@ -168,7 +170,7 @@ fn sessions_of_one_principal_and_one_user_leave_room_for_others() {
     refused(house.open(&eve), "sessions_per_principal");
     house.end(&eve, first);
     assert!(house.open(&eve).is_ok());
-    // Whoever is silent for longer than a lease holds nothing any more.
+    // An agent that is silent for longer than a lease holds nothing any more.
     house.now.boot = house.now.boot.after_seconds(121);
     house.handle(Input::Tick).unwrap();
     assert_eq!(house.producer.engine().session_shares().total(), 0);

@@ -74,7 +74,7 @@ fn start(path: &Path, noted: Noted) -> Result<(HeadCheck, Vec<Vec<u8>>), String>
         Ok(())
     };
     let replayed = journal.replay(Some(noted), each).map_err(|damage| damage.to_string())?;
-    match replayed.standing {
+    match replayed.head_check {
         HeadCheck::Longer { .. } => return Err("longer".into()),
         HeadCheck::Same => {
             journal.check_start(Some(noted)).map_err(|damage| damage.to_string())?;
@@ -84,7 +84,7 @@ fn start(path: &Path, noted: Noted) -> Result<(HeadCheck, Vec<Vec<u8>>), String>
     }
     journal.calls(None).map_err(|damage| damage.to_string())?;
     journal.last_start().map_err(|damage| damage.to_string())?;
-    Ok((replayed.standing, believed))
+    Ok((replayed.head_check, believed))
 }
 
 fn audit(path: &Path, noted: Noted) -> Result<(), String> {
@@ -306,9 +306,9 @@ proptest! {
         match started {
             Err(_) => {}
             // An end that was cut off is an old copy: nothing of it goes on.
-            Ok((standing, believed)) => {
+            Ok((head_check, believed)) => {
                 prop_assert!(matches!(edit, Edit::Truncate(_) | Edit::Delete(_)));
-                let behind = matches!(standing, HeadCheck::Behind { .. });
+                let behind = matches!(head_check, HeadCheck::Behind { .. });
                 prop_assert!(behind && ORIGINAL.records.starts_with(&believed));
             }
         }

@@ -8,7 +8,7 @@
 //! - `client`, a feature that is on by default, connects the core to hubs and producers.
 //!
 //! Left out on purpose: speech, braille, windows and keys. They belong to the voice that uses this.
-//! Without the feature `client` there is no clock, no randomness and no IO either: whoever drives
+//! Without the feature `client` there is no clock, no randomness and no IO either: the code that drives
 //! the core brings them.
 //!
 //! # Features

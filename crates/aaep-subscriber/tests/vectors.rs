@@ -153,7 +153,7 @@ fn lines(said: &[SpokenLine]) -> Value {
     said.iter().map(|line| line.spans.iter().map(span).collect::<Value>()).collect()
 }
 
-/// JSON in which whoever reads it sees every character.
+/// JSON in which every character is visible to a reader.
 fn visible(json: &str) -> String {
     let mut text = String::new();
     for character in json.chars() {

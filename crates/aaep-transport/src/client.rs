@@ -32,7 +32,7 @@ pub struct Options {
     /// Whether to speak without TLS to other machines. Everybody on the way can then read along,
     /// and answer in the user's name (W5).
     pub plain_off_host: bool,
-    /// Whether to speak without TLS to whatever listens on a loopback address, whoever's program it
+    /// Whether to speak without TLS to whatever listens on a loopback address, whichever user runs it
     /// is. Every user of this machine could then answer in the hub's place, and be shown the token.
     /// For containers and the like, where nobody can tell whose it is.
     pub trust_loopback: bool,

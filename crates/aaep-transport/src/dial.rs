@@ -104,7 +104,7 @@ impl Dialer {
     }
 
     // enforces: W5, S5
-    /// On a loopback address any user of the machine may listen: before anything is sent, whoever
+    /// On a loopback address any user of the machine may listen: before anything is sent, the process that
     /// does is shown to be ourselves.
     async fn is_ours(&self, stream: &TcpStream, peer: SocketAddr) -> Result<(), ClientError> {
         if !peer.ip().to_canonical().is_loopback() || self.options.trust_loopback {

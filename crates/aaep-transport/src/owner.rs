@@ -53,7 +53,7 @@ impl fmt::Display for Stranger {
     }
 }
 
-/// Whether whoever is at the other end of this connection runs as our own user, or as root. `local` is
+/// Whether the process at the other end of this connection runs as our own user, or as root. `local` is
 /// our end, `peer` the listener's.
 // enforces: W5, S5
 #[cfg(target_os = "linux")]
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(with(elsewhere.clone()), Ok(()));
         assert!(matches!(judged(&[elsewhere]), Err(Stranger::Unknown { .. })));
         assert!(matches!(judged(&[]), Err(Stranger::Unknown { .. })));
-        // Our own end is there, and no listener: it has gone. Whoever took the connection counts still.
+        // Our own end is there, and no listener: it has gone. The process that accepted the connection still counts.
         let our_end = line(&us, &hub, "08", OWN, 9);
         assert!(matches!(judged(std::slice::from_ref(&our_end)), Err(Stranger::Gone { .. })));
         let taken = line(&hub, &us, "01", 4242, 11);

@@ -1,5 +1,5 @@
 //! What is looked up again in JSON of ours: events and answers that were valid when they were
-//! written. Each is one look at one member; whoever needs more reads the whole with
+//! written. Each is one look at one member; callers that need more read the whole with
 //! [`Event::parse`](crate::Event::parse).
 
 use crate::action::PREFIX;

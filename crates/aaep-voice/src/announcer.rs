@@ -53,7 +53,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// It was said to the end.
-    Said,
+    Spoken,
     /// Somebody else cut it.
     Cut,
 }
@@ -149,7 +149,7 @@ impl Announcer {
         !self.open.is_empty()
     }
 
-    /// Lets everything but requests, outcomes, errors and feedback wait, or no longer: whoever types
+    /// Lets everything but requests, outcomes, errors and feedback wait, or no longer: a user who types
     /// must not be talked to.
     pub fn hold(&mut self, hold: bool) {
         self.held = hold;

@@ -120,7 +120,7 @@ fn sapi_gets_its_settings_beside_a_script_that_is_always_the_same() {
 #[test]
 fn a_request_stops_the_program_that_chatters_and_the_rest_is_heard_later() {
     let directory = tempfile::tempdir().unwrap();
-    // Whoever reads "slowly" speaks until it is stopped, once.
+    // The voice that reads "slowly" speaks until it is stopped, once.
     let before = format!(
         "if [ \"$2\" = '?' ]; then printf '{VOICES}'; exit; fi; cd \"{}\"",
         directory.path().display()

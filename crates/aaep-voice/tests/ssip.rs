@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use aaep_voice::speech::{Command, Engine, Notice, Settings, Speaker};
 use aaep_voice::utterance::{Class, Part, Utterance};
-use support::{Dispatcher, Heard, installed};
+use support::{Dispatcher, LogEntry, installed};
 
 fn speaker(dispatcher: &Dispatcher) -> (Speaker, Receiver<Notice>) {
     let settings = Settings {
@@ -166,7 +166,7 @@ fn a_server_that_dies_in_mid_sentence_loses_nothing() {
     dispatcher.restart();
     assert_eq!(notices.recv_timeout(support::PATIENCE), Ok(Notice::Back));
     log.ends("Failed meanwhile.");
-    let after: Vec<Heard> = log.all().split_off(before);
+    let after: Vec<LogEntry> = log.all().split_off(before);
     let ended = |kind: &str| -> Vec<String> {
         let of_kind = after.iter().filter(|heard| heard.kind == kind);
         of_kind.map(|heard| heard.text.clone()).collect()

@@ -254,7 +254,7 @@ struct Relay<E, A> {
 }
 
 /// What becomes of a line of the agent.
-struct Heard {
+struct Relayed {
     /// Whether the editor gets it.
     passes: bool,
     /// What we say to the agent ourselves.
@@ -347,7 +347,7 @@ impl<E, A> Relay<E, A> {
         }
     }
 
-    fn agent_said(&mut self, line: &[u8]) -> Heard {
+    fn agent_said(&mut self, line: &[u8]) -> Relayed {
         let mut to_agent = None;
         match Line::read(line) {
             Line::Notice { method, mut params } if method == "session/update" => {
@@ -377,7 +377,7 @@ impl<E, A> Relay<E, A> {
             }
             _ => {}
         }
-        Heard { passes: true, to_agent }
+        Relayed { passes: true, to_agent }
     }
 
     fn agent_asked(&mut self, id: &Value, params: &Value) {
@@ -458,7 +458,7 @@ impl<E, A> Relay<E, A> {
     }
 
     /// Whether the agent took the mode that we set: the answer is for nobody else.
-    fn was_set(&mut self, id: &str, well: bool) -> Heard {
+    fn was_set(&mut self, id: &str, well: bool) -> Relayed {
         let session = id.split_once(':').map_or("", |(_, session)| session);
         let to_agent = match well {
             true => {
@@ -467,7 +467,7 @@ impl<E, A> Relay<E, A> {
             }
             false => Some(self.bar(session)),
         };
-        Heard { passes: false, to_agent }
+        Relayed { passes: false, to_agent }
     }
 
     /// The agent cannot be made to ask, so it is stopped.

@@ -20,7 +20,7 @@ pub(super) struct Turn {
     pub(super) session: Arc<Session>,
     pub(super) output: Option<Output>,
     pub(super) thought: String,
-    pub(super) calls: BTreeMap<String, Known>,
+    pub(super) calls: BTreeMap<String, KnownCall>,
     pub(super) plan: String,
     /// Stops the agent when the person stops the session.
     pub(super) watch: JoinHandle<()>,
@@ -28,7 +28,7 @@ pub(super) struct Turn {
 
 /// What is known of a call of a tool.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownCall {
     pub(super) call: Value,
     pub(super) running: Option<Call>,
     pub(super) asked: bool,
@@ -37,7 +37,7 @@ pub(super) struct Known {
 
 impl Turn {
     /// What is known of the call that this tells of.
-    pub(super) fn known(&mut self, update: &Value) -> Option<&mut Known> {
+    pub(super) fn known(&mut self, update: &Value) -> Option<&mut KnownCall> {
         let id = update.get("toolCallId").and_then(Value::as_str)?;
         if !self.calls.contains_key(id) && self.calls.len() >= CALLS {
             // Those that are over make room.

@@ -49,7 +49,7 @@ pub fn look(
     installed: Option<&Installed>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Finding> {
-    let mut found = Found(Vec::new());
+    let mut found = Findings(Vec::new());
     match installed {
         None => found.note(format!(
             "{} was not found in PATH, so nobody knows its version.",
@@ -83,9 +83,9 @@ pub fn look(
     found.0
 }
 
-struct Found(Vec<Finding>);
+struct Findings(Vec<Finding>);
 
-impl Found {
+impl Findings {
     fn off(&mut self, text: impl Into<String>) {
         self.0.push(Finding { weight: Weight::Off, text: text.into() });
     }
@@ -260,8 +260,8 @@ impl Found {
 
     fn gemini(&mut self, guard: &Guard) {
         for path in [
-            guard.places.home.join(".gemini/settings.json"),
-            guard.places.project.join(".gemini/settings.json"),
+            guard.paths.home.join(".gemini/settings.json"),
+            guard.paths.project.join(".gemini/settings.json"),
         ] {
             let Some(settings) = json(&path) else { continue };
             let hooks = settings.get("hooksConfig");
@@ -283,8 +283,8 @@ impl Found {
 
     fn qwen(&mut self, guard: &Guard) {
         for path in [
-            guard.places.home.join(".qwen/settings.json"),
-            guard.places.project.join(".qwen/settings.json"),
+            guard.paths.home.join(".qwen/settings.json"),
+            guard.paths.project.join(".qwen/settings.json"),
         ] {
             let Some(settings) = json(&path) else { continue };
             if settings.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
@@ -308,9 +308,9 @@ impl Found {
 }
 
 fn claude_files(guard: &Guard) -> Vec<(std::path::PathBuf, Value)> {
-    let user = guard.places.folder(Host::Claude);
-    let user = user.unwrap_or_else(|| guard.places.home.join(".claude"));
-    let project = guard.places.project.join(".claude");
+    let user = guard.paths.folder(Host::Claude);
+    let user = user.unwrap_or_else(|| guard.paths.home.join(".claude"));
+    let project = guard.paths.project.join(".claude");
     [user.join("settings.json"), project.join("settings.json"), project.join("settings.local.json")]
         .into_iter()
         .filter_map(|path| json(&path).map(|settings| (path, settings)))

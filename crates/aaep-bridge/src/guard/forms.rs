@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Cannot, Places, Scope};
+use super::{Cannot, GuardPaths, Scope};
 use crate::host::Host;
 
 /// What is written, and how it gets into a file that is there already.
@@ -18,16 +18,16 @@ pub(super) enum Form {
 }
 
 /// The file of a program.
-pub(super) fn path(host: Host, scope: Scope, places: &Places) -> Result<PathBuf, Cannot> {
-    let at_home = |folder: &str| places.folder(host).unwrap_or_else(|| places.home.join(folder));
+pub(super) fn path(host: Host, scope: Scope, paths: &GuardPaths) -> Result<PathBuf, Cannot> {
+    let at_home = |folder: &str| paths.folder(host).unwrap_or_else(|| paths.home.join(folder));
     Ok(match (host, scope) {
         (Host::Claude, Scope::User) => at_home(".claude").join("settings.json"),
-        (Host::Claude, Scope::Project) => places.project.join(".claude/settings.local.json"),
-        (Host::Claude, Scope::Managed) => places.etc.join("claude-code/managed-settings.json"),
+        (Host::Claude, Scope::Project) => paths.project.join(".claude/settings.local.json"),
+        (Host::Claude, Scope::Managed) => paths.etc.join("claude-code/managed-settings.json"),
         (Host::Codex, Scope::User) => at_home(".codex").join("hooks.json"),
-        (Host::Codex, Scope::Managed) => places.etc.join("codex/requirements.toml"),
+        (Host::Codex, Scope::Managed) => paths.etc.join("codex/requirements.toml"),
         (Host::Gemini, Scope::User) => at_home(".gemini").join("settings.json"),
-        (Host::Gemini, Scope::Project) => places.project.join(".gemini/settings.json"),
+        (Host::Gemini, Scope::Project) => paths.project.join(".gemini/settings.json"),
         (Host::Qwen, Scope::User) => at_home(".qwen").join("settings.json"),
         (Host::Kimi, Scope::User) => at_home(".kimi-code").join("config.toml"),
         (Host::Copilot, Scope::User) => at_home(".copilot").join("hooks/aaep.json"),

@@ -111,7 +111,7 @@ impl Incoming {
             return Err(Unreadable::NoJson);
         }
         let host = match (recognise(&value), named) {
-            (Some(found), Some(named)) if !alike(found, named) => {
+            (Some(found), Some(named)) if !same_family(found, named) => {
                 return Err(Unreadable::OtherHost);
             }
             (_, Some(named)) => named,
@@ -140,7 +140,7 @@ impl Incoming {
 }
 
 /// Programs that share their form cannot always be told apart.
-fn alike(found: Host, named: Host) -> bool {
+fn same_family(found: Host, named: Host) -> bool {
     let family = |host| matches!(host, Host::Claude | Host::Codex | Host::Qwen);
     found == named || (family(found) && family(named))
 }

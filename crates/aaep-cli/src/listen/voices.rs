@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aaep_voice::braille::{Display, Event, Settings as BrailleSettings};
+use aaep_voice::braille::{BrailleDisplay, Event, Settings as BrailleSettings};
 use aaep_voice::speech::{Command, Notice, Settings, Speaker};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -23,7 +23,7 @@ pub(super) enum VoiceEvent {
 
 pub(super) struct Voices {
     speaker: Option<Speaker>,
-    display: Option<Display>,
+    display: Option<BrailleDisplay>,
     #[cfg(target_os = "linux")]
     notifications: Option<DesktopNotifications>,
     tell: UnboundedSender<VoiceEvent>,
@@ -47,7 +47,9 @@ impl Voices {
             )
         });
         let display = braille.map(|settings| {
-            Display::start(settings, move |event| drop(shown.send(VoiceEvent::Braille(event))))
+            BrailleDisplay::start(settings, move |event| {
+                drop(shown.send(VoiceEvent::Braille(event)))
+            })
         });
         let (speaker, display) = (speaker.transpose()?, display.transpose()?);
         Ok(Self {

@@ -221,7 +221,7 @@ fn a_no_with_a_wrong_clock_is_told_as_such_and_what_a_reply_says_reaches_the_age
     world.check();
     for _ in 0..2 {
         let view = world.engine.request(&world.agent, request).unwrap();
-        assert_eq!(view.decided_by.as_deref(), Some(&*ann.name), "whoever the reply says");
+        assert_eq!(view.decided_by.as_deref(), Some(&*ann.name), "whatever name the reply gives");
         let said: serde_json::Value = serde_json::from_str(view.reply.as_deref().unwrap()).unwrap();
         assert_eq!((&said["decided_by"], &said["wrong_clock"]), (&"Ann".into(), &true.into()));
         assert_eq!(said["correlation_id"], "trace-1");

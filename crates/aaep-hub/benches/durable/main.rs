@@ -4,7 +4,7 @@
 //! Rounds take turns; times and rates are medians over all of them, by the clock on the wall, since a
 //! disk is waited for. The processor time of this process, load and hub together, is shown beside.
 //!
-//! `AAEP_BENCH_DIR` names the directory (and so the disk) to measure; the temporary one by default.
+//! `one`, `many` or `restart` measures that alone. `AAEP_BENCH_DIR` names the directory (and so the disk) to measure; the temporary one by default.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a benchmark
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // with files and clocks
 
@@ -45,9 +45,17 @@ pub fn processor_time() -> Duration {
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    one_at_a_time(&runtime);
-    many_at_a_time(&runtime);
-    restart::measure(&runtime);
+    let only = std::env::args().skip(1).find(|name| !name.starts_with('-'));
+    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    if wanted("one") {
+        one_at_a_time(&runtime);
+    }
+    if wanted("many") {
+        many_at_a_time(&runtime);
+    }
+    if wanted("restart") {
+        restart::measure(&runtime);
+    }
 }
 
 /// In rounds that take turns, so that what else the machine does hits all alike.

@@ -92,13 +92,13 @@ fn status(view: &View) -> RequestStatus {
 }
 
 /// An open session as its agent sees it.
-pub(super) fn session_state(session: SessionId, standing: SessionSnapshot) -> SessionState {
+pub(super) fn session_state(session: SessionId, snapshot: SessionSnapshot) -> SessionState {
     let call = |(tool_call_id, tool)| OpenTool { tool_call_id, tool };
     let output = |(output_id, position)| OpenOutput { output_id, position };
     SessionState {
         session_id: session,
-        state: standing.state.into_owned(),
-        calls: standing.calls.into_iter().map(call).collect(),
-        outputs: standing.outputs.into_iter().map(output).collect(),
+        state: snapshot.state.into_owned(),
+        calls: snapshot.calls.into_iter().map(call).collect(),
+        outputs: snapshot.outputs.into_iter().map(output).collect(),
     }
 }

@@ -226,7 +226,8 @@ impl AgentDoor {
                 let (status, text) = answer.kept();
                 let kept = KeptAnswer { body, status, answer: text };
                 // What ends a session is remembered beyond it.
-                if matches!(place, CallPath::Events(_)) && core.standing(&agent, session).is_some()
+                if matches!(place, CallPath::Events(_))
+                    && core.session_snapshot(&agent, session).is_some()
                 {
                     core.keep_event(&agent, key, session, kept);
                 } else {
@@ -381,22 +382,22 @@ impl AgentDoor {
         let (until, _wait) = self.begin_wait(wait)?;
         loop {
             let agent = self.agent();
-            let (standing, ended) = self
+            let (snapshot, ended) = self
                 .hub
                 .call(move |core| {
-                    let standing = core.standing(&agent, session);
-                    let ended = standing.is_some().then(|| core.when_ended(session));
-                    (standing, ended)
+                    let snapshot = core.session_snapshot(&agent, session);
+                    let ended = snapshot.is_some().then(|| core.when_ended(session));
+                    (snapshot, ended)
                 })
                 .await?;
-            let (Some(standing), Some(ended)) = (standing, ended) else { return Err(over()) };
+            let (Some(snapshot), Some(ended)) = (snapshot, ended) else { return Err(over()) };
             let slice = until.min(Instant::now() + SIGN_OF_LIFE);
             let stopped = tokio::select! {
                 _ = timeout_at(slice, ended) => false,
                 () = self.hub.stopping() => true,
             };
             if stopped || Instant::now() >= until {
-                return Ok(session_state(session, standing));
+                return Ok(session_state(session, snapshot));
             }
         }
     }
@@ -509,8 +510,8 @@ fn emit(
     let Emission { mut event, arguments, speaker, piece, asks_to_follow } = event;
     let agent = &core.speaks_in(agent, session, speaker.as_deref(), event.type_name())?;
     if event.lacks_from_state() {
-        let standing = core.standing(agent, session).ok_or_else(over)?;
-        event = event.with_text("from_state", &standing.state);
+        let snapshot = core.session_snapshot(agent, session).ok_or_else(over)?;
+        event = event.with_text("from_state", &snapshot.state);
     }
     let (id, number) = core.emit(agent, session, &event, arguments.as_ref(), &asks_to_follow)?;
     piece.into_iter().for_each(|piece| core.note_piece(piece));

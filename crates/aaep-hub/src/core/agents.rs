@@ -196,14 +196,14 @@ impl Core {
     }
 
     /// Where an open session stands; looking is a sign of life.
-    pub(crate) fn standing(
+    pub(crate) fn session_snapshot(
         &mut self,
         agent: &Principal,
         session: SessionId,
     ) -> Option<SessionSnapshot> {
-        let standing = self.producer.engine().session(agent, session)?;
+        let snapshot = self.producer.engine().session(agent, session)?;
         self.handle(Input::Touch { agent, session }).ok()?;
-        Some(standing)
+        Some(snapshot)
     }
 
     /// Tells when a session is over.

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_engine::{
-    Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, RequestId,
-    View,
+    Answer, Boot, Deliver, Input, Now, Output, Principal, Producer, ProducerOutput, Refusal,
+    RequestId, View,
 };
 use aaep_store::{Entry, Fault as JournalFault, InlineCommit, JournalWriter, Unit};
 use aaep_types::{EventKind, SubscriptionId};
@@ -310,11 +310,11 @@ impl Core {
     pub(crate) fn drain(&mut self) {
         while let Some(outcome) = self.producer.poll_output(self.now) {
             match outcome {
-                Outcomes::Engine(output) => self.carry_out(output),
-                Outcomes::Deliver(Deliver::Send { subscription, place, event, bytes }) => {
+                ProducerOutput::Engine(output) => self.carry_out(output),
+                ProducerOutput::Deliver(Deliver::Send { subscription, place, event, bytes }) => {
                     self.send(subscription, place, &event, &bytes);
                 }
-                Outcomes::Deliver(Deliver::End { subscription, reason }) => {
+                ProducerOutput::Deliver(Deliver::End { subscription, reason }) => {
                     self.give_up(subscription, &reason);
                 }
                 _ => {}

@@ -20,7 +20,7 @@ mod export;
 use aaep_engine::Record;
 use rusqlite::Row;
 
-use crate::chain::{self, Anchor, ChainKey, Hash};
+use crate::chain::{self, Anchor, ChainHash, ChainKey};
 use crate::head::{HeadCheck, Noted};
 use crate::sqlite::{Columns, NAMES, Reader};
 
@@ -32,7 +32,7 @@ pub struct Whole {
     /// How many records there are.
     pub records: u64,
     /// The hash of the last one.
-    pub hash: Hash,
+    pub hash: ChainHash,
     /// Whether the end was compared with what was noted outside. If not, records may have been cut
     /// off at the end.
     pub end_is_known: bool,
@@ -69,7 +69,7 @@ struct StoredRow {
     number: i64,
     at: i64,
     bytes: Vec<u8>,
-    hash: Hash,
+    hash: ChainHash,
     columns: Columns,
 }
 
@@ -151,9 +151,9 @@ fn verify_records(
     reader: &Reader,
     key: Option<&ChainKey>,
     anchor: &Anchor,
-    first: Hash,
+    first: ChainHash,
     noted: Option<Noted>,
-) -> Result<(u64, Hash, Option<Hash>), Bad> {
+) -> Result<(u64, ChainHash, Option<ChainHash>), Bad> {
     let (mut number, mut last) = (0, first);
     let mut found = noted.filter(|noted| noted.number == 0).map(|_| first);
     let failed = |number: u64| {

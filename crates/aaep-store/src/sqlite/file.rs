@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{CannotOpen, Options, Sqlite, notes, open, schema, set_room};
 use crate::Lock;
-use crate::chain::{self, Anchor, ChainKey, Hash};
+use crate::chain::{self, Anchor, ChainHash, ChainKey};
 
 /// A journal's file that this process holds. It becomes a journal with its key.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ pub(super) fn store_of(connection: &Connection) -> Result<String, CannotOpen> {
 }
 
 /// Where trust begins, and its seal; `None` if it was never written.
-pub(super) fn anchor_of(connection: &Connection) -> rusqlite::Result<Option<(Anchor, Hash)>> {
+pub(super) fn anchor_of(connection: &Connection) -> rusqlite::Result<Option<(Anchor, ChainHash)>> {
     let one = "SELECT anchor_number, anchor_hash, seal FROM store WHERE seal IS NOT NULL";
     let anchor = connection.query_row(one, [], |row| {
         let anchor = Anchor { number: row.get::<_, i64>(0)?.unsigned_abs(), hash: row.get(1)? };
@@ -129,7 +129,7 @@ fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row(any, [], |row| row.get::<_, bool>(0)).map(|any| !any)
 }
 
-fn last_of(connection: &Connection) -> rusqlite::Result<Option<(u64, Hash)>> {
+fn last_of(connection: &Connection) -> rusqlite::Result<Option<(u64, ChainHash)>> {
     let last = "SELECT number, hash FROM records ORDER BY number DESC LIMIT 1";
     let last = connection.query_row(last, [], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
     // A number below 1 leads to a gap that is noticed when records are read.

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::{CannotOpen, Damage, file, notes, open, schema};
 use crate::Lock;
-use crate::chain::{self, Anchor, ChainKey, Hash};
+use crate::chain::{self, Anchor, ChainHash, ChainKey};
 
 /// A journal that is to get a key: one from before journals had keys, or one whose key is lost.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ fn end_of(transaction: &Transaction<'_>, store: &str, compare: bool) -> Result<A
         let number = last.number + 1;
         let damage = |why: &str| Damage { number, why: why.into() };
         let (found, at): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let (bytes, hash): (Vec<u8>, Hash) = (row.get(2)?, row.get(3)?);
+        let (bytes, hash): (Vec<u8>, ChainHash) = (row.get(2)?, row.get(3)?);
         match Record::decode(&bytes) {
             Ok((inside, _, length))
                 if u64::try_from(found) == Ok(number)

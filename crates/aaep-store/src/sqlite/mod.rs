@@ -21,7 +21,7 @@ use aaep_engine::{Corrupt, Record};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params_from_iter};
 
 use crate::Lock;
-use crate::chain::{self, Anchor, ChainKey, Hash};
+use crate::chain::{self, Anchor, ChainHash, ChainKey};
 use crate::head::Noted;
 use crate::journal::{Entry, Fault, Journal};
 
@@ -106,7 +106,7 @@ pub struct Sqlite {
     /// The number of the next record.
     next: u64,
     /// The hash of the last one.
-    last: Hash,
+    last: ChainHash,
     /// The number of the last start, and whether the clock jumped since.
     start: (u64, bool),
     /// Pages of the log that were not carried over, by estimate.
@@ -136,7 +136,7 @@ impl Sqlite {
     }
 
     /// The number and the hash of the last record; 0 and what stands before the first if there is none.
-    pub fn head(&self) -> (u64, Hash) {
+    pub fn head(&self) -> (u64, ChainHash) {
         (self.next - 1, self.last)
     }
 
@@ -178,7 +178,7 @@ impl Sqlite {
         }
     }
 
-    fn write(&mut self, units: &[Unit]) -> rusqlite::Result<Hash> {
+    fn write(&mut self, units: &[Unit]) -> rusqlite::Result<ChainHash> {
         let connection = &self.connection;
         // Both are kept ready: reading them anew takes as long as the rest of a small commit.
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
@@ -262,8 +262,8 @@ fn write_all(
     connection: &Connection,
     units: &[Unit],
     key: &ChainKey,
-    mut last: Hash,
-) -> rusqlite::Result<Hash> {
+    mut last: ChainHash,
+) -> rusqlite::Result<ChainHash> {
     let at = wall_micros();
     let mut insert = connection.prepare_cached(INSERT)?;
     for entry in units.iter().flat_map(|unit| &unit.entries) {

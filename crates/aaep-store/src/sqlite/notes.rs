@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{Damage, Fault, Sqlite, Unit, fault_of, wall_micros};
-use crate::chain::{ChainKey, Hash, checksum};
+use crate::chain::{ChainHash, ChainKey, checksum};
 use crate::head::Noted;
 
 /// A call of an agent with an idempotency key, and what it led to.
@@ -39,7 +39,7 @@ impl KeptCall {
         ])
     }
 
-    pub(super) fn seal(&self, key: &ChainKey) -> Hash {
+    pub(super) fn seal(&self, key: &ChainKey) -> ChainHash {
         self.fields(|fields| key.seal("call", fields))
     }
 
@@ -122,7 +122,7 @@ pub struct Start {
 }
 
 impl Start {
-    pub(super) fn seal(&self, key: &ChainKey, number: u64) -> Hash {
+    pub(super) fn seal(&self, key: &ChainKey, number: u64) -> ChainHash {
         let Self { at, version, boot, clock, jumped, trust } = self;
         key.seal(
             "start",
@@ -271,7 +271,7 @@ pub(super) fn call_rows(
 }
 
 /// Seals all calls together, by their seals, in the order of their keys.
-fn seal_calls(key: &ChainKey, calls: &[(KeptCall, Vec<u8>)]) -> Hash {
+fn seal_calls(key: &ChainKey, calls: &[(KeptCall, Vec<u8>)]) -> ChainHash {
     let seals: Vec<&[u8]> = calls.iter().map(|(_, seal)| &**seal).collect();
     key.seal("calls", &seals)
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, backup::Backup};
 
 use super::open::{self, CannotOpen};
 use super::{Damage, file, notes, schema};
-use crate::chain::{Anchor, ChainKey, Hash};
+use crate::chain::{Anchor, ChainHash, ChainKey};
 use crate::head::Noted;
 
 /// Pages that a copy takes at once, and how long it lets others go first.
@@ -20,7 +20,7 @@ pub struct Reader {
     pub(crate) connection: Connection,
     pub(crate) store: String,
     /// Where trust begins, and its seal; `None` if the journal has no key yet.
-    pub(crate) anchor: Option<(Anchor, Hash)>,
+    pub(crate) anchor: Option<(Anchor, ChainHash)>,
     version: u32,
     path: PathBuf,
 }

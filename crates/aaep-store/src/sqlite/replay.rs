@@ -9,7 +9,7 @@ use aaep_engine::Corrupt;
 use rusqlite::{Connection, Row};
 
 use super::Damage;
-use crate::chain::{Anchor, ChainKey, Hash};
+use crate::chain::{Anchor, ChainHash, ChainKey};
 use crate::head::{HeadCheck, Noted};
 
 /// A batch is handed on when it has so many bytes.
@@ -34,7 +34,7 @@ pub struct Replayed {
     /// When the last one was written, in microseconds since 1970; 0 if there is none.
     pub last_at: i64,
     /// How the journal stands to what was noted of it.
-    pub standing: HeadCheck,
+    pub head_check: HeadCheck,
 }
 
 /// The chain that records must follow.
@@ -43,18 +43,18 @@ pub(super) struct Chain<'a> {
     pub(super) key: &'a ChainKey,
     pub(super) anchor: Anchor,
     /// What stands before the first record.
-    pub(super) first: Hash,
+    pub(super) first: ChainHash,
     /// The last record and its hash, as known before.
-    pub(super) last: (u64, Hash),
+    pub(super) last: (u64, ChainHash),
 }
 
 /// Where the reading thread has come to.
-struct Read {
+struct ReadState {
     records: u64,
     at: i64,
-    hash: Hash,
+    hash: ChainHash,
     /// The hash of the record that was noted.
-    noted: Option<Hash>,
+    noted: Option<ChainHash>,
 }
 
 // enforces: I3, I33
@@ -92,8 +92,8 @@ pub(super) fn replay(
         if (read.records, read.hash) != chain.last {
             return Err(missing(read.records.min(chain.last.0)));
         }
-        let standing = HeadCheck::of(read.records, noted, read.noted);
-        Ok(Replayed { records: read.records, last_at: read.at, standing })
+        let head_check = HeadCheck::of(read.records, noted, read.noted);
+        Ok(Replayed { records: read.records, last_at: read.at, head_check })
     })
 }
 
@@ -103,7 +103,7 @@ fn read(
     chain: Chain<'_>,
     noted: Option<Noted>,
     batches: &SyncSender<Batch>,
-) -> Result<Read, Damage> {
+) -> Result<ReadState, Damage> {
     let mut batch = Batch::default();
     let done = read_each(connection, chain, noted, |at, bytes| {
         batch.bytes.extend_from_slice(bytes);
@@ -125,13 +125,13 @@ fn read_each(
     chain: Chain<'_>,
     noted: Option<Noted>,
     mut take: impl FnMut(i64, &[u8]) -> bool,
-) -> Result<Read, Damage> {
+) -> Result<ReadState, Damage> {
     let all = "SELECT number, at, bytes, hash FROM records ORDER BY number";
     let mut statement = connection.prepare(all)?;
     let mut rows = statement.query([])?;
     let wanted = noted.map(|noted| noted.number);
     let found = (wanted == Some(0)).then_some(chain.first);
-    let mut last = Read { records: 0, at: 0, hash: chain.first, noted: found };
+    let mut last = ReadState { records: 0, at: 0, hash: chain.first, noted: found };
     loop {
         let next = last.records + 1;
         let damaged = |why: String| Damage { number: next, why };
@@ -147,7 +147,7 @@ fn read_each(
             let why = "it was not written with this journal's key, or something before it was changed or taken away";
             return Err(damaged(why.into()));
         }
-        last = Read { records: next, at, hash, ..last };
+        last = ReadState { records: next, at, hash, ..last };
         if wanted == Some(next) {
             last.noted = Some(hash);
         }
@@ -158,7 +158,7 @@ fn read_each(
     Ok(last)
 }
 
-fn fields<'a>(row: &'a Row<'_>) -> Option<(i64, i64, &'a [u8], Hash)> {
+fn fields<'a>(row: &'a Row<'_>) -> Option<(i64, i64, &'a [u8], ChainHash)> {
     let number = |at: usize| row.get_ref(at).ok()?.as_i64().ok();
     let blob = |at: usize| row.get_ref(at).ok()?.as_blob().ok();
     Some((number(0)?, number(1)?, blob(2)?, blob(3)?.try_into().ok()?))

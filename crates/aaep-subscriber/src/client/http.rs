@@ -13,7 +13,7 @@ use tracing::debug;
 use super::clock;
 use super::hub::{Address, Hub};
 use super::shared::Shared;
-use crate::inbox::{Backoff, Connection, Input, Purpose, Send, SubscriptionState};
+use crate::inbox::{Backoff, Connection, Input, Outgoing, Purpose, SubscriptionState};
 
 /// What ended a stream, or kept it from beginning.
 pub(super) struct Broken {
@@ -47,7 +47,7 @@ pub(super) async fn run(
     shared: Arc<Shared>,
     connection: Connection,
     hub: Hub,
-    outgoing: mpsc::Receiver<Send>,
+    outgoing: mpsc::Receiver<Outgoing>,
 ) {
     let Address::Http(base) = &hub.address else { return };
     let client = match HttpClient::new(base, hub.options.clone()) {
@@ -178,7 +178,7 @@ impl Http {
     }
 
     /// Sends what is to be sent, one after the other, until goodbye.
-    async fn post_all(&self, mut outgoing: mpsc::Receiver<Send>) {
+    async fn post_all(&self, mut outgoing: mpsc::Receiver<Outgoing>) {
         loop {
             let send = tokio::select! {
                 biased;

@@ -97,7 +97,7 @@ impl Hub {
         Ok(self)
     }
 
-    /// The same, trusting whatever listens on a loopback address, whoever's program it is: for
+    /// The same, trusting whatever listens on a loopback address, whichever user runs it: for
     /// containers and the like, where nobody can tell. Every user of the machine could then pass for
     /// the hub.
     pub fn trust_loopback(mut self) -> Self {

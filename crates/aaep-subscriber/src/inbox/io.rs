@@ -93,7 +93,7 @@ pub enum Purpose {
 
 /// A message to be sent.
 #[derive(Clone, Debug)]
-pub struct Send {
+pub struct Outgoing {
     /// By which connection.
     pub connection: Connection,
     /// To report with [`Input::Sent`] or [`Input::NotSent`].

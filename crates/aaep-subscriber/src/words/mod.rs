@@ -62,7 +62,7 @@ pub enum Span {
 }
 
 impl Span {
-    /// Its text, whoever's it is.
+    /// Its text, ours or the agent's.
     pub fn text(&self) -> &str {
         match self {
             Span::Ours(text) | Span::Theirs(text) => text,

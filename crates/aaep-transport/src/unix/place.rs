@@ -119,7 +119,7 @@ pub(super) fn claim_directory(path: &Path) -> Result<(), PlaceError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(unusable(error)),
     }
-    // Looked at after making: whoever was faster has not fooled us.
+    // Looked at after making: a faster attacker has not fooled us.
     let found = fs::symlink_metadata(path).map_err(unusable)?;
     let why = if found.file_type().is_symlink() {
         "it is a symbolic link"

@@ -31,7 +31,7 @@ fn says(announcer: &mut Announcer, expected: &str) -> Id {
 #[track_caller]
 fn whole(announcer: &mut Announcer, expected: &str) {
     let id = says(announcer, expected);
-    announcer.ended(id, End::Said, 0);
+    announcer.ended(id, End::Spoken, 0);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_request_never_interrupts_another_request_and_done_never_interrupts_a_questi
     announcer.push(said(Class::Error, "Failed."));
     announcer.push(said(Class::Outcome, "Request 7: accepted."));
     assert_eq!(announcer.poll(0), None);
-    announcer.ended(first, End::Said, 0);
+    announcer.ended(first, End::Spoken, 0);
     whole(&mut announcer, "Question 2. It cannot be undone.");
     whole(&mut announcer, "Failed.");
     whole(&mut announcer, "Request 7: accepted.");

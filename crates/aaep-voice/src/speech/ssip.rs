@@ -249,7 +249,7 @@ impl Spoken {
             701 => Some(Event::Part { id, index, count }),
             702 => {
                 self.messages.remove(&number);
-                (index + 1 == count).then_some(Event::Said(id))
+                (index + 1 == count).then_some(Event::Spoken(id))
             }
             703 => {
                 self.messages.retain(|_, (of, ..)| *of != id);

@@ -30,7 +30,7 @@ pub fn installed(program: &str) -> bool {
 
 /// What was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct LogEntry {
     /// Milliseconds since 1970.
     pub at: u64,
     /// `begin`, `end` or `cut`.
@@ -45,7 +45,7 @@ pub struct Heard {
 pub struct Log(pub PathBuf);
 
 impl Log {
-    pub fn all(&self) -> Vec<Heard> {
+    pub fn all(&self) -> Vec<LogEntry> {
         let text = std::fs::read_to_string(&self.0).unwrap_or_default();
         // The last line may still be on its way.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -54,7 +54,7 @@ impl Log {
 
     /// Waits until something is heard that fits.
     #[track_caller]
-    pub fn wait(&self, what: &str, fits: impl Fn(&Heard) -> bool) -> Heard {
+    pub fn wait(&self, what: &str, fits: impl Fn(&LogEntry) -> bool) -> LogEntry {
         let until = Instant::now() + PATIENCE;
         loop {
             let all = self.all();
@@ -67,12 +67,12 @@ impl Log {
     }
 
     #[track_caller]
-    pub fn ends(&self, text: &str) -> Heard {
+    pub fn ends(&self, text: &str) -> LogEntry {
         self.wait(text, |heard| heard.kind == "end" && heard.text.contains(text))
     }
 
     #[track_caller]
-    pub fn begins(&self, text: &str) -> Heard {
+    pub fn begins(&self, text: &str) -> LogEntry {
         self.wait(text, |heard| heard.kind == "begin" && heard.text.contains(text))
     }
 
@@ -83,7 +83,7 @@ impl Log {
     }
 }
 
-fn heard(line: &str) -> Option<Heard> {
+fn heard(line: &str) -> Option<LogEntry> {
     let mut fields = line.splitn(5, '\t');
     let mut next = || fields.next().map(str::to_owned);
     let (at, kind, language, pitch, text) = (next()?, next()?, next()?, next()?, next()?);
@@ -93,7 +93,7 @@ fn heard(line: &str) -> Option<Heard> {
         plain.push_str(piece.split_once('>').map_or(piece, |(_, after)| after));
     }
     let text = plain.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    Some(Heard { at: at.parse().ok()?, kind, language, pitch, text })
+    Some(LogEntry { at: at.parse().ok()?, kind, language, pitch, text })
 }
 
 /// Writes the module and a configuration that has only this one.
