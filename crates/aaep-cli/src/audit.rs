@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use aaep_hub::Fault;
 use aaep_hub::config::{Flags, Surroundings, load};
 use aaep_hub::start::{HEADS_NAME, JOURNAL_NAME};
-use aaep_store::audit::{Bad, Filter, Whole, export, verify};
+use aaep_store::audit::{Bad, Filter, OldCopy, Whole, export, verify};
 use aaep_store::{ChainKey, Head, Noted, Reader};
 use aaep_types::Timestamp;
 use aaep_types::json::Writer;
@@ -161,7 +161,42 @@ fn say_verified(verified: &Result<Whole, Bad>, out: &mut impl Write) -> io::Resu
             "What was noted outside of the journal is not here, so nobody can tell whether records are missing at its end."
         )?;
     }
+    for copy in &whole.old_copies {
+        let OldCopy { start, found, .. } = copy;
+        writeln!(
+            out,
+            "Start {start}, at {}, found this ({}): what was written after the copy was made, or was cut off, is not here.",
+            when(copy),
+            Plain(found)
+        )?;
+    }
     Ok(())
+}
+
+fn when(copy: &OldCopy) -> String {
+    let at = Timestamp::from_millis(copy.at / 1000);
+    at.map_or_else(|_| copy.at.to_string(), |at| at.to_string())
+}
+
+/// What was found by starts from old copies, as a JSON list.
+fn old_copies_as_json(copies: &[OldCopy]) -> String {
+    let mut list = Writer::new();
+    list.open('[');
+    for copy in copies {
+        list.open('{');
+        list.name("start");
+        list.json(&copy.start.to_string());
+        list.comma();
+        for (name, text) in [("at", &when(copy)), ("found", &copy.found)] {
+            list.name(name);
+            list.string(text);
+            list.comma();
+        }
+        list.close('}');
+        list.comma();
+    }
+    list.close(']');
+    list.finish()
 }
 
 fn verified_as_json(verified: &Result<Whole, Bad>) -> String {
@@ -182,6 +217,7 @@ fn verified_as_json(verified: &Result<Whole, Bad>) -> String {
             if let Some(after) = whole.keyed_after {
                 put("trust_begins", &(after + 1).to_string());
             }
+            put("old_copies", &old_copies_as_json(&whole.old_copies));
         }
         Err(bad) => {
             put("record", &bad.number.to_string());

@@ -38,7 +38,10 @@ impl<R: Rules> Engine<R> {
             _ => return Err(asks_nothing()),
         };
         if question.arguments.len() > self.limits.argument_bytes {
-            let text = format!("Arguments may have at most {} bytes.", self.limits.argument_bytes);
+            let text = format!(
+                "Arguments may have at most {} bytes (limits.argument_bytes).",
+                self.limits.argument_bytes
+            );
             return Err(Refusal::new(Blame::Limit, rule::E21, text));
         }
         if confirmation && ToolName::parse(&*question.tool).is_err() {
@@ -97,7 +100,7 @@ impl<R: Rules> Engine<R> {
             return Ok(());
         }
         let text = format!(
-            "At most {} requests may be made in {} seconds by one agent, over all its sessions, and {} by all agents of one user; a user who is asked too often answers on trust.",
+            "At most {} requests may be made in {} seconds by one agent, over all its sessions, and {} by all agents of one user (ten and twenty times limits.prompts_per_window); a user who is asked too often answers on trust.",
             most.saturating_mul(AGENT_SHARE),
             self.limits.prompt_window_seconds,
             most.saturating_mul(USER_SHARE),

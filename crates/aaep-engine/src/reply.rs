@@ -247,8 +247,10 @@ impl<R: Rules> Engine<R> {
     ) -> Result<Answer, Refusal> {
         let known = self.listeners.get(&subscription);
         if known.is_none() && self.listeners.len() >= self.limits.subscriptions {
-            let text =
-                format!("At most {} subscriptions may be open at once.", self.limits.subscriptions);
+            let text = format!(
+                "At most {} subscriptions may be open at once (limits.subscriptions).",
+                self.limits.subscriptions
+            );
             return Err(Refusal::new(Blame::Limit, rule::H15, text));
         }
         // A subscription belongs to the peer that made it (§10 T8); and an agent never answers.

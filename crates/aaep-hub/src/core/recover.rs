@@ -105,7 +105,7 @@ pub(crate) fn recover(
     if !is_old {
         kept.note_head()?;
     }
-    start.trust = trust.word().into();
+    start.trust = trust.words(&replayed);
     let noted = kept.journal.note_start(&start).and_then(|()| {
         let forget = gone.into_iter().map(|call| Note::ForgetCalls { session: call.session });
         kept.journal.keep(&[Unit { entries: Vec::new(), notes: forget.collect() }])

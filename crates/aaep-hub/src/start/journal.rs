@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use aaep_engine::{ClockTrust, Now};
 use aaep_store::{
-    CannotOpen, ChainKey, Damage, Head, HeadCheck, JournalFile, JournalMarker, Noted, Options,
-    Replayed, Sqlite, Start,
+    CannotOpen, ChainKey, Damage, Head, HeadCheck, JournalFile, JournalMarker, Noted, OLD_COPY,
+    Options, Replayed, Sqlite, Start,
 };
 
 use super::DataDirectory;
@@ -167,12 +167,16 @@ impl Trust {
         Self { clock: ClockTrust::OldCopy, why: Some(why) }
     }
 
-    /// In a word or two, for the journal.
-    pub(crate) fn word(&self) -> &'static str {
-        match self.clock {
-            ClockTrust::Trusted => "trusted",
-            ClockTrust::Doubtful => "doubtful",
-            ClockTrust::OldCopy => "old copy",
+    /// In a few words, for the journal. How much of it an old copy lacks is said for good: afterwards
+    /// nobody can tell.
+    pub(crate) fn words(&self, replayed: &Replayed) -> String {
+        match (self.clock, replayed.standing) {
+            (ClockTrust::Trusted, _) => "trusted".into(),
+            (ClockTrust::Doubtful, _) => "doubtful".into(),
+            (ClockTrust::OldCopy, HeadCheck::Behind { noted }) => {
+                format!("{OLD_COPY}, {} of {noted} records", replayed.records)
+            }
+            (ClockTrust::OldCopy, _) => OLD_COPY.into(),
         }
     }
 }

@@ -22,12 +22,12 @@ use rusqlite::Row;
 
 use crate::chain::{self, Anchor, ChainHash, ChainKey};
 use crate::head::{HeadCheck, Noted};
-use crate::sqlite::{Columns, NAMES, Reader};
+use crate::sqlite::{Columns, NAMES, OLD_COPY, Reader, Start};
 
 pub use export::{Filter, export};
 
 /// A chain without a flaw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole {
     /// How many records there are.
     pub records: u64,
@@ -42,6 +42,20 @@ pub struct Whole {
     /// The last record from before the journal had its key: up to there, a
     /// change by anyone with write access goes unnoticed. 0 if it always had one; `None` if it has none yet.
     pub keyed_after: Option<u64>,
+    /// Starts that found an old copy of the journal, or one whose end was cut off, the first one
+    /// first: what was written after it is not here. Known only with the key.
+    pub old_copies: Vec<OldCopy>,
+}
+
+/// A start that found an old copy of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OldCopy {
+    /// The number of the start.
+    pub start: u64,
+    /// When it was, in microseconds since 1970.
+    pub at: i64,
+    /// What it found, in a few words.
+    pub found: String,
 }
 
 /// The first record that is not as it was written.
@@ -125,10 +139,14 @@ pub fn verify(reader: &Reader, key: Option<&ChainKey>, noted: Option<Noted>) -> 
         }
         HeadCheck::New | HeadCheck::Same | HeadCheck::Unknown => {}
     }
+    let mut old_copies = Vec::new();
     if let Some(key) = key.filter(|_| !reader.is_unkeyed()) {
-        reader
+        let starts = reader
             .check_rows(key, noted)
             .map_err(|damage| Bad { number: damage.number, what: format!("{}.", damage.why) })?;
+        let old = starts.into_iter().rev().filter(|(_, start)| start.trust.starts_with(OLD_COPY));
+        let told = old.map(|(start, Start { at, trust, .. })| OldCopy { start, at, found: trust });
+        old_copies.extend(told);
     }
     Ok(Whole {
         records,
@@ -136,6 +154,7 @@ pub fn verify(reader: &Reader, key: Option<&ChainKey>, noted: Option<Noted>) -> 
         end_is_known: noted.is_some(),
         key_is_known: key.is_some(),
         keyed_after: reader.keyed_after(),
+        old_copies,
     })
 }
 

@@ -27,7 +27,7 @@ use crate::journal::{Entry, Fault, Journal};
 
 pub use file::JournalFile;
 pub use migrate::Migration;
-pub use notes::{KeptCall, Note, Start};
+pub use notes::{KeptCall, Note, OLD_COPY, Start};
 pub use open::CannotOpen;
 pub(crate) use open::{private, sync_directory_of};
 pub use reader::Reader;

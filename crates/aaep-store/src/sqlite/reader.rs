@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, backup::Backup};
 
 use super::open::{self, CannotOpen};
-use super::{Damage, file, notes, schema};
+use super::{Damage, Start, file, notes, schema};
 use crate::chain::{Anchor, ChainHash, ChainKey};
 use crate::head::Noted;
 
@@ -53,8 +53,12 @@ impl Reader {
     }
 
     // enforces: I33
-    /// Looks at what is kept beside the records.
-    pub(crate) fn check_rows(&self, key: &ChainKey, noted: Option<Noted>) -> Result<(), Damage> {
+    /// Looks at what is kept beside the records. Gives the starts, the last first.
+    pub(crate) fn check_rows(
+        &self,
+        key: &ChainKey,
+        noted: Option<Noted>,
+    ) -> Result<Vec<(u64, Start)>, Damage> {
         if let Err(CannotOpen::Damaged { what: why }) = schema::check(&self.connection) {
             return Err(Damage { number: 0, why });
         }
