@@ -173,7 +173,7 @@ interface Content {
 
 type Action = "questions" | "repeat" | "now" | "more_time" | "log" | "stop" | "reject" | "accept";
 
-type Sound = "blocked" | "done" | "error";
+type Sound = "blocked" | "done" | "error" | "waiting";
 type Attributes = Record<string, string | boolean | number>;
 
 type Letter = { letter: string; script: string; looks: "itself" | "alike" | "styled" };

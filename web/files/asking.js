@@ -464,6 +464,7 @@ export class Asking {
     const step = left <= last ? 2 : left <= all / 2 && all / 2 > last * 2 ? 1 : 0;
     if (left <= 0 || step <= (this.told.get(keyOf(request)) ?? 0)) return;
     this.told.set(keyOf(request), step);
+    if (step === 2) this.announcer.play("waiting");
     const time = this.words.duration(Math.max(1, Math.round(left / 1000)));
     this.say("page.time.told", { number: request.shown_number, time, action: { theirs: request.action } }, true);
   }

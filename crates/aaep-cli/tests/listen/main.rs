@@ -8,6 +8,7 @@ mod bad_input;
 mod comeback;
 mod docs;
 mod guests;
+mod heard;
 mod hostile;
 #[cfg(target_os = "linux")]
 mod notify;

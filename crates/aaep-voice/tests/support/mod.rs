@@ -7,13 +7,13 @@ pub mod brltty;
 mod skipped;
 
 use skipped::skipped;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a test waits for what has to come.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether to try this program. Speech takes its time, so that is done where it is asked for
 /// (`AAEP_VOICES=required`, as `cargo xtask voices` sets it); there its absence is a failure.
@@ -96,11 +96,20 @@ fn heard(line: &str) -> Option<LogEntry> {
     Some(LogEntry { at: at.parse().ok()?, kind, language, pitch, text })
 }
 
+/// Writes a program. Another process does: if we had the file open while another test starts a program,
+/// that one would have it open too for a moment, and the system runs no file that is open for writing.
+pub fn program(path: &Path, text: &str) {
+    let mut command = Command::new("sh");
+    command.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
 /// Writes the module and a configuration that has only this one.
 pub fn configure(directory: &Path) {
     let module = directory.join("heard.sh");
-    std::fs::write(&module, include_str!("heard.sh")).unwrap();
-    std::fs::set_permissions(&module, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program(&module, include_str!("heard.sh"));
     let configuration = format!(
         "LogLevel 1\nDefaultLanguage en\nSymbolsPreproc \"char\"\n\
          AddModule \"heard\" \"{}\" \"\"\nDefaultModule heard\n",
