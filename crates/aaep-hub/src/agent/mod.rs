@@ -507,12 +507,14 @@ fn emit(
     event: Emission,
 ) -> Result<EventPosted, ApiError> {
     let Emission { mut event, arguments, speaker, piece, asks_to_follow } = event;
-    let agent = &core.speaks_in(agent, session, speaker.as_deref(), event.type_name())?;
+    let speaker = core.speaks_in(agent, session, speaker.as_deref(), event.type_name())?;
+    let agent = &speaker.agent;
     if event.lacks_from_state() {
         let standing = core.standing(agent, session).ok_or_else(over)?;
         event = event.with_text("from_state", &standing.state);
     }
     let (id, number) = core.emit(agent, session, &event, arguments.as_ref(), &asks_to_follow)?;
+    core.claim(speaker)?;
     piece.into_iter().for_each(|piece| core.note_piece(piece));
     Ok(EventPosted { event_id: id.id(), sequence_number: number })
 }
@@ -524,10 +526,12 @@ fn ask(
     question: &Question,
 ) -> Result<AskedRequest, ApiError> {
     let name = question.asked.kind().as_str();
-    let agent = &core.speaks_in(agent, session, question.speaker.as_deref(), name)?;
+    let speaker = core.speaks_in(agent, session, question.speaker.as_deref(), name)?;
+    let agent = &speaker.agent.clone();
     let described_by = question.described_by;
     let asked = Ask { agent, session, question: &question.asked, described_by };
     let (request, again) = core.ask(asked)?;
+    core.claim(speaker)?;
     core.note_said(session, EventKind::StateChanged.as_str(), &[]);
     core.note_said(session, name, &question.asks_to_follow);
     let view = core.request(agent, request).ok_or_else(lost)?;
