@@ -175,7 +175,7 @@ fn say_verified(verified: &Result<Whole, Bad>, out: &mut impl Write) -> io::Resu
 
 fn when(copy: &OldCopy) -> String {
     let at = Timestamp::from_millis(copy.at / 1000);
-    at.map_or_else(|_| copy.at.to_string(), |at| at.to_string())
+    at.map_or_else(|| copy.at.to_string(), |at| at.to_string())
 }
 
 /// What was found by starts from old copies, as a JSON list.

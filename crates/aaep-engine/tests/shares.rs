@@ -379,8 +379,9 @@ fn whoever_is_refused_is_told_which_bound_it_was() {
     let output = |id: u32| {
         format!(r#"{{"output_id":"out_{id}","chunk":"Once","position":0,"complete":false}}"#)
     };
-    let handoff = r#"{"reason":"Too much.","target_kind":"human","summary_normal":"Somebody else, please."}"#;
-    let mut emit = |house: &mut House, session, kind: EventKind, payload: &str| {
+    let handoff =
+        r#"{"reason":"Too much.","target_kind":"human","summary_normal":"Somebody else, please."}"#;
+    let emit = |house: &mut House, session, kind: EventKind, payload: &str| {
         let event = &AgentEvent::read(kind.as_str(), payload);
         house.handle(Input::Emit { agent: &ann, session, event, arguments: None })
     };
@@ -390,8 +391,9 @@ fn whoever_is_refused_is_told_which_bound_it_was() {
     emit(&mut house, session, EventKind::OutputStreaming, &output(1)).unwrap();
     let refused = emit(&mut house, session, EventKind::OutputStreaming, &output(2));
     refusals.push(("open_outputs", refused.unwrap_err()));
-    emit(&mut house, session, EventKind::HandoffRequested, handoff).unwrap();
-    let refused = emit(&mut house, session, EventKind::HandoffRequested, handoff);
+    let urgent = house.open(&ann).unwrap();
+    emit(&mut house, urgent, EventKind::HandoffRequested, handoff).unwrap();
+    let refused = emit(&mut house, urgent, EventKind::HandoffRequested, handoff);
     refusals.push(("critical_per_window", refused.unwrap_err()));
     house.ask(&ann, session, "a").unwrap();
     refusals.push(("pending_per_session", house.ask(&ann, session, "b").unwrap_err()));
@@ -401,7 +403,8 @@ fn whoever_is_refused_is_told_which_bound_it_was() {
     let mut house = House::new(Limits { pending_per_session: 9, ..limits });
     let session = house.open(&ann).unwrap();
     emit(&mut house, session, EventKind::ToolInvoked, &tool(1)).unwrap();
-    let done = r#"{"tool":"look","tool_call_id":"call_1","status":"success","summary_normal":"Seen."}"#;
+    let done =
+        r#"{"tool":"look","tool_call_id":"call_1","status":"success","summary_normal":"Seen."}"#;
     emit(&mut house, session, EventKind::ToolCompleted, done).unwrap();
     let refused = emit(&mut house, session, EventKind::ToolInvoked, &tool(2));
     refusals.push(("calls_per_session", refused.unwrap_err()));

@@ -508,12 +508,18 @@ fn emit(
     event: Emission,
 ) -> Result<EventPosted, ApiError> {
     let Emission { mut event, arguments, speaker, piece, asks_to_follow } = event;
-    let agent = &core.speaks_in(agent, session, speaker.as_deref(), event.type_name())?;
+    let speaker = core.speaks_in(agent, session, speaker.as_deref(), event.type_name())?;
+    let agent = &speaker.agent;
     if event.lacks_from_state() {
         let snapshot = core.session_snapshot(agent, session).ok_or_else(over)?;
         event = event.with_text("from_state", &snapshot.state);
     }
+    if piece.as_ref().is_some_and(|piece| !core.hub.0.outputs.follows(piece)) {
+        let text = "Another piece of this output came at the same time. Send one after the other: wait for the answer, then send this one again.";
+        return Err(Refusal { blame: Blame::OutOfOrder, rule: rule::T17, text: text.into() }.into());
+    }
     let (id, number) = core.emit(agent, session, &event, arguments.as_ref(), &asks_to_follow)?;
+    core.claim(speaker)?;
     piece.into_iter().for_each(|piece| core.note_piece(piece));
     Ok(EventPosted { event_id: id.id(), sequence_number: number })
 }
@@ -525,10 +531,12 @@ fn ask(
     question: &Question,
 ) -> Result<AskedRequest, ApiError> {
     let name = question.asked.kind().as_str();
-    let agent = &core.speaks_in(agent, session, question.speaker.as_deref(), name)?;
+    let speaker = core.speaks_in(agent, session, question.speaker.as_deref(), name)?;
+    let agent = &speaker.agent.clone();
     let described_by = question.described_by;
     let asked = Ask { agent, session, question: &question.asked, described_by };
     let (request, again) = core.ask(asked)?;
+    core.claim(speaker)?;
     core.note_said(session, EventKind::StateChanged.as_str(), &[]);
     core.note_said(session, name, &question.asks_to_follow);
     let view = core.request(agent, request).ok_or_else(lost)?;
@@ -546,5 +554,47 @@ impl From<Stopped> for ApiError {
 impl From<crate::discretion::Refused> for ApiError {
     fn from(refused: crate::discretion::Refused) -> Self {
         Self::malformed(refused.text()).under(rule::T14)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aaep_engine::Role;
+
+    use super::*;
+    use crate::panics;
+
+    // covers: T14, T17
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_secret_does_not_pass_in_two_pieces_that_come_at_once() {
+        let place = tempfile::tempdir().unwrap();
+        let running = panics::run(place.path()).await;
+        let hub = running.hub().clone();
+        let agent = Principal::new("cook", Role::Agent, "ann");
+        let opening = r#"{"producer":{"agent_id":"cook"},"summary_normal":"Cooking."}"#;
+        let opening = OpenSession::parse(opening.as_bytes()).unwrap();
+        let session = hub.agent(&agent).open(opening, None).await.unwrap().session_id;
+        let piece = |text: &str, position: usize| {
+            let event = format!(
+                r#"{{"type":"aaep:agent.output.streaming","output_id":"out_1","chunk":"{text}","position":{position},"complete":false}}"#
+            );
+            let event = PostEvent::parse(event.as_bytes()).unwrap();
+            prepare::emission(&hub, session, event).unwrap()
+        };
+        // Both were read before either was said.
+        let (first, second) = (piece("The password=", 0), piece("hunter2, as ever.", 13));
+        let emitted = hub.call(move |core| {
+            let first = emit(core, &agent, session, first).map(drop);
+            (first, emit(core, &agent, session, second).map(drop), agent)
+        });
+        let (first, second, agent) = emitted.await.unwrap();
+        first.unwrap();
+        let refused = second.unwrap_err();
+        assert_eq!(refused.kind, ApiErrorKind::Conflict, "{refused:?}");
+        // Sent again after the other it is taken, without what both together say.
+        let again = piece("hunter2, as ever.", 13);
+        assert!(!format!("{:?}", again.event).contains("hunter2"), "{:?}", again.event);
+        hub.call(move |core| emit(core, &agent, session, again).map(drop)).await.unwrap().unwrap();
+        running.stop().await.unwrap();
     }
 }

@@ -24,6 +24,13 @@ pub(crate) enum Inputs {
     Later(oneshot::Receiver<()>),
 }
 
+/// As whom an agent speaks in a session.
+pub(crate) struct Speaker {
+    pub(crate) agent: Principal,
+    /// The id that is its own once it has spoken, and the account that it belongs to.
+    claims: Option<(Principal, String)>,
+}
+
 #[derive(Default)]
 pub(super) struct Agents {
     sessions: BTreeMap<SessionId, Principal>,
@@ -70,24 +77,6 @@ impl Core {
     }
 
     // enforces: S4, S5, E28
-    /// Whether an agent may speak under this producer. From then on the id is its own, also after a
-    /// restart: what a sub-agent asked for is run by nobody else.
-    pub(crate) fn may_speak_for(
-        &mut self,
-        agent: &Principal,
-        producer: &str,
-    ) -> Result<(), Refusal> {
-        if let Some(id) = self.bind_producer(agent, producer)? {
-            let agent = &account(agent);
-            if self.producers.is_new_to(agent, &id) {
-                self.handle(Input::Claim { agent, id: &id })?;
-                self.producers.claimed(agent, &id);
-            }
-        }
-        Ok(())
-    }
-
-    // enforces: S4, E28
     /// As whom an event is emitted in a session: as its own agent, also for a sub-agent of the same user
     /// that speaks under an id of its own. Whether the session is open to that id, the engine knows; how
     /// it ends is for its own agent to say.
@@ -97,14 +86,34 @@ impl Core {
         session: SessionId,
         producer: Option<&str>,
         type_name: &str,
-    ) -> Result<Principal, Refusal> {
-        let Some(producer) = producer else { return Ok(agent.clone()) };
-        self.may_speak_for(agent, producer)?;
+    ) -> Result<Speaker, Refusal> {
+        let Some(producer) = producer else {
+            return Ok(Speaker { agent: agent.clone(), claims: None });
+        };
+        let id = self.bind_producer(agent, producer)?;
+        let account = account(agent);
+        let claims = id.filter(|id| self.producers.is_new_to(&account, id));
+        if claims.is_some() {
+            self.producer.engine().needs_journal()?;
+        }
         let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
         let owner = self.agents.sessions.get(&session);
         let owner = owner.filter(|owner| owner.user == agent.user && !ends);
         let owner = owner.filter(|owner| *owner == agent || is_proven(owner) && is_proven(agent));
-        Ok(owner.unwrap_or(agent).clone())
+        let claims = claims.map(|id| (account, id));
+        Ok(Speaker { agent: owner.unwrap_or(agent).clone(), claims })
+    }
+
+    // enforces: S5, E28, I22
+    /// An agent has spoken under an id. From then on the id is its own, also after a restart: what a
+    /// sub-agent asked for is run by nobody else. A call that is refused claims nothing, and leaves no
+    /// record.
+    pub(crate) fn claim(&mut self, speaker: Speaker) -> Result<(), Refusal> {
+        if let Some((agent, id)) = &speaker.claims {
+            self.handle(Input::Claim { agent, id })?;
+            self.producers.claimed(agent, id);
+        }
+        Ok(())
     }
 
     // enforces: S4, E28
@@ -305,7 +314,7 @@ impl Core {
         }
     }
 
-    // enforces: S1, S6, D4, D5
+    // enforces: S1, S6, D4, D5, I29
     /// Somebody says something to the agents of their user. It is passed on only from somebody whose
     /// answers may count; for others it looks the same.
     pub(crate) fn say(&mut self, known: &AuthenticatedPeer, text: &str) -> Result<(), Refusal> {
@@ -320,10 +329,15 @@ impl Core {
         let input = AgentInput::UserInput(text.into());
         let may_speak = self.hub.0.access.current().may_reply(known);
         let limits = self.hub.config().limits;
+        // One who does not take what is said keeps it from nobody else.
+        let (mut heard, mut refused) = (false, Ok(()));
         for agent in agents.iter().filter(|_| may_speak) {
-            self.agents.mailboxes.put(agent, input.clone(), &limits)?;
+            match self.agents.mailboxes.put(agent, input.clone(), &limits) {
+                Ok(()) => heard = true,
+                Err(refusal) => refused = Err(refusal),
+            }
         }
-        Ok(())
+        if heard { Ok(()) } else { refused }
     }
 
     /// What was said to an agent. From the first time on, what people say is kept for it.
