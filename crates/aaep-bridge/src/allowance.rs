@@ -3,7 +3,7 @@
 //!
 //! The hub decides, not a file. The person answers an ordinary request for consent, whose arguments say
 //! what is no longer asked about, how often and until when; silence is a no. Once accepted it is a call
-//! that goes on until the session ends or it is taken back, so whoever listens finds it among what is
+//! that goes on until the session ends or it is taken back, so a listener finds it among what is
 //! going on. What is kept here only names that request: before each use the hub is asked whether it was
 //! approved with exactly these arguments, and still goes on.
 

@@ -241,7 +241,7 @@ impl Step<'_> {
         Some(Answer::Allow("The person allowed it for this session.".into()))
     }
 
-    /// Whoever says later that it has ended finds it again.
+    /// The hook that reports its end finds it again.
     async fn runs(&self, running: aaep_agent::Call) -> Result<(), Trouble> {
         if !self.incoming.host.tells_ends() {
             let words = format!("{} goes on by itself.", self.incoming.host.name());

@@ -51,7 +51,7 @@ fn open_file(place: &JournalOptions, file: Option<&Path>) -> Result<Opened, Stri
         (None, None) => return Err("The configuration says that nothing is kept.".into()),
     };
     let reader = Reader::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
-    // The demo notes beside a hub; a store's name is its own, so whoever knows it means this one.
+    // The demo notes beside a hub; a store's name is its own, so it can only mean this one.
     // Without a state directory the key lies in the data directory.
     let states =
         config.state.iter().flat_map(|state| [state.clone(), state.with_file_name(DEMO_NAME)]);

@@ -201,7 +201,7 @@ pub(crate) fn write_log(config: &Config) {
     };
     let log =
         tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false);
-    // Whoever embeds this has set up logs of its own.
+    // A program that embeds this has set up its own logs.
     let _ = match config.log.format {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().try_init(),

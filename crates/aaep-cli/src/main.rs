@@ -69,7 +69,7 @@ fn main() -> ExitCode {
     let result = run(arguments.command, &mut out).and_then(|exit| out.flush().map(|()| exit));
     match result {
         Ok(exit) => exit.into(),
-        // Whoever was listening has heard enough, and there is nobody left to tell.
+        // The reader of the pipe has gone, and there is nobody left to tell.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             // Dropping the writer would only try again.
             let _ = out.into_parts();

@@ -204,19 +204,33 @@ impl<R: Rules> Engine<R> {
     /// again what is settled. What is not remembered, such as the end of a session, leaves a gap:
     /// a subscriber that left off before it cannot be told that everything follows. To be taken once, before
     /// anything else is done.
-    pub fn reminders(&mut self) -> impl Iterator<Item = Reminder> + use<R> {
-        let mut said: Vec<Before> = Vec::new();
+    pub fn reminders(&mut self) -> impl Iterator<Item = Reminder> + use<'_, R> {
+        let count = self.sessions.iter().map(|session| session.before.len()).sum();
+        let mut said: Vec<Before> = Vec::with_capacity(count);
         for session in self.sessions.iter_mut() {
             said.append(&mut session.before);
         }
-        let said = said.into_iter().filter_map(|before| {
-            let emitted = before.emitted()?;
-            let open = before.asks.is_none() || self.is_open(&before, &emitted);
-            open.then_some((before.record, Reminder::Emitted(Box::new(emitted))))
-        });
-        let mut all: Vec<(u64, Reminder)> = said.collect();
-        all.extend(std::mem::take(&mut self.gaps).into_places());
-        all.sort_by_key(|(record, _)| *record);
-        all.into_iter().map(|(_, reminder)| reminder)
+        said.sort_by_key(|before| before.record);
+        let mut gaps: Vec<(u64, Reminder)> = std::mem::take(&mut self.gaps).into_places().collect();
+        gaps.sort_by_key(|(record, _)| *record);
+        let engine = &*self;
+        // Made one by one as they are taken: there may be a million.
+        let mut said =
+            said.into_iter().filter_map(move |before| engine.reminder(before)).peekable();
+        let mut gaps = gaps.into_iter().peekable();
+        std::iter::from_fn(move || {
+            let gap_first = match (said.peek(), gaps.peek()) {
+                (Some((said, _)), Some((gap, _))) => gap < said,
+                (said, _) => said.is_none(),
+            };
+            let (_, reminder) = if gap_first { gaps.next()? } else { said.next()? };
+            Some(reminder)
+        })
+    }
+
+    fn reminder(&self, before: Before) -> Option<(u64, Reminder)> {
+        let emitted = before.emitted()?;
+        let open = before.asks.is_none() || self.is_open(&before, &emitted);
+        open.then(|| (before.record, Reminder::Emitted(Box::new(emitted))))
     }
 }

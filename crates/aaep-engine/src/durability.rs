@@ -1,4 +1,4 @@
-//! Outputs on their way out. Each session has a lane; an output that relies on a record waits in it
+//! Outputs on their way out. Each session has a queue; an output that relies on a record waits in it
 //! until that record is durable, and what comes after it waits behind it, so that the order holds.
 //! Over all sessions, what relies on records leaves in the order of the records, which is the order in
 //! which a restart says it again: a returning subscriber is told what came after the last event it got.
@@ -16,7 +16,7 @@ pub(crate) struct DurabilityQueue {
     /// Each output with the record that it relies on; 0 for none.
     ready: VecDeque<(u64, Output)>,
     held: BTreeMap<SessionKey, VecDeque<(u64, Output)>>,
-    /// What the first output of each lane waits for; durability go on in this order.
+    /// What the first output of each session waits for; sessions go on in this order.
     heads: BTreeSet<(u64, SessionKey)>,
     /// Answers to messages; they belong to no session.
     noted: VecDeque<(u64, Output)>,
@@ -48,7 +48,7 @@ impl DurabilityQueue {
             }
         }
         match self.held.get_mut(&session) {
-            Some(lane) => lane.push_back((needs, output)),
+            Some(queue) => queue.push_back((needs, output)),
             None if needs.max(self.floor) <= self.persisted => {
                 self.ready.push_back((needs, output));
             }
@@ -56,9 +56,9 @@ impl DurabilityQueue {
                 // What relies on nothing but the floor came after what is said again.
                 let needs_first = if needs == 0 { self.floor } else { needs };
                 self.heads.insert((needs_first, session));
-                let mut lane = VecDeque::with_capacity(USUAL);
-                lane.push_back((needs, output));
-                self.held.insert(session, lane);
+                let mut queue = VecDeque::with_capacity(USUAL);
+                queue.push_back((needs, output));
+                self.held.insert(session, queue);
             }
         }
     }
@@ -91,13 +91,13 @@ impl DurabilityQueue {
         }
     }
 
-    /// Lets out of a lane what relies on this record, and what follows it and relies on none.
+    /// Lets out of a queue what relies on this record, and what follows it and relies on none.
     fn release(&mut self, session: SessionKey, record: u64) {
-        let Some(lane) = self.held.get_mut(&session) else { return };
-        while let Some(next) = lane.pop_front_if(|(needs, _)| *needs <= record) {
+        let Some(queue) = self.held.get_mut(&session) else { return };
+        while let Some(next) = queue.pop_front_if(|(needs, _)| *needs <= record) {
             self.ready.push_back(next);
         }
-        match lane.front() {
+        match queue.front() {
             Some((needs, _)) => drop(self.heads.insert((*needs, session))),
             None => drop(self.held.remove(&session)),
         }

@@ -147,7 +147,7 @@ pub use principal::{Principal, Role};
 pub use producer::{Producer, ProducerOutput};
 pub use question::{AgentQuestion, canonical_ask};
 pub use record::{Asked, Corrupt, Opened, Outcome, Record, RecordedEvents};
-pub use recover::{ClockTrust, Recovery};
+pub use recover::{ClockTrust, DecodedRecord, RecordDecoder, Recovery};
 pub use refusal::{Blame, Refusal};
 pub use request::{Asker, Status, View};
 pub use resume::Resumed;

@@ -68,7 +68,6 @@ mod clock_tests;
 mod codes;
 pub mod config;
 mod core;
-mod discretion;
 mod fault;
 mod files;
 pub mod guard;
@@ -86,6 +85,7 @@ mod pace;
 #[path = "tests/panics.rs"]
 mod panics;
 mod reading;
+mod redaction;
 mod roles;
 mod serve;
 pub mod start;

@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// The user whose agents are named, or everybody's.
 type Audience = Option<Arc<str>>;
 
-/// Manifests that were made, to be sent to many: whoever reads slowly holds a reference, not a copy.
+/// Manifests that were made, to be sent to many: a slow reader holds a reference, not a copy.
 pub(crate) struct Manifests {
     /// For everybody: the hub's own part.
     own: Bytes,
@@ -49,7 +49,7 @@ impl Manifests {
         listed.get(&user.cloned()).map(|(_, bytes)| bytes.clone())
     }
 
-    /// Keeps a list for whoever asks next.
+    /// Keeps a list for the next caller.
     pub(crate) fn keep(&self, user: Option<Arc<str>>, text: String) -> Bytes {
         let bytes = Bytes::from(text);
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);

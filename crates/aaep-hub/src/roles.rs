@@ -9,7 +9,7 @@ use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{CORE_CONTEXT, ENVELOPE_MEMBERS, EventKind, recorded, redaction};
 use serde::{Deserialize, Serialize};
 
-use crate::discretion::with_extension;
+use crate::redaction::with_extension;
 
 /// What stands in the place of a text that a role is not to hear.
 const LEFT_OUT: &str = "[not for this role]";

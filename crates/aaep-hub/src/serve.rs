@@ -18,7 +18,6 @@ use crate::access::{Access, SharedAccess, Token};
 use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Ended, Place, Recalled, Recovered, recover};
-use crate::discretion::Outputs;
 use crate::guard::Guard;
 use crate::http::HttpService;
 use crate::hub::{Hub, Phase, Shared};
@@ -27,6 +26,7 @@ use crate::manifest::{LocalFile, Manifests};
 use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::reading::Turns;
+use crate::redaction::Outputs;
 use crate::roles::Roles;
 use crate::start::{self, Kept, Prepared, TokenKey};
 use crate::waits::Waits;
@@ -157,7 +157,7 @@ impl Running {
         self.socket.as_deref()
     }
 
-    /// What was warned of at the start, in sentences for whoever runs the hub.
+    /// What was warned of at the start, in sentences for the operator.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -173,8 +173,8 @@ impl Running {
     }
 
     /// Takes over who may come in, the policy, and certificate and key, from a configuration that
-    /// was read again; whoever is no longer let in hears nothing more. The rest needs a new start. Gives
-    /// sentences for whoever runs the hub; on an error everything stays as it was.
+    /// was read again; peers that are no longer let in hear nothing more. The rest needs a new start. Gives
+    /// sentences for the operator; on an error everything stays as it was.
     pub fn reload(&self, config: &Config) -> Result<Vec<String>, Fault> {
         // What is not taken over stays in force, and both together have to be safe.
         let mixed = Config {
@@ -212,7 +212,7 @@ impl Running {
 
     // enforces: I28
     /// Waits until the hub ends by itself, which it does only if it cannot go on: the journal failed,
-    /// or something panicked in the core. From then on everybody gets an error; whoever runs it ends
+    /// or something panicked in the core. From then on everybody gets an error; the operator ends
     /// the process, or starts another hub.
     pub async fn failed(&mut self) -> Result<(), Fault> {
         if let Some(ended) = &self.ended {
@@ -275,8 +275,8 @@ fn writer(hub: &Hub, kept: Kept) -> Result<JournalWriter, Fault> {
     let report = move |report| {
         let reported = move |core: &mut Core| core.reported(report);
         let Report::Durable { units, .. } = report else { return hub.tell(reported) };
-        // One that waits alone is spared the way over the core's own task. For many, that task tells
-        // them while this thread is at the next.
+        // A caller that waits alone is told from here, which avoids a task switch. Many are told by the
+        // core's own task while this thread is at the next.
         let alone = units == told + 1;
         told = units;
         if alone { hub.tell_here(reported) } else { hub.tell(reported) }
@@ -286,7 +286,7 @@ fn writer(hub: &Hub, kept: Kept) -> Result<JournalWriter, Fault> {
     })
 }
 
-/// What was found, for whoever starts the hub.
+/// What was found, for the operator.
 fn news_of(recovered: &Recovered, kept: &Kept) -> Vec<String> {
     let engine = &recovered.engine;
     let (sessions, requests) = (engine.open_sessions(), engine.pending_requests());

@@ -62,7 +62,7 @@ pub struct Proxy {
     pub given: Option<Given>,
 }
 
-/// Commands that the person allowed when the agent asked: whoever runs one for the agent need not ask
+/// Commands that the person allowed when the agent asked: a client that runs one for the agent need not ask
 /// again. Each counts once.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed(Arc<Mutex<Vec<String>>>);
@@ -84,7 +84,7 @@ impl Allowed {
     }
 }
 
-/// A question that nobody has answered yet: whoever takes it out answers it.
+/// An unanswered question: the task that takes it out answers it.
 #[derive(Default)]
 struct Questions {
     /// How many there were.
@@ -441,7 +441,7 @@ impl<E, A> Relay<E, A> {
         }
     }
 
-    /// The agent is in this mode, whoever set it. If it has to go on asking, it is set back.
+    /// The agent is in this mode, however it got there. If it has to go on asking, it is set back.
     fn mode_is(&mut self, session: &str, mode: &str) -> Option<Value> {
         if skips_asking(mode).is_none() || !self.keeps_asking {
             self.barred.remove(session);

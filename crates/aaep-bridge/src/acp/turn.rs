@@ -112,7 +112,7 @@ impl Turn {
     }
 
     /// Says something that has to be heard. Progress would not do: later progress replaces it for
-    /// whoever hears slowly.
+    /// a slow listener.
     pub(super) async fn state(&mut self, words: &str) -> Result<(), aaep_agent::Error> {
         self.flush().await;
         let mut output = self.session.output()?;

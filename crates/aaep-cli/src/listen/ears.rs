@@ -44,7 +44,7 @@ impl Ears {
     pub(super) async fn next(&mut self) -> Notification {
         match self.notifications.next().await {
             Some(notification) => notification,
-            // It was closed; whoever closed it goes on.
+            // It was closed, and the side that closed it goes on.
             None => std::future::pending().await,
         }
     }

@@ -138,7 +138,7 @@ pub(super) fn read(line: &str) -> ProgramLine {
 
 fn object(members: &Map<String, Value>) -> Option<ProgramLine> {
     let known = ["request", "answer", "certain", "command"];
-    // Whoever misspells a member must not be taken at half their word.
+    // A line with a misspelled member must not be half obeyed.
     if members.keys().any(|name| !known.contains(&name.as_str())) {
         return None;
     }

@@ -193,7 +193,7 @@ pub(crate) fn languages(named: &[String]) -> Vec<String> {
     }
 }
 
-/// What is negotiated: whoever is burdened wants to hear less.
+/// What is negotiated: under a high load people want to hear less.
 fn wanted(load: Level) -> Level {
     match load {
         Level::Low => Level::High,

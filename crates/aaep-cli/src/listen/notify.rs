@@ -1,4 +1,4 @@
-//! Requests as notifications of the desktop, for whoever is in another window. They hold the question's
+//! Requests as notifications of the desktop, for users who are in another window. They hold the question's
 //! words and no buttons: nothing can be answered from them.
 
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ impl DesktopNotifications {
     }
 }
 
-/// Everything that is shown goes away with whoever showed it.
+/// Everything that is shown goes away with its owner.
 async fn run(
     desktop: Desktop,
     mut messages: UnboundedReceiver<Message>,
@@ -128,7 +128,7 @@ impl Desktop {
             ("desktop-entry", Variant::from("aaep")),
         ]);
         // enforces: T21
-        // No actions: whoever clicks somewhere answers nothing.
+        // No actions: a click answers nothing.
         let (actions, never): (&[&str], i32) = (&[], 0);
         let arguments =
             ("AAEP", replaces.unwrap_or(0), "", &one.title, &body, actions, hints, never);

@@ -48,7 +48,7 @@ impl<W: Write> Shell<'_, W> {
                 return Ok(exit);
             }
             let bell = self.sounds.due();
-            // Whoever wants to leave or to answer comes before whatever else there is to hear.
+            // Leaving and answering come before anything else there is to hear.
             tokio::select! { biased;
                 signal = signals.next_of_terminal() => match signal {
                     Signal::Continue => self.terminal.apply(),
@@ -91,7 +91,7 @@ impl<W: Write> Shell<'_, W> {
             return Ok(Some(exit));
         }
         let focus = self.talk.focus();
-        // Whoever types has the cursor somewhere in a line: what is said now begins another one.
+        // While somebody types, the cursor is within a line: what is said now begins another one.
         self.in_line = self.terminal.is_terminal() && self.talk.is_typing();
         self.talk.happened(notification, self.ears.now());
         if self.talk.focus() != focus && self.terminal.is_terminal() {
@@ -186,7 +186,7 @@ impl<W: Write> Shell<'_, W> {
         }
     }
 
-    /// Ctrl-D in a terminal: whoever types an answer goes back, whoever does not wants to leave. It
+    /// Ctrl-D in a terminal: in the middle of an answer it goes back, otherwise it leaves. It
     /// is no last word: if something waits, it is asked back, and a second one leaves.
     fn end_of_file(&mut self) {
         self.keyboard.decoder.reopen();

@@ -33,7 +33,7 @@ pub(super) struct Voices {
 }
 
 impl Voices {
-    /// Starts what is wanted. Whoever wants to hear must know at once that nothing can be heard.
+    /// Starts what is wanted. The user must know at once if nothing can be heard.
     pub(super) fn start(
         speech: Option<Settings>,
         braille: Option<BrailleSettings>,
@@ -117,7 +117,7 @@ impl Voices {
         Err("Notifications are shown on Linux only, so far. Leave out --notify.".into())
     }
 
-    /// A request waits: whoever shows it for as long as it does.
+    /// A request waits, and is shown for as long as it does.
     pub(super) fn waits(&self, talk: &Talk, number: u32) {
         if let (Some(display), Some(question)) = (&self.display, talk.on_display(number)) {
             display.ask(question);

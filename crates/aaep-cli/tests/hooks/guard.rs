@@ -367,7 +367,7 @@ fn an_old_version_is_said_to_be_old() {
 fn a_hook_that_does_not_refuse_is_found_out() {
     let desk = Desk::new();
     assert_eq!(desk.guard(&["claude", "--yes"]).code, 0);
-    // Of our name, and whoever wrote it lets everything pass.
+    // A file of our name that lets everything pass.
     desk.write("elsewhere/aaep", "#!/bin/sh\nexit 0\n");
     std::fs::set_permissions(desk.at("elsewhere/aaep"), PermissionsExt::from_mode(0o755)).unwrap();
     let text = desk.read(".claude/settings.json").unwrap();

@@ -268,7 +268,7 @@ fn calls_that_wait_are_bounded_for_one_principal() {
         refused(&answer.await, "waits_per_principal");
         assert_eq!(eve.client.get("agent/inputs").await.unwrap().status, 200);
         is_served(&victim).await;
-        // Whoever hangs up waits no more.
+        // A client that hangs up waits no more.
         drop(waiting);
         soon("room", async {
             while eve.client.get("agent/inputs?wait=1").await.unwrap().status != 200 {}

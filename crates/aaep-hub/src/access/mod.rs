@@ -1,6 +1,6 @@
 //! Who is there: the one place where principals come from.
 //!
-//! A request shows a token, or comes from this machine, or is denied. Whoever shows a token is that
+//! A request shows a token, or comes from this machine, or is denied. A client that shows a token is that
 //! token's principal or nobody: a wrong token never falls back to what the same peer could do
 //! without one. A token is the hub's own, or one that an identity provider signed.
 //!
@@ -12,7 +12,7 @@
 //! | Unix socket, same user | `socket` | `socket-agent` | yes |
 //! | anything else | denied | denied | |
 //!
-//! All four belong to the user `local`, so that whoever listens on this machine hears the agents on
+//! All four belong to the user `local`, so that a listener on this machine hears the agents on
 //! this machine. There are two faces because one principal has one role, and an agent must never
 //! answer its own questions: which of them it is depends on which interface is called ([`ApiSurface`]).
 //! The two ways have different principals, since any user of the machine can reach loopback but only
@@ -257,10 +257,10 @@ impl Access {
         &self,
         bearer: Option<&str>,
         via: Via,
-        face: ApiSurface,
+        surface: ApiSurface,
     ) -> Result<AuthenticatedPeer, Denied> {
         let built_in = |listener, agent, proof| {
-            let principal = match face {
+            let principal = match surface {
                 ApiSurface::Listener => {
                     Principal::new(listener, Role::AccessibilityConsumer, LOCAL_USER)
                 }
@@ -321,8 +321,8 @@ impl Access {
 
     // enforces: S6
     /// Whether somebody may use an interface at all: only agents act as agents.
-    pub fn may_use(&self, known: &AuthenticatedPeer, face: ApiSurface) -> Result<(), Denied> {
-        match (face, known.principal.role) {
+    pub fn may_use(&self, known: &AuthenticatedPeer, surface: ApiSurface) -> Result<(), Denied> {
+        match (surface, known.principal.role) {
             (ApiSurface::Agent, Role::Agent) | (ApiSurface::Listener, _) => Ok(()),
             (ApiSurface::Agent, _) => Err(Denied::Role),
         }
@@ -380,7 +380,7 @@ impl SharedAccess {
         self.0.load_full()
     }
 
-    /// Puts another in force. Whoever holds streams asks [`Access::still_valid`] for each then.
+    /// Puts another in force. The holder of streams asks [`Access::still_valid`] for each then.
     pub fn replace(&self, access: Access) {
         self.0.store(Arc::new(access));
     }

@@ -15,7 +15,7 @@ pub struct AskedRequest {
     pub again: bool,
 }
 
-/// An answer that is given again to whoever repeats an idempotency key. What is kept is the status
+/// An answer that is given again when an idempotency key is repeated. What is kept is the status
 /// and the body that HTTP has for it.
 pub(super) trait Repeatable: Sized {
     fn kept(&self) -> (u16, String);

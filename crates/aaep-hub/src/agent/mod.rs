@@ -279,7 +279,7 @@ impl AgentDoor {
             let view = view.ok_or_else(lost)?;
             let slice = until.min(Instant::now() + SIGN_OF_LIFE);
             let view = match decided {
-                // Whoever waits when the hub stops is not told, but let go.
+                // Callers that wait when the hub stops are released without an answer.
                 Some(decided) if Instant::now() < until && !stopping => {
                     match timeout_at(slice, decided).await {
                         Ok(Ok(view)) => view,
@@ -476,7 +476,7 @@ fn unreadable() -> ApiError {
 
 // enforces: S4
 /// A secret for an agent that begins with neither a token nor a secret of its own. It is told once: what
-/// is remembered for an idempotency key would be told again to whoever repeats the key, so both do not
+/// is remembered for an idempotency key would be told again to anyone who repeats the key, so both do not
 /// go together.
 fn new_secret(with_key: bool) -> Result<SessionSecret, ApiError> {
     if with_key {
@@ -551,8 +551,8 @@ impl From<Stopped> for ApiError {
     }
 }
 
-impl From<crate::discretion::Refused> for ApiError {
-    fn from(refused: crate::discretion::Refused) -> Self {
+impl From<crate::redaction::Refused> for ApiError {
+    fn from(refused: crate::redaction::Refused) -> Self {
         Self::malformed(refused.text()).under(rule::T14)
     }
 }

@@ -15,8 +15,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::policy;
 use crate::core::held;
-use crate::discretion::{Piece, look_through, look_through_text, telling, with_extension};
 use crate::hub::Hub;
+use crate::redaction::{Piece, look_through, look_through_text, telling, with_extension};
 
 /// How long an agent may stay silent, in seconds: usual, least, most.
 const LEASE_SECONDS: (u64, u64, u64) = (120, 15, 24 * 60 * 60);

@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use crate::Fault;
 use crate::access::TokenHash;
 
-pub use crate::discretion::Secrets;
+pub use crate::redaction::Secrets;
 pub use crate::roles::RoleRule;
 
 pub use directories::System;

@@ -15,7 +15,7 @@ use super::mailboxes::Mailboxes;
 use super::producers::somebody_elses;
 use super::{Core, Grant};
 use crate::access::{AuthenticatedPeer, BUILT_IN_NAMES, account_of, has_secret};
-use crate::discretion::Piece;
+use crate::redaction::Piece;
 
 /// What came for an agent.
 pub(crate) enum Inputs {
@@ -35,7 +35,7 @@ pub(crate) struct Speaker {
 pub(super) struct Agents {
     sessions: BTreeMap<SessionId, Principal>,
     mailboxes: Mailboxes,
-    /// Whoever waits for the end of a session.
+    /// Callers that wait for the end of a session.
     watchers: BTreeMap<SessionId, Vec<oneshot::Sender<()>>>,
     /// Sessions that their own agents end.
     ending: BTreeSet<SessionId>,
@@ -128,7 +128,7 @@ impl Core {
     }
 
     // enforces: S4, E28, I1
-    /// As whom an agent runs what was approved: what a sub-agent asked is run by whoever may speak for
+    /// As whom an agent runs what was approved: what a sub-agent asked is run by an agent that may speak for
     /// the sub-agent, and by nobody else, the session's own agent included.
     pub(crate) fn runs_for(
         &self,
@@ -239,10 +239,10 @@ impl Core {
         receiver
     }
 
-    /// Whoever waits for what became of a request learns it.
+    /// Tells the outcome of a request to the callers that wait for it.
     pub(super) fn tell_decided(&mut self, request: RequestId) {
         for (agent, waiting) in self.waiting.remove(&request).unwrap_or_default() {
-            // Without a view the sender is dropped, and whoever waits looks again.
+            // Without a view the sender is dropped, and the waiting caller looks again.
             if let Some(view) = self.producer.engine().request(&agent, request) {
                 let _ = waiting.send(view);
             }
@@ -305,7 +305,7 @@ impl Core {
         self.keys.ended(session, self.now.boot);
         let agent = self.agents.sessions.remove(&session);
         if let Some(agent) = agent.filter(|_| !own) {
-            // Whoever has a secret and never looked has gone with its session.
+            // An agent that has a secret and never looked has gone with its session.
             if !has_secret(&agent) || self.agents.mailboxes.has(&agent) {
                 let limits = self.hub.config().limits;
                 let _ =
@@ -359,7 +359,7 @@ impl Agents {
     }
 }
 
-/// Whoever shows no token is nobody's colleague: an id alone opens nothing.
+/// An agent without a token is nobody's colleague: an id alone opens nothing.
 fn is_proven(agent: &Principal) -> bool {
     !BUILT_IN_NAMES.contains(&account_of(&agent.name))
 }

@@ -1,7 +1,7 @@
 //! What is made durable, and what waits for it.
 //!
 //! A step is one job with all that it leads to. Its records and notes are handed to the journal's
-//! thread as one unit, so they are durable together or not at all; whoever waits for the step is
+//! thread as one unit, so they are durable together or not at all; the caller that waits for the step is
 //! answered when they are.
 
 use aaep_engine::Input;
@@ -50,7 +50,7 @@ impl Core {
     }
 
     /// Does this once everything that was recorded so far is durable. While nothing can be made
-    /// durable, it is not done: whoever waits for it learns that it could not be kept.
+    /// durable, it is not done: the waiting caller learns that it could not be kept.
     pub(super) fn when_durable(&mut self, after: Box<dyn FnOnce() + Send>) {
         if self.handed <= self.kept {
             after();

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep_engine::{
-    ClockTrust, Engine, Now, Principal, Record, Recovery, RequestId, Role, Secrets, Status,
+    ClockTrust, DecodedRecord, Engine, Now, Principal, Record, Recovery, RequestId, Role, Secrets,
+    Status,
 };
 use aaep_store::{Damage, Fault as JournalFault, KeptCall, Note, Unit};
 use aaep_types::agent_api::{EventPosted, agent_id_of};
@@ -74,7 +75,9 @@ pub(crate) fn recover(
     let old: BTreeSet<String> = old.into_iter().collect();
     recovery.forget(old.iter().cloned());
     let mut unconfirmed = old.clone();
-    let each = |at: i64, bytes: &[u8]| {
+    let decoder = recovery.decoder();
+    let decode = |bytes: &[u8]| decoder.decode(bytes);
+    let each = |at: i64, decoded: DecodedRecord| {
         let look = |record: &Record| {
             if let Record::Ended { session, .. } = record
                 && at < before
@@ -83,9 +86,9 @@ pub(crate) fn recover(
             }
             learned.look(record);
         };
-        recovery.replay(bytes, look).map(drop)
+        recovery.replay_decoded(decoded, look).map(drop)
     };
-    let replayed = kept.journal.replay(kept.noted, each).map_err(failed)?;
+    let replayed = kept.journal.replay_decoded(kept.noted, decode, each).map_err(failed)?;
     // Only the records are bound by the key; a column that tells of an end that never was is forged.
     if !unconfirmed.is_empty() {
         let why = "a column says that a session ended, and no record does".into();

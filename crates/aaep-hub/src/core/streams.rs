@@ -71,7 +71,7 @@ impl Streams {
         self.places.len()
     }
 
-    /// Puts a stream in; whoever had the place is told why not any more.
+    /// Puts a stream in; the stream that had the place is told why it ends.
     fn insert(&mut self, id: SubscriptionId, place: usize, stream: Stream) {
         self.remove(id).inspect(|before| before.outbox.end(End::TakenOver));
         if self.at.len() <= place {
@@ -248,7 +248,7 @@ impl Core {
     }
 
     // enforces: S4, W7
-    /// A connection hears a subscription from now on, instead of whoever heard it before. `first`
+    /// A connection hears a subscription from now on, instead of the one before. `first`
     /// is said before everything else. `None`: there is no such subscription of theirs.
     pub(crate) fn attach(
         &mut self,
@@ -258,7 +258,7 @@ impl Core {
         framing: Framing,
         first: Option<&str>,
     ) -> Option<Attached> {
-        // Whoever was let in a moment ago may not be any more.
+        // A client that was let in a moment ago may not be any more.
         if self.stopping || !self.still_lets_in(known) {
             return None;
         }
@@ -430,7 +430,7 @@ impl Core {
     }
 
     /// A message of a subscriber that is no handshake (§6.3). Whatever becomes of it, nobody can see
-    /// from outside; the error says that nothing can be kept now (decision D5). Whoever sends
+    /// from outside; the error says that nothing can be kept now (decision D5). A client that sends
     /// too much is answered later, when the receiver says so (decision D40).
     pub(crate) fn message(
         &mut self,

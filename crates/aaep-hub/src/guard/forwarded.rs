@@ -62,7 +62,7 @@ impl Guard {
                 return Err(Refused::NotEncrypted);
             }
             let address = self.first_beyond_proxies(headers).unwrap_or(address);
-            // Whoever comes through a proxy is not on this machine, even if the proxy is.
+            // A client behind a proxy is not on this machine, even if the proxy is.
             return Ok(Client { address, secure: true, via: Via::Network });
         }
         if !address.is_loopback() {

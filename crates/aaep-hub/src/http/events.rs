@@ -122,7 +122,7 @@ fn stream(heard: Attached) -> Answer {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // enforces: I32
-    // Whoever is told how things stand knows that what is not spoken of is over.
+    // A client that is told the present state knows that what is not mentioned is over.
     headers.insert(RESUMED, HeaderValue::from_static(resumed));
     // Proxies that gather answers before they pass them on would hold the stream back.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));

@@ -140,8 +140,8 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
     };
     // Everybody may see the hub's own manifest; who shows a token sees more.
     let shows_token = route == Route::Manifest && admitted.bearer.is_some();
-    let face = route.face().or(shows_token.then_some(ApiSurface::Listener));
-    let Some(face) = face else {
+    let surface = route.surface().or(shows_token.then_some(ApiSurface::Listener));
+    let Some(surface) = surface else {
         return Ok((Visitor::Anybody(Box::new((parts, route))), page));
     };
     if route.is_for_programs()
@@ -151,12 +151,12 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
         return Err(answered(Problem::from(refused).into_answer()));
     }
     let access = hub.0.access.current();
-    match who(&access, admitted.bearer, admitted.client.via, face) {
+    match who(&access, admitted.bearer, admitted.client.via, surface) {
         Ok(mut known) => {
             if let Err(problem) = show_secret(&mut known, &parts.headers) {
                 return Err(answered(problem.into_answer()));
             }
-            if let (Some(until), ApiSurface::Listener) = (known.renewed_until(), face) {
+            if let (Some(until), ApiSurface::Listener) = (known.renewed_until(), surface) {
                 let peer = known.principal.clone();
                 hub.tell(move |core| core.renew(&peer, until));
             }
@@ -178,13 +178,13 @@ fn who(
     access: &crate::access::Access,
     bearer: Option<&str>,
     via: crate::access::Via,
-    face: ApiSurface,
+    surface: ApiSurface,
 ) -> Result<AuthenticatedPeer, crate::access::Denied> {
-    let mut known = access.who(bearer, via, face)?;
-    access.may_use(&known, face)?;
+    let mut known = access.who(bearer, via, surface)?;
+    access.may_use(&known, surface)?;
     // enforces: D4
-    // Whoever may not reply is, to the engine, somebody who only listens.
-    if face == ApiSurface::Listener && !access.may_reply(&known) {
+    // To the engine, a peer that may not reply only listens.
+    if surface == ApiSurface::Listener && !access.may_reply(&known) {
         known.listens_only();
     }
     Ok(known)
@@ -207,7 +207,7 @@ fn show_secret(known: &mut AuthenticatedPeer, headers: &HeaderMap) -> Result<(),
 async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
     let call = match visitor {
         Visitor::Anybody(request) => {
-            // Whoever watches the hub is told at once how it is.
+            // Health checks are answered at once.
             let when = match request.1 {
                 Route::Health | Route::Ready => When::Never,
                 _ => When::Before,
@@ -269,7 +269,7 @@ async fn take_body(
 ) -> Result<(Bytes, Option<Turn>), Problem> {
     let limits = &hub.config().limits;
     let patience = Duration::from_secs(limits.body_seconds);
-    let (max, name) = match call.route.face() {
+    let (max, name) = match call.route.surface() {
         Some(ApiSurface::Agent) => (limits.body_bytes, "body_bytes"),
         _ => (limits.reply_bytes, "reply_bytes"),
     };

@@ -62,7 +62,7 @@ pub(crate) async fn status(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     Ok(json(StatusCode::OK, status.to_string()))
 }
 
-/// `GET metrics`: for auditors, admins, and whoever comes from this machine.
+/// `GET metrics`: for auditors, admins, and clients on this machine.
 pub(crate) async fn metrics(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     let principal = &call.known.principal;
     let local = crate::access::BUILT_IN_NAMES.contains(&&*principal.name);

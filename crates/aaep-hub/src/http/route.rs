@@ -35,7 +35,7 @@ pub(crate) enum Route {
 
 impl Route {
     /// As whom a request is looked at; `None` for what everybody may see.
-    pub(crate) fn face(&self) -> Option<ApiSurface> {
+    pub(crate) fn surface(&self) -> Option<ApiSurface> {
         use Route::*;
         match self {
             Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics => {
@@ -43,7 +43,7 @@ impl Route {
             }
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
             | Inputs => Some(ApiSurface::Agent),
-            // Whoever shows a code for the token proves nothing else.
+            // A code for the token proves nothing else.
             Manifest | Health | Ready | OpenApi | Page | PageFile(_) | PageToken => None,
         }
     }
@@ -52,7 +52,7 @@ impl Route {
 impl Route {
     /// Whether it is no place to look at with a browser: asking for it changes something.
     pub(crate) fn is_for_programs(&self) -> bool {
-        self.face().is_some() && *self != Self::Metrics
+        self.surface().is_some() && *self != Self::Metrics
     }
 }
 

@@ -56,7 +56,7 @@ impl Prepared {
         Running::start(self).await
     }
 
-    /// Sentences for whoever starts the hub: what is safe only under some condition.
+    /// Sentences for the operator: what is safe only under some condition.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -162,7 +162,7 @@ async fn goes_on(directory: &Path, request: RequestId) {
 async fn a_panic_in_the_callers_task_ends_the_hub() {
     breaks_down(async |hub, yes| {
         let called = hub.call(move |core| accept_and_panic(core, &yes)).await;
-        assert!(called.is_err(), "whoever brought the job is told as well");
+        assert!(called.is_err(), "the caller of the job is told as well");
     })
     .await;
 }

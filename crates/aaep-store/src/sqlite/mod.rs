@@ -241,11 +241,21 @@ impl Sqlite {
     pub fn replay(
         &mut self,
         noted: Option<Noted>,
-        each: impl FnMut(i64, &[u8]) -> Result<(), Corrupt>,
+        mut each: impl FnMut(i64, &[u8]) -> Result<(), Corrupt>,
+    ) -> Result<Replayed, Damage> {
+        self.replay_decoded(noted, |bytes| Ok(bytes.to_vec()), |at, bytes| each(at, &bytes))
+    }
+
+    /// The same with records that `decode` has read, on a thread beside.
+    pub fn replay_decoded<T: Send>(
+        &mut self,
+        noted: Option<Noted>,
+        decode: impl Fn(&[u8]) -> Result<T, Corrupt> + Send,
+        each: impl FnMut(i64, T) -> Result<(), Corrupt>,
     ) -> Result<Replayed, Damage> {
         let (key, anchor, last) = (&self.key, self.anchor, self.head());
         let chain = replay::Chain { key, anchor, first: chain::first(&self.store), last };
-        replay::replay(&mut self.connection, chain, noted, each)
+        replay::replay(&mut self.connection, chain, noted, decode, each)
     }
 
     /// Sessions whose end was written before this time, in microseconds since 1970. This is what the

@@ -1,5 +1,6 @@
-//! Reading every record back, in order. One thread reads ahead and verifies the chain while the other
-//! makes use of what was read: a start after a long day takes about as long as the slower of the two.
+//! Reading every record back, in order. One thread reads ahead, verifies the chain and decodes, while
+//! the other makes use of what was read: a start after a long day takes about as long as the slower of
+//! the two.
 #![allow(clippy::disallowed_methods)] // it is a thread
 
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -18,13 +19,8 @@ const BATCH_BYTES: usize = 256 * 1024;
 /// So many batches are read ahead at most.
 const AHEAD: usize = 4;
 
-/// Records that follow each other.
-#[derive(Default)]
-struct Batch {
-    bytes: Vec<u8>,
-    /// When each one was written, and where it ends.
-    ends: Vec<(i64, usize)>,
-}
+/// Records that follow each other, each with the time at which it was written.
+type Batch<T> = Vec<(i64, T)>;
 
 /// What was read, all of it verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,26 +54,24 @@ struct ReadState {
 }
 
 // enforces: I3, I33
-/// Hands every record to `each`, up to the last, whose number and hash are known. No record is handed
-/// on before its place in the chain was verified.
-pub(super) fn replay(
+/// Hands every record to `each`, up to the last, whose number and hash are known. No record is decoded
+/// or handed on before its place in the chain was verified.
+pub(super) fn replay<T: Send>(
     connection: &mut Connection,
     chain: Chain<'_>,
     noted: Option<Noted>,
-    mut each: impl FnMut(i64, &[u8]) -> Result<(), Corrupt>,
+    decode: impl Fn(&[u8]) -> Result<T, Corrupt> + Send,
+    mut each: impl FnMut(i64, T) -> Result<(), Corrupt>,
 ) -> Result<Replayed, Damage> {
     thread::scope(|scope| {
-        let (sender, batches) = sync_channel(AHEAD);
-        let reading = scope.spawn(move || read(connection, chain, noted, &sender));
+        let (sender, batches) = sync_channel::<Batch<T>>(AHEAD);
+        let reading = scope.spawn(move || read(connection, chain, noted, decode, &sender));
         let mut number = 0;
         // Ends when everything was read, or nothing more can be.
         while let Ok(batch) = batches.recv() {
-            let mut start = 0;
-            for (at, end) in batch.ends {
+            for (at, record) in batch {
                 number += 1;
-                each(at, &batch.bytes[start..end])
-                    .map_err(|why| Damage { number, why: why.to_string() })?;
-                start = end;
+                each(at, record).map_err(|why| Damage { number, why: why.to_string() })?;
             }
         }
         let panicked = |_| Damage { number: 0, why: "reading it broke off".into() };
@@ -98,21 +92,23 @@ pub(super) fn replay(
 }
 
 /// What is whole comes before the first damage.
-fn read(
+fn read<T>(
     connection: &mut Connection,
     chain: Chain<'_>,
     noted: Option<Noted>,
-    batches: &SyncSender<Batch>,
+    decode: impl Fn(&[u8]) -> Result<T, Corrupt>,
+    batches: &SyncSender<Batch<T>>,
 ) -> Result<ReadState, Damage> {
-    let mut batch = Batch::default();
+    let (mut batch, mut length) = (Batch::new(), 0);
     let done = read_each(connection, chain, noted, |at, bytes| {
-        batch.bytes.extend_from_slice(bytes);
-        batch.ends.push((at, batch.bytes.len()));
-        if batch.bytes.len() < BATCH_BYTES {
-            return true;
+        batch.push((at, decode(bytes)?));
+        length += bytes.len();
+        if length < BATCH_BYTES {
+            return Ok(true);
         }
-        let next = Batch { bytes: Vec::with_capacity(batch.bytes.capacity()), ends: Vec::new() };
-        batches.send(std::mem::replace(&mut batch, next)).is_ok()
+        length = 0;
+        let next = Vec::with_capacity(batch.len());
+        Ok(batches.send(std::mem::replace(&mut batch, next)).is_ok())
     });
     // The receiver is gone only if it found damage earlier.
     let _ = batches.send(batch);
@@ -124,7 +120,7 @@ fn read_each(
     connection: &mut Connection,
     chain: Chain<'_>,
     noted: Option<Noted>,
-    mut take: impl FnMut(i64, &[u8]) -> bool,
+    mut take: impl FnMut(i64, &[u8]) -> Result<bool, Corrupt>,
 ) -> Result<ReadState, Damage> {
     let all = "SELECT number, at, bytes, hash FROM records ORDER BY number";
     let mut statement = connection.prepare(all)?;
@@ -151,7 +147,7 @@ fn read_each(
         if wanted == Some(next) {
             last.noted = Some(hash);
         }
-        if !take(at, bytes) {
+        if !take(at, bytes).map_err(|why| damaged(why.to_string()))? {
             break;
         }
     }

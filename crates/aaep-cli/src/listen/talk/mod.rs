@@ -62,7 +62,7 @@ pub(crate) struct Settings {
     pub(crate) standing: Option<StandingRules>,
     /// A program listens: it hears everything at once, under the numbers that requests have.
     pub(crate) for_program: bool,
-    /// Whoever listens has one key: what can be chosen is offered, so long each.
+    /// The user has one key: each choice is offered for this long.
     pub(crate) scan_ms: Option<u64>,
     /// What is typed comes from speech recognition.
     pub(crate) dictation: bool,
