@@ -1,6 +1,7 @@
 //! Agents: their sessions and requests, what people say to them, and calls that may come twice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use aaep_engine::{
     AgentEvent, Answer, Ask, Asker, Blame, EventNumber, Input, Open, Principal, Refusal, RequestId,
@@ -204,6 +205,11 @@ impl Core {
         let standing = self.producer.engine().session(agent, session)?;
         self.handle(Input::Touch { agent, session }).ok()?;
         Some(standing)
+    }
+
+    /// The language that a session speaks.
+    pub(crate) fn language_of(&self, session: SessionId) -> Option<Arc<str>> {
+        self.producer.engine().language_of(session)
     }
 
     /// Tells when a session is over.
