@@ -50,15 +50,15 @@ pub(super) fn all() -> Map<String, Value> {
         all.insert(event_name(kind), event(&envelope, kind));
     }
     let about = "What the data of each server-sent event is, and each message over a WebSocket. Types of extensions have the same envelope.";
-    let mut events = tagged(EventKind::ALL.map(|kind| (event_name(kind), kind.as_str())));
+    let mut events = tagged(&EventKind::ALL.map(|kind| (event_name(kind), kind.as_str())));
     events["description"] = json!(about);
     all.insert("Event".into(), events);
     let type_of = |name: &str| MESSAGES.iter().find(|(known, _)| *known == name).map(|(_, t)| *t);
     let replies = REPLIES.map(|name| (name.to_owned(), type_of(name).unwrap_or_default()));
-    all.insert("Reply".into(), tagged(replies));
+    all.insert("Reply".into(), tagged(&replies));
     let answers = ["SubscriptionAccepted", "SubscriptionRejected"];
     let answers = answers.map(|name| (name.to_owned(), type_of(name).unwrap_or_default()));
-    all.insert("HandshakeAnswer".into(), tagged(answers));
+    all.insert("HandshakeAnswer".into(), tagged(&answers));
     let about = "A rejection with its reason, or a refusal that comes before any handshake.";
     let refused = json!({ "description": about, "anyOf": [reference("SubscriptionRejected"), reference("Problem")] });
     all.insert("HandshakeRefusal".into(), refused);
@@ -80,13 +80,13 @@ fn without_identity(document: &mut Value) {
 }
 
 /// One of several objects, told apart by their type.
-fn tagged<const N: usize>(parts: [(String, &str); N]) -> Value {
+fn tagged(parts: &[(String, &str)]) -> Value {
     let mapping: Map<String, Value> = parts
         .iter()
         .map(|(name, type_name)| ((*type_name).to_owned(), reference(name)["$ref"].clone()))
         .collect();
     json!({
-        "oneOf": parts.map(|(name, _)| reference(&name)),
+        "oneOf": parts.iter().map(|(name, _)| reference(name)).collect::<Vec<_>>(),
         "discriminator": { "propertyName": "type", "mapping": mapping },
     })
 }

@@ -305,17 +305,24 @@ mod tests {
         let schemas = &document["components"]["schemas"];
         let parts = |name: &str| {
             let parts = schemas[name]["oneOf"].as_array().unwrap().iter();
-            let name = |part: &Value| part["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+            let name = |part: &Value| {
+                part["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
+            };
             parts.map(name).collect::<Vec<_>>()
         };
         assert_eq!((parts("Event").len(), parts("Reply").len()), (12, 6));
         for event in parts("Event") {
             let schema = &schemas[&event];
-            for member in ["event_id", "session_id", "timestamp", "producer", "localization_hints", "type"] {
+            for member in
+                ["event_id", "session_id", "timestamp", "producer", "localization_hints", "type"]
+            {
                 assert!(schema["properties"][member].is_object(), "{event}: {member}");
             }
             for member in ["event_id", "session_id", "timestamp", "producer", "type"] {
-                assert!(schema["required"].as_array().unwrap().contains(&json!(member)), "{event}: {member}");
+                assert!(
+                    schema["required"].as_array().unwrap().contains(&json!(member)),
+                    "{event}: {member}"
+                );
             }
         }
         assert!(schemas["AwaitingConfirmationEvent"]["properties"]["reply_token"].is_object());
