@@ -288,6 +288,8 @@ mod tests {
     fn heard(kind: &str, payload: &str, leave_out: &[&str]) -> serde_json::Value {
         let head = EVENT.split("\"tool\":").next().unwrap();
         let head = head.replace("tool.invoked", kind).replace(r#""en""#, r#""fr-CA""#);
+        let contexts = [CORE_CONTEXT, "urn:aaep-rs:outcome:v1", aaep_types::action::URI];
+        let head = head.replace(&format!("{CORE_CONTEXT:?}"), &format!("{contexts:?}"));
         let heard = Roles::new(&[rule(Role::Auditor, "*", leave_out)])
             .heard_by(Role::Auditor, &(head + payload))
             .unwrap();

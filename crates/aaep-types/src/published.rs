@@ -133,17 +133,16 @@ mod tests {
     // covers: X5, X7
     #[test]
     fn an_extension_is_judged_by_its_own_members_whatever_else_the_event_says() {
-        let event = |prefix: &str, uri: &str, rest: &str| {
+        let event = |prefix: &str, uri: &str, (kind, payload): (&str, &str)| {
             format!(
-                r#"{{"@context":["https://aaep-protocol.org/context/v1","{uri}"],"aaep_version":"1.0.0",{rest},"event_id":"evt_1","session_id":"sess_1","sequence_number":1,"timestamp":"2026-05-24T14:22:11.000Z","producer":{{"agent_id":"a"}},"localization_hints":{{"primary_language":"en"}},"summary_terse":"T","summary_normal":"N","summary_detailed":"D","extensions":{{"{prefix}":{{"odd":7}}}}}}"#
+                r#"{{"@context":["https://aaep-protocol.org/context/v1","{uri}"],"aaep_version":"1.0.0","type":"aaep:agent.{kind}","event_id":"evt_1","session_id":"sess_1","sequence_number":1,"timestamp":"2026-05-24T14:22:11.000Z","producer":{{"agent_id":"a"}},"localization_hints":{{"primary_language":"en"}},{payload},"summary_terse":"T","summary_normal":"N","summary_detailed":"D","extensions":{{"{prefix}":{{"odd":7}}}}}}"#
             )
         };
-        let progress = r#""type":"aaep:agent.progress.updated","progress":{"percent":1}"#;
-        let state =
-            r#""type":"aaep:agent.state.changed","from_state":"thinking","to_state":"deciding""#;
+        let progress = ("progress.updated", r#""progress":{"percent":1}"#);
+        let state = ("state.changed", r#""from_state":"thinking","to_state":"deciding""#);
         for own in OWN_EXTENSIONS {
-            let judged = |uri: &str, rest: &str| {
-                let problems = crate::validate(event(own.prefix, uri, rest).as_bytes());
+            let judged = |uri: &str, said: (&str, &str)| {
+                let problems = crate::validate(event(own.prefix, uri, said).as_bytes());
                 problems.into_iter().map(|found| (found.pointer, found.rule)).collect::<Vec<_>>()
             };
             let found = judged(own.uri, progress);

@@ -43,6 +43,9 @@ pub(super) fn all() -> Map<String, Value> {
         let mut message = document(&schema::path_for(type_name));
         without_identity(&mut message);
         message["properties"]["type"] = json!({ "type": "string", "enum": [type_name] });
+        if message["properties"]["@context"].is_object() {
+            message["properties"]["@context"] = context();
+        }
         all.insert(name.into(), message);
     }
     let envelope = document("envelope.schema.json");
@@ -91,6 +94,14 @@ fn tagged(parts: &[(String, &str)]) -> Value {
     })
 }
 
+/// The vocabularies in use, in a form that generators tell apart.
+fn context() -> Value {
+    json!({
+        "description": "The protocol's own address, or a list of addresses that begins with it.",
+        "oneOf": [text(), { "type": "array", "items": text(), "minItems": 1 }],
+    })
+}
+
 /// `ToolInvokedEvent` for `aaep:agent.tool.invoked`.
 fn event_name(kind: EventKind) -> String {
     format!("{}Event", super::schemas::capitals(kind))
@@ -105,6 +116,7 @@ fn event(envelope: &Value, kind: EventKind) -> Value {
         let needed = required.contains(&json!(name));
         let member = match name.as_str() {
             "type" => json!({ "type": "string", "enum": [kind.as_str()] }),
+            "@context" => context(),
             "extensions" => json!({ "type": "object", "additionalProperties": { "type": "object" },
                 "description": "Members of extensions, keyed by prefix." }),
             "urgency" if kind.is_critical() => json!({ "type": "string", "enum": ["critical"] }),

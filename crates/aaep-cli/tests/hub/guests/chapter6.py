@@ -6,6 +6,7 @@ The agent asks; the person subscribes, hears, and answers as the words of each q
 import json
 import sys
 import threading
+import traceback
 from datetime import datetime, timezone
 
 from hub_client import AuthenticatedClient
@@ -137,7 +138,8 @@ def listen():
                     hear(line.removeprefix("data:"))
                     if '"aaep:agent.session.completed"' in line:
                         return
-    except BaseException as error:
+    except Exception as error:
+        traceback.print_exc()
         failed.append(error)
     finally:
         is_listening.set()
@@ -318,7 +320,7 @@ stopped = {
 }
 is_equal(emit(session, NewSessionCancelled.from_dict(stopped)).status_code, 201)
 is_equal(outcome(left).status, "cancelled")
-is_equal(invoke(left).status_code, 409)
+is_equal(invoke(left).status_code, 404)
 
 over = {"type": "aaep:agent.session.completed", "summary_normal": "Done."}
 is_equal(emit(first, NewSessionCompleted.from_dict(over)).status_code, 201)
