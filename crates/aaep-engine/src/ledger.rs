@@ -480,8 +480,8 @@ impl<R: Rules> Engine<R> {
                 continue;
             }
             // enforces: T27
-            if digest.is_some() && request.irreversible && request.status.has_consent() {
-                let what = "This very call was asked about as one that cannot be undone, and a yes is good for one run: invoke the request that was accepted, or ask again.";
+            if digest.is_some() && request.irreversible && request.status.is_approved() {
+                let what = "The user said yes to this very call, which cannot be undone: invoke the request that was accepted.";
                 return Err(Refusal::order(rule::T27, what));
             }
             if R::may_announce(request.status) {

@@ -174,25 +174,24 @@ fn what_waits_or_was_refused_is_not_announced_as_running() {
 
 // covers: T27
 #[test]
-fn what_cannot_be_undone_runs_by_its_request_alone_and_once() {
+fn a_yes_to_what_cannot_be_undone_is_used_by_its_request_and_not_beside_it() {
     let mut world = World::new();
     let session = world.open();
+    let request = world.ask(session, PAY);
+    world.reply(request, "accept");
     let refused = |world: &mut World| {
         let before = world.events.len();
         let refusal = world.announce(session, "transfer_funds", Some(PAY)).unwrap_err();
         assert_eq!((refusal.rule.id, refusal.blame), ("T27", Blame::OutOfOrder));
         assert_eq!(world.events.len(), before);
     };
-    let request = world.ask(session, PAY);
-    world.reply(request, "accept");
-    refused(&mut world);
-    world.invoke(request, Some(PAY)).unwrap();
-    assert_eq!(last(&world, EventKind::ToolInvoked)["irreversible"], true);
     refused(&mut world);
     world.restart(ClockTrust::Trusted);
     refused(&mut world);
     // Other arguments are another action.
     world.announce(session, "transfer_funds", Some(r#"{"amount":"7"}"#)).unwrap();
+    world.invoke(request, Some(PAY)).unwrap();
+    assert_eq!(last(&world, EventKind::ToolInvoked)["irreversible"], true);
 }
 
 // covers: T11, L13
