@@ -65,6 +65,8 @@ pub(crate) struct Line {
     pub(crate) tools: AtomicU64,
     /// The percentage that was said last, and one more; 0 if none was.
     pub(crate) percent: AtomicU64,
+    /// Whether the session is known to speak English, as this library does.
+    pub(crate) english: AtomicBool,
     held: Mutex<Vec<Held>>,
 }
 
@@ -97,6 +99,7 @@ impl Line {
             opened,
             tools: AtomicU64::new(0),
             percent: AtomicU64::new(0),
+            english: AtomicBool::new(false),
             held: Mutex::new(Vec::new()),
         })
     }

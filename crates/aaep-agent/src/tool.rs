@@ -35,7 +35,7 @@ impl Session {
         let name = name.into();
         Tool {
             line: self.line.clone(),
-            words: format!("The agent uses {name}.").into(),
+            words: Words::ours(format!("The agent uses {name}.")),
             name,
             args_summary: None,
             arguments: None,
@@ -92,7 +92,7 @@ impl Tool {
                 (self.line.clone(), self.name.clone(), id.clone(), said.clone());
             move || {
                 line.say_later(said);
-                let words = "This was not run: the agent gave it up before it began.".into();
+                let words = Words::ours("This was not run: the agent gave it up before it began.");
                 let body = completed(&name, &id, ToolStatus::Error, &words, None);
                 line.say_later(line.said(body));
             }
@@ -114,7 +114,7 @@ impl Tool {
         E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
     {
         let done = format!("{} is done.", self.name);
-        self.run_saying(work, |_| done.into()).await
+        self.run_saying(work, |_| Words::ours(done)).await
     }
 
     /// Like [`run`](Self::run), and says of the result what `summary` says.

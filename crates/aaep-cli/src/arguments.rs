@@ -113,6 +113,9 @@ pub(crate) struct AskOptions {
     /// What comes of it.
     #[arg(long, value_name = "TEXT")]
     consequence: Option<String>,
+    /// The language of the question and of what comes of it, such as fr or yo-NG. Without it: English.
+    #[arg(long, value_name = "LANGUAGE", requires = "consequence")]
+    pub(crate) language: Option<String>,
     /// How much can go wrong.
     #[arg(long, value_enum, default_value_t = Risk::High)]
     pub(crate) risk: Risk,

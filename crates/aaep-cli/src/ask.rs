@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use aaep_agent::{
-    Agent, Confirmation, Error, Kind, NotApproved, Producer, Remote, RiskLevel, decided_by,
+    Agent, Confirmation, Error, Kind, NotApproved, Producer, Remote, RiskLevel, decided_by, Words,
 };
 use aaep_subscriber::words::safe;
 use serde_json::json;
@@ -137,7 +137,11 @@ async fn ask_for<K: Kind>(
     if let Some(arguments) = &options.arguments {
         request = request.arguments_json(arguments.as_str());
     }
-    let opening = agent.session(format!("A script asks: {}", options.question));
+    // enforces: L13
+    let opening = match &options.language {
+        Some(tag) => agent.session(options.question.as_str()).language(tag.as_str()),
+        None => agent.session(format!("A script asks: {}", options.question)),
+    };
     let session = match opening.open().await {
         Ok(session) => session,
         Err(error) => return not_asked(error),
@@ -155,24 +159,29 @@ async fn ask_for<K: Kind>(
         Ok(approval) => approval,
         Err(refusal) => {
             let outcome = refused(refusal);
-            let _ = session.complete("The script was told no.").await;
+            let _ = session.complete(ours("The script was told no.")).await;
             return outcome;
         }
     };
     let by = approval.by().to_owned();
     // The script acts by itself from here on; that it may is said before it knows.
     let spent = match session.invoke(parked, approval).await {
-        Ok(((), call)) => call.succeed(TOLD_YES).await,
+        Ok(((), call)) => call.succeed(ours(TOLD_YES)).await,
         Err(error) => Err(error),
     };
     if let Err(error) = spent {
         return not_asked(error);
     }
-    let _ = session.complete(TOLD_YES).await;
+    let _ = session.complete(ours(TOLD_YES)).await;
     AskResult {
         by: Some(by.clone()),
         ..AskResult::heard(Exit::Good, "accepted", &format!("Accepted {}.", decided_by(&by)))
     }
+}
+
+/// A sentence of ours, which is English whatever the script speaks.
+fn ours(sentence: &str) -> Words {
+    Words::new(sentence).language("en")
 }
 
 /// Why there is no yes.

@@ -321,8 +321,9 @@ fn write_localization(out: &mut Writer, hints: Option<&Hints>, language: &str) {
     out.close('}');
 }
 
-// enforces: I31
-/// The account of an action: what people are told of it apart from the agent's words.
+// enforces: I31, L12
+/// The account of an action: what people are told of it apart from the agent's words. Amounts and dates
+/// stand in it as they are, beside the sentence that formats them (§11.7).
 pub(crate) fn account_of(
     tool: &str,
     readable: &ReadableArguments,

@@ -136,11 +136,6 @@ impl Hints {
         self.producer.as_deref().map(Into::into)
     }
 
-    /// Nothing but who speaks.
-    pub(crate) fn of_sub_agent(producer: Box<str>) -> Box<Self> {
-        Box::new(Self { producer: Some(producer.into()), ..Self::default() })
-    }
-
     /// What an event said besides its payload, to say it again.
     pub(crate) fn of_event(event: &str) -> Option<Box<Self>> {
         let all = Members::whole(event, 64).ok().flatten()?;

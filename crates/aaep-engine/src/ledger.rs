@@ -184,7 +184,7 @@ impl<R: Rules> Engine<R> {
         let reply = request.reply.clone().unwrap_or_default();
         let wrong_clock = request.wrong_clock;
         if runs {
-            request.risk();
+            request.keep_for_call();
         }
         request.event = None;
         if runs {
@@ -417,6 +417,7 @@ impl<R: Rules> Engine<R> {
         let run = R::arguments_to_run(&request.arguments, arguments.map(Canonical::as_str));
         let action = request.action.clone().unwrap_or_default();
         let producer = request.producer.clone();
+        let words = request.call.as_deref().cloned().unwrap_or_default();
         let Some(session) = self.sessions.get(&id) else {
             return Err(Refusal::order(rule::T1, "The session is over."));
         };
@@ -435,18 +436,26 @@ impl<R: Rules> Engine<R> {
             ",\"risk_level\":\"{}\",\"irreversible\":{irreversible}",
             risk.as_str()
         ));
+        if !words.args_summary.is_empty() {
+            payload.push(',');
+            payload.push_str(&members(&[("args_summary", &words.args_summary)]));
+        }
         let needs = self.coming();
         if let Some(request) = self.requests.get_mut(&number) {
             request.status = Status::Invoked;
-            request.action = None;
+            (request.action, request.call) = (None, None);
         }
         self.requests.drop_idle_timers();
         self.calls.insert((id, call), number);
         self.enter_state_for(id, EventKind::ToolInvoked, needs, now);
         let mut draft = Draft::new(EventKind::ToolInvoked, payload);
-        // enforces: E28
-        // The agent that asked is the one that runs it.
-        draft.hints = producer.map(Hints::of_sub_agent);
+        // enforces: E28, L13
+        // The agent that asked is the one that runs it, in the language of the question.
+        draft.hints = Some(Box::new(Hints {
+            producer: producer.map(Into::into),
+            localization: words.localization,
+            ..Hints::default()
+        }));
         self.send_ours(id, draft, needs, now);
         self.durability.push(id, needs, Output::Granted { request: number, call, arguments: run });
         let (call, said) = (call.as_str().into(), self.said(id));
@@ -472,6 +481,11 @@ impl<R: Rules> Engine<R> {
             let another = digest.is_some_and(|digest| digest != request.digest);
             if another || consented.contains(&request.digest) {
                 continue;
+            }
+            // enforces: T27
+            if digest.is_some() && request.irreversible && request.status.is_approved() {
+                let what = "The user said yes to this very call, which cannot be undone: invoke the request that was accepted.";
+                return Err(Refusal::order(rule::T27, what));
             }
             if R::may_announce(request.status) {
                 consented.push(request.digest);
@@ -546,5 +560,6 @@ fn request_of(
         bytes: 0,
         event: None,
         producer: None,
+        call: None,
     }
 }

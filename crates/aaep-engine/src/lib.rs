@@ -153,6 +153,7 @@ pub use request::{Asker, Status, View};
 pub use resume::Resumed;
 pub use session_snapshot::SessionSnapshot;
 pub use shares::{Bound, Shares};
+pub use words::left_out;
 
 // Only the simulator enables this, to override one rule at a time.
 #[cfg(feature = "mutants")]

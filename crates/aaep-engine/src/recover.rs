@@ -353,6 +353,7 @@ impl<R: Rules> Engine<R> {
             counted_down: 100,
             event: Some(json.into()),
             producer: draft.hints.as_deref().and_then(Hints::sub_agent),
+            call: None,
         };
         self.begins_to_wait(&request);
         self.requests.insert(request);
@@ -406,7 +407,7 @@ impl<R: Rules> Engine<R> {
         request.reply = Some(reply).filter(|reply| !reply.is_empty());
         request.action();
         if runs {
-            request.risk();
+            request.keep_for_call();
         }
         request.event = None;
         request.answer = Some(response).filter(|response| !response.is_empty());

@@ -134,6 +134,16 @@ fn say_of(language: &str, phrase: Phrase, [action, answer, seconds]: [&str; 3]) 
     Words { terse, normal: fill(find(phrase.0)), language: tag }
 }
 
+// enforces: L13, D39
+/// What stands in the place of a text that somebody is not to hear, in the language of the event; in a
+/// language that we do not speak, a sign that belongs to none.
+pub fn left_out(language: &str) -> &'static str {
+    let (tag, messages) = catalogue(language);
+    let first = language.split('-').next().unwrap_or_default();
+    let known = tag.eq_ignore_ascii_case(first).then(|| messages.get("left_out")).flatten();
+    known.map_or("[…]", String::as_str)
+}
+
 type Messages = BTreeMap<String, String>;
 
 /// The messages of a language, by its first subtag; English where there are none.

@@ -58,9 +58,9 @@ impl Manifests {
     }
 }
 
-// enforces: H22
-/// Where the manifest lies for programs on this machine (B.7.1): beside the socket, with `.json` in the
-/// place of `.sock`. It is taken away when the hub stops.
+// enforces: H22, W15
+/// Where the manifest lies for programs on this machine (B.7.1): beside the socket, with
+/// `.manifest.json` in the place of `.sock`. It is taken away when the hub stops.
 pub(crate) struct LocalFile(PathBuf);
 
 impl LocalFile {

@@ -48,7 +48,8 @@
 //! * **Allowing once or always.** A policy says what is asked, not what was answered.
 //! * **Patterns for commands of a shell.** `git status*` also fits `git status; rm -r .`: a pattern
 //!   cannot judge a language. Leave such tools to the question.
-//! * **Other languages.** Your templates may be in any; the sentences around them are English.
+//! * **Other languages.** Your templates may be in any, which `language` names; sentences of this
+//!   crate are English, and are left out around templates in another language.
 
 mod arguments;
 mod condition;
@@ -94,13 +95,15 @@ pub const MAX_ARGUMENT_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     rules: Vec<Rule>,
+    /// The language of its templates, where that is not English.
+    language: Option<String>,
 }
 
 impl Policy {
     /// Reads a policy file, which is TOML. What is wrong with it is told in full, in the order of
     /// the file; a policy that exists holds no rule that it may not.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
-        read::read(text).map(|rules| Self { rules })
+        read::read(text).map(|(rules, language)| Self { rules, language })
     }
 
     /// How many rules there are.
@@ -155,7 +158,13 @@ impl Policy {
             match judge(rule) {
                 Truth::Holds => {
                     let pattern = pattern.as_str();
-                    return Ruling::covered((number, rule), pattern, tool, arguments, reasons);
+                    let ruling = Ruling::covered((number, rule), pattern, tool, arguments, reasons);
+                    return match &self.language {
+                        Some(language) if ruling.has_template => {
+                            ruling.in_their_language(rule, language, arguments)
+                        }
+                        _ => ruling,
+                    };
                 }
                 Truth::Fails(why) => reasons.push(format!("{place} does not count: {why}.")),
                 // A later rule may be milder than this one was meant to be.

@@ -1,6 +1,8 @@
 //! From the text of a policy file to rules. Every problem is told with its line, not only the first.
 
-use aaep_types::{Decision, Malformed, Reversibility, RiskLevel, TimeoutSeconds, deception};
+use aaep_types::{
+    Decision, LanguageTag, Malformed, Reversibility, RiskLevel, TimeoutSeconds, deception,
+};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -18,8 +20,9 @@ use crate::{
 
 type Value<'t> = Spanned<DeValue<'t>>;
 
-/// Reads all rules, or says everything that is wrong.
-pub(crate) fn read(text: &str) -> Result<Vec<Rule>, Vec<Problem>> {
+/// Reads all rules, and the language of their words where that is not English, or says everything that
+/// is wrong.
+pub(crate) fn read(text: &str) -> Result<(Vec<Rule>, Option<String>), Vec<Problem>> {
     let mut problems = Problems::new(text);
     if text.len() > MAX_FILE_BYTES {
         let what = format!("The file has more than {MAX_FILE_BYTES} bytes.");
@@ -35,12 +38,16 @@ pub(crate) fn read(text: &str) -> Result<Vec<Rule>, Vec<Problem>> {
     if problems.count() > 0 {
         return Err(problems.finish());
     }
+    let language = read_language(table.get_ref(), &mut problems);
     let rules = read_file(table.get_ref(), &mut problems);
     check_order(&rules, &mut problems);
+    if language.is_some() {
+        check_words(&rules, &mut problems);
+    }
     if problems.count() > 0 {
         Err(problems.finish())
     } else {
-        Ok(rules.into_iter().map(|(rule, _)| rule).collect())
+        Ok((rules.into_iter().map(|(rule, _)| rule).collect(), language))
     }
 }
 
@@ -58,11 +65,45 @@ fn sentence(message: &str) -> String {
 /// A rule, and where its pattern stands.
 type Placed = (Rule, usize);
 
+/// The language of the templates, where that is not English.
+fn read_language(table: &DeTable<'_>, problems: &mut Problems) -> Option<String> {
+    let (name, value) = table.iter().find(|(name, _)| name.get_ref() == LANGUAGE)?;
+    let tag = match value.get_ref() {
+        DeValue::String(text) => LanguageTag::parse(text.as_ref()).ok(),
+        _ => None,
+    };
+    let Some(tag) = tag else {
+        let remedy = "Write a language tag, such as `language = \"de\"` or `language = \"yo-NG\"`.";
+        problems.add(name.span().start, LANGUAGE, "This is no language.", remedy);
+        return None;
+    };
+    (!tag.language().eq_ignore_ascii_case("en")).then(|| tag.as_str().to_owned())
+}
+
+const LANGUAGE: &str = "language";
+
+/// Where templates are not English, a rule has all of its words or none: what it leaves out would be
+/// said in English.
+fn check_words(rules: &[Placed], problems: &mut Problems) {
+    for (rule, at) in rules {
+        let has_some =
+            rule.action.is_some() || rule.consequence.is_some() || rule.summary.is_some();
+        if has_some && (rule.action.is_none() || rule.consequence.is_none()) {
+            let what = "What this rule does not say would be said in English.";
+            problems.add(*at, "action", what, "Write `action` and `consequence` both.");
+        }
+    }
+}
+
 fn read_file(table: &DeTable<'_>, problems: &mut Problems) -> Vec<Placed> {
     let mut rules = Vec::new();
     for (name, value) in table {
+        if name.get_ref() == LANGUAGE {
+            continue;
+        }
         if name.get_ref() != "rule" {
-            let remedy = "Take it out; a policy is a list of `[[rule]]`.";
+            let remedy =
+                "Take it out; a policy is a list of `[[rule]]`, with `language` before it.";
             problems.add(
                 name.span().start,
                 &plain(name.get_ref()),

@@ -261,3 +261,21 @@ fn without_the_arguments_only_rules_without_conditions_can_be_judged() {
     assert_eq!(policy.decide_unseen("files.read").verdict, Verdict::Announce);
     assert_eq!(policy.decide("files.delete", "").verdict, Verdict::Announce);
 }
+
+// covers: L13
+#[test]
+fn words_in_another_language_stand_alone_and_are_labelled() {
+    let rules = "language = \"de-AT\"\n[[rule]]\ntool = \"zahlen\"\naction = \"{betrag} Euro zahlen\"\nconsequence = \"Das Geld ist fort.\"\n[[rule]]\ntool = \"other\"\n";
+    let policy = Policy::parse(rules).unwrap();
+    let ruling = policy.decide("zahlen", r#"{"betrag":5}"#);
+    let event = request(&ruling);
+    announced(&ruling);
+    assert_eq!(ruling.language, "de-AT");
+    assert!(event.contains(r#""primary_language":"de-AT""#), "{event}");
+    for english in ["This cannot", "It counts", "The tool is", "Run "] {
+        assert!(!event.contains(english), "{english}: {event}");
+    }
+    let ruling = policy.decide("other", "{}");
+    assert_eq!((ruling.language.as_str(), ruling.summary.as_str()), ("en", "Run other"));
+    assert!(request(&ruling).contains(r#""primary_language":"en""#));
+}

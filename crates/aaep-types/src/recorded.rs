@@ -56,6 +56,11 @@ pub fn digest_of_account(account: &str) -> Option<String> {
     text(account, "digest")
 }
 
+/// The arguments that an account tells, a line for each value.
+pub fn arguments_of_account(account: &str) -> Option<String> {
+    text(account, "arguments")
+}
+
 /// The event that asked, by the outcome extension of the one that says what became of it.
 pub fn resolved_event(event: &Event<'_>) -> Option<EventId> {
     event.extensions().get("outcome").and_then(asked_by)
@@ -105,12 +110,14 @@ mod tests {
     #[test]
     fn each_look_finds_its_member_and_nothing_in_what_is_none() {
         let event = r#"{"action":"Pay.","risk_level":"low","summary_normal":"S",
-            "extensions":{"action":{"digest":"ab"}}}"#;
+            "extensions":{"action":{"digest":"ab","arguments":"to: Ann"}}}"#;
         assert_eq!(action(event).as_deref(), Some("Pay."));
         assert_eq!(question(r#"{"question":"Who?"}"#).as_deref(), Some("Who?"));
         assert_eq!(risk_level(event), Some(RiskLevel::Low));
         assert_eq!(summary_normal(event).as_deref(), Some("S"));
         assert_eq!(digest_of_account(account(event).unwrap()).as_deref(), Some("ab"));
+        let told = arguments_of_account(account(event).unwrap());
+        assert_eq!(told.as_deref(), Some("to: Ann"));
         let id = EventId::from_bits(7);
         assert_eq!(asked_by(&format!(r#"{{"request_event_id":"{id}"}}"#)), Some(id));
         assert_eq!((timing_factor(r#"{"factor":3}"#), timing_factor("{}")), (3, 1));

@@ -183,7 +183,12 @@ impl AgentDoor {
         key: Option<&str>,
     ) -> Result<AskedRequest, ApiError> {
         let hub = self.hub.clone();
-        let prepare = move |request| prepare::question(&hub, request);
+        // Whose words the question has may depend on it.
+        let language = match hub.policy().is_some() {
+            true => self.hub.call(move |core| core.language_of(session)).await?,
+            false => None,
+        };
+        let prepare = move |request| prepare::question(&hub, language.as_deref(), request);
         let act = move |core: &mut Core, agent: &Principal, question| {
             Ok((session, ask(core, agent, session, &question)?))
         };

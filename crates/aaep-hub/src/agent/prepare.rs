@@ -295,7 +295,11 @@ fn announced(
     Ok(Some(policy::announce(&ruling, members)))
 }
 
-pub(super) fn question(hub: &Hub, request: AskUser) -> Result<Question, ApiError> {
+pub(super) fn question(
+    hub: &Hub,
+    language: Option<&str>,
+    request: AskUser,
+) -> Result<Question, ApiError> {
     let AskUser { kind, tool, arguments, payload } = request;
     let members = read_object(&payload)?;
     let speaker = speaker_of(&members)?;
@@ -303,7 +307,8 @@ pub(super) fn question(hub: &Hub, request: AskUser) -> Result<Question, ApiError
     let (strengthened, described_by) = match &**in_force {
         Some(in_force) if kind == EventKind::AwaitingConfirmation => {
             let ruling = in_force.decide(&tool, &arguments);
-            (Some(policy::strengthen(&ruling, &members)), policy::described_by(&ruling))
+            let strengthened = policy::strengthen(&ruling, &members, language.unwrap_or("en"));
+            (Some(strengthened), policy::described_by(&ruling))
         }
         _ => (None, DescribedBy::Agent),
     };

@@ -1,6 +1,7 @@
 //! Agents: their sessions and requests, what people say to them, and calls that may come twice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use aaep_engine::{
     AgentEvent, Answer, Ask, Asker, Blame, EventNumber, Input, Open, Principal, Refusal, RequestId,
@@ -213,6 +214,11 @@ impl Core {
         let snapshot = self.producer.engine().session(agent, session)?;
         self.handle(Input::Touch { agent, session }).ok()?;
         Some(snapshot)
+    }
+
+    /// The language that a session speaks.
+    pub(crate) fn language_of(&self, session: SessionId) -> Option<Arc<str>> {
+        self.producer.engine().language_of(session)
     }
 
     /// Tells when a session is over.

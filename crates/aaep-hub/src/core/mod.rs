@@ -408,7 +408,7 @@ impl Core {
         if stream.starts_twice && event.kind() == Some(EventKind::SessionStarted) {
             stream.outbox.push(frame.clone());
         }
-        // enforces: H21, I21
+        // enforces: H21, I21, W14
         // A connection without room makes its own subscription wait, and no other.
         if !stream.outbox.push(frame) {
             self.producer.pause(subscription);

@@ -194,7 +194,7 @@ impl Issuer {
     }
 }
 
-// enforces: S4
+// enforces: S4, S14
 /// Whom a token names, by whichever of these issuers has signed it.
 pub(super) fn signed(issuers: &[Arc<Issuer>], text: &str, now: i64) -> Option<Signed> {
     if issuers.is_empty() || text.len() > MAX_TOKEN_BYTES {
