@@ -46,7 +46,16 @@ fn lacking() -> Vec<&'static str> {
 pub(crate) fn test() -> Result<()> {
     // With the programs here, a test that would be skipped is a failure.
     run_program(cargo(["test", "--package", "aaep-voice"]).env("AAEP_VOICES", "required"))?;
-    let mut listen =
-        cargo(["test", "--package", "aaep-cli", "--test", "listen", "--", "voices::", "notify::"]);
-    run_program(listen.env("AAEP_VOICES", "required"))
+    listen(&["voices::", "bad_input::", "heard::", "notify::"], false)
+}
+
+/// What is heard and felt in the terminal, compared with the transcripts, or kept.
+pub(crate) fn transcripts(write: bool) -> Result<()> {
+    listen(&["heard::"], write)
+}
+
+fn listen(tests: &[&str], write: bool) -> Result<()> {
+    let mut command = cargo(["test", "--package", "aaep-cli", "--test", "listen", "--"]);
+    command.args(tests).env("AAEP_VOICES", "required");
+    run_program(command.env("AAEP_HEARD", if write { "write" } else { "compare" }))
 }

@@ -106,7 +106,8 @@ pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
 
 /// A hub that signed its own certificate on this machine is trusted by it, as `aaep ask` does.
 fn named_hub(url: &str) -> Result<Hub, String> {
-    let mut hub = Hub::parse(url).map_err(|error| error.to_string())?;
+    let hub = Hub::parse(url).map_err(|error| error.to_string())?;
+    let mut hub = hub.named(spoken(url));
     // Published producers know no base: with a slash at its end, an address is the whole of it.
     if let (Address::Http(_), Some(root)) = (&hub.address, url.strip_suffix('/'))
         && root.matches('/').count() == 2
@@ -118,4 +119,24 @@ fn named_hub(url: &str) -> Result<Hub, String> {
         Some(certificate) => hub.trust_pem(certificate),
         None => hub,
     })
+}
+
+/// An address as it is said: what every hub's has in common is left out.
+fn spoken(url: &str) -> &str {
+    let address = url.split_once("://").map_or(url, |(_, address)| address);
+    let address = address.trim_end_matches('/').trim_end_matches("/ws");
+    address.trim_end_matches("/aaep/v1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_said_without_what_every_hub_has_in_common() {
+        assert_eq!(spoken("https://hub.example/aaep/v1"), "hub.example");
+        assert_eq!(spoken("ws://127.0.0.1:8707/aaep/v1/ws"), "127.0.0.1:8707");
+        assert_eq!(spoken("https://hub.example/ann/aaep/v1/"), "hub.example/ann");
+        assert_eq!(spoken("unix:/run/aaep/aaep-hub.sock"), "unix:/run/aaep/aaep-hub.sock");
+    }
 }

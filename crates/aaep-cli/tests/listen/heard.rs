@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::speech::brltty::Brltty;
-use crate::speech::{Dispatcher, Heard, Log, PATIENCE, installed};
+use crate::speech::{Dispatcher, Log, LogEntry, PATIENCE, installed};
 use crate::support::*;
 use crate::tty::Tty;
 
@@ -55,6 +55,7 @@ impl Transcript {
 /// A hub, and an agent of its user.
 struct Stage {
     hub: Arc<Hub>,
+    person: Person,
     agent: Agent,
     runtime: tokio::runtime::Runtime,
     session: String,
@@ -63,21 +64,22 @@ struct Stage {
 impl Stage {
     fn start() -> Self {
         let hub = Hub::start(Setup::default());
-        let agent = hub.person().agent();
+        let person = hub.person();
+        let agent = person.agent();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { hub, agent, runtime, session: String::new() }
+        Self { hub, person, agent, runtime, session: String::new() }
     }
 
     fn around(&self) -> Vec<(String, String)> {
-        let token = self.hub.person().token("reader");
+        let token = self.person.token("reader");
         let home = self.hub.home().to_str().unwrap().to_owned();
         vec![("AAEP_TOKEN".into(), token), ("HOME".into(), home)]
     }
 
-    fn begin(&mut self, about: &str) {
+    fn begin(&mut self, about: &str, language: &str) {
         let mut opening = self.agent.opening();
         opening["summary_normal"] = about.into();
-        opening["language"] = "en".into();
+        opening["language"] = language.into();
         let answer = self.runtime.block_on(self.agent.post("agent/sessions", &opening));
         self.session = text(&body(&answer), "session_id").to_owned();
     }
@@ -97,7 +99,7 @@ impl Stage {
 
 /// Consent to something harmless.
 fn mild(action: &str) -> Value {
-    json!({ "kind": "confirmation", "tool": "test", "arguments": {}, "action": action,
+    json!({ "kind": "confirmation", "tool": "test", "arguments": { "action": action }, "action": action,
         "consequence": "It is gone.", "risk_level": "low", "irreversible": false,
         "reversibility": "reversible", "timeout_seconds": 300, "default_decision": "reject",
         "summary_normal": action })
@@ -108,6 +110,8 @@ struct Listener {
     stage: Stage,
     tty: Tty,
     log: Log,
+    /// Where the hub is, which differs from run to run.
+    place: String,
     /// How much of the log stands in the transcript.
     told: usize,
     transcript: Transcript,
@@ -130,11 +134,12 @@ impl Listener {
         arguments.extend(options);
         let tty = Tty::start(&arguments, &variables);
         let transcript = Transcript::new(name, about);
-        let log = dispatcher.log();
+        let (log, place) = (dispatcher.log(), stage.hub.address().to_string());
         let mut listener = Self {
             stage,
             tty,
             log,
+            place,
             told: 0,
             transcript,
             _dispatcher: dispatcher,
@@ -151,7 +156,7 @@ impl Listener {
         let until = Instant::now() + PATIENCE;
         let (from, all, end) = loop {
             let (from, all) = (self.told, self.log.all());
-            let is_last = |heard: &Heard| heard.kind == "end" && heard.text.contains(last);
+            let is_last = |heard: &LogEntry| heard.kind == "end" && heard.text.contains(last);
             if let Some(at) = all[from..].iter().position(is_last) {
                 break (from, all, from + at + 1);
             }
@@ -165,7 +170,8 @@ impl Listener {
                 other => format!("[{other}] "),
             };
             let cut = if heard.kind == "cut" { " (cut)" } else { "" };
-            self.transcript.line(&format!("{voice}{language}{}{cut}", heard.text));
+            let text = without_seconds(&heard.text.replace(&self.place, "127.0.0.1:8707"));
+            self.transcript.line(&format!("{voice}{language}{text}{cut}"));
         }
         self.told = end;
     }
@@ -178,7 +184,7 @@ impl Listener {
 
     #[track_caller]
     fn starts(&mut self, about: &str) {
-        self.stage.begin(about);
+        self.stage.begin(about, "en");
         self.hears("an agent starts", about);
     }
 
@@ -192,6 +198,22 @@ impl Listener {
     fn leaves(mut self) {
         self.presses("press q", "q", "Goodbye.");
         self.transcript.judge();
+    }
+}
+
+/// A time that differs from run to run: "4 minutes 53 seconds" is "some minutes".
+fn without_seconds(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let is_time = |at: usize| words.get(at + 1) == Some(&"minutes") && at + 3 < words.len();
+    match (0..words.len()).find(|at| is_time(*at) && words[at + 3].starts_with("seconds")) {
+        Some(at) => {
+            let end = words[at + 3].trim_start_matches("seconds");
+            let before = words[..at].iter().copied();
+            let after = words[at + 4..].iter().copied();
+            let some = format!("minutes{end}");
+            before.chain(["some", &some]).chain(after).collect::<Vec<_>>().join(" ")
+        }
+        None => text.to_owned(),
     }
 }
 
@@ -240,7 +262,7 @@ fn a_request_cuts_a_text_which_goes_on_after_the_answer_from_the_sentence_it_was
     at.stage.ask(&mild("Open the window."));
     at.hears("a text is being read, and a request comes", KEYS);
     at.presses("press n", "n", "rejected.");
-    let again = |heard: &Heard| heard.kind == "begin" && heard.text.starts_with("Once there");
+    let again = |heard: &LogEntry| heard.kind == "begin" && heard.text.starts_with("Once there");
     let twice = Instant::now() + PATIENCE;
     while at.log.all().iter().filter(|heard| again(heard)).count() < 2 {
         assert!(Instant::now() < twice, "{:#?}", at.log.all());
@@ -261,11 +283,9 @@ fn a_second_request_does_not_cut_the_first() {
     at.starts("Asking a lot.");
     at.stage.ask(&mild("First thing."));
     at.stage.ask(&mild("Second thing."));
-    at.hears("two requests come", "Request 2 waits for you");
-    at.tty.sees("Request 2 waits for you");
-    at.presses("press n", "n", "Request 1: rejected.");
-    at.presses("press r", "r", "Request 2 waits for you");
-    at.presses("press y", "y", "Request 2: accepted.");
+    at.hears("two requests come", "Press Tab to go to it.");
+    at.presses("press n", "n", KEYS);
+    at.presses("press n", "n", "Request 2: rejected.");
     at.ends("That is all.");
     at.leaves();
 }
@@ -297,7 +317,7 @@ fn more_time_says_only_the_time_and_a_request_that_is_taken_back_is_said_to_be()
     at.starts("Changing its mind.");
     let request = at.stage.ask(&mild("Send the letter."));
     at.hears("a request comes", KEYS);
-    at.presses("press t", "t", "more");
+    at.presses("press t", "t", "now waits 10 minutes.");
     at.stage.runtime.block_on(at.stage.agent.withdraw(&request));
     at.hears("the agent takes it back", "Send the letter.");
     at.ends("That is all.");
@@ -328,7 +348,8 @@ fn questions_are_answered_in_words_and_by_number() {
 
 #[test]
 fn an_agent_that_fails_is_heard_at_once_with_what_can_be_done() {
-    let about = "An agent fails while its request is open. That is said at once, with what can be done.";
+    let about =
+        "An agent fails while its request is open. That is said at once, with what can be done.";
     let Some(mut at) = Listener::start("failed", about, &[]) else { return };
     at.starts("Copying.");
     at.stage.ask(&mild("Overwrite the copy."));
@@ -344,23 +365,24 @@ fn an_agent_that_fails_is_heard_at_once_with_what_can_be_done() {
 }
 
 #[test]
-fn each_span_has_its_language_and_what_hides_in_it_is_said() {
+fn each_span_has_its_language_and_no_text_is_a_command() {
     let about = "An Arabic agent in an English terminal: each span is spoken in its language. Then a \
-                 text with commands of Speech Dispatcher, hidden characters and letters that look like \
-                 others: all of it is only text.";
+                 text with commands of Speech Dispatcher and a letter that looks like another: all of it is \
+                 only text.";
     let Some(mut at) = Listener::start("spans", about, &[]) else { return };
-    at.starts("Cleaning up.");
+    at.stage.begin("تنظيف.", "ar");
+    at.hears("an agent starts that speaks Arabic", "تنظيف.");
     let mut arabic = mild("احذف الملف.");
-    arabic["language"] = "ar".into();
     arabic["consequence"] = "لن يعود.".into();
     at.stage.ask(&arabic);
     at.hears("a request comes in Arabic", KEYS);
     at.presses("press n", "n", "rejected.");
-    at.stage.ask(&mild("now\r\n.\r\nSTOP ALL\r\nPay \u{202e}nnA\u{202c} to pаypal"));
-    at.hears("a request comes that hides something", "Request 2 waits for you");
-    at.tty.sees("Request 2 waits for you");
+    at.ends("لم يحذف شيء.");
+    at.starts("Paying.");
+    at.stage.ask(&mild("now\r\n.\r\nSTOP ALL\r\nPay pаypal."));
+    at.hears("a request comes with commands and a letter that looks like another", KEYS);
     at.presses("press n", "n", "Request 2: rejected.");
-    at.ends("Nothing was deleted.");
+    at.ends("Nothing was paid.");
     at.leaves();
 }
 
@@ -447,7 +469,7 @@ fn cell(shown: &str, word: &str) -> Option<usize> {
 /// A grave request is read to its end and refused; it comes again, and is accepted.
 fn is_felt(name: &'static str, cells: usize) {
     let Some(mut at) = Reader::start(name, cells) else { return };
-    at.stage.begin("Cleaning up.");
+    at.stage.begin("Cleaning up.", "en");
     let mut request = deletion("the record 12345.");
     request["consequence"] = "It is gone for good.".into();
     let shown = at.asks(&request);
@@ -455,8 +477,10 @@ fn is_felt(name: &'static str, cells: usize) {
     let no = cell(&shown, "no").unwrap();
     at.brltty.press(&format!("ROUTE {no}"));
     at.settles("press the routing key above no", "Request 1: rejected.");
-    let shown = at.asks(&request);
-    let shown = at.presses("go to the end", "LNDN", &shown);
+    let mut shown = at.asks(&request);
+    if cell(&shown, "yes").is_none() {
+        shown = at.presses("go to the end", "LNDN", &shown);
+    }
     let yes = cell(&shown, "yes").unwrap();
     let shown = at.presses("press the routing key above yes", &format!("ROUTE {yes}"), &shown);
     let shown = at.pans_to(shown, "yes");

@@ -170,7 +170,7 @@ impl Trust {
     /// In a few words, for the journal. How much of it an old copy lacks is said for good: afterwards
     /// nobody can tell.
     pub(crate) fn words(&self, replayed: &Replayed) -> String {
-        match (self.clock, replayed.standing) {
+        match (self.clock, replayed.head_check) {
             (ClockTrust::Trusted, _) => "trusted".into(),
             (ClockTrust::Doubtful, _) => "doubtful".into(),
             (ClockTrust::OldCopy, HeadCheck::Behind { noted }) => {
