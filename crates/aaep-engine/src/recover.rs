@@ -69,7 +69,8 @@ impl Forgotten {
             Record::Restarted { .. }
             | Record::Ignored { .. }
             | Record::Flooded { .. }
-            | Record::Claimed { .. } => false,
+            | Record::Claimed { .. }
+            | Record::Erased { .. } => false,
         }
     }
 }
@@ -101,6 +102,15 @@ impl<R: Rules> Recovery<R> {
             self.engine.replay(number, record, self.now);
         }
         Ok(number)
+    }
+
+    /// Goes on with this record: those before it that were not replayed were erased. Whoever left off
+    /// before them cannot be told that everything follows.
+    pub fn skip_to(&mut self, number: u64) {
+        if number > self.engine.next_record {
+            self.engine.gaps.of_anybody(number - 1);
+            self.engine.next_record = number;
+        }
     }
 
     /// The state after these records, and what the restart itself changes.
@@ -176,7 +186,8 @@ impl<R: Rules> Engine<R> {
             Record::Ignored { .. }
             | Record::Flooded { .. }
             | Record::Claimed { .. }
-            | Record::Owed { .. } => {}
+            | Record::Owed { .. }
+            | Record::Erased { .. } => {}
         }
     }
 

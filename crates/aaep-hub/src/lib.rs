@@ -86,6 +86,7 @@ mod pace;
 #[path = "tests/panics.rs"]
 mod panics;
 mod reading;
+mod retention;
 mod roles;
 mod serve;
 pub mod start;

@@ -9,6 +9,7 @@ use aaep_engine::Corrupt;
 use rusqlite::{Connection, Row};
 
 use super::Damage;
+use super::gone::{self, Act, Gap, Runs};
 use crate::chain::{Anchor, ChainKey, Hash};
 use crate::head::{HeadCheck, Noted};
 
@@ -22,15 +23,17 @@ const AHEAD: usize = 4;
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
-    /// When each one was written, and where it ends.
-    ends: Vec<(i64, usize)>,
+    /// The number of each, when it was written, and where it ends.
+    ends: Vec<(u64, i64, usize)>,
 }
 
 /// What was read, all of it verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replayed {
-    /// How many records there are.
+    /// How many records there are, erased ones among them.
     pub records: u64,
+    /// How many of them are erased, and still take their room.
+    pub to_remove: u64,
     /// When the last one was written, in microseconds since 1970; 0 if there is none.
     pub last_at: i64,
     /// How the journal stands to what was noted of it.
@@ -41,6 +44,7 @@ pub struct Replayed {
 #[derive(Clone, Copy)]
 pub(super) struct Chain<'a> {
     pub(super) key: &'a ChainKey,
+    pub(super) store: &'a str,
     pub(super) anchor: Anchor,
     /// What stands before the first record.
     pub(super) first: Hash,
@@ -51,6 +55,7 @@ pub(super) struct Chain<'a> {
 /// Where the reading thread has come to.
 struct Read {
     records: u64,
+    to_remove: u64,
     at: i64,
     hash: Hash,
     /// The hash of the record that was noted.
@@ -64,18 +69,16 @@ pub(super) fn replay(
     connection: &mut Connection,
     chain: Chain<'_>,
     noted: Option<Noted>,
-    mut each: impl FnMut(i64, &[u8]) -> Result<(), Corrupt>,
+    mut each: impl FnMut(u64, i64, &[u8]) -> Result<(), Corrupt>,
 ) -> Result<Replayed, Damage> {
     thread::scope(|scope| {
         let (sender, batches) = sync_channel(AHEAD);
         let reading = scope.spawn(move || read(connection, chain, noted, &sender));
-        let mut number = 0;
         // Ends when everything was read, or nothing more can be.
         while let Ok(batch) = batches.recv() {
             let mut start = 0;
-            for (at, end) in batch.ends {
-                number += 1;
-                each(at, &batch.bytes[start..end])
+            for (number, at, end) in batch.ends {
+                each(number, at, &batch.bytes[start..end])
                     .map_err(|why| Damage { number, why: why.to_string() })?;
                 start = end;
             }
@@ -93,7 +96,8 @@ pub(super) fn replay(
             return Err(missing(read.records.min(chain.last.0)));
         }
         let standing = HeadCheck::of(read.records, noted, read.noted);
-        Ok(Replayed { records: read.records, last_at: read.at, standing })
+        let Read { records, to_remove, at: last_at, .. } = read;
+        Ok(Replayed { records, to_remove, last_at, standing })
     })
 }
 
@@ -105,9 +109,9 @@ fn read(
     batches: &SyncSender<Batch>,
 ) -> Result<Read, Damage> {
     let mut batch = Batch::default();
-    let done = read_each(connection, chain, noted, |at, bytes| {
+    let done = read_each(connection, chain, noted, |number, at, bytes| {
         batch.bytes.extend_from_slice(bytes);
-        batch.ends.push((at, batch.bytes.len()));
+        batch.ends.push((number, at, batch.bytes.len()));
         if batch.bytes.len() < BATCH_BYTES {
             return true;
         }
@@ -124,22 +128,34 @@ fn read_each(
     connection: &mut Connection,
     chain: Chain<'_>,
     noted: Option<Noted>,
-    mut take: impl FnMut(i64, &[u8]) -> bool,
+    mut take: impl FnMut(u64, i64, &[u8]) -> bool,
 ) -> Result<Read, Damage> {
-    let all = "SELECT number, at, bytes, hash FROM records ORDER BY number";
+    let (told, mut found_gone) = (gone::told(connection)?, Runs::default());
+    let all = "SELECT number, at, bytes, hash, kind = 'gap' FROM records ORDER BY number";
     let mut statement = connection.prepare(all)?;
     let mut rows = statement.query([])?;
     let wanted = noted.map(|noted| noted.number);
     let found = (wanted == Some(0)).then_some(chain.first);
-    let mut last = Read { records: 0, at: 0, hash: chain.first, noted: found };
+    let mut last = Read { records: 0, to_remove: 0, at: 0, hash: chain.first, noted: found };
     loop {
         let next = last.records + 1;
         let damaged = |why: String| Damage { number: next, why };
         let row = rows.next().map_err(|error| damaged(format!("it cannot be read: {error}")))?;
         let Some(row) = row else { break };
-        let Some((number, at, bytes, hash)) = fields(row) else {
+        let Some((number, at, bytes, hash, is_gap)) = fields(row) else {
             return Err(damaged("it is not what a record is".into()));
         };
+        if is_gap {
+            let number = u64::try_from(number).unwrap_or_default();
+            let (key, store) = (Some(chain.key), chain.store);
+            let gap = Gap::read((number, at, bytes, hash), (next, &last.hash), key, store)
+                .map_err(|why| damaged(why.into()))?;
+            if !told.contains_all(gap.first, gap.last) {
+                return Err(damaged("it was taken away, and no record says so".into()));
+            }
+            last = Read { records: gap.last, at, hash, ..last };
+            continue;
+        }
         if u64::try_from(number) != Ok(next) {
             return Err(damaged(format!("it is missing, and record {number} follows")));
         }
@@ -151,15 +167,25 @@ fn read_each(
         if wanted == Some(next) {
             last.noted = Some(hash);
         }
-        if !take(at, bytes) {
-            break;
+        if let Some(act) = Act::of(next, bytes) {
+            found_gone.add(&act.runs);
         }
+        if told.contains(next) {
+            last.to_remove += 1;
+        } else if !take(next, at, bytes) {
+            return Ok(last);
+        }
+    }
+    // What the table told before anything was verified is what the chain says, or nothing counts.
+    if told != found_gone {
+        let why = "a row says that records were erased, and no record does".into();
+        return Err(Damage { number: 0, why });
     }
     Ok(last)
 }
 
-fn fields<'a>(row: &'a Row<'_>) -> Option<(i64, i64, &'a [u8], Hash)> {
+fn fields<'a>(row: &'a Row<'_>) -> Option<(i64, i64, &'a [u8], Hash, bool)> {
     let number = |at: usize| row.get_ref(at).ok()?.as_i64().ok();
     let blob = |at: usize| row.get_ref(at).ok()?.as_blob().ok();
-    Some((number(0)?, number(1)?, blob(2)?, blob(3)?.try_into().ok()?))
+    Some((number(0)?, number(1)?, blob(2)?, blob(3)?.try_into().ok()?, number(4)? == 1))
 }
