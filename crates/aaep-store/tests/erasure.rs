@@ -162,7 +162,7 @@ fn the_file_shrinks_and_rows_of_erased_runs_become_one() {
         .unwrap()
         .query_row("SELECT count(*) FROM records WHERE kind = 'gap'", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(rows, 2, "one before the first erasure, one between the two");
+    assert_eq!(rows, 1);
     let whole = verify(&Reader::open(&place.journal()).unwrap(), Some(&key()), None).unwrap();
     assert_eq!(whole.erased() + 2, whole.records);
 }
@@ -552,4 +552,75 @@ fn as_csv_a_record_is_one_line_and_no_formula() {
     for line in text.lines().skip(1) {
         assert!(!line.contains(",=") && !line.contains(",\"=") && !line.contains(",@"), "{line}");
     }
+}
+
+/// Erases one more person and compacts, again and again, until it is killed. Only as a child process.
+#[test]
+fn compacts_until_it_is_killed() {
+    let Some(directory) = std::env::var_os("AAEP_COMPACT_UNTIL_KILLED") else { return };
+    let path = Path::new(&directory).join("journal.db");
+    let mut journal = Sqlite::open(&path, Options::default(), &key()).unwrap();
+    loop {
+        let plan = planned(&path, Which::AllBut(97));
+        erase(&mut journal, &plan, "");
+        let mut new = journal.compaction().unwrap();
+        while new.step(5).unwrap() > 0 {}
+        assert!(journal.replace_with(&mut new).unwrap());
+        drop(new);
+        println!("compacted");
+        if plan.records == 0 {
+            std::thread::sleep(Duration::from_secs(600));
+        }
+    }
+}
+
+// covers: S13, I3, I26
+#[test]
+fn a_kill_at_any_point_leaves_the_old_journal_or_the_new_one() {
+    use std::process::{Command, Stdio};
+    let mut world = World::new();
+    for _ in 0..60 {
+        let session = world.open();
+        world.ask(session, "5");
+        world.end(session);
+    }
+    let open = world.open();
+    world.ask(open, "77");
+    let (mut interrupted, mut finished) = (0, 0);
+    for round in 0..24_u64 {
+        let place = Place::in_memory();
+        drop(journal_with(&place.journal(), Options::default(), &world.entries));
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "compacts_until_it_is_killed", "--nocapture"])
+            .env("AAEP_COMPACT_UNTIL_KILLED", place.directory.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // At another moment each time; which one does not matter to what is asserted.
+        std::thread::sleep(Duration::from_millis(20 + round * 7));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let reader = Reader::open(&place.journal()).unwrap();
+        let whole = verify(&reader, Some(&key()), None).unwrap();
+        assert!(whole.records >= world.entries.len() as u64);
+        drop(reader);
+        let mut journal = Sqlite::open(&place.journal(), Options::default(), &key()).unwrap();
+        assert!(!place.path("journal.db-compact").exists(), "what was unfinished is removed");
+        let mut asked = Vec::new();
+        let each = |_, _, bytes: &[u8]| {
+            if let (_, Record::Asked(one), _) = Record::decode(bytes)? {
+                asked.push(one.arguments.to_string());
+            }
+            Ok(())
+        };
+        let replayed = journal.replay(None, each).unwrap();
+        assert_eq!(asked.last().unwrap(), r#"{"euros":"77"}"#);
+        interrupted += u64::from(replayed.to_remove > 0);
+        finished += u64::from(whole.erased() > replayed.to_remove);
+        compact(&mut journal);
+        let whole = verify(&Reader::open(&place.journal()).unwrap(), Some(&key()), None).unwrap();
+        assert_eq!(whole.to_remove, 0);
+    }
+    println!("{interrupted} of 24 were killed before the exchange, {finished} after one");
 }

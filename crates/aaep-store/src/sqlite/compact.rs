@@ -243,6 +243,15 @@ impl Sqlite {
             return Err(Fault::Failed);
         }
         new.let_go();
+        let had_room = self.room.take().is_some();
+        let replaced = self.try_replace(new);
+        if had_room && !self.failed {
+            self.lay_out_log();
+        }
+        replaced
+    }
+
+    fn try_replace(&mut self, new: &mut Compaction) -> Result<bool, Fault> {
         if !self.leave_log()? {
             return Ok(false);
         }
@@ -252,7 +261,6 @@ impl Sqlite {
             Err(fault) => {
                 let back = open::make_durable(&self.connection);
                 self.failed = back.is_err() || fault == Fault::Failed;
-                self.lay_out_log_again();
                 return Err(if self.failed { Fault::Failed } else { fault });
             }
         }
@@ -261,13 +269,11 @@ impl Sqlite {
         self.exchange(new).map_err(|_| Fault::Failed)?;
         self.failed = false;
         self.log_pages = 0;
-        self.lay_out_log_again();
         Ok(true)
     }
 
     /// Carries the whole log over and removes it. Only possible while nobody else has the file open.
     fn leave_log(&mut self) -> Result<bool, Fault> {
-        let had_room = self.room.take().is_some();
         self.connection.flush_prepared_statement_cache();
         let left = || -> rusqlite::Result<String> {
             self.connection.busy_timeout(std::time::Duration::ZERO)?;
@@ -284,17 +290,8 @@ impl Sqlite {
                 fault => Err(fault),
             },
         };
-        if left == Ok(false) && had_room {
-            self.lay_out_log();
-        }
         self.failed = left.is_err();
         left
-    }
-
-    fn lay_out_log_again(&mut self) {
-        if !self.failed {
-            self.lay_out_log();
-        }
     }
 
     /// Everything that this journal has is in the new one, on the disk.
