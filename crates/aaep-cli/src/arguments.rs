@@ -224,6 +224,7 @@ pub(crate) struct AuditOptions {
 pub(crate) enum AuditCommand {
     Verify(VerifyOptions),
     Export(ExportOptions),
+    Erase(EraseOptions),
 }
 
 /// Which hub's journal.
@@ -263,17 +264,62 @@ pub(crate) struct VerifyOptions {
     pub(crate) json: bool,
 }
 
-/// Print records as JSON Lines: requests, answers, also those that did not count, and what was done.
+/// Erase what is kept about a person. The hub must be stopped.
+///
+/// Without --confirm it says what it would do, and changes nothing. Sessions that are open, or ended less
+/// than a day ago, stay.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The numbers and the hashes of the records stay, so the rest can still be verified. That records were
+erased, how many and when, is a record of its own; whose they were is not in it.
+Backups that were made before still hold them.
+
+Examples:
+  aaep audit erase --user ann
+  aaep audit erase --user ann --export ann.jsonl --note \"request 7\" --confirm")]
+pub(crate) struct EraseOptions {
+    #[command(flatten)]
+    pub(crate) place: JournalOptions,
+    /// Whose records.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: String,
+    /// Write them to this file first, as JSON Lines. It must not be there yet.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export: Option<PathBuf>,
+    /// Keep no copy of them.
+    #[arg(long, conflicts_with = "export")]
+    pub(crate) without_export: bool,
+    /// Words for the record of the erasure, such as the number of the person's request. They stay: do not
+    /// name the person.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) note: String,
+    /// Erase them.
+    #[arg(long)]
+    pub(crate) confirm: bool,
+}
+
+/// How records are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// A JSON object on each line, with everything.
+    #[default]
+    Jsonl,
+    /// For spreadsheets: a line for each record, without what was announced.
+    Csv,
+}
+
+/// Print records as JSON Lines or CSV: requests, answers, also those that did not count, and what was done.
 ///
 /// Times are a day, 2026-05-24, or a time, 2026-05-24T14:00:00Z.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Kinds: opened, asked, extended, resolved, expired, invoked, called, completed, ended, ignored,
-flooded, claimed, owed, restarted.
+flooded, claimed, owed, restarted, erased. A line of the kind gap stands for records that were erased.
 
 Examples:
   aaep audit export --kind resolved --since 2026-05-01
-  aaep audit export --agent bank-agent --user ann")]
+  aaep audit export --agent bank-agent --user ann
+  aaep audit export --user ann --format csv > ann.csv")]
 pub(crate) struct ExportOptions {
     #[command(flatten)]
     pub(crate) place: JournalOptions,
@@ -292,6 +338,9 @@ pub(crate) struct ExportOptions {
     /// Of this kind. May be given several times.
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(aaep_store::KINDS))]
     pub(crate) kind: Vec<String>,
+    /// How they are printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ExportFormat,
 }
 
 /// Run the hub: agents ask on one side, people hear and answer on the other.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::ids::{EventNumber, RequestId};
-use crate::record::{Asked, Corrupt, Opened, Outcome, Record, RecordedEvents};
+use crate::record::{Asked, Corrupt, Erasure, Opened, Outcome, Record, RecordedEvents};
 
 const HEAD: usize = 8;
 /// A question, and one with the account of its action, which older journals do not have.
@@ -13,6 +13,7 @@ const ASKED_WITH_ACCOUNT: u8 = 13;
 /// A resolution, and one with what its reply says of itself.
 const RESOLVED: u8 = 4;
 const RESOLVED_WITH_REPLY: u8 = 14;
+const ERASED: u8 = 32;
 /// What a record usually has beside its longer texts.
 const USUAL: usize = 192;
 
@@ -92,6 +93,12 @@ impl Record {
                 out.text(session);
                 out.texts(rules);
             }
+            Record::Erased { why, note, runs } => {
+                out.u8(ERASED);
+                out.u8(*why as u8);
+                out.text(note);
+                out.runs(runs);
+            }
             Record::Flooded { by, replies, ignored } => {
                 out.u8(11);
                 out.text(by);
@@ -124,9 +131,15 @@ impl Record {
             | Record::Flooded { .. }
             | Record::Claimed { .. }
             | Record::Owed { .. } => (None, 0),
+            Record::Erased { note, runs, .. } => (None, note.len() + 4 * runs.len()),
         };
         let events = said.iter().flat_map(|said| &said.events).map(|event| event.len() + 4);
         USUAL + texts + events.sum::<usize>()
+    }
+
+    /// Whether these bytes are those of a [`Record::Erased`], if they are a record.
+    pub fn is_erasure(bytes: &[u8]) -> bool {
+        bytes.get(HEAD + 8) == Some(&ERASED)
     }
 
     /// Reads one record from the start of `bytes`: its number, itself, and how long it is.
@@ -237,6 +250,10 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         11 => Record::Flooded { by: input.text()?, replies: input.u64()?, ignored: input.u64()? },
         15 => Record::Claimed { agent: input.text()?, user: input.text()?, id: input.text()? },
         16 => Record::Owed { session: input.text()?, rules: input.texts()? },
+        ERASED => {
+            let why = *Erasure::ALL.get(usize::from(input.u8()?)).ok_or(Corrupt::Unknown)?;
+            Record::Erased { why, note: input.text()?, runs: input.runs()? }
+        }
         8 => Record::Extended {
             request: RequestId::from_bits(input.u128()?),
             event: EventNumber::from_bits(input.u128()?),
@@ -277,6 +294,26 @@ impl Out {
     fn texts(&mut self, texts: &[Arc<str>]) {
         self.0.extend_from_slice(&(texts.len() as u32).to_le_bytes());
         texts.iter().for_each(|text| self.text(text));
+    }
+
+    /// Seven bits in a byte, the least first; the highest bit says that more follow.
+    fn varint(&mut self, mut value: u64) {
+        while value > 0x7f {
+            self.u8(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.u8(value as u8);
+    }
+
+    /// How far each run begins after the one before, and how much longer than one it is.
+    fn runs(&mut self, runs: &[(u64, u64)]) {
+        self.varint(runs.len() as u64);
+        let mut end = 0;
+        for (first, last) in runs {
+            self.varint(first - end);
+            self.varint(last - first);
+            end = *last;
+        }
     }
 
     fn said(&mut self, said: &RecordedEvents) {
@@ -336,6 +373,34 @@ impl In<'_> {
         let count = self.take().map(u32::from_le_bytes)?;
         // The count is believed only as far as there are texts.
         (0..count).map(|_| self.text()).collect()
+    }
+
+    fn varint(&mut self) -> Result<u64, Corrupt> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits {
+                return Err(Corrupt::Unknown);
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(Corrupt::Unknown)
+    }
+
+    fn runs(&mut self) -> Result<Vec<(u64, u64)>, Corrupt> {
+        let count = self.varint()?;
+        let mut end = 0_u64;
+        let mut run = || {
+            let (apart, longer) = (self.varint()?, self.varint()?);
+            let first = end.checked_add(apart).filter(|_| apart > 0).ok_or(Corrupt::Unknown)?;
+            end = first.checked_add(longer).ok_or(Corrupt::Unknown)?;
+            Ok((first, end))
+        };
+        (0..count).map(|_| run()).collect()
     }
 
     fn said(&mut self) -> Result<RecordedEvents, Corrupt> {
@@ -436,6 +501,11 @@ mod tests {
             Record::Flooded { by: text("ann's phone"), replies: 400, ignored: 399 },
             Record::Restarted { stamp: 13 },
             Record::Claimed { agent: text("helper"), user: text("ann"), id: text("cook-2") },
+            Record::Erased {
+                why: Erasure::Person,
+                note: text("request 7"),
+                runs: vec![(1, 1), (3, 300), (70_000, u64::MAX)],
+            },
             Record::Owed { session: text("sess_1"), rules: vec![text("MED3"), text("MED4")] },
             Record::Extended {
                 request: RequestId::from_bits(7),

@@ -186,6 +186,11 @@ impl<R: Rules> Engine<R> {
                 self.append(&Record::Owed { session, rules });
                 Ok(Answer::Done)
             }
+            Input::Erase { why, runs } => {
+                self.needs_journal()?;
+                self.append(&Record::Erased { why, note: "".into(), runs });
+                Ok(Answer::Done)
+            }
             Input::Message { peer, message, call } => self.message(peer, message, call, now),
             Input::Joined { peer, subscription, confirms, clarifies } => {
                 self.joined(peer, subscription, confirms, clarifies, now)

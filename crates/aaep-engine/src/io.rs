@@ -12,7 +12,7 @@ use crate::ids::{Digest, EventNumber, RequestId};
 use crate::message::SubscriberMessage;
 use crate::principal::Principal;
 use crate::question::AgentQuestion;
-use crate::record::Outcome;
+use crate::record::{Erasure, Outcome};
 
 /// Something that happened outside.
 #[derive(Clone, Debug)]
@@ -71,6 +71,14 @@ pub enum Input<'a> {
         session: SessionId,
         /// The ids of the rules that ask for it; none if nothing is owed any more.
         rules: Vec<Arc<str>>,
+    },
+    /// These records are not needed any more, and count as erased once this is durable. The caller made
+    /// sure of the first: every session in them ended more than a day ago.
+    Erase {
+        /// Why.
+        why: Erasure,
+        /// The first and the last of each run, in order and apart from each other.
+        runs: Vec<(u64, u64)>,
     },
     /// A message of a subscriber: a reply, or one of our extension messages.
     Message {

@@ -146,7 +146,7 @@ pub use negotiate::{Agreement, Offer, Rejection, accepted, agree, negotiate};
 pub use principal::{Principal, Role};
 pub use producer::{Producer, ProducerOutput};
 pub use question::{AgentQuestion, canonical_ask};
-pub use record::{Asked, Corrupt, Opened, Outcome, Record, RecordedEvents};
+pub use record::{Asked, Corrupt, Erasure, Opened, Outcome, Record, RecordedEvents};
 pub use recover::{ClockTrust, DecodedRecord, RecordDecoder, Recovery};
 pub use refusal::{Blame, Refusal};
 pub use request::{Asker, Status, View};

@@ -71,7 +71,8 @@ impl Forgotten {
             Record::Restarted { .. }
             | Record::Ignored { .. }
             | Record::Flooded { .. }
-            | Record::Claimed { .. } => false,
+            | Record::Claimed { .. }
+            | Record::Erased { .. } => false,
         }
     }
 }
@@ -189,6 +190,15 @@ impl<R: Rules> Recovery<R> {
         Ok(number)
     }
 
+    /// Goes on with this record: those before it that were not replayed were erased. Whoever left off
+    /// before them cannot be told that everything follows.
+    pub fn skip_to(&mut self, number: u64) {
+        if number > self.engine.next_record {
+            self.engine.gaps.of_anybody(number - 1);
+            self.engine.next_record = number;
+        }
+    }
+
     /// The state after these records, and what the restart itself changes.
     pub fn finish(self, trust: ClockTrust) -> Engine<R> {
         let Self { mut engine, now, .. } = self;
@@ -274,7 +284,8 @@ impl<R: Rules> Engine<R> {
             Record::Ignored { .. }
             | Record::Flooded { .. }
             | Record::Claimed { .. }
-            | Record::Owed { .. } => {}
+            | Record::Owed { .. }
+            | Record::Erased { .. } => {}
         }
     }
 

@@ -86,6 +86,7 @@ mod pace;
 mod panics;
 mod reading;
 mod redaction;
+mod retention;
 mod roles;
 mod serve;
 pub mod start;

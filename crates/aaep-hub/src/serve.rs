@@ -27,6 +27,7 @@ use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::reading::Turns;
 use crate::redaction::Outputs;
+use crate::retention::Retention;
 use crate::roles::Roles;
 use crate::start::{self, Kept, Prepared, TokenKey};
 use crate::waits::Waits;
@@ -95,7 +96,7 @@ impl Running {
             config,
         };
         let hub = Hub(Arc::new(shared));
-        let (mut core, news) = new_core(&hub, kept, &token_key)?;
+        let (mut core, news, retention) = new_core(&hub, kept, &token_key)?;
         core.drain();
         let mut doors = JoinSet::new();
         let socket = open_socket(&hub, &mut doors)?;
@@ -124,6 +125,9 @@ impl Running {
                 ended
             }
         });
+        if let Some(retention) = retention {
+            tokio::spawn(retention.run(hub.clone()));
+        }
         let (ended, _manifest) = (None, local);
         Ok(Self { hub, addresses, socket, tls, doors, core, ended, news, warnings, _manifest })
     }
@@ -247,25 +251,32 @@ fn new_core(
     hub: &Hub,
     kept: Option<Kept>,
     token_key: &TokenKey,
-) -> Result<(Core, Vec<String>), Fault> {
+) -> Result<(Core, Vec<String>, Option<Retention>), Fault> {
     let config = hub.config();
     let mut seed = [0; 32];
     crate::access::fill(&mut seed)?;
     let secrets = || Secrets { seed, token_key: token_key.bytes() };
     let limits = config.limits.engine();
     let now = clock::now();
+    let mut retention = None;
     let (engine, recalled, writer, news) = match kept {
         None => (Engine::new(secrets(), limits), Recalled::new(&config.limits), None, Vec::new()),
         Some(mut kept) => {
             let is_new = token_key.is_new();
             let recovered = recover(&mut kept, secrets(), &config.limits, is_new, now)?;
             let news = news_of(&recovered, &kept);
-            let Recovered { engine, known, .. } = recovered;
+            let Recovered { engine, known, trust, to_compact } = recovered;
+            retention = Some(Retention {
+                journal: kept.journal.path().to_owned(),
+                key: kept.journal.key().clone(),
+                trusted: trust.clock == ClockTrust::Trusted,
+                to_compact,
+            });
             (engine, known, Some(writer(hub, kept)?), news)
         }
     };
     let producer = Producer::new(engine, secrets(), limits, hub.0.offer.clone(), now);
-    Ok((Core::new(hub.clone(), producer, writer, recalled, now), news))
+    Ok((Core::new(hub.clone(), producer, writer, recalled, now), news, retention))
 }
 
 /// The thread that keeps the journal; what it says comes to the core as a job.

@@ -71,8 +71,8 @@ pub use lock::Lock;
 pub use memory::Memory;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
-    CannotOpen, Damage, JournalFile, KINDS, KeptCall, Migration, Note, OLD_COPY, Options, Reader,
-    Replayed, Sqlite, Start, Unit, VERSION,
+    CannotOpen, Compaction, Damage, JournalFile, KINDS, KeptCall, Migration, Note, OLD_COPY,
+    Options, Reader, Replayed, Sqlite, Start, Unit, VERSION,
 };
 pub use tail::{Tail, longest_valid_prefix};
 #[cfg(feature = "sqlite")]

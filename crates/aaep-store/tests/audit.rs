@@ -53,6 +53,8 @@ fn an_untouched_chain_is_whole_also_while_the_hub_works() {
         whole,
         Whole {
             records: number,
+            erasures: Vec::new(),
+            to_remove: 0,
             hash,
             end_is_known,
             key_is_known,

@@ -69,7 +69,7 @@ fn start(path: &Path, noted: Noted) -> Result<(HeadCheck, Vec<Vec<u8>>), String>
     let mut journal =
         Sqlite::open(path, Options::default(), &key()).map_err(|fault| fault.to_string())?;
     let mut believed = Vec::new();
-    let each = |_, bytes: &[u8]| {
+    let each = |_, _, bytes: &[u8]| {
         believed.push(bytes.to_vec());
         Ok(())
     };
@@ -450,7 +450,7 @@ fn a_trigger_that_somebody_left_in_the_file_does_not_run() {
     let trigger = "CREATE TRIGGER mine AFTER INSERT ON records BEGIN DELETE FROM records; END";
     let (mut journal, kept) = keep_after(trigger);
     kept.unwrap();
-    journal.replay(None, |_, _| Ok(())).unwrap();
+    journal.replay(None, |_, _, _| Ok(())).unwrap();
 }
 
 // covers: I33, I10

@@ -75,7 +75,7 @@ fn a_long_journal_is_read_in_order_up_to_the_first_record_that_cannot_be_believe
     let all = batch(1..=LONG);
     let mut journal = journal_with(&place.journal(), Options::default(), &all);
     let mut read = Vec::new();
-    let each = |_, bytes: &[u8]| {
+    let each = |_, _, bytes: &[u8]| {
         read.push(bytes.to_vec());
         Ok(())
     };
@@ -84,7 +84,7 @@ fn a_long_journal_is_read_in_order_up_to_the_first_record_that_cannot_be_believe
 
     // Found on reading: nothing after it is handed on.
     let mut handed = 0;
-    let each = |_, _: &[u8]| {
+    let each = |_, _, _: &[u8]| {
         handed += 1;
         if handed == 20 { Err(aaep_engine::Corrupt::Unknown) } else { Ok(()) }
     };
@@ -95,7 +95,7 @@ fn a_long_journal_is_read_in_order_up_to_the_first_record_that_cannot_be_believe
     let file = rusqlite::Connection::open(place.journal()).unwrap();
     file.execute("DELETE FROM records WHERE number = 25000", []).unwrap();
     let mut handed = 0;
-    let each = |_, _: &[u8]| {
+    let each = |_, _, _: &[u8]| {
         handed += 1;
         Ok(())
     };
@@ -387,7 +387,7 @@ fn an_old_copy_is_recognised_by_what_was_noted_outside() {
     let store = journal.store().to_owned();
     let look = || Head::look(&heads, &store);
     let head_check = |journal: &mut Sqlite, noted| {
-        journal.replay(noted, |_, _| Ok(())).map(|replayed| replayed.head_check)
+        journal.replay(noted, |_, _, _| Ok(())).map(|replayed| replayed.head_check)
     };
     assert_eq!(head_check(&mut journal, look()), Ok(HeadCheck::New));
     let mut head = Head::open(&heads, &store).unwrap();

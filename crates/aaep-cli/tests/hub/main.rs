@@ -8,6 +8,7 @@ mod conversations;
 mod crowds;
 mod doors;
 mod durable;
+mod erasure;
 mod floods;
 mod flows;
 mod forgery;

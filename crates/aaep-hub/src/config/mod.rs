@@ -32,6 +32,7 @@ mod source;
 mod values;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use aaep_engine::Role;
@@ -99,6 +100,8 @@ pub struct Config {
     pub compatibility: Compatibility,
     /// The bounds of everything.
     pub limits: Limits,
+    /// How long records are kept, and how many.
+    pub records: Records,
     /// What is logged, and how.
     pub log: Log,
     /// What roles are not to hear.
@@ -130,6 +133,7 @@ impl Default for Config {
             development: Development::default(),
             compatibility: Compatibility::default(),
             limits: Limits::default(),
+            records: Records::default(),
             log: Log::default(),
             hearing: Vec::new(),
             principals: Vec::new(),
@@ -213,6 +217,19 @@ pub struct Compatibility {
     /// sent twice, with the same event id; what a user says waits for their stream; events that are
     /// posted are taken and dropped.
     pub published_suite: bool,
+}
+
+/// How long records are kept, and how many (S13). What a restart needs is kept in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Records {
+    /// The records of a session are erased so many days after its last one; `None`: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_days: Option<NonZeroU32>,
+    /// When the journal is larger than this, the oldest sessions that are over are erased; `None`: it
+    /// grows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_megabytes: Option<NonZeroU32>,
 }
 
 /// What is logged, and how.
@@ -355,6 +372,10 @@ impl Config {
             development: defaults.development,
             compatibility: defaults.compatibility,
             limits: defaults.limits,
+            records: Records {
+                keep_days: NonZeroU32::new(365),
+                max_megabytes: NonZeroU32::new(1024),
+            },
             log: defaults.log,
             hearing: vec![RoleRule {
                 role: Role::Auditor,

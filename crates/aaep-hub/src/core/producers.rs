@@ -114,6 +114,7 @@ impl Producers {
         self.moments += 1;
         let binding = Binding { agent: agent.clone(), sessions: 0, idle_since: self.moments };
         self.bindings.insert(id.clone(), binding);
+        self.of_user.entry(agent.user.clone()).or_default().insert(id.clone());
         self.idle.entry(agent.name.clone()).or_default().insert(self.moments, id);
     }
 
@@ -154,6 +155,15 @@ impl Producers {
                 self.of_user.remove(&agent.user);
             }
         }
+    }
+
+    /// Every id that nobody uses now and its agent, the oldest first.
+    pub(super) fn unused(&self) -> Vec<(Principal, Arc<str>)> {
+        let mut unused: Vec<(u64, &Arc<str>)> =
+            self.idle.values().flatten().map(|(since, id)| (*since, id)).collect();
+        unused.sort_unstable();
+        let bound = |id: &Arc<str>| Some((self.bindings.get(id)?.agent.clone(), id.clone()));
+        unused.into_iter().filter_map(|(_, id)| bound(id)).collect()
     }
 
     /// Every id that belongs to an agent of this user, or to anybody.
@@ -207,6 +217,27 @@ mod tests {
         known.ended(sessions[1]);
         assert!(known.admit(&other, "cook").is_ok());
         assert_eq!((known.ids(None).count(), known.shares.total()), (0, 0));
+    }
+
+    // covers: S13, S5
+    #[test]
+    fn ids_that_are_claimed_again_are_known_as_before() {
+        let mut known = producers(3);
+        for (number, (name, id)) in
+            [("ours", "b"), ("other", "x"), ("ours", "a")].into_iter().enumerate()
+        {
+            let session = SessionId::from_bits(number as u128);
+            known.opened(session, &agent(name), id);
+            known.ended(session);
+        }
+        known.opened(SessionId::from_bits(9), &agent("ours"), "used");
+        let mut again = producers(3);
+        for (agent, id) in known.unused() {
+            again.claimed(&agent, &id);
+        }
+        assert_eq!(again.unused(), known.unused());
+        assert_eq!(again.ids(Some("someone")).collect::<Vec<_>>(), ["a", "b", "x"]);
+        assert!(again.admit(&agent("third"), "a").is_err());
     }
 
     // covers: I29, S5

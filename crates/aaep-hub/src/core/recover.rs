@@ -27,6 +27,8 @@ pub(crate) struct Recovered {
     pub(crate) engine: Engine,
     pub(crate) known: RecoveredState,
     pub(crate) trust: Trust,
+    /// Whether erased records still take their room.
+    pub(crate) to_compact: bool,
 }
 
 /// What the hub knew beside the engine.
@@ -77,7 +79,8 @@ pub(crate) fn recover(
     let mut unconfirmed = old.clone();
     let decoder = recovery.decoder();
     let decode = |bytes: &[u8]| decoder.decode(bytes);
-    let each = |at: i64, decoded: DecodedRecord| {
+    let each = |number: u64, at: i64, decoded: DecodedRecord| {
+        recovery.skip_to(number);
         let look = |record: &Record| {
             if let Record::Ended { session, .. } = record
                 && at < before
@@ -120,7 +123,7 @@ pub(crate) fn recover(
     kept.note_place()?;
     let durable = replayed.records;
     let known = learned.known(&engine, calls, durable, now);
-    Ok(Recovered { engine, known, trust })
+    Ok(Recovered { engine, known, trust, to_compact: replayed.to_remove > 0 })
 }
 
 fn cannot_write(path: &std::path::Path, fault: JournalFault) -> Fault {

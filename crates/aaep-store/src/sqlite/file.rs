@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{CannotOpen, Options, Sqlite, notes, open, schema, set_room};
+use super::{CannotOpen, Options, Sqlite, compact, notes, open, schema, set_room};
 use crate::Lock;
 use crate::chain::{self, Anchor, ChainHash, ChainKey};
 
@@ -14,6 +14,7 @@ pub struct JournalFile {
     connection: Connection,
     path: PathBuf,
     store: String,
+    options: Options,
     lock: Lock,
 }
 
@@ -22,21 +23,25 @@ impl JournalFile {
     /// open it; everybody who may read the file can still look into it.
     pub fn open(path: &Path, options: Options) -> Result<Self, CannotOpen> {
         let lock = open::lock(path)?;
+        compact::forget_unfinished(path);
         open::create(path)?;
         let mut connection = open::writing(path)?;
         // A file of another application is not touched.
         let version = schema::version_of(&connection)?;
         if version == 0 {
             connection.pragma_update(None, "page_size", options.page_bytes)?;
-        } else if version < schema::VERSION {
+        } else if version < schema::KEYED {
             return Err(CannotOpen::Older { found: version, known: schema::VERSION });
+        }
+        if version > 0 {
+            schema::check(&connection)?;
         }
         open::make_durable(&connection)?;
         schema::lay_out(&mut connection)?;
         schema::check(&connection)?;
         set_room(&connection, options.max_bytes)?;
         let store = store_of(&connection)?;
-        Ok(Self { connection, path: path.to_owned(), store, lock })
+        Ok(Self { connection, path: path.to_owned(), store, options, lock })
     }
 
     /// The name of this store, and of every copy of it.
@@ -52,7 +57,7 @@ impl JournalFile {
     // enforces: I33
     /// The journal. A key that is not the one with which it was written is refused.
     pub fn with_key(self, key: ChainKey) -> Result<Sqlite, CannotOpen> {
-        let Self { connection, path, store, lock } = self;
+        let Self { connection, path, store, options, lock } = self;
         let anchor = match anchor_of(&connection)? {
             Some((anchor, seal)) if anchor.seal(&key, &store) == seal => anchor,
             None if is_empty(&connection)? => {
@@ -82,6 +87,7 @@ impl JournalFile {
             next,
             last,
             start,
+            options,
             log_pages: 0,
             failed: false,
             room: None,

@@ -1,5 +1,6 @@
 //! Looking into a journal without writing it, also while a hub works with it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,7 +36,7 @@ impl Reader {
             found if found > schema::VERSION => {
                 return Err(CannotOpen::Newer { found, known: schema::VERSION });
             }
-            found if found < schema::VERSION => None,
+            found if found < schema::KEYED => None,
             _ => file::anchor_of(&connection)?,
         };
         let store = file::store_of(&connection)?;
@@ -49,7 +50,7 @@ impl Reader {
 
     /// Whether it was written before journals had keys.
     pub fn is_unkeyed(&self) -> bool {
-        self.version < schema::VERSION
+        self.version < schema::KEYED
     }
 
     // enforces: I33
@@ -69,6 +70,12 @@ impl Reader {
     /// key yet.
     pub fn keyed_after(&self) -> Option<u64> {
         self.anchor.map(|(anchor, _)| anchor.number)
+    }
+
+    /// The sessions of which calls are kept.
+    pub(crate) fn sessions_with_calls(&self) -> rusqlite::Result<BTreeSet<String>> {
+        let mut statement = self.connection.prepare("SELECT DISTINCT session FROM calls")?;
+        statement.query_map([], |row| row.get(0))?.collect()
     }
 
     /// Copies the journal, as it is at this moment, into a new file: one file, complete, durable.

@@ -60,12 +60,13 @@ pub(crate) fn kind_of(record: &Record) -> &'static str {
         Record::Flooded { .. } => "flooded",
         Record::Claimed { .. } => "claimed",
         Record::Owed { .. } => "owed",
+        Record::Erased { .. } => "erased",
         _ => "other",
     }
 }
 
 /// Every kind that `kind_of` can say.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 15] = [
     "opened",
     "asked",
     "extended",
@@ -80,6 +81,7 @@ pub const KINDS: [&str; 14] = [
     "claimed",
     "owed",
     "restarted",
+    "erased",
 ];
 
 impl Columns {
