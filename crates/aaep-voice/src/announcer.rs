@@ -227,7 +227,7 @@ impl Announcer {
         }
         let Some(mut playing) = self.playing.take() else { return };
         let Utterance { class, request, .. } = playing.entry.utterance;
-        if end == End::Said && class == Class::Request {
+        if end == End::Spoken && class == Class::Request {
             self.heard.extend(request.filter(|number| self.open.contains(number)));
         }
         if end == End::Cut && playing.entry.retries < MAX_RETRIES {

@@ -149,7 +149,7 @@ fn read_each(
             if !told.contains_all(gap.first, gap.last) {
                 return Err(damaged("it was taken away, and no record says so".into()));
             }
-            last = Read { records: gap.last, at, hash, ..last };
+            last = ReadState { records: gap.last, at, hash, ..last };
             continue;
         }
         if u64::try_from(number) != Ok(next) {
