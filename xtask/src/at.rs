@@ -8,8 +8,8 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{page, voices};
 use crate::workspace::{answers, run as run_program};
+use crate::{page, voices};
 
 /// What is needed beside Chromium and Node.js: each program, and Debian's package that has it.
 const PROGRAMS: &[(&str, &str)] = &[

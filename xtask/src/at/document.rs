@@ -192,7 +192,8 @@ mod tests {
     fn the_terminal_has_its_transcripts_at_the_end() {
         let made = made().unwrap();
         let (_, terminal) = made.split_once("## In the terminal").unwrap();
-        for shown in ["### grave\n", "agent: Transfer 20 euros to Ann.", "(cut)", "braille: [? “"] {
+        for shown in ["### grave\n", "agent: Transfer 20 euros to Ann.", "(cut)", "braille: [? “"]
+        {
             assert!(terminal.contains(shown), "{shown}");
         }
     }

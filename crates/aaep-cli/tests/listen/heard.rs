@@ -348,7 +348,8 @@ fn questions_are_answered_in_words_and_by_number() {
 
 #[test]
 fn an_agent_that_fails_is_heard_at_once_with_what_can_be_done() {
-    let about = "An agent fails while its request is open. That is said at once, with what can be done.";
+    let about =
+        "An agent fails while its request is open. That is said at once, with what can be done.";
     let Some(mut at) = Listener::start("failed", about, &[]) else { return };
     at.starts("Copying.");
     at.stage.ask(&mild("Overwrite the copy."));
