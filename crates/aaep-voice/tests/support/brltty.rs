@@ -149,7 +149,20 @@ impl Brltty {
 
 fn spawn(directory: &std::path::Path, port: u16, number: u16) -> Child {
     let mut command = Command::new("brltty");
-    command.args(["-n", "-e", "-E", "-l", "error", "-f", "/dev/null", "-b", "vr", "-x", "no"]);
+    command.args([
+        "-n",
+        "-q",
+        "-e",
+        "-E",
+        "-l",
+        "error",
+        "-f",
+        "/dev/null",
+        "-b",
+        "vr",
+        "-x",
+        "no",
+    ]);
     command.args(["-s", "no", "-d", &format!("server:127.0.0.1:{port}")]);
     command.args(["-A", &format!("auth=none,host=127.0.0.1:{number}")]);
     command.arg("-P").arg(directory.join("pid")).arg("-L").arg(directory.join("log"));
