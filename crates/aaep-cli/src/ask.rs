@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use aaep_agent::{
-    Agent, Confirmation, Error, Kind, NotApproved, Producer, Remote, RiskLevel, decided_by, Words,
+    Agent, Confirmation, Error, Kind, NotApproved, Producer, Remote, RiskLevel, Words, decided_by,
 };
 use aaep_subscriber::words::safe;
 use serde_json::json;

@@ -47,7 +47,9 @@ fn a_question_is_labelled_with_its_language_and_ours_with_english() {
         ear.decide(&request, "accept").await;
         let invoked = ear.event("tool.invoked").await;
         let over = ear.event("session.completed").await;
-        for (event, language) in [(&started, "fr"), (&request, "fr"), (&invoked, "fr"), (&over, "en")] {
+        for (event, language) in
+            [(&started, "fr"), (&request, "fr"), (&invoked, "fr"), (&over, "en")]
+        {
             assert_eq!(event["localization_hints"]["primary_language"], language, "{event}");
         }
         assert_eq!(started["summary_normal"], "Delete the build?", "nothing English around it");
