@@ -136,10 +136,11 @@ impl Desk {
             }
             Event::Stopped(text) => {
                 let session = self.session(incoming, agent, None).await?;
-                let text: String = text.chars().take(LAST_WORDS).collect();
+                // enforces: L6
+                let text = aaep_types::cut(text, LAST_WORDS);
                 if !text.trim().is_empty() {
                     let mut output = session.output()?;
-                    output.write(&text).await?;
+                    output.write(text).await?;
                     output.finish().await?;
                 }
                 let page = self.page(incoming)?;

@@ -26,6 +26,9 @@ const FILES: [(&str, &str); 11] = [
 /// The longest summary of ours, and the longest terse one, in characters.
 const LONGEST: usize = 4000;
 
+/// What stands in the place of a text that is left out, by its key.
+const LEFT_OUT: &str = "left_out";
+
 /// What is said, by its key in the message files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Phrase(pub(crate) &'static str);
@@ -140,7 +143,7 @@ fn say_of(language: &str, phrase: Phrase, [action, answer, seconds]: [&str; 3]) 
 pub fn left_out(language: &str) -> &'static str {
     let (tag, messages) = catalogue(language);
     let first = language.split('-').next().unwrap_or_default();
-    let known = tag.eq_ignore_ascii_case(first).then(|| messages.get("left_out")).flatten();
+    let known = tag.eq_ignore_ascii_case(first).then(|| messages.get(LEFT_OUT)).flatten();
     known.map_or("[…]", String::as_str)
 }
 

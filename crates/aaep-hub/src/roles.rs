@@ -139,7 +139,7 @@ impl Roles {
         }
         let is_hidden =
             |name: &str| !is_needed(name) && hidden.iter().any(|pattern| names(pattern, name));
-        let left_out = aaep_engine::left_out(&language_of(&members));
+        let left_out = aaep_engine::left_out(&recorded::primary_language(&members).unwrap_or_default());
         let mut out = Writer::with_capacity(event.len());
         let mut changed = false;
         out.open('{');
@@ -189,15 +189,6 @@ impl Roles {
 /// Whether a text is one of a few words of the protocol.
 fn is_choice(name: &str) -> bool {
     matches!(name, "risk_level" | "reversibility")
-}
-
-/// The language that an event says it has.
-fn language_of(members: &Members<'_>) -> String {
-    let Some(Raw::Object(hints)) = members.find("localization_hints") else {
-        return String::new();
-    };
-    let hints = Members::whole(hints, DEPTH).ok().flatten().unwrap_or_default();
-    hints.text("primary_language").unwrap_or_default().into_owned()
 }
 
 /// Writes a member whose parts are hidden one by one; whether any was.

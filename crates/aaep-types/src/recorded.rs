@@ -84,6 +84,14 @@ pub fn type_name(event: &Members<'_>) -> Option<String> {
     event.text("type").map(|name| name.into_owned())
 }
 
+/// The language that an event says it has.
+pub fn primary_language(event: &Members<'_>) -> Option<String> {
+    match event.find("localization_hints")? {
+        Raw::Object(hints) => text(hints, "primary_language"),
+        _ => None,
+    }
+}
+
 /// An event whose `@context` comes first (E20).
 pub fn context_first(event: &str, usual: &str) -> String {
     let members = members(event).unwrap_or_default();
@@ -116,6 +124,9 @@ mod tests {
         assert_eq!(risk_level(event), Some(RiskLevel::Low));
         assert_eq!(summary_normal(event).as_deref(), Some("S"));
         assert_eq!(digest_of_account(account(event).unwrap()).as_deref(), Some("ab"));
+        let hinted = r#"{"localization_hints":{"primary_language":"yo"}}"#;
+        assert_eq!(primary_language(&members(hinted).unwrap()).as_deref(), Some("yo"));
+        assert_eq!(primary_language(&members("{}").unwrap()), None);
         let told = arguments_of_account(account(event).unwrap());
         assert_eq!(told.as_deref(), Some("to: Ann"));
         let id = EventId::from_bits(7);

@@ -74,8 +74,8 @@ impl Turn {
         if thought.trim().is_empty() {
             return Ok(());
         }
-        let thought: String = thought.trim().chars().take(THOUGHT).collect();
-        self.session.thinking(thought).await
+        // enforces: L6
+        self.session.thinking(aaep_types::cut(thought.trim(), THOUGHT)).await
     }
 
     pub(super) async fn finish(&mut self) {

@@ -117,8 +117,9 @@ impl Desktop {
     }
 
     async fn show(&self, one: &DesktopNotification, replaces: Option<u32>) -> Result<u32, String> {
-        let short: String = one.body.chars().take(BODY_CHARACTERS).collect();
-        let body = if short.len() < one.body.len() { format!("{short}…") } else { short };
+        // enforces: L6
+        let short = aaep_types::cut(&one.body, BODY_CHARACTERS);
+        let body = if short.len() < one.body.len() { format!("{short}…") } else { short.into() };
         // enforces: D34
         // What an agent wrote is shown as it is: no link, no picture, no bold.
         let body = if self.reads_markup { escaped(&body) } else { body };
