@@ -136,8 +136,8 @@ const ADDRESS: &str = "/session-modes#";
 /// Whether a mode, or an option that is on, asks less than everything, by its id: all of it, or edits.
 pub(super) fn skips_asking(mode: &str) -> Option<&'static str> {
     match plain(mode_name(mode)).as_str() {
-        "yolo" | "allowall" | "bypasspermissions" | "dontask" | "auto" | "autopilot" | "fullaccess"
-        | "agentfullaccess" | "dangerfullaccess" | "fullauto" | "neverask" => {
+        "yolo" | "allowall" | "bypasspermissions" | "dontask" | "auto" | "autopilot"
+        | "fullaccess" | "agentfullaccess" | "dangerfullaccess" | "fullauto" | "neverask" => {
             Some("the agent asks nothing")
         }
         "acceptedits" | "autoedit" | "autoaccept" | "autoacceptedits" | "workspacewrite" => {

@@ -304,8 +304,9 @@ impl Found {
             project.join("settings.local.json"),
         ] {
             let settings = json(&path).unwrap_or_default();
+            // The version that was tried runs the hook all the same.
             if settings.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
-                self.off(format!("{} has disableAllHooks. Take it out.", path.display()));
+                self.weak(format!("{} has disableAllHooks. Take it out.", path.display()));
             }
         }
         let all = variable("COPILOT_ALLOW_ALL").unwrap_or_default().trim().to_lowercase();

@@ -104,9 +104,8 @@ pub(super) fn form(host: Host, scope: Scope, program: &Path) -> Form {
         )),
         (Host::Kimi, _) => {
             let (asking, telling) = (Value::from(asking), Value::from(telling));
-            let mut text = format!(
-                "\n[[hooks]]\nevent = \"PreToolUse\"\ncommand = {asking}\ntimeout = 600\n"
-            );
+            let mut text =
+                format!("\n[[hooks]]\nevent = \"PreToolUse\"\ncommand = {asking}\ntimeout = 600\n");
             for event in TOLD {
                 text += &format!("\n[[hooks]]\nevent = \"{event}\"\ncommand = {telling}\n");
             }

@@ -287,13 +287,6 @@ fn status_notices_what_switches_it_off() {
             "waits 60 seconds at most",
         ),
         (
-            "copilot",
-            Box::new(|desk: &Desk| {
-                desk.write(".copilot/settings.json", "{\"disableAllHooks\":true}")
-            }),
-            "disableAllHooks",
-        ),
-        (
             "opencode",
             Box::new(|desk: &Desk| {
                 let file = ".config/opencode/plugin/aaep.js";
@@ -351,6 +344,11 @@ fn status_notices_modes_in_which_the_program_asks_nothing_by_itself() {
     assert_eq!(desk.guard(&["copilot", "--yes"]).code, 0);
     let status = said_with(desk.command(&["status"]).env("COPILOT_ALLOW_ALL", "yes"));
     assert!(status.code == 0 && status.out.contains("ask nothing by itself"), "{status:?}");
+    // It says that this switches hooks off, but the version that was tried runs them.
+    desk.write(".copilot/settings.json", "{\"disableAllHooks\":true}");
+    let weak = desk.guard(&["status"]);
+    assert!(weak.code == 0 && weak.out.contains("Weak: "), "{weak:?}");
+    assert!(weak.out.contains("has disableAllHooks"), "{weak:?}");
 }
 
 fn said_with(command: &mut Command) -> Ended {

@@ -129,19 +129,13 @@ fn the_other_programs_are_tried_too() {
         assert!(made.out.contains("the hook refused, and the file was not made"), "{made:?}");
         assert!(made.out.contains("it asked, was told no"), "{program:?}: {made:?}");
         // The same hook, which the program no longer sees.
-        match program {
-            Program::Qwen => {
-                let file = home.join(".qwen/settings.json");
-                let with = std::fs::read_to_string(&file).unwrap();
-                write(&file, &with.replacen('{', "{ \"disableAllHooks\": true,", 1));
-            }
-            Program::Copilot => {
-                write(&home.join(".copilot/settings.json"), "{ \"disableAllHooks\": true }");
-            }
-            _ => continue,
+        if program == Program::Qwen {
+            let file = home.join(".qwen/settings.json");
+            let with = std::fs::read_to_string(&file).unwrap();
+            write(&file, &with.replacen('{', "{ \"disableAllHooks\": true,", 1));
+            let off = guard(&bin, home, &["status"]);
+            assert!(off.code == 1 && off.out.contains("it was made"), "{off:?}");
         }
-        let off = guard(&bin, home, &["status"]);
-        assert!(off.code == 1 && off.out.contains("it was made"), "{off:?}");
     }
 }
 

@@ -21,13 +21,10 @@ let asked = 0;
 const editor = acp.client({ name: "editor" })
   .onNotification(acp.methods.client.session.update, () => {})
   .onRequest(acp.methods.client.session.requestPermission, async ({ params, signal }) => {
-    asked += 1;
-    const mine = asked === 2;
-    while (!signal.aborted && !(mine && existsSync(answers))) await pause();
-    if (signal.aborted) {
-      console.log("withdrawn " + asked);
-      return { outcome: { outcome: "cancelled" } };
-    }
+    const number = asked += 1;
+    signal.addEventListener("abort", () => console.log("withdrawn " + number));
+    while (!signal.aborted && !(number === 2 && existsSync(answers))) await pause();
+    if (signal.aborted) return { outcome: { outcome: "cancelled" } };
     const { optionId } = params.options.find((option) => option.kind === "allow_once");
     return { outcome: { outcome: "selected", optionId } };
   });

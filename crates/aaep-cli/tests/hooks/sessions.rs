@@ -103,7 +103,10 @@ fn turns(home: &Path) -> Vec<(&'static str, [Value; 5])> {
         (
             "kimi",
             [
-                kimi("UserPromptSubmit", json!({ "prompt": [{ "type": "text", "text": "Look." }] })),
+                kimi(
+                    "UserPromptSubmit",
+                    json!({ "prompt": [{ "type": "text", "text": "Look." }] }),
+                ),
                 kimi("PreToolUse", used.clone()),
                 kimi("PostToolUseFailure", used),
                 kimi("SubagentStop", json!({ "agent_name": "helper" })),
@@ -123,7 +126,11 @@ fn turns(home: &Path) -> Vec<(&'static str, [Value; 5])> {
         (
             "opencode",
             [
-                opencode("chat.message", session.clone(), json!({ "parts": [{ "text": "Look." }] })),
+                opencode(
+                    "chat.message",
+                    session.clone(),
+                    json!({ "parts": [{ "text": "Look." }] }),
+                ),
                 opencode("tool.execute.before", open.clone(), json!({ "args": look })),
                 opencode("tool.execute.after", open, json!({})),
                 // It tells nothing else.
@@ -145,7 +152,13 @@ fn what_other_programs_tell_of_a_turn_is_one_session_too() {
                 let ended = ended(call(home, said.to_string(), &["--host", host])).await;
                 assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{host}: {said}");
                 // And nobody has to name the program.
-                assert_eq!(aaep_bridge::host::Incoming::read(said.to_string().as_bytes(), None).unwrap().host.id(), host);
+                assert_eq!(
+                    aaep_bridge::host::Incoming::read(said.to_string().as_bytes(), None)
+                        .unwrap()
+                        .host
+                        .id(),
+                    host
+                );
             }
             let started = ear.event("session.started").await;
             let wish = started["summary_normal"].as_str().unwrap();
