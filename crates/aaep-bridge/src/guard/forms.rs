@@ -221,6 +221,57 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_program_is_set_up_to_tell_more_than_calls() {
+        let usual = [
+            "UserPromptSubmit",
+            "PostToolUse",
+            "SubagentStop",
+            "Stop",
+            "SessionStart",
+            "SessionEnd",
+        ];
+        let gemini = [
+            "BeforeAgent",
+            "AfterTool",
+            "Notification",
+            "AfterAgent",
+            "SessionStart",
+            "SessionEnd",
+        ];
+        let copilot = [
+            "userPromptSubmitted",
+            "postToolUse",
+            "notification",
+            "agentStop",
+            "sessionStart",
+            "sessionEnd",
+        ];
+        let cases: [(Host, &[&str]); 7] = [
+            (Host::Claude, &usual),
+            (Host::Codex, &usual),
+            (Host::Qwen, &usual),
+            (Host::Kimi, &usual),
+            (Host::Gemini, &gemini),
+            (Host::Copilot, &copilot),
+            (Host::Opencode, &["chat.message", "tool.execute.after", "session.idle"]),
+        ];
+        for (host, events) in cases {
+            let text = match form(host, Scope::User, Path::new("/usr/local/bin/aaep")) {
+                Form::Hooks(groups) => format!("{groups:?}"),
+                Form::Toml(text) | Form::Own(text) => text,
+            };
+            for event in events {
+                assert!(text.contains(&format!("\"{event}\"")), "{host:?}: {event}");
+            }
+        }
+        // One that Codex does not know would drop its whole file.
+        let Form::Hooks(groups) = form(Host::Codex, Scope::User, Path::new("/x/aaep")) else {
+            panic!()
+        };
+        assert!(groups.iter().all(|(event, _)| *event != "Notification"));
+    }
+
+    #[test]
     fn our_command_is_known_by_its_program() {
         let odd = asking(Host::Claude, Path::new("/opt/my tools/aaep"));
         assert_eq!(odd, "'/opt/my tools/aaep' hook --host claude --host-timeout 86400");
