@@ -120,7 +120,7 @@ const COMMANDS: &[Command] = &[
         name: "guard-matrix",
         usage: "guard-matrix [PROGRAM,…]",
         about: "Try what each coding agent does when its hook says something, or fails, and write \
-                docs/guard-matrix.md. It takes about twenty minutes. With names of programs, only show \
+                docs/guard-matrix.md. It takes about ten minutes. With names of programs, only show \
                 theirs.",
         run: agents::matrix,
     },

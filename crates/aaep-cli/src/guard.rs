@@ -75,9 +75,9 @@ Examples:
   aaep guard run codex -- /opt/codex/bin/codex
   aaep guard run opencode --sessions")]
 struct RunOptions {
-    /// The program: claude, codex, gemini, opencode or qwen.
-    #[arg(value_name = "PROGRAM", value_parser = program)]
-    program: Host,
+    /// The program: claude, codex, gemini, opencode, copilot, qwen or kimi.
+    #[arg(value_name = "PROGRAM", value_parser = acp::door)]
+    program: Door,
     #[command(flatten)]
     terminal: acp::TerminalOptions,
     /// Where the program is, and what else to give it.
@@ -160,14 +160,7 @@ pub(crate) fn run(options: &GuardOptions, out: &mut impl Write) -> io::Result<Ex
 }
 
 fn start(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let Some(door) = Door::of(options.program) else {
-        let (name, id) = (options.program.name(), options.program.id());
-        say(&format!(
-            "{name} has no protocol that was tried, only its hook. Set that up with `aaep guard {id}`, then start {id} itself."
-        ));
-        return Ok(Exit::Unable);
-    };
-    acp::run_at_door(door, &options.terminal, &options.command, out)
+    acp::run_at_door(options.program, &options.terminal, &options.command, out)
 }
 
 fn paths() -> Result<GuardPaths, String> {
@@ -215,14 +208,13 @@ fn set_up(
             host.name()
         )?,
     }
-    match Door::of(host) {
-        Some(door) => writeln!(
+    if let Some(door) = Door::of(host) {
+        writeln!(
             out,
             "The strongest way is `aaep guard run {}`: over {}, which fails closed. For when it is started by itself, its hook asks before each tool.",
             host.id(),
             door.protocol()
-        )?,
-        None => writeln!(out, "It is guarded by its hook, which is called before each tool.")?,
+        )?;
     }
     let plan = match guard.plan() {
         Ok(plan) => plan,
@@ -255,15 +247,11 @@ fn set_up(
     }
     let door = prove_door(&guard, installed.as_ref(), out)?;
     let exit = prove(&guard, installed.as_ref(), out)?;
-    let listen = "run `aaep listen` in a terminal of your own";
-    match Door::of(host) {
-        Some(_) => writeln!(
-            out,
-            "Start it with `aaep guard run {}`. If you start it by itself, {listen}, to hear it and to answer.",
-            host.id()
-        )?,
-        None => writeln!(out, "To hear it and to answer, {listen}.")?,
-    }
+    writeln!(
+        out,
+        "Start it with `aaep guard run {}`. If you start it by itself, run `aaep listen` in a terminal of your own, to hear it and to answer.",
+        host.id()
+    )?;
     Ok(exit.max(door))
 }
 
@@ -370,7 +358,7 @@ fn status(options: &StatusOptions, paths: &GuardPaths, out: &mut impl Write) -> 
             any = true;
             let installed = installed(host);
             let version = installed.as_ref().map(Installed::version_text).unwrap_or_default();
-            if Door::of(host).is_some() && !door_is_told {
+            if !door_is_told {
                 door_is_told = true;
                 writeln!(out, "{} {version}, with `aaep guard run {}`:", host.name(), host.id())?;
                 exit = exit.max(prove_door(&guard, installed.as_ref(), out)?);
@@ -409,8 +397,6 @@ fn remove(options: &RemoveOptions, paths: &GuardPaths, out: &mut impl Write) -> 
     }
     let (name, id) = (options.program.name(), options.program.id());
     writeln!(out, "{name} asks you no longer when it is started by itself.")?;
-    if Door::of(options.program).is_some() {
-        writeln!(out, "With `aaep guard run {id}` it does.")?;
-    }
+    writeln!(out, "With `aaep guard run {id}` it does.")?;
     Ok(Exit::Good)
 }

@@ -7,6 +7,7 @@ use aaep_agent::{Call, Output, Progress, Session};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
+use super::judged;
 use crate::act::shown;
 
 /// Calls of tools that are followed at the same time.
@@ -65,6 +66,10 @@ impl Turn {
                 None | Some(Value::Null) => {}
                 Some(value) => known.call[name] = value.clone(),
             }
+        }
+        if let Some((name, arguments)) = judged::in_content(update) {
+            known.call["name"] = name;
+            known.call["rawInput"] = arguments;
         }
         Some(known)
     }

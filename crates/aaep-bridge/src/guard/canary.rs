@@ -178,8 +178,8 @@ impl Stage {
             Host::Codex => codex(guard, &mut command, &model, &home.path, way)?,
             Host::Gemini => gemini(guard, &mut command, &model, &home.path, way)?,
             Host::Qwen => others::qwen(guard, &mut command, &model, &home.path, way)?,
-            Host::Kimi => others::kimi(guard, &mut command, &model, &home.path)?,
-            Host::Copilot => others::copilot(guard, &mut command, &model, &home.path)?,
+            Host::Kimi => others::kimi(guard, &mut command, &model, &home.path, way)?,
+            Host::Copilot => others::copilot(guard, &mut command, &model, &home.path, way)?,
             Host::Opencode => others::opencode(guard, &mut command, &model, &home.path, way)?,
             _ => claude(guard, &mut command, &model, &home.path, way)?,
         }

@@ -77,6 +77,8 @@ pub fn look(
         Host::Gemini => found.gemini(guard),
         Host::Qwen => found.qwen(guard),
         Host::Opencode => found.opencode(variable),
+        Host::Copilot => found.copilot(guard, variable),
+        Host::Kimi => found.kimi(guard),
         _ => {}
     }
     found.0.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
@@ -200,7 +202,7 @@ impl Findings {
             }
             let mode = settings.pointer("/permissions/defaultMode").and_then(Value::as_str);
             if mode == Some("bypassPermissions") {
-                self.asks_nothing(guard.host, &path);
+                self.asks_nothing(guard.host, path.display());
             }
         }
         let simple = variable("CLAUDE_CODE_SIMPLE").is_some_and(|value| value != "0");
@@ -215,12 +217,9 @@ impl Findings {
     }
 
     /// A yolo mode: what the hook lets pass runs, also where the program would have asked.
-    fn asks_nothing(&mut self, host: Host, path: &Path) {
-        self.note(format!(
-            "{} lets {} ask nothing by itself. The hook asks all the same.",
-            path.display(),
-            host.name()
-        ));
+    fn asks_nothing(&mut self, host: Host, what: impl std::fmt::Display) {
+        let name = host.name();
+        self.note(format!("{what} lets {name} ask nothing by itself. The hook asks all the same."));
     }
 
     fn codex(&mut self, guard: &Guard, installed: Option<&Installed>) {
@@ -236,7 +235,7 @@ impl Findings {
             self.off(format!("{} switches hooks off: [features] hooks = false.", config.display()));
         }
         if table.get("approval_policy").and_then(toml::Value::as_str) == Some("never") {
-            self.asks_nothing(guard.host, &config);
+            self.asks_nothing(guard.host, config.display());
         }
         let Some(installed) = installed else { return };
         match codex::list(guard, &installed.path) {
@@ -275,7 +274,7 @@ impl Findings {
             }
             let mode = settings.pointer("/general/defaultApprovalMode");
             if mode.and_then(Value::as_str) == Some("yolo") {
-                self.asks_nothing(guard.host, &path);
+                self.asks_nothing(guard.host, path.display());
             }
         }
         self.weak("gemini --acp runs no hooks. Start it with `aaep acp -- gemini --acp` there.");
@@ -292,8 +291,38 @@ impl Findings {
             }
             let mode = settings.pointer("/tools/approvalMode").and_then(Value::as_str);
             if mode == Some("yolo") {
-                self.asks_nothing(guard.host, &path);
+                self.asks_nothing(guard.host, path.display());
             }
+        }
+    }
+
+    fn copilot(&mut self, guard: &Guard, variable: &dyn Fn(&str) -> Option<String>) {
+        let project = guard.places.project.join(".github/copilot");
+        for path in [
+            guard.places.home.join(".copilot/settings.json"),
+            project.join("settings.json"),
+            project.join("settings.local.json"),
+        ] {
+            let settings = json(&path).unwrap_or_default();
+            // The version that was tried runs the hook all the same.
+            if settings.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
+                self.weak(format!("{} has disableAllHooks. Take it out.", path.display()));
+            }
+        }
+        let all = variable("COPILOT_ALLOW_ALL").unwrap_or_default().trim().to_lowercase();
+        if !matches!(all.as_str(), "" | "0" | "false" | "no" | "off" | "n") {
+            self.asks_nothing(guard.host, "COPILOT_ALLOW_ALL in your environment");
+        }
+    }
+
+    fn kimi(&mut self, guard: &Guard) {
+        let Ok(path) = guard.path() else { return };
+        let text = files::read(&path).ok().flatten().unwrap_or_default();
+        let table = toml::from_str::<toml::Table>(&text).unwrap_or_default();
+        let mode = table.get("default_permission_mode").and_then(toml::Value::as_str);
+        let yolo = table.get("yolo").and_then(toml::Value::as_bool);
+        if matches!(mode, Some("yolo" | "auto")) || yolo == Some(true) {
+            self.asks_nothing(guard.host, path.display());
         }
     }
 
