@@ -297,9 +297,9 @@ impl Findings {
     }
 
     fn copilot(&mut self, guard: &Guard, variable: &dyn Fn(&str) -> Option<String>) {
-        let project = guard.places.project.join(".github/copilot");
+        let project = guard.paths.project.join(".github/copilot");
         for path in [
-            guard.places.home.join(".copilot/settings.json"),
+            guard.paths.home.join(".copilot/settings.json"),
             project.join("settings.json"),
             project.join("settings.local.json"),
         ] {

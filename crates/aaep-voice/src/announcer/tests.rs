@@ -88,7 +88,7 @@ fn what_became_of_one_request_is_said_before_the_next_one_is_read_again() {
     announcer.push(question(2));
     assert_eq!(announcer.poll(0), None, "an answer to a key is heard");
     announcer.push(said(Class::Outcome, "Rejected."));
-    announcer.ended(id, End::Said, 0);
+    announcer.ended(id, End::Spoken, 0);
     whole(&mut announcer, "Rejected.");
     // One that nobody has heard yet still comes first.
     announcer.asked(3);

@@ -82,7 +82,7 @@ pub(super) fn copilot(
     command.arg("--no-auto-update");
     if way == Way::Hook {
         copy(&settings(guard)?, &home.join(".copilot/hooks/aaep.json"), |_| {})?;
-        let (from, to) = (&guard.places.home, home.join(".copilot/settings.json"));
+        let (from, to) = (&guard.paths.home, home.join(".copilot/settings.json"));
         // Nothing else of it matters to hooks.
         copy(&from.join(".copilot/settings.json"), &to, |settings| {
             if let Some(settings) = settings.as_object_mut() {
