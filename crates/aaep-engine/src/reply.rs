@@ -68,6 +68,18 @@ impl<R: Rules> Engine<R> {
         Ok(self.answer_message(rate, needs, call))
     }
 
+    /// The session that a message is about, if there is one.
+    pub fn session_about(&self, message: &SubscriberMessage) -> Option<SessionId> {
+        match &message.kind {
+            Kind::Reply(reply) => {
+                let token = token_number(&reply.token)?;
+                let session = self.requests.session_by_token(token)?;
+                self.sessions.get(&session).map(|session| session.id())
+            }
+            Kind::Stop { session, .. } => Some(*session),
+        }
+    }
+
     /// Counts a reply. Beyond the rate, the error names whom it is counted for.
     fn count_reply(
         &mut self,

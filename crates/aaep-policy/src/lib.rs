@@ -62,6 +62,7 @@ mod show;
 mod template;
 mod words;
 
+use aaep_types::{Presence, RiskLevel};
 use arguments::Arguments;
 use condition::Truth;
 use rule::Rule;
@@ -94,13 +95,32 @@ pub const MAX_ARGUMENT_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     rules: Vec<Rule>,
+    presence: PresenceByRisk,
+}
+
+/// How present whoever says yes has to be, where no rule says it; `None` is not said.
+#[derive(Clone, Copy, Debug, Default)]
+struct PresenceByRisk {
+    low: Option<Presence>,
+    medium: Option<Presence>,
+    high: Option<Presence>,
+}
+
+impl PresenceByRisk {
+    fn set(&mut self, risk: RiskLevel, presence: Option<Presence>) {
+        match risk {
+            RiskLevel::Low => self.low = presence,
+            RiskLevel::Medium => self.medium = presence,
+            RiskLevel::High => self.high = presence,
+        }
+    }
 }
 
 impl Policy {
     /// Reads a policy file, which is TOML. What is wrong with it is told in full, in the order of
     /// the file; a policy that exists holds no rule that it may not.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
-        read::read(text).map(|rules| Self { rules })
+        read::read(text)
     }
 
     /// How many rules there are.
@@ -111,6 +131,17 @@ impl Policy {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    // enforces: I34
+    /// How present whoever says yes to something of this risk has to be, where no rule says it;
+    /// `None` if the policy leaves it to the hub.
+    pub fn presence_for(&self, risk: RiskLevel) -> Option<Presence> {
+        match risk {
+            RiskLevel::Low => self.presence.low,
+            RiskLevel::Medium => self.presence.medium,
+            RiskLevel::High => self.presence.high,
+        }
     }
 
     // enforces: T27, I9

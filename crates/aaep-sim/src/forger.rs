@@ -2,6 +2,7 @@
 
 use aaep_engine::{Outcome, Record, RecordedEvents, RequestId, Rules};
 use aaep_store::chain::{self, ChainKey, Hash};
+use aaep_types::Presence;
 
 use crate::disk::Disk;
 use crate::mutation::{self, Mutation};
