@@ -149,6 +149,9 @@ interface Hands {
   decide(request: AgentRequest, decision: "accept" | "reject"): Promise<Sent>;
   answer(request: AgentRequest, response: string | number | boolean): Promise<Sent>;
   moreTime(request: AgentRequest): Promise<Sent>;
+  /** Shows the person's PIN to the hub; the word that it answers. */
+  unlock(pin: string): Promise<string>;
+  isUnlocked(): boolean;
   stop(session: string): Promise<Sent>;
   change(changed: Partial<Settings>): void;
   dialog(open: boolean): void;

@@ -58,6 +58,8 @@ export class AaepSubscriber extends HTMLElement {
         const seconds = Math.min(MOST_SECONDS, Math.max(MORE_SECONDS, request.timeout_seconds * 2));
         return this.reply({ type: "timing:extend", reply_token: request.reply_token, seconds });
       },
+      unlock: async (pin) => (await import("./pin.js")).unlock(this.connection, pin),
+      isUnlocked: () => this.connection?.isUnlocked === true,
       stop: (session_id) => this.reply({ type: "control:cancel", session_id }),
       change: (changed) => void this.change(changed),
       dialog: (open) => this.emit("aaep-dialog", { open }),
@@ -147,8 +149,26 @@ export class AaepSubscriber extends HTMLElement {
     // All at the same moment: the dialog and the assertive region come first by themselves (T28).
     const now = this.connection?.now() ?? Date.now();
     for (const json of all) {
+      if (json.includes('"presence:state"') && this.presence(json)) continue;
       for (const happening of this.inbox.hear(json, now)) this.view?.tell(happening);
     }
+  }
+
+  /** Something happened to the person's PIN; false if it was something else. @param {string} json */
+  presence(json) {
+    /** @type {any} */
+    let told;
+    try {
+      told = JSON.parse(json);
+    } catch {
+      return false;
+    }
+    const { type, state, failures } = told ?? {};
+    if (type !== "presence:state") return false;
+    if (state === "changed" && this.connection) this.connection.unlocked.until = 0;
+    if (state === "tried") this.view?.say("presence.tried", { count: failures ?? 0 }, true);
+    if (state === "changed") this.view?.say("presence.changed", {}, true);
+    return true;
   }
 
   /** @param {Record<string, unknown>} message */

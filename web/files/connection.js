@@ -7,6 +7,7 @@ const EXTENSIONS = [
   "urn:aaep-rs:timing:v1",
   "urn:aaep-rs:control:v1",
   "urn:aaep-rs:action:v1",
+  "urn:aaep-rs:presence:v1",
 ];
 
 /** The longest event that is read, in characters; what is longer is dropped. */
@@ -84,6 +85,8 @@ export class Connection {
     this.subscription = "";
     this.lastId = "";
     this.mayReply = false;
+    /** The subscription on whose stream the PIN was typed, and until when it counts. */
+    this.unlocked = { subscription: "", until: 0 };
     /** What the hub agreed to. @type {any} */
     this.terms = {};
     /** Whether the subscription is new to whoever hears. */
@@ -223,6 +226,8 @@ export class Connection {
       heard();
       // Whether all that was missed follows; a server that does not say so may have forgotten it.
       const resumed = answer.headers.get("aaep-resumed");
+      // A PIN counts on the stream on which it was typed.
+      this.unlocked = { subscription: "", until: 0 };
       this.resumed = resumed === null ? !this.fresh : resumed === "all";
       this.ears.connected(this.hub, this.was, this.mayReply);
       this.was = true;
@@ -282,6 +287,11 @@ export class Connection {
   reply(message) {
     const timestamp = new Date(this.now()).toISOString();
     return this.send("replies", { ...message, subscription_id: this.subscription, timestamp });
+  }
+
+  /** Whether a PIN that was typed still counts. */
+  get isUnlocked() {
+    return this.unlocked.subscription === this.subscription && Date.now() < this.unlocked.until;
   }
 
   /**

@@ -42,6 +42,7 @@ pub(crate) enum Command {
     Status(StatusOptions),
     Audit(AuditOptions),
     Token(crate::token::TokenOptions),
+    Presence(crate::presence::PresenceOptions),
     Guard(crate::guard::GuardOptions),
     Hook(crate::hook::HookOptions),
     Mcp(crate::mcp::McpOptions),

@@ -119,6 +119,7 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
     };
     warnings.extend(prepared.warnings().iter().cloned());
     warnings.extend(start::allow_connections(&config));
+    warnings.extend(crate::presence::missing_for(&config));
     warnings.iter().for_each(|warning| exit::say(warning));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -13,6 +13,7 @@
 //! $ aaep demo
 //! $ aaep hub
 //! $ aaep audit verify
+//! $ aaep presence set
 //! $ aaep ask "Delete the build?" && rm -r build
 //! $ aaep listen
 //! $ aaep status
@@ -47,6 +48,7 @@ mod lines;
 mod listen;
 mod mcp;
 mod policy;
+mod presence;
 mod reader;
 mod schema;
 mod signals;
@@ -92,6 +94,7 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Hub(options) => hub::run(&options, out),
         Command::Audit(options) => audit::run(&options, out),
         Command::Token(options) => token::run(&options, out),
+        Command::Presence(options) => presence::run(&options, out),
         Command::Demo(options) => demo::run(&options, out),
         Command::Ask(options) => ask::run(&options, out),
         Command::Listen(options) => listen::run(&options, out),

@@ -251,7 +251,7 @@ impl<R: Rules> Engine<R> {
                 );
                 self.replay_asked(record, asked, question, now);
             }
-            Record::Resolved { request, outcome, runs, by, response, reply, said } => {
+            Record::Resolved { request, outcome, runs, by, response, reply, said, .. } => {
                 self.replay_resolved(request, (outcome, runs), by, (response, reply));
                 self.replay_approval(request, said.stamp, now);
                 self.replay_said(self.key_of_request(request), record, Some(request), said);
@@ -332,6 +332,7 @@ impl<R: Rules> Engine<R> {
         session.note_asked(asked.request, &digest);
         let Some(mut draft) = draft else { return };
         draft.account = account;
+        draft.needs = asked.needs;
         let json = draft.json(asked.request.first_event(), number, stamp, session);
         let bytes = asked.arguments.len() + asked.event.len();
         let answer = if asked.confirmation { None } else { default_of(&json) };
@@ -355,6 +356,8 @@ impl<R: Rules> Engine<R> {
             irreversible: asked.irreversible,
             risk: None,
             reply: None,
+            needs: asked.needs,
+            shown: None,
             wrong_clock: false,
             answer,
             event_number: asked.request.first_event(),
@@ -394,6 +397,7 @@ impl<R: Rules> Engine<R> {
         let mut draft = Draft::new(request.kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
         draft.account = account_in(&json);
+        draft.needs = request.needs;
         draft.hints = Hints::of_event(&json);
         request.stamp = stamp_of(stamp, now);
         request.event = Some(draft.json(event, place, request.stamp, session).into());

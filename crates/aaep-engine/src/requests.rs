@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::clock::Boot;
-use crate::ids::{RequestId, TokenNumber};
+use crate::ids::{RequestId, SessionKey, TokenNumber};
 use crate::request::Request;
 use crate::slab::{KeyIndex, Numbered, Slab, SlotIndex};
 
@@ -43,6 +43,11 @@ impl Requests {
         let place = self.place_by_token(token)?;
         self.all.expect(place);
         self.all.at(place)
+    }
+
+    /// The session of the request with this token.
+    pub(crate) fn session_by_token(&self, token: TokenNumber) -> Option<SessionKey> {
+        self.all.at(self.place_by_token(token)?).map(|request| request.session)
     }
 
     fn place_by_token(&self, token: TokenNumber) -> Option<SlotIndex> {

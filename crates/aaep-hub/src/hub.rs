@@ -20,6 +20,7 @@ use crate::inbox::Inbox;
 use crate::manifest::Manifests;
 use crate::metrics::Metrics;
 use crate::pace::{self, Pace};
+use crate::presence::PresenceDesk;
 use crate::reading::Turns;
 use crate::redaction::Outputs;
 use crate::roles::Roles;
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) outputs: Outputs,
     /// Codes that are worth a token, for the page.
     pub(crate) codes: Codes,
+    /// Whether it was really the person.
+    pub(crate) presence: PresenceDesk,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
     pub(crate) phase: watch::Sender<Phase>,

@@ -84,6 +84,7 @@ mod pace;
 #[cfg(test)]
 #[path = "tests/panics.rs"]
 mod panics;
+mod presence;
 mod reading;
 mod redaction;
 mod retention;
@@ -100,5 +101,6 @@ pub use fault::Fault;
 pub use hub::Hub;
 pub use init::init;
 pub use inside::{Listening, Replier};
+pub use presence::{MIN_PIN_CHARACTERS, PIN_FILE_NAME, PinFile};
 pub use serve::Running;
 pub use tls::Tls;

@@ -25,6 +25,7 @@ use crate::inbox::Inbox;
 use crate::manifest::{LocalFile, Manifests};
 use crate::metrics::Metrics;
 use crate::pace::Pace;
+use crate::presence::{PinFile, PresenceDesk};
 use crate::reading::Turns;
 use crate::redaction::Outputs;
 use crate::retention::Retention;
@@ -75,7 +76,9 @@ impl Running {
             servers.iter().map(Server::local_addr).collect::<io::Result<Vec<_>>>().map_err(
                 |error| Fault::System { what: format!("The address is lost: {error}.") },
             )?;
+        let ports = addresses.iter().map(SocketAddr::port).collect();
         let shared = Shared {
+            presence: PresenceDesk::new(PinFile::of(&config), ports),
             inbox: Inbox::new(config.limits.messages),
             core: Place::default(),
             access: SharedAccess::new(access),
@@ -425,7 +428,10 @@ async fn serve_local(hub: Hub, connection: aaep_transport::unix::Connection) {
             let via = Via::Socket { uid: credentials.uid };
             let known = hub.0.access.current().who(None, via, ApiSurface::Listener);
             match known {
-                Ok(known) => crate::http::serve_link(&hub, known, link, true).await,
+                Ok(known) => {
+                    let known = known.over(link.peer());
+                    crate::http::serve_link(&hub, known, link, true).await;
+                }
                 Err(denied) => crate::http::deny_link(link, denied).await,
             }
         }

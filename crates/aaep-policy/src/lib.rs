@@ -63,6 +63,7 @@ mod show;
 mod template;
 mod words;
 
+use aaep_types::{Presence, RiskLevel};
 use arguments::Arguments;
 use condition::Truth;
 use rule::Rule;
@@ -97,13 +98,32 @@ pub struct Policy {
     rules: Vec<Rule>,
     /// The language of its templates, where that is not English.
     language: Option<String>,
+    presence: PresenceByRisk,
+}
+
+/// How present whoever says yes has to be, where no rule says it; `None` is not said.
+#[derive(Clone, Copy, Debug, Default)]
+struct PresenceByRisk {
+    low: Option<Presence>,
+    medium: Option<Presence>,
+    high: Option<Presence>,
+}
+
+impl PresenceByRisk {
+    fn set(&mut self, risk: RiskLevel, presence: Option<Presence>) {
+        match risk {
+            RiskLevel::Low => self.low = presence,
+            RiskLevel::Medium => self.medium = presence,
+            RiskLevel::High => self.high = presence,
+        }
+    }
 }
 
 impl Policy {
     /// Reads a policy file, which is TOML. What is wrong with it is told in full, in the order of
     /// the file; a policy that exists holds no rule that it may not.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
-        read::read(text).map(|(rules, language)| Self { rules, language })
+        read::read(text)
     }
 
     /// How many rules there are.
@@ -114,6 +134,17 @@ impl Policy {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    // enforces: I34
+    /// How present whoever says yes to something of this risk has to be, where no rule says it;
+    /// `None` if the policy leaves it to the hub.
+    pub fn presence_for(&self, risk: RiskLevel) -> Option<Presence> {
+        match risk {
+            RiskLevel::Low => self.presence.low,
+            RiskLevel::Medium => self.presence.medium,
+            RiskLevel::High => self.presence.high,
+        }
     }
 
     // enforces: T27, I9

@@ -1,7 +1,7 @@
 //! From the text of a policy file to rules. Every problem is told with its line, not only the first.
 
 use aaep_types::{
-    Decision, LanguageTag, Malformed, Reversibility, RiskLevel, TimeoutSeconds, deception,
+    Decision, LanguageTag, Malformed, Presence, Reversibility, RiskLevel, TimeoutSeconds, deception,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -15,14 +15,13 @@ use crate::rule::{Located, Rule, Stance, Verdict, usual_timeout};
 use crate::template::Template;
 use crate::{
     MAX_CONDITIONS, MAX_FILE_BYTES, MAX_LISTED, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_RULES,
-    MAX_VALUE_BYTES,
+    MAX_VALUE_BYTES, Policy, PresenceByRisk,
 };
 
 type Value<'t> = Spanned<DeValue<'t>>;
 
-/// Reads all rules, and the language of their words where that is not English, or says everything that
-/// is wrong.
-pub(crate) fn read(text: &str) -> Result<(Vec<Rule>, Option<String>), Vec<Problem>> {
+/// Reads a whole file, or says everything that is wrong.
+pub(crate) fn read(text: &str) -> Result<Policy, Vec<Problem>> {
     let mut problems = Problems::new(text);
     if text.len() > MAX_FILE_BYTES {
         let what = format!("The file has more than {MAX_FILE_BYTES} bytes.");
@@ -39,7 +38,7 @@ pub(crate) fn read(text: &str) -> Result<(Vec<Rule>, Option<String>), Vec<Proble
         return Err(problems.finish());
     }
     let language = read_language(table.get_ref(), &mut problems);
-    let rules = read_file(table.get_ref(), &mut problems);
+    let (rules, presence) = read_file(table.get_ref(), &mut problems);
     check_order(&rules, &mut problems);
     if language.is_some() {
         check_words(&rules, &mut problems);
@@ -47,7 +46,8 @@ pub(crate) fn read(text: &str) -> Result<(Vec<Rule>, Option<String>), Vec<Proble
     if problems.count() > 0 {
         Err(problems.finish())
     } else {
-        Ok((rules.into_iter().map(|(rule, _)| rule).collect(), language))
+        let rules = rules.into_iter().map(|(rule, _)| rule).collect();
+        Ok(Policy { rules, language, presence })
     }
 }
 
@@ -95,15 +95,19 @@ fn check_words(rules: &[Placed], problems: &mut Problems) {
     }
 }
 
-fn read_file(table: &DeTable<'_>, problems: &mut Problems) -> Vec<Placed> {
+fn read_file(table: &DeTable<'_>, problems: &mut Problems) -> (Vec<Placed>, PresenceByRisk) {
     let mut rules = Vec::new();
+    let mut presence = PresenceByRisk::default();
     for (name, value) in table {
         if name.get_ref() == LANGUAGE {
             continue;
         }
+        if name.get_ref() == "presence" {
+            presence = read_presence(name.span().start, value, problems);
+            continue;
+        }
         if name.get_ref() != "rule" {
-            let remedy =
-                "Take it out; a policy is a list of `[[rule]]`, with `language` before it.";
+            let remedy = "Take it out; a policy is a list of `[[rule]]`, with `language` before it and perhaps a table `[presence]`.";
             problems.add(
                 name.span().start,
                 &plain(name.get_ref()),
@@ -138,7 +142,30 @@ fn read_file(table: &DeTable<'_>, problems: &mut Problems) -> Vec<Placed> {
             }
         }
     }
-    rules
+    (rules, presence)
+}
+
+/// `[presence]`: how present whoever says yes has to be, by risk.
+fn read_presence(at: usize, value: &Value<'_>, problems: &mut Problems) -> PresenceByRisk {
+    let mut presence = PresenceByRisk::default();
+    let DeValue::Table(table) = value.get_ref() else {
+        let remedy = "Write `[presence]`, and below it `high = \"pin\"`.";
+        problems.add(at, "presence", "This is a table.", remedy);
+        return presence;
+    };
+    for (name, value) in table {
+        let at = name.span().start;
+        let key = format!("presence.{}", plain(name.get_ref()));
+        let mut reader = RuleReader { problems: &mut *problems, at };
+        match RiskLevel::parse(name.get_ref()) {
+            Ok(risk) => presence.set(risk, reader.word(at, &key, value, Presence::parse).value),
+            Err(_) => {
+                let remedy = "Write `low`, `medium` or `high`.";
+                problems.add(at, &key, "There is no such risk.", remedy);
+            }
+        }
+    }
+    presence
 }
 
 /// The first rule that matches counts: one behind a rule that covers all its tools never does.
@@ -161,7 +188,7 @@ fn plain(key: &str) -> String {
 }
 
 const KEYS: &str = "`tool`, `where`, `risk_level`, `reversibility`, `verdict`, `timeout_seconds`, \
-                    `default_decision`, `action`, `consequence`, `summary`";
+                    `default_decision`, `presence`, `action`, `consequence`, `summary`";
 
 /// Keys that are not known, and those that are meant.
 const MEANT: [(&str, &str); 12] = [
@@ -196,6 +223,7 @@ impl RuleReader<'_> {
             verdict: self.unsaid(),
             timeout: self.unsaid(),
             default: self.unsaid(),
+            presence: self.unsaid(),
         };
         for (name, value) in table {
             let at = name.span().start;
@@ -211,6 +239,9 @@ impl RuleReader<'_> {
                 "timeout_seconds" => stance.timeout = self.timeout(at, value),
                 "default_decision" => {
                     stance.default = self.word(at, "default_decision", value, Decision::parse);
+                }
+                "presence" => {
+                    stance.presence = self.word(at, "presence", value, Presence::parse);
                 }
                 "action" => texts[0] = self.template(at, "action", value),
                 "consequence" => texts[1] = self.template(at, "consequence", value),
@@ -238,6 +269,7 @@ impl RuleReader<'_> {
             verdict: stance.verdict(),
             timeout: stance.timeout.or(usual_timeout(risk, reversibility)),
             default: stance.default.or(Decision::Reject),
+            presence: stance.presence.value,
             action,
             consequence,
             summary,

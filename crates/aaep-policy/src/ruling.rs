@@ -1,7 +1,7 @@
 //! What a policy says of one call.
 
 use aaep_types::json::Writer;
-use aaep_types::{Decision, Reversibility, RiskLevel, TimeoutSeconds, secret};
+use aaep_types::{Decision, Presence, Reversibility, RiskLevel, TimeoutSeconds, secret};
 
 use crate::arguments::Arguments;
 use crate::rule::{Rule, Verdict, usual_timeout};
@@ -46,6 +46,9 @@ pub struct Ruling {
     pub timeout: TimeoutSeconds,
     /// What counts when no answer comes.
     pub default: Decision,
+    /// How present whoever says yes has to be, if the rule says so; otherwise the risk decides
+    /// ([`Policy::presence_for`](crate::Policy::presence_for)), and then the hub.
+    pub presence: Option<Presence>,
     /// Whether a template of the rule says what will be done. Its words are the user's own, filled
     /// with the arguments, so they are worth more than the agent's.
     pub has_template: bool,
@@ -96,7 +99,8 @@ impl Ruling {
         };
         let matched = Matched { number, line: rule.line, pattern: pattern.to_owned() };
         let has_template = rule.action.is_some();
-        Self { has_template, ..Self::new(Some(matched), stance, wording, reasons) }
+        let presence = rule.presence;
+        Self { has_template, presence, ..Self::new(Some(matched), stance, wording, reasons) }
     }
 
     // enforces: L13
@@ -150,6 +154,7 @@ impl Ruling {
             reversibility,
             timeout,
             default,
+            presence: None,
             has_template: false,
             language: ENGLISH.into(),
             normal: wording.sentences(&[&wording.action], undone).finish(),

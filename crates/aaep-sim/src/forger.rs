@@ -2,6 +2,7 @@
 
 use aaep_engine::{Outcome, Record, RecordedEvents, RequestId, Rules};
 use aaep_store::chain::{self, ChainHash, ChainKey};
+use aaep_types::Presence;
 
 use crate::disk::Disk;
 use crate::mutation::{self, Mutation};
@@ -94,6 +95,8 @@ impl<R: Rules> World<'_, R> {
             by: "mallory".into(),
             response: "".into(),
             reply: "".into(),
+            presence: Presence::None,
+            assertion: Default::default(),
             said: RecordedEvents::default(),
         };
         let at = self.random.below(records.len());

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use aaep_types::PresenceWord;
+
 use crate::request::{Outcome, Request};
 
 /// The agent that an event comes from.
@@ -78,6 +80,17 @@ pub enum Notification {
         again: bool,
         /// Whether replies from here count.
         may_reply: bool,
+    },
+    /// What became of a PIN that was typed, here or elsewhere.
+    Presence {
+        /// The hub's name as the user knows it.
+        hub: Arc<str>,
+        /// What happened.
+        state: PresenceWord,
+        /// For how long answers count from here, or how long to wait before another try.
+        seconds: u64,
+        /// How many wrong ones came since the last right one.
+        failures: u64,
     },
     /// The connection to a hub is lost; it is tried again.
     Lost {

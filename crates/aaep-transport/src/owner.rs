@@ -103,6 +103,20 @@ fn judge(table: &str, local: SocketAddr, peer: SocketAddr, own: u32) -> Result<(
     }
 }
 
+/// The socket of whoever is at this address, connected over loopback to one of these ports of ours: the
+/// number of its inode.
+#[cfg(target_os = "linux")]
+pub(crate) fn socket_at(peer: SocketAddr, ports: &[u16]) -> Option<u64> {
+    let table = |name: &str| std::fs::read_to_string(name).unwrap_or_default();
+    let find = |text: String| {
+        text.lines().filter_map(Socket::parse).find_map(|socket| {
+            let concerned = same(socket.local, peer) && ports.contains(&socket.remote.port());
+            (concerned && socket.inode != 0).then_some(socket.inode)
+        })
+    };
+    find(table("/proc/net/tcp")).or_else(|| find(table("/proc/net/tcp6")))
+}
+
 /// The state of a socket that listens, as the kernel writes it.
 #[cfg(any(target_os = "linux", test))]
 const LISTEN: u8 = 0x0a;

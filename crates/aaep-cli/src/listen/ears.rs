@@ -5,6 +5,7 @@ use std::time::Duration;
 use aaep_subscriber::client::{Address, Client, Hub, Notifications, find_local};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
 use aaep_subscriber::{Notification, RequestId};
+use aaep_types::presence::Pin;
 
 use super::options::{HubsOptions, ListenOptions};
 use super::talk::By;
@@ -60,6 +61,14 @@ impl Ears {
 
     pub(super) fn more_time(&self, request: RequestId, seconds: u32) -> Result<(), Refused> {
         self.client.more_time(request, Duration::from_secs(seconds.into()))
+    }
+
+    pub(super) fn unlock(&self, request: RequestId, pin: &Pin<'_>) -> Result<(), Refused> {
+        self.client.unlock(request, pin)
+    }
+
+    pub(super) fn is_unlocked(&self, request: RequestId) -> bool {
+        self.client.is_unlocked(request)
     }
 
     pub(super) fn stop(&self, session_id: &str) -> Result<(), Refused> {

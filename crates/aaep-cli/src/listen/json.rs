@@ -2,6 +2,7 @@
 
 use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::{Agent, Asks, Notification, Request, Silence};
+use aaep_types::Presence;
 use serde_json::{Map, Value, json};
 
 use crate::lines::Visible;
@@ -40,6 +41,10 @@ pub(super) fn line(notification: &Notification, said: Vec<String>) -> String {
         Notification::Lost { hub, why } => {
             json!({ "happening": "lost", "hub": &**hub, "why": &**why })
         }
+        Notification::Presence { hub, state, seconds, failures } => json!({
+            "happening": "presence", "hub": &**hub, "state": state.as_str(),
+            "seconds": seconds, "failures": failures,
+        }),
         _ => json!({ "happening": "other" }),
     };
     line["said"] = said.into();
@@ -76,6 +81,9 @@ fn asked(request: &Request) -> Value {
         "timeout_seconds": request.timeout_seconds, "continues": request.continues,
         "language": request.language.as_deref(),
     });
+    if request.needs() != Presence::None {
+        line["needs"] = request.needs().as_str().into();
+    }
     let asks = match &request.asks {
         Asks::Consent { action, consequence, risk, reversibility, silence_accepts } => json!({
             "asks": "consent", "action": action, "consequence": consequence,
@@ -169,6 +177,12 @@ pub(super) fn answer(asks: &Asks, value: &Value) -> Option<Answer> {
         }
         _ => None,
     }
+}
+
+/// The PIN in a line of a program, `{"pin": "…"}`; empty if there is none.
+pub(super) fn pin(line: &str) -> String {
+    let line: Value = serde_json::from_str(line).unwrap_or_default();
+    line["pin"].as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod page;
 mod patience;
 mod peers;
 mod policy;
+mod presence;
 mod rates;
 mod replies;
 mod returning;

@@ -281,7 +281,8 @@ fn a_request_cuts_a_text_which_goes_on_after_the_answer_from_the_sentence_it_was
         at.stage.ask(&mild("Open the window."));
         at.hears("a text is being read, and a request comes", KEYS);
         at.presses("press n", "n", "rejected.");
-        let again = |heard: &LogEntry| heard.kind == "begin" && heard.text.starts_with("Once there");
+        let again =
+            |heard: &LogEntry| heard.kind == "begin" && heard.text.starts_with("Once there");
         let twice = Instant::now() + PATIENCE;
         while at.log.all().iter().filter(|heard| again(heard)).count() < 2 {
             assert!(Instant::now() < twice, "{:#?}", at.log.all());

@@ -13,6 +13,7 @@ mod hostile;
 #[cfg(target_os = "linux")]
 mod notify;
 mod pipes;
+mod presence;
 mod races;
 mod stage;
 mod status;

@@ -32,6 +32,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use aaep_engine::{Principal, Role};
+use aaep_transport::peer::Peer;
 use arc_swap::ArcSwap;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
@@ -101,12 +102,30 @@ pub struct AuthenticatedPeer {
     /// Who it is.
     pub principal: Principal,
     proof: Proof,
+    /// The other end of the connection that it came by.
+    peer: Option<Peer>,
 }
 
 impl AuthenticatedPeer {
+    /// The same, with the connection that it came by.
+    pub(crate) fn over(mut self, peer: &Peer) -> Self {
+        self.peer = Some(peer.clone());
+        self
+    }
+
+    /// The other end of the connection that it came by, if it came by one.
+    pub(crate) fn peer(&self) -> Option<&Peer> {
+        self.peer.as_ref()
+    }
+
+    /// Whether anybody has proven who it is: a token, the socket, or this very process.
+    pub(crate) fn is_proven(&self) -> bool {
+        !matches!(self.proof, Proof::Loopback { .. })
+    }
+
     /// Somebody in this very process.
     pub(crate) fn inside(principal: Principal) -> Self {
-        Self { principal, proof: Proof::Inside }
+        Self { principal, proof: Proof::Inside, peer: None }
     }
 
     /// Whether this is an agent that showed neither a token nor a session secret: it owns nothing,
@@ -266,7 +285,7 @@ impl Access {
                 }
                 ApiSurface::Agent => Principal::new(agent, Role::Agent, LOCAL_USER),
             };
-            Ok(AuthenticatedPeer { principal, proof })
+            Ok(AuthenticatedPeer { principal, proof, peer: None })
         };
         match (bearer, via) {
             (Some(text), _) => {
@@ -294,7 +313,8 @@ impl Access {
             found.conditional_assign(&at, hash.ct_eq(&shown));
         }
         let (hash, principal) = self.tokens.get(usize::try_from(found).ok()?)?;
-        Some(AuthenticatedPeer { principal: principal.clone(), proof: Proof::Token(*hash) })
+        let (principal, proof) = (principal.clone(), Proof::Token(*hash));
+        Some(AuthenticatedPeer { principal, proof, peer: None })
     }
 
     /// Whom a signed token names.
@@ -302,7 +322,8 @@ impl Access {
         let now = clock::now().wall.as_millis();
         let issuer::Signed { principal, expires, issuer, is_new } =
             issuer::signed(&self.issuers, text, now)?;
-        Some(AuthenticatedPeer { principal, proof: Proof::Signed { issuer, expires, is_new } })
+        let proof = Proof::Signed { issuer, expires, is_new };
+        Some(AuthenticatedPeer { principal, proof, peer: None })
     }
 
     /// Begins to fetch the keys of issuers; those whose entries stay as they were keep what they have.

@@ -9,6 +9,7 @@ mod prepare;
 use std::time::Duration;
 
 use aaep_engine::{Ask, Blame, Open, Principal, Refusal, RequestId, Status};
+use aaep_transport::process::Origin;
 use aaep_types::agent_api::{
     AgentInput, ApiError, ApiErrorKind, AskUser, EventPosted, Granted, InvokeAction, OpenSession,
     PostEvent, RequestState, SessionOpened, SessionState,
@@ -182,13 +183,13 @@ impl AgentDoor {
         request: Request<AskUser>,
         key: Option<&str>,
     ) -> Result<AskedRequest, ApiError> {
-        let hub = self.hub.clone();
+        let (hub, user) = (self.hub.clone(), self.known.principal.user.clone());
         // Whose words the question has may depend on it.
         let language = match hub.policy().is_some() {
             true => self.hub.call(move |core| core.language_of(session)).await?,
             false => None,
         };
-        let prepare = move |request| prepare::question(&hub, language.as_deref(), request);
+        let prepare = move |request| prepare::question(&hub, &user, language.as_deref(), request);
         let act = move |core: &mut Core, agent: &Principal, question| {
             Ok((session, ask(core, agent, session, &question)?))
         };
@@ -214,6 +215,12 @@ impl AgentDoor {
         let keyed = key.is_some();
         let room = request.room();
         let read = move || request.prepare(keyed, prepare);
+        // I30: those who open a session or ask in it are the ones who may not answer.
+        let asks = matches!(place, CallPath::Sessions | CallPath::Requests(_));
+        let origin = match asks {
+            true => self.hub.origin_of_agent(&self.known).await,
+            false => Origin::Unknown,
+        };
         let (body, turn) = self.hub.read_apart(&self.known.principal, room, read).await?;
         let agent = self.agent();
         let done = self.hub.call(move |core| -> Result<A, ApiError> {
@@ -227,6 +234,7 @@ impl AgentDoor {
                 KeyUse::New => {}
             }
             let (session, answer) = act(core, &agent, body.said?)?;
+            core.note_processes(session, &origin);
             if let Some((key, body)) = key {
                 let (status, text) = answer.kept();
                 let kept = KeptAnswer { body, status, answer: text };

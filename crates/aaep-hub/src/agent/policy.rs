@@ -108,6 +108,21 @@ pub(super) fn strengthen(ruling: &Ruling, said: &Members<'_>, session_language: 
     out.finish()
 }
 
+/// How much can go wrong, and whether it cannot be undone; what nobody says counts as the worst (D10).
+pub(super) fn gravity(said: &Members<'_>) -> (RiskLevel, bool) {
+    let risk = said.text("risk_level").and_then(|word| RiskLevel::parse(&word).ok());
+    let told = said.text("reversibility").and_then(|word| Reversibility::parse(&word).ok());
+    let never = match said.find("irreversible") {
+        Some(Raw::Bool(never)) => Some(never),
+        _ => None,
+    };
+    let irreversible = match (never, told) {
+        (Some(true), _) | (None, None) | (_, Some(Reversibility::Irreversible)) => true,
+        _ => false,
+    };
+    (risk.unwrap_or(RiskLevel::High), irreversible)
+}
+
 /// What an agent adds to a question, and where its own words stand in it when the policy's are in
 /// their place.
 const CONTEXT: &str = "extra_context";

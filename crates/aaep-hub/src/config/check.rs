@@ -131,6 +131,10 @@ fn issuers(config: &Config) -> Option<Wrong> {
 }
 
 fn limits(config: &Config) -> Result<Option<Wrong>, Fault> {
+    if !(1..=86_400).contains(&config.presence.unlock_seconds) {
+        let what = "A listener is unlocked for a second at least, and a day at most.";
+        return Ok(Some(wrong("presence.unlock_seconds", what, "Give a number from 1 to 86400.")));
+    }
     if config.limits.processor_percent_per_user > 100 {
         let key = "limits.processor_percent_per_user";
         let what = "There are no more than 100 percent.";

@@ -94,6 +94,8 @@ pub struct Config {
     pub unix_socket: UnixSocket,
     /// Certificate and key.
     pub tls: Tls,
+    /// How people show that it is really them who say yes.
+    pub presence: Presence,
     /// What is only for trying out.
     pub development: Development,
     /// What is done only for others who do not follow the specification.
@@ -130,6 +132,7 @@ impl Default for Config {
             hub: Hub::default(),
             unix_socket: UnixSocket::default(),
             tls: Tls::default(),
+            presence: Presence::default(),
             development: Development::default(),
             compatibility: Compatibility::default(),
             limits: Limits::default(),
@@ -207,6 +210,23 @@ pub struct Development {
     /// Whether answers from loopback without credentials count (D4). Then any program on this
     /// machine can approve.
     pub local_replies: bool,
+    /// Whether answers from an agent's own processes count (I30). Then an agent can approve what it
+    /// asks for itself. `local_replies` means this, too.
+    pub own_replies: bool,
+}
+
+/// How people show that it is really them who say yes (`docs/presence.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Presence {
+    /// How long a listener stays unlocked after the PIN was typed, in seconds.
+    pub unlock_seconds: u64,
+}
+
+impl Default for Presence {
+    fn default() -> Self {
+        Self { unlock_seconds: 900 }
+    }
 }
 
 /// What is done only for others who do not follow the specification; off unless somebody asks for it.
@@ -369,6 +389,7 @@ impl Config {
             hub: defaults.hub,
             unix_socket: UnixSocket { enabled: true, path: path() },
             tls: Tls { certificate: path(), key: path() },
+            presence: defaults.presence,
             development: defaults.development,
             compatibility: defaults.compatibility,
             limits: defaults.limits,

@@ -7,6 +7,7 @@ use aaep_engine::{
     AgentEvent, Answer, Ask, Asker, Blame, EventNumber, Input, Open, Principal, Refusal, RequestId,
     SessionSnapshot, Status, View,
 };
+use aaep_transport::process::{Lineage, Origin};
 use aaep_types::agent_api::{AgentInput, agent_id_of};
 use aaep_types::json::Canonical;
 use aaep_types::{EventKind, SessionId, rule};
@@ -40,7 +41,13 @@ pub(super) struct Agents {
     watchers: BTreeMap<SessionId, Vec<oneshot::Sender<()>>>,
     /// Sessions that their own agents end.
     ending: BTreeSet<SessionId>,
+    /// The processes that opened each session, or asked in it.
+    processes: BTreeMap<SessionId, Vec<Arc<Lineage>>>,
 }
+
+/// Processes of one session that are remembered: an agent that asks from ever new ones is forgotten in
+/// the order in which it came.
+const PROCESSES: usize = 16;
 
 impl Core {
     pub(crate) fn open_session(
@@ -185,6 +192,25 @@ impl Core {
         Ok((event, number))
     }
 
+    // enforces: I30
+    /// Notes which processes an agent is that opened a session, or asks in it.
+    pub(crate) fn note_processes(&mut self, session: SessionId, origin: &Origin) {
+        if !self.agents.has(session) || origin.lines().is_empty() {
+            return;
+        }
+        let known = self.agents.processes.entry(session).or_default();
+        for line in origin.lines() {
+            let key = |line: &Lineage| (line.process().pid, line.process().start);
+            if known.iter().any(|other| key(other) == key(line)) {
+                continue;
+            }
+            if known.len() >= PROCESSES {
+                known.remove(0);
+            }
+            known.push(line.clone());
+        }
+    }
+
     /// The request that now waits, and whether it did before.
     pub(crate) fn ask(&mut self, ask: Ask<'_>) -> Result<(RequestId, bool), Refusal> {
         match self.handle(Input::Ask(ask))? {
@@ -304,6 +330,7 @@ impl Core {
         for watcher in self.agents.watchers.remove(&session).unwrap_or_default() {
             let _ = watcher.send(());
         }
+        self.agents.processes.remove(&session);
         self.granted.ended(session);
         self.owed.ended(session);
         self.hub.0.outputs.forget(session);
@@ -357,6 +384,15 @@ impl Agents {
     /// Those that were there before a restart.
     pub(super) fn recovered(sessions: BTreeMap<SessionId, Principal>) -> Self {
         Self { sessions, ..Self::default() }
+    }
+
+    // enforces: I30
+    /// Whether somebody is, or comes from, the processes of a session's agent; so is one that has
+    /// gone since it connected, of which nobody can tell any more.
+    pub(super) fn is_own_tree(&self, session: SessionId, origin: &Origin) -> bool {
+        let Some(processes) = self.processes.get(&session) else { return false };
+        let comes = |line: &Arc<Lineage>| processes.iter().any(|agent| line.comes_from(agent));
+        *origin == Origin::Gone || origin.lines().iter().any(comes)
     }
 
     /// Whether a session is open.

@@ -152,7 +152,8 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
     }
     let access = hub.0.access.current();
     match who(&access, admitted.bearer, admitted.client.via, surface) {
-        Ok(mut known) => {
+        Ok(known) => {
+            let mut known = known.over(peer);
             if let Err(problem) = show_secret(&mut known, &parts.headers) {
                 return Err(answered(problem.into_answer()));
             }

@@ -98,7 +98,8 @@ fn get(address: SocketAddr, path: &str) -> String {
 /// The yes counts, as far as this step goes, and then the step panics.
 fn accept_and_panic(core: &mut Core, yes: &Bytes) {
     let yes = SubscriberMessage::parse(yes).unwrap();
-    let _ = core.message(&AuthenticatedPeer::inside(ann()), &yes);
+    let arrival = crate::presence::Arrival::default();
+    let _ = core.message(&AuthenticatedPeer::inside(ann()), yes, &arrival);
     assert!(core.stages_something(), "the accept is staged");
     panic!("injected");
 }

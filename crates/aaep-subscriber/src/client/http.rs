@@ -191,7 +191,8 @@ impl Http {
             let input = match self.client.post(path, send.json).await {
                 Ok(answer) => {
                     self.note_date(&answer);
-                    if purpose == Purpose::Renegotiate && answer.status == StatusCode::OK {
+                    let answers = matches!(purpose, Purpose::Renegotiate | Purpose::Unlock);
+                    if answers && answer.status == StatusCode::OK {
                         self.shared.receive(self.connection, &answer.body).await;
                     }
                     arrived(&answer, ticket)

@@ -131,6 +131,21 @@ impl Client {
         self.shared.with(|inbox, now| inbox.more_time(request.get(), seconds, now))
     }
 
+    /// The user types their PIN, so that a yes to this request counts; what becomes of it is among the
+    /// notifications.
+    pub fn unlock(
+        &self,
+        request: RequestId,
+        pin: &aaep_types::presence::Pin<'_>,
+    ) -> Result<(), Refused> {
+        self.shared.with(|inbox, now| inbox.unlock(request.get(), pin, now))
+    }
+
+    /// Whether a PIN that was typed still counts for this request.
+    pub fn is_unlocked(&self, request: RequestId) -> bool {
+        self.shared.look(|inbox, now| inbox.is_unlocked(request.get(), now))
+    }
+
     /// The user stops the agent of a session.
     pub fn stop(&self, session_id: &str) -> Result<(), Refused> {
         self.shared.with(|inbox, now| inbox.stop(session_id, now))

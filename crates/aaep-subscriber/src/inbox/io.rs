@@ -87,6 +87,8 @@ pub enum Purpose {
     Reply,
     /// Other terms. The answer to it comes in as a message.
     Renegotiate,
+    /// The person's PIN. The answer to it comes in as a message.
+    Unlock,
     /// Goodbye.
     Close,
 }

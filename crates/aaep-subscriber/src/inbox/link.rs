@@ -40,6 +40,8 @@ pub(super) struct Link {
     pub(super) leaving: bool,
     /// Whether the user knows that it is lost.
     pub(super) lost_told: bool,
+    /// Until when a PIN that was typed on it counts.
+    pub(super) unlocked_until: u64,
     /// The subscription is a new one: what waits is asked again.
     pub(super) fresh: bool,
     /// The last event that came, and the subscription on which it did.
@@ -129,6 +131,7 @@ impl Link {
             was_attached: false,
             leaving: false,
             lost_told: false,
+            unlocked_until: 0,
             fresh: true,
             left_off: None,
             resumed: false,

@@ -18,7 +18,7 @@ mod speech;
 mod spell;
 mod time;
 
-use aaep_types::{LanguageTag, Level, Verbosity, choose_language};
+use aaep_types::{LanguageTag, Level, PresenceWord, Verbosity, choose_language};
 use std::fmt;
 
 use crate::notification::Notification;
@@ -198,6 +198,17 @@ impl Words {
             }
             Notification::Lost { hub, why } => {
                 speech.lost(hub, why);
+                None
+            }
+            Notification::Presence { state, failures, .. } => {
+                match state {
+                    PresenceWord::Tried => {
+                        speech.say("presence.tried", &[("count", Argument::Count(*failures))]);
+                    }
+                    PresenceWord::Changed => speech.say("presence.changed", &[]),
+                    // Whoever typed it is told where it was typed.
+                    _ => {}
+                }
                 None
             }
         };

@@ -9,6 +9,7 @@ mod answering;
 mod braille;
 mod commands;
 mod going_on;
+mod presence;
 mod reading;
 mod saying;
 mod scan;
@@ -324,6 +325,9 @@ impl Talk {
                 if !std::mem::replace(&mut self.greeted.lost, true) && !self.greeted.connected {
                     self.say("no_hub", &[]);
                 }
+            }
+            Notification::Presence { .. } => {
+                self.tell_of(notification, &About::new(Class::Error));
             }
             Notification::Connected { may_reply, .. } => {
                 self.listens_only = !may_reply;

@@ -30,7 +30,11 @@ impl Default for Setup {
         Self {
             toml: String::new(),
             principals: principals(),
-            environment: vec![("AAEP_LOG".into(), "debug".into())],
+            // A test is agent and listener at once.
+            environment: vec![
+                ("AAEP_LOG".into(), "debug".into()),
+                ("AAEP_DEVELOPMENT__OWN_REPLIES".into(), "true".into()),
+            ],
             arguments: ["--ephemeral", "--listen", "127.0.0.1:0"].map(String::from).to_vec(),
         }
     }
