@@ -41,6 +41,7 @@ pub(crate) enum Command {
     Listen(crate::listen::ListenOptions),
     Status(StatusOptions),
     Audit(AuditOptions),
+    Manifest(crate::manifest::ManifestOptions),
     Token(crate::token::TokenOptions),
     Guard(crate::guard::GuardOptions),
     Hook(crate::hook::HookOptions),

@@ -45,6 +45,7 @@ mod input;
 mod judge;
 mod lines;
 mod listen;
+mod manifest;
 mod mcp;
 mod policy;
 mod reader;
@@ -91,6 +92,7 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Policy(options) => policy::run(&options.command, out),
         Command::Hub(options) => hub::run(&options, out),
         Command::Audit(options) => audit::run(&options, out),
+        Command::Manifest(options) => manifest::run(&options, out),
         Command::Token(options) => token::run(&options, out),
         Command::Demo(options) => demo::run(&options, out),
         Command::Ask(options) => ask::run(&options, out),

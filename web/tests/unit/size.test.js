@@ -11,8 +11,8 @@ import { Hub } from "../support/hub.js";
 /** Files of the hub's own page, which other sites do not load. */
 const PAGE = ["index.html", "page.js", "page.css", "icon.svg"];
 
-/** Loaded when a request has letters beyond ASCII. */
-const LATER = ["alike.js", "alike.json"];
+/** Loaded when a request has letters beyond ASCII, and when a hub signs its manifest. */
+const LATER = ["alike.js", "alike.json", "identity.js"];
 
 const hub = await Hub.start("demo", { options: ["--ephemeral"] });
 after(() => hub.stop());

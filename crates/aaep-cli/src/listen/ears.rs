@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aaep_subscriber::client::{Address, Client, Hub, Notifications, find_local};
+use aaep_subscriber::client::{Address, Client, Hub, KnownFile, Notifications, Trust, find_local};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
 use aaep_subscriber::{Notification, RequestId};
 
@@ -34,9 +34,13 @@ impl Ears {
                 // What is read at the end is kept here, so that nothing of it is lost on the way.
                 By::Sentence | By::End => TextBy::Sentence,
             },
+            signed_only: options.signed || options.signers.is_some(),
             ..Settings::default()
         };
-        let hubs = hubs(&options.hubs)?;
+        let mut hubs = hubs(&options.hubs)?;
+        if let Some(trust) = trust(options)? {
+            hubs = hubs.into_iter().map(|hub| hub.identified(trust.clone())).collect();
+        }
         let (client, notifications) = Client::connect(hubs, settings);
         Ok(Self { client, notifications })
     }
@@ -102,6 +106,21 @@ pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
         }
     };
     found.into_iter().map(prepared).collect()
+}
+
+/// Whose signed manifests are believed. Without a place to remember keys, nobody looks.
+fn trust(options: &ListenOptions) -> Result<Option<Trust>, String> {
+    if let Some(file) = &options.signers {
+        return crate::manifest::signers(file).map(|list| Some(Trust::listed(list)));
+    }
+    let trust = KnownFile::usual().map(Trust::on_first_use);
+    match (trust, options.signed) {
+        (Some(trust), true) => Ok(Some(trust.signed_only())),
+        (None, true) => {
+            Err("There is no place to remember keys: set HOME, or use --signers.".into())
+        }
+        (trust, false) => Ok(trust),
+    }
 }
 
 /// A hub that signed its own certificate on this machine is trusted by it, as `aaep ask` does.

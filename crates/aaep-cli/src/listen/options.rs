@@ -55,6 +55,13 @@ See docs/listening.md.")]
 pub(crate) struct ListenOptions {
     #[command(flatten)]
     pub(crate) hubs: HubsOptions,
+    /// Listen only to hubs that sign their manifest.
+    #[arg(long)]
+    pub(crate) signed: bool,
+    /// Believe only signatures with the keys in this file, a JWK set. Without it: the first key that a hub
+    /// shows is remembered.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signers: Option<PathBuf>,
     /// Type words and Enter rather than single keys.
     #[arg(long)]
     pub(crate) line: bool,

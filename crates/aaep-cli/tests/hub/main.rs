@@ -27,6 +27,7 @@ mod rates;
 mod replies;
 mod returning;
 mod secrets;
+mod signed;
 #[path = "../../../../testing/skipped.rs"]
 mod skipped;
 mod speaking;

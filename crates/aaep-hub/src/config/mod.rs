@@ -148,6 +148,9 @@ pub struct Hub {
     pub agent_name: Label,
     /// The languages that the agents behind it speak.
     pub languages: Vec<Language>,
+    /// The private key with which the manifest is signed; `None`: it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest_key: Option<PathBuf>,
 }
 
 impl Default for Hub {
@@ -156,6 +159,7 @@ impl Default for Hub {
             agent_id: Label::fixed("aaep-hub"),
             agent_name: Label::fixed("AAEP hub"),
             languages: Language::parse("en").into_iter().collect(),
+            manifest_key: None,
         }
     }
 }
@@ -322,6 +326,7 @@ impl Config {
             &mut self.policy,
             &mut self.profile,
             &mut self.unix_socket.path,
+            &mut self.hub.manifest_key,
             &mut self.tls.certificate,
             &mut self.tls.key,
         ];
@@ -349,7 +354,7 @@ impl Config {
             behind_proxy: defaults.behind_proxy,
             allowed_hosts: defaults.allowed_hosts,
             allowed_origins: defaults.allowed_origins,
-            hub: defaults.hub,
+            hub: Hub { manifest_key: path(), ..defaults.hub },
             unix_socket: UnixSocket { enabled: true, path: path() },
             tls: Tls { certificate: path(), key: path() },
             development: defaults.development,

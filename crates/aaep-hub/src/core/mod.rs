@@ -121,6 +121,11 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// What subscribers can agree on from now on.
+    pub(crate) fn set_offer(&mut self, offer: std::sync::Arc<aaep_engine::Offer>) {
+        self.producer.set_offer(offer);
+    }
+
     pub(crate) fn new(
         hub: Hub,
         producer: Producer,

@@ -35,7 +35,7 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
             Ok(empty(StatusCode::NO_CONTENT))
         }
         Message::Renegotiate(_) | Message::Close(_) => {
-            let message = Handshake::of(message, &known.principal, &hub.0.offer)?;
+            let message = Handshake::of(message, &known.principal, &hub.0.offer.load())?;
             let turn = hub.handshake_turn(&known.principal).await?;
             let message = hub.judge(&known, message).await?;
             let answer = hub.call(move |core| core.handshake(&known, message, None)).await??.json();
@@ -116,7 +116,7 @@ pub(crate) async fn read(
             let bytes = if is_request(&members) { bytes } else { filled.as_bytes() };
             let message =
                 Message::parse(bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
-            let message = Handshake::of(message, &known.principal, &hub.0.offer)?;
+            let message = Handshake::of(message, &known.principal, &hub.0.offer.load())?;
             Ok(Unnegotiated::Handshake(message))
         }
         Some(_) if hub.config().compatibility.published_suite && is_event(bytes) => {

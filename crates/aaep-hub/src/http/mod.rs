@@ -314,7 +314,7 @@ async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody)
         Route::PageToken => {
             page::token(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
         }
-        other => operations::open(hub, &other).await,
+        other => operations::open(hub, &other, &parts.headers).await,
     }
 }
 
