@@ -41,6 +41,7 @@ pub(crate) enum Command {
     Listen(crate::listen::ListenOptions),
     Status(StatusOptions),
     Audit(AuditOptions),
+    Admin(crate::admin::AdminOptions),
     Manifest(crate::manifest::ManifestOptions),
     Token(crate::token::TokenOptions),
     Guard(crate::guard::GuardOptions),
@@ -138,6 +139,12 @@ pub(crate) struct AskOptions {
     /// Certificates (PEM) to trust beside those of this machine, for a hub that signed its own.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
+    /// A certificate (PEM) to show to a hub that asks for one, with the rest of its chain.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its private key (PEM).
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
     /// Believe whatever listens on a loopback address. Any user of this machine can then say yes.
     #[arg(long)]
     pub(crate) trust_loopback: bool,
@@ -267,7 +274,7 @@ pub(crate) struct VerifyOptions {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Kinds: opened, asked, extended, resolved, expired, invoked, called, completed, ended, ignored,
-flooded, claimed, owed, restarted.
+flooded, claimed, administered, owed, restarted.
 
 Examples:
   aaep audit export --kind resolved --since 2026-05-01

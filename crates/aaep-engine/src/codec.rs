@@ -87,6 +87,10 @@ impl Record {
                 out.u8(15);
                 [agent, user, id].into_iter().for_each(|text| out.text(text));
             }
+            Record::Administered { by, act, what, to } => {
+                out.u8(40);
+                [by, act, what, to].into_iter().for_each(|text| out.text(text));
+            }
             Record::Owed { session, rules } => {
                 out.u8(16);
                 out.text(session);
@@ -123,6 +127,7 @@ impl Record {
             | Record::Ignored { .. }
             | Record::Flooded { .. }
             | Record::Claimed { .. }
+            | Record::Administered { .. }
             | Record::Owed { .. } => (None, 0),
         };
         let events = said.iter().flat_map(|said| &said.events).map(|event| event.len() + 4);
@@ -236,6 +241,12 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         12 => Record::Expired { request: RequestId::from_bits(input.u128()?), said: input.said()? },
         11 => Record::Flooded { by: input.text()?, replies: input.u64()?, ignored: input.u64()? },
         15 => Record::Claimed { agent: input.text()?, user: input.text()?, id: input.text()? },
+        40 => Record::Administered {
+            by: input.text()?,
+            act: input.text()?,
+            what: input.text()?,
+            to: input.text()?,
+        },
         16 => Record::Owed { session: input.text()?, rules: input.texts()? },
         8 => Record::Extended {
             request: RequestId::from_bits(input.u128()?),
@@ -436,6 +447,12 @@ mod tests {
             Record::Flooded { by: text("ann's phone"), replies: 400, ignored: 399 },
             Record::Restarted { stamp: 13 },
             Record::Claimed { agent: text("helper"), user: text("ann"), id: text("cook-2") },
+            Record::Administered {
+                by: text("boss"),
+                act: text("handed_over"),
+                what: text("cook"),
+                to: text("kitchen of ann"),
+            },
             Record::Owed { session: text("sess_1"), rules: vec![text("MED3"), text("MED4")] },
             Record::Extended {
                 request: RequestId::from_bits(7),

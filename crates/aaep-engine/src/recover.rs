@@ -69,7 +69,8 @@ impl Forgotten {
             Record::Restarted { .. }
             | Record::Ignored { .. }
             | Record::Flooded { .. }
-            | Record::Claimed { .. } => false,
+            | Record::Claimed { .. }
+            | Record::Administered { .. } => false,
         }
     }
 }
@@ -176,6 +177,7 @@ impl<R: Rules> Engine<R> {
             Record::Ignored { .. }
             | Record::Flooded { .. }
             | Record::Claimed { .. }
+            | Record::Administered { .. }
             | Record::Owed { .. } => {}
         }
     }

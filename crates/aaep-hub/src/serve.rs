@@ -192,11 +192,16 @@ impl Running {
         // What is not taken over stays in force, and both together have to be safe.
         let own = self.hub.config().hub.clone();
         let mixed = Config {
+            tls: crate::config::Tls {
+                client_crl: config.tls.client_crl.clone(),
+                ..self.hub.config().tls.clone()
+            },
             hub: crate::config::Hub { manifest_key: config.hub.manifest_key.clone(), ..own },
             loopback_without_credentials: config.loopback_without_credentials,
             development: config.development,
             principals: config.principals.clone(),
             issuers: config.issuers.clone(),
+            denied: config.denied.clone(),
             policy: config.policy.clone(),
             ..self.hub.config().clone()
         };
@@ -206,14 +211,19 @@ impl Running {
         let manifest_key = start::manifest_key(&mixed)?;
         if let (Some(tls), Some((certificate, key))) = (&self.tls, config.tls.files()) {
             tls.reload(certificate, key)?;
+            tls.reload_clients(access.client_verifier());
         }
         access.keep_fresh(Some(&self.hub.0.access.current()));
+        let changes = access.changes_since(&self.hub.0.access.current());
         self.hub.0.access.replace(access);
         self.hub.0.policy.store(Arc::new(policy));
         self.hub.0.manifest_key.store(manifest_key.map(Arc::new));
         self.hub.sign_manifest();
         let access = self.hub.0.access.current();
-        self.hub.tell(move |core| core.recheck(&access));
+        self.hub.tell(move |core| {
+            core.recheck(&access);
+            changes.iter().for_each(|(act, name)| core.note_change(act, name));
+        });
         Ok(warnings)
     }
 

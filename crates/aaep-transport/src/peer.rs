@@ -1,6 +1,9 @@
 //! What a transport knows of who is at the other end.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
 /// Who is at the other end of a connection, as far as the transport itself can tell. A server puts
 /// it into the extensions of every request, and a link carries it.
@@ -10,6 +13,7 @@ use std::net::SocketAddr;
 pub struct Peer {
     end: End,
     tls: bool,
+    certificates: Option<Arc<Vec<CertificateDer<'static>>>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +38,23 @@ impl Peer {
     pub fn tcp(address: SocketAddr, tls: bool) -> Self {
         // An IPv4 address that came through an IPv6 socket is still the same host.
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());
-        Self { end: End::Tcp(address), tls }
+        Self { end: End::Tcp(address), tls, certificates: None }
     }
 
     /// A peer that came over a Unix socket.
     pub fn unix(credentials: Credentials) -> Self {
-        Self { end: End::Unix(credentials), tls: false }
+        Self { end: End::Unix(credentials), tls: false, certificates: None }
+    }
+
+    /// The same peer, which has shown these certificates, its own first: TLS has verified them.
+    #[must_use]
+    pub fn with_certificates(self, certificates: Vec<CertificateDer<'static>>) -> Self {
+        Self { certificates: Some(Arc::new(certificates)), ..self }
+    }
+
+    /// The certificates that it has shown, its own first.
+    pub fn certificates(&self) -> Option<&Arc<Vec<CertificateDer<'static>>>> {
+        self.certificates.as_ref()
     }
 
     /// Its address, if it came over TCP.

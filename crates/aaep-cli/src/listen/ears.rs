@@ -92,7 +92,9 @@ pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
         named => named.iter().map(|url| named_hub(url)).collect::<Result<_, _>>()?,
     };
     let certificates = discovery::certificates(options.ca.as_deref())?;
-    let prepared = |hub: Hub| {
+    let identity = discovery::identity(options.cert.as_deref(), options.key.as_deref())?;
+    let prepared = |mut hub: Hub| {
+        hub.options.identity.clone_from(&identity);
         let hub = if options.trust_loopback { hub.trust_loopback() } else { hub };
         let hub = match &certificates {
             Some(certificates) => hub.trust_pem(certificates.clone()),

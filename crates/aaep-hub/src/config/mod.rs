@@ -107,6 +107,8 @@ pub struct Config {
     pub principals: Vec<PrincipalEntry>,
     /// Whose signed tokens are believed.
     pub issuers: Vec<IssuerEntry>,
+    /// Principals that are not let in, whatever they show.
+    pub denied: Vec<String>,
 }
 
 impl Default for Config {
@@ -134,6 +136,7 @@ impl Default for Config {
             hearing: Vec::new(),
             principals: Vec::new(),
             issuers: Vec::new(),
+            denied: Vec::new(),
         }
     }
 }
@@ -191,6 +194,12 @@ pub struct Tls {
     /// Its private key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
+    /// Certificates that vouch for those of clients; with them, principals can come by certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_ca: Option<PathBuf>,
+    /// Certificates of clients that were revoked: one or more CRLs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_crl: Option<PathBuf>,
 }
 
 impl Tls {
@@ -273,12 +282,18 @@ pub struct PrincipalEntry {
     pub role: Role,
     /// On whose behalf.
     pub user: Label,
-    /// The SHA-256 of its token; this or a file.
+    /// The SHA-256 of its token. A principal has this or one of the next three.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_sha256: Option<TokenHash>,
     /// A file with its token, readable by the hub's user alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
+    /// The SHA-256 of its certificate, in hexadecimal digits; colons may stand between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_sha256: Option<String>,
+    /// A name in its certificate (SAN), with its kind: `dns:`, `email:` or `uri:` before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_name: Option<String>,
 }
 
 /// The names of roles in the configuration.
@@ -292,6 +307,7 @@ pub(crate) enum RoleName {
     Listener,
     Auditor,
     Admin,
+    Metrics,
 }
 
 /// What stands for a secret in [`Config::to_toml`].
@@ -329,6 +345,8 @@ impl Config {
             &mut self.hub.manifest_key,
             &mut self.tls.certificate,
             &mut self.tls.key,
+            &mut self.tls.client_ca,
+            &mut self.tls.client_crl,
         ];
         for path in own.into_iter().chain(tokens).chain(keys).flatten() {
             // Joining an absolute path gives that path.
@@ -356,7 +374,7 @@ impl Config {
             allowed_origins: defaults.allowed_origins,
             hub: Hub { manifest_key: path(), ..defaults.hub },
             unix_socket: UnixSocket { enabled: true, path: path() },
-            tls: Tls { certificate: path(), key: path() },
+            tls: Tls { certificate: path(), key: path(), client_ca: path(), client_crl: path() },
             development: defaults.development,
             compatibility: defaults.compatibility,
             limits: defaults.limits,
@@ -372,8 +390,11 @@ impl Config {
                 user: Label::fixed("user"),
                 token_sha256: TokenHash::parse(&"0".repeat(64)),
                 token_file: path(),
+                certificate_sha256: Some("0".repeat(64)),
+                certificate_name: Some("dns:name".into()),
             }],
             issuers: vec![IssuerEntry::with_every_key()],
+            denied: defaults.denied,
         }
     }
 }

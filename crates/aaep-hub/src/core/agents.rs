@@ -26,7 +26,7 @@ pub(crate) enum Inputs {
 
 #[derive(Default)]
 pub(super) struct Agents {
-    sessions: BTreeMap<SessionId, Principal>,
+    pub(super) sessions: BTreeMap<SessionId, Principal>,
     mailboxes: Mailboxes,
     /// Whoever waits for the end of a session.
     watchers: BTreeMap<SessionId, Vec<oneshot::Sender<()>>>,

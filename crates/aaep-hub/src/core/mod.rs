@@ -2,6 +2,7 @@
 //! the inbox; what comes out is carried out here, in its order. Whoever brings a job does it at once
 //! if the core is free; the rest is done by the core's own task, which also keeps the time.
 
+mod administer;
 mod agents;
 mod frames;
 mod grants;

@@ -1,6 +1,7 @@
 //! The doors: HTTP requests are looked at, in this order: where they claim to go and come from, who
 //! sent them, and only then what they say (D5).
 
+mod admin;
 mod agent;
 mod answer;
 mod body;
@@ -17,6 +18,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use aaep_engine::Role;
 use aaep_transport::peer::Peer;
 use aaep_transport::server::{BodyError, RequestBody, discard_body, read_body};
 use aaep_types::rule;
@@ -139,7 +141,8 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
         }
     };
     // Everybody may see the hub's own manifest; who shows a token sees more.
-    let shows_token = route == Route::Manifest && admitted.bearer.is_some();
+    let shows_token =
+        route == Route::Manifest && (admitted.bearer.is_some() || peer.certificates().is_some());
     let face = route.face().or(shows_token.then_some(ApiSurface::Listener));
     let Some(face) = face else {
         return Ok((Visitor::Anybody(Box::new((parts, route))), page));
@@ -151,7 +154,15 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
         return Err(answered(Problem::from(refused).into_answer()));
     }
     let access = hub.0.access.current();
-    match who(&access, admitted.bearer, admitted.client.via, face) {
+    let chain = peer.certificates().filter(|_| !admitted.client.is_forwarded);
+    let known = who(&access, (admitted.bearer, chain), admitted.client.via, face);
+    // enforces: S6
+    // Whoever reads figures hears nothing.
+    let known = known.and_then(|known| match known.principal.role {
+        Role::Metrics if route != Route::Metrics => Err(crate::access::Denied::Role),
+        _ => Ok(known),
+    });
+    match known {
         Ok(mut known) => {
             if let Err(problem) = show_secret(&mut known, &parts.headers) {
                 return Err(answered(problem.into_answer()));
@@ -176,11 +187,11 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
 
 fn who(
     access: &crate::access::Access,
-    bearer: Option<&str>,
+    (bearer, chain): (Option<&str>, Option<&crate::access::Chain>),
     via: crate::access::Via,
     face: ApiSurface,
 ) -> Result<AuthenticatedPeer, crate::access::Denied> {
-    let mut known = access.who(bearer, via, face)?;
+    let mut known = access.who_with(bearer, chain, via, face)?;
     access.may_use(&known, face)?;
     // enforces: D4
     // Whoever may not reply is, to the engine, somebody who only listens.
@@ -254,6 +265,11 @@ async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> Answer {
         Route::Status => Box::pin(operations::status(hub, call)).await,
         Route::Metrics => Box::pin(operations::metrics(hub, call)).await,
         Route::Manifest => Box::pin(operations::manifest(hub, call)).await,
+        Route::HeldIds
+        | Route::ReleaseId
+        | Route::HandOverId
+        | Route::OpenSessions
+        | Route::EndSession(_) => Box::pin(admin::answer(hub, call, bytes)).await,
         _ => agent::answer(hub, call, bytes).await,
     };
     answered.unwrap_or_else(Problem::into_answer)

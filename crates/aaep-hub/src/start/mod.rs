@@ -94,7 +94,9 @@ fn prepare(config: Config) -> Result<Prepared, Fault> {
     let profile = profile(&config)?;
     let manifest_key = manifest_key(&config)?;
     let tls = match config.tls.files() {
-        Some((certificate, key)) => Some(Tls::load(certificate, key)?),
+        Some((certificate, key)) => {
+            Some(Tls::load_with(certificate, key, access.client_verifier())?)
+        }
         None => None,
     };
     warnings.extend(tls.as_ref().and_then(Tls::warning));
