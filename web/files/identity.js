@@ -41,10 +41,10 @@ const parsed = (text) => JSON.parse(new TextDecoder("utf-8", { fatal: true }).de
 export async function verify(signed, agentId, now) {
   /** @type {any} */ let header;
   /** @type {any} */ let manifest;
-  const parts = signed.split(".");
-  if (signed.length > MAX_LENGTH || parts.length !== 3) throw new NotBelieved("malformed");
+  const [head = "", payload = "", signature = "", ...more] = signed.split(".");
+  if (signed.length > MAX_LENGTH || more.length > 0) throw new NotBelieved("malformed");
   try {
-    [header, manifest] = [parsed(parts[0]), parsed(parts[1])];
+    [header, manifest] = [parsed(head), parsed(payload)];
   } catch {
     throw new NotBelieved("malformed");
   }
@@ -61,7 +61,7 @@ export async function verify(signed, agentId, now) {
   const key = base64url(await crypto.subtle.digest("SHA-256", encoder.encode(JSON.stringify(bare))));
   if (header.kid !== undefined && header.kid !== key) throw new NotBelieved("swapped key");
   const imported = await crypto.subtle.importKey("jwk", bare, algorithm.how, false, ["verify"]);
-  const holds = await crypto.subtle.verify(algorithm.how, imported, bytes(parts[2]), encoder.encode(`${parts[0]}.${parts[1]}`));
+  const holds = await crypto.subtle.verify(algorithm.how, imported, bytes(signature), encoder.encode(`${head}.${payload}`));
   if (!holds) throw new NotBelieved("signature");
   const [begins, ends, seconds] = [manifest.iat, manifest.exp, now / 1000];
   const life = ends - begins;

@@ -1,4 +1,5 @@
 //! What counts as a signed manifest, and what does not.
+#![allow(clippy::unwrap_used)] // tests
 
 use aaep_signature::*;
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};

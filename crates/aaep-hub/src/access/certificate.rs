@@ -61,7 +61,7 @@ impl San {
 pub(crate) fn fingerprint(text: &str) -> Option<Fingerprint> {
     let digits: String = text.chars().filter(|c| *c != ':').collect();
     let mut hash = [0; 32];
-    if digits.len() != 64 || !digits.is_ascii() {
+    if digits.len() != 64 || !digits.chars().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
     for (at, byte) in hash.iter_mut().enumerate() {
