@@ -107,7 +107,7 @@ export class AaepSubscriber extends HTMLElement {
       connected: (hub, again, may_reply) => {
         if (connection.fresh) this.inbox.begins(connection.terms, hub);
         this.inbox.attached(connection.resumed, connection.now());
-        this.view?.tell({ kind: "connected", hub, again, may_reply });
+        this.view?.tell({ kind: "connected", hub, again, may_reply, identity: connection.identity });
         this.emit("aaep-state", { connected: true, mayReply: may_reply });
       },
       lost: () => {
@@ -115,6 +115,10 @@ export class AaepSubscriber extends HTMLElement {
         if (connection.was) this.view?.tell({ kind: "lost", hub: connection.hub });
         else this.view?.unconnected("page.unreachable");
         this.emit("aaep-state", { connected: false });
+      },
+      impostor: (why) => {
+        this.view?.unconnected("page.impostor");
+        this.emit("aaep-state", { connected: false, impostor: why });
       },
       refused: (status, text) => {
         this.view?.unconnected("page.refused");

@@ -73,6 +73,15 @@ export class Frames {
   }
 }
 
+/** Whether this browser knows the key of any hub; without storage it knows none. */
+function remembers() {
+  try {
+    return (globalThis.localStorage?.getItem("aaep-known-agents") ?? null) !== null;
+  } catch {
+    return false;
+  }
+}
+
 export class Connection {
   /**
    * @param {{base: string, token: string, capabilities: Message, ears: Ears}} options
@@ -93,6 +102,8 @@ export class Connection {
     this.fresh = false;
     this.resumed = false;
     this.hub = "";
+    /** Whether the hub is who it says. @type {Identity | null} */
+    this.identity = null;
     /** The server's clock minus ours, in milliseconds (D9). */
     this.skew = 0;
     this.was = false;
@@ -185,10 +196,30 @@ export class Connection {
     // The header has whole seconds; a smaller difference is none.
     const skew = date + 500 - Date.now();
     this.skew = Math.abs(skew) > 1500 ? skew : 0;
+    if (!(await this.believes(body))) return false;
     this.subscription = String(body.subscription_id);
     this.fresh = true;
     this.agreed(body);
     return true;
+  }
+
+  // enforces: S7
+  /**
+   * Looks at who accepted, before anything that it says is heard. False if it is not to be believed.
+   * @param {any} accepted
+   */
+  async believes(accepted) {
+    if (accepted.signed_manifest === undefined && !remembers()) return true;
+    const { identify, NotBelieved } = await import("./identity.js");
+    try {
+      this.identity = await identify(accepted, new URL(this.base, globalThis.location?.href).host, Date.now());
+      return true;
+    } catch (error) {
+      if (!(error instanceof NotBelieved)) throw error;
+      this.stopped = true;
+      this.ears.impostor(error.message);
+      return false;
+    }
   }
 
   asked() {

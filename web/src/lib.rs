@@ -94,6 +94,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "page.css",
     "styles.css",
     "icon.svg",
+    "identity.js",
 ];
 
 /// The message files that the page needs; the terminal's are none of them.

@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Listen(crate::listen::ListenOptions),
     Status(StatusOptions),
     Audit(AuditOptions),
+    Admin(crate::admin::AdminOptions),
+    Manifest(crate::manifest::ManifestOptions),
     Token(crate::token::TokenOptions),
     Presence(crate::presence::PresenceOptions),
     Guard(crate::guard::GuardOptions),
@@ -141,6 +143,12 @@ pub(crate) struct AskOptions {
     /// Certificates (PEM) to trust beside those of this machine, for a hub that signed its own.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
+    /// A certificate (PEM) to show to a hub that asks for one, with the rest of its chain.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its private key (PEM).
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
     /// Believe whatever listens on a loopback address. Any user of this machine can then say yes.
     #[arg(long)]
     pub(crate) trust_loopback: bool,
@@ -315,7 +323,8 @@ pub(crate) enum ExportFormat {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Kinds: opened, asked, extended, resolved, expired, invoked, called, completed, ended, ignored,
-flooded, claimed, owed, restarted, erased. A line of the kind gap stands for records that were erased.
+flooded, claimed, administered, owed, restarted, erased. A line of the kind gap stands for records
+that were erased.
 
 Examples:
   aaep audit export --kind resolved --since 2026-05-01

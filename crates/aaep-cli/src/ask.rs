@@ -97,6 +97,10 @@ fn agent(options: &AskOptions) -> Result<Agent, String> {
     if let Some(certificates) = discovery::certificates(options.ca.as_deref())? {
         remote = remote.trust_pem(certificates);
     }
+    let identity = discovery::identity(options.cert.as_deref(), options.key.as_deref())?;
+    if let Some(identity) = identity {
+        remote = remote.identity(identity.chain_pem, identity.key_pem);
+    }
     if options.trust_loopback {
         remote = remote.trust_loopback();
     }

@@ -31,6 +31,7 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod acp;
+mod admin;
 mod allowed;
 mod arguments;
 mod ask;
@@ -46,6 +47,7 @@ mod input;
 mod judge;
 mod lines;
 mod listen;
+mod manifest;
 mod mcp;
 mod policy;
 mod presence;
@@ -93,6 +95,8 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Policy(options) => policy::run(&options.command, out),
         Command::Hub(options) => hub::run(&options, out),
         Command::Audit(options) => audit::run(&options, out),
+        Command::Admin(options) => admin::run(&options, out),
+        Command::Manifest(options) => manifest::run(&options, out),
         Command::Token(options) => token::run(&options, out),
         Command::Presence(options) => presence::run(&options, out),
         Command::Demo(options) => demo::run(&options, out),

@@ -111,6 +111,10 @@ impl Record {
                 out.u8(15);
                 [agent, user, id].into_iter().for_each(|text| out.text(text));
             }
+            Record::Administered { by, act, what, to } => {
+                out.u8(40);
+                [by, act, what, to].into_iter().for_each(|text| out.text(text));
+            }
             Record::Owed { session, rules } => {
                 out.u8(16);
                 out.text(session);
@@ -153,6 +157,7 @@ impl Record {
             | Record::Ignored { .. }
             | Record::Flooded { .. }
             | Record::Claimed { .. }
+            | Record::Administered { .. }
             | Record::Owed { .. } => (None, 0),
             Record::Erased { note, runs, .. } => (None, note.len() + 4 * runs.len()),
         };
@@ -289,6 +294,12 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         12 => Record::Expired { request: RequestId::from_bits(input.u128()?), said: input.said()? },
         11 => Record::Flooded { by: input.text()?, replies: input.u64()?, ignored: input.u64()? },
         15 => Record::Claimed { agent: input.text()?, user: input.text()?, id: input.text()? },
+        40 => Record::Administered {
+            by: input.text()?,
+            act: input.text()?,
+            what: input.text()?,
+            to: input.text()?,
+        },
         16 => Record::Owed { session: input.text()?, rules: input.texts()? },
         ERASED => {
             let why = *Erasure::ALL.get(usize::from(input.u8()?)).ok_or(Corrupt::Unknown)?;
@@ -589,6 +600,12 @@ mod tests {
                 why: Erasure::Person,
                 note: text("request 7"),
                 runs: vec![(1, 1), (3, 300), (70_000, u64::MAX)],
+            },
+            Record::Administered {
+                by: text("boss"),
+                act: text("handed_over"),
+                what: text("cook"),
+                to: text("kitchen of ann"),
             },
             Record::Owed { session: text("sess_1"), rules: vec![text("MED3"), text("MED4")] },
             Record::Extended {

@@ -181,6 +181,13 @@ impl<R: Rules> Engine<R> {
                 self.append(&Record::Claimed { agent, user, id: id.into() });
                 Ok(Answer::Done)
             }
+            Input::Administer { by, act, what, to } => {
+                self.needs_journal()?;
+                let [by, act, what, to] = [by, act, what, to].map(Arc::from);
+                self.append(&Record::Administered { by, act, what, to });
+                Ok(Answer::Done)
+            }
+            Input::EndSession { by, session } => self.end_by_force(by, session, now),
             Input::Owe { session, rules } => {
                 let session = session.to_string().into();
                 self.append(&Record::Owed { session, rules });

@@ -64,6 +64,24 @@ pub enum Input<'a> {
         /// The id.
         id: &'a str,
     },
+    /// Somebody who runs the producer does something that is to be in the audit.
+    Administer {
+        /// Who.
+        by: &'a str,
+        /// What is done, in a word.
+        act: &'a str,
+        /// To what.
+        what: &'a str,
+        /// Who has it from now on, where somebody does.
+        to: &'a str,
+    },
+    /// Somebody who runs the producer ends a session.
+    EndSession {
+        /// Who.
+        by: &'a Principal,
+        /// Which.
+        session: SessionId,
+    },
     /// What still has to follow in a session, by the profile in force; kept for a restart. Whether
     /// anything can be kept is asked before, with [`Engine::needs_journal`](crate::Engine::needs_journal).
     Owe {

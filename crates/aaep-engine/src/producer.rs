@@ -94,6 +94,11 @@ impl<R: Rules> Producer<R> {
         }
     }
 
+    /// Offers something else from now on, such as a manifest that was signed anew.
+    pub fn set_offer(&mut self, offer: Arc<Offer>) {
+        self.offer = offer;
+    }
+
     /// Takes an input of the engine.
     pub fn handle(&mut self, input: Input<'_>, now: Now) -> Result<Answer, Refusal> {
         let answer = self.engine.handle(input, now);

@@ -187,6 +187,17 @@ pub enum Record {
         /// The `agent_id`.
         id: Arc<str>,
     },
+    /// Somebody who runs the producer did something.
+    Administered {
+        /// Who.
+        by: Arc<str>,
+        /// What was done, in a word: `released`, `handed_over`, `ended_session`, `let_in`, `shut_out`.
+        act: Arc<str>,
+        /// To what: an `agent_id`, a session, a principal.
+        what: Arc<str>,
+        /// Who has it since, as `principal of user`; empty where nobody has.
+        to: Arc<str>,
+    },
     /// What still has to follow in a session before it may be completed; takes the place of what was
     /// owed before.
     Owed {

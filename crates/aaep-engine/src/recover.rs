@@ -72,6 +72,7 @@ impl Forgotten {
             | Record::Ignored { .. }
             | Record::Flooded { .. }
             | Record::Claimed { .. }
+            | Record::Administered { .. }
             | Record::Erased { .. } => false,
         }
     }
@@ -284,6 +285,7 @@ impl<R: Rules> Engine<R> {
             Record::Ignored { .. }
             | Record::Flooded { .. }
             | Record::Claimed { .. }
+            | Record::Administered { .. }
             | Record::Owed { .. }
             | Record::Erased { .. } => {}
         }

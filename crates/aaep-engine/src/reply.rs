@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::agent_event::AgentEvent;
 use crate::clock::{Boot, Now};
-use crate::engine::Engine;
+use crate::engine::{Engine, no_session};
 use crate::evidence::Evidence;
 use crate::ids::{RequestId, SessionKey, session_key, token_number};
 use crate::io::{Answer, Output};
@@ -270,6 +270,28 @@ impl<R: Rules> Engine<R> {
         Ok(self.answer_message(rate, needs, call))
     }
 
+    /// Somebody who runs the producer ends a session: what waits dies, and it is cancelled.
+    pub(crate) fn end_by_force(
+        &mut self,
+        by: &Principal,
+        session: SessionId,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
+        self.needs_journal()?;
+        let key = session_key(&session).unwrap_or(SessionKey::NONE);
+        let Some(open) = self.sessions.get(&key) else { return Err(no_session()) };
+        let language = open.language.clone();
+        self.append(&Record::Administered {
+            by: by.name.clone(),
+            act: "ended_session".into(),
+            what: session.as_str().into(),
+            to: "".into(),
+        });
+        let payload = ending(&language, Phrase::STOPPED, ("cancelled_by", "system"));
+        let cancelled = AgentEvent::read(EventKind::SessionCancelled.as_str(), &payload);
+        self.end(key, &cancelled, now)
+    }
+
     pub(crate) fn joined(
         &mut self,
         peer: &Principal,
@@ -294,7 +316,7 @@ impl<R: Rules> Engine<R> {
                 "There is no such subscription of yours.",
             ));
         }
-        let answers = !matches!(peer.role, Role::Agent | Role::Auditor | Role::Listener);
+        let answers = matches!(peer.role, Role::AccessibilityConsumer | Role::Admin);
         let listener = Listener {
             peer: peer.clone(),
             confirms: confirms && answers,

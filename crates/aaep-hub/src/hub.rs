@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use aaep_engine::Offer;
 use aaep_policy::Policy;
+use aaep_signature::SigningKey;
 use aaep_types::profile::Profile;
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{oneshot, watch};
 
 use crate::access::SharedAccess;
@@ -49,7 +50,9 @@ pub(crate) struct Shared {
     /// Whose call is worked at when.
     pub(crate) pace: Pace,
     /// What subscribers can agree on.
-    pub(crate) offer: Arc<Offer>,
+    pub(crate) offer: ArcSwap<Offer>,
+    /// Signs the manifest.
+    pub(crate) manifest_key: ArcSwapOption<SigningKey>,
     /// What the hub says of itself to everybody, and to those who are let in.
     pub(crate) manifests: Manifests,
     /// What roles are not to hear.

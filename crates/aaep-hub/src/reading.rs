@@ -104,7 +104,7 @@ impl Hub {
         let peer = known.clone();
         if let Some(before) = self.look(move |core| core.asked(&peer, id)).await? {
             held::assert_free();
-            message.judge(before, &known.principal, &self.0.offer);
+            message.judge(before, &known.principal, &self.0.offer.load());
         }
         Ok(message)
     }

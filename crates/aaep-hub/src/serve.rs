@@ -10,7 +10,7 @@ use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
 use aaep_store::{JournalWriter, Report};
 use aaep_transport::server::{Limits as DoorLimits, Server};
 use aaep_types::profile::Profile;
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -63,8 +63,18 @@ pub struct Running {
 impl Running {
     /// Opens every door and begins to work.
     pub(crate) async fn start(prepared: Prepared) -> Result<Self, Fault> {
-        let Prepared { config, mut access, policy, profile, tls, data, kept, token_key, warnings } =
-            prepared;
+        let Prepared {
+            config,
+            mut access,
+            policy,
+            profile,
+            manifest_key,
+            tls,
+            data,
+            kept,
+            token_key,
+            warnings,
+        } = prepared;
         access.keep_fresh(None);
         let mut servers = Vec::new();
         for address in &config.listen {
@@ -89,7 +99,8 @@ impl Running {
             waits: Waits::new(config.limits.open_waits()),
             calls: Waits::new(config.limits.open_calls()),
             pace: Pace::new(config.limits.processor_percent_per_user),
-            offer: offer(&config, profile.as_ref(), &addresses).into(),
+            offer: ArcSwap::from_pointee(offer(&config, profile.as_ref(), &addresses)),
+            manifest_key: ArcSwapOption::from_pointee(manifest_key),
             profile,
             roles: Roles::new(&config.hearing),
             outputs: Outputs::default(),
@@ -102,6 +113,7 @@ impl Running {
         let (mut core, news, retention) = new_core(&hub, kept, &token_key)?;
         core.drain();
         let mut doors = JoinSet::new();
+        doors.spawn(hub.clone().keep_manifest_fresh());
         let socket = open_socket(&hub, &mut doors)?;
         let own = hub.0.manifests.own();
         let local = socket.as_ref().and_then(|socket| LocalFile::write(socket, &own));
@@ -116,6 +128,7 @@ impl Running {
             });
         }
         hub.0.core.put(core).await;
+        hub.sign_manifest();
         // What the restart itself recorded is handed over with this: the journal's thread finds the
         // core in its place.
         hub.tell(|_| {});
@@ -179,30 +192,45 @@ impl Running {
         &self.hub
     }
 
-    /// Takes over who may come in, the policy, and certificate and key, from a configuration that
-    /// was read again; peers that are no longer let in hear nothing more. The rest needs a new start. Gives
-    /// sentences for the operator; on an error everything stays as it was.
+    /// Takes over who may come in, the policy, certificate and key, and the key of the manifest, from a
+    /// configuration that was read again; peers that are no longer let in hear nothing more. The rest
+    /// needs a new start. Gives sentences for the operator; on an error everything stays as it was.
     pub fn reload(&self, config: &Config) -> Result<Vec<String>, Fault> {
         // What is not taken over stays in force, and both together have to be safe.
+        let own = self.hub.config().hub.clone();
         let mixed = Config {
+            tls: crate::config::Tls {
+                client_crl: config.tls.client_crl.clone(),
+                ..self.hub.config().tls.clone()
+            },
+            hub: crate::config::Hub { manifest_key: config.hub.manifest_key.clone(), ..own },
             loopback_without_credentials: config.loopback_without_credentials,
             development: config.development,
             principals: config.principals.clone(),
             issuers: config.issuers.clone(),
+            denied: config.denied.clone(),
             policy: config.policy.clone(),
             ..self.hub.config().clone()
         };
         let warnings = start::check(&mixed)?;
         let mut access = Access::new(&mixed)?;
         let policy = start::policy(&mixed)?;
+        let manifest_key = start::manifest_key(&mixed)?;
         if let (Some(tls), Some((certificate, key))) = (&self.tls, config.tls.files()) {
             tls.reload(certificate, key)?;
+            tls.reload_clients(access.client_verifier());
         }
         access.keep_fresh(Some(&self.hub.0.access.current()));
+        let changes = access.changes_since(&self.hub.0.access.current());
         self.hub.0.access.replace(access);
         self.hub.0.policy.store(Arc::new(policy));
+        self.hub.0.manifest_key.store(manifest_key.map(Arc::new));
+        self.hub.sign_manifest();
         let access = self.hub.0.access.current();
-        self.hub.tell(move |core| core.recheck(&access));
+        self.hub.tell(move |core| {
+            core.recheck(&access);
+            changes.iter().for_each(|(act, name)| core.note_change(act, name));
+        });
         Ok(warnings)
     }
 
@@ -278,7 +306,7 @@ fn new_core(
             (engine, known, Some(writer(hub, kept)?), news)
         }
     };
-    let producer = Producer::new(engine, secrets(), limits, hub.0.offer.clone(), now);
+    let producer = Producer::new(engine, secrets(), limits, hub.0.offer.load_full(), now);
     Ok((Core::new(hub.clone(), producer, writer, recalled, now), news, retention))
 }
 

@@ -16,6 +16,8 @@ fn entry(name: &str, role: Role, user: &str, token: &Token) -> PrincipalEntry {
         user: Label::parse(user).unwrap(),
         token_sha256: Some(token.hash()),
         token_file: None,
+        certificate_sha256: None,
+        certificate_name: None,
     }
 }
 
@@ -192,6 +194,8 @@ fn a_token_file_is_read_only_if_nobody_else_can() {
     let config = config(vec![PrincipalEntry {
         token_sha256: None,
         token_file: Some(path.clone()),
+        certificate_sha256: None,
+        certificate_name: None,
         ..entry("reader", Role::Agent, "ann", &token)
     }]);
     let write = |text: &str, mode| {

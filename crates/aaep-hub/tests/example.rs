@@ -23,7 +23,7 @@ fn the_example_is_the_defaults() {
 #[test]
 fn the_example_with_every_key_turned_on_is_a_configuration() {
     let config: Config = toml::from_str(&turned_on()).unwrap();
-    assert_eq!((config.principals.len(), config.issuers.len()), (2, 2));
+    assert_eq!((config.principals.len(), config.issuers.len()), (4, 2));
     assert!(config.tls.files().is_some() && config.data.is_some());
 }
 

@@ -26,6 +26,8 @@ fn with_principal(mut config: Config) -> Config {
         user: Label::parse("ann").unwrap(),
         token_sha256: Some(Token::generate().unwrap().hash()),
         token_file: None,
+        certificate_sha256: None,
+        certificate_name: None,
     });
     config
 }

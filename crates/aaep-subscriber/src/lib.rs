@@ -61,7 +61,7 @@ mod notification;
 mod request;
 pub mod words;
 
-pub use notification::{Agent, Notification, Silence};
+pub use notification::{Agent, Identity, Notification, Silence};
 pub use request::{Account, Asks, Choice, Outcome, Request, RequestId};
 
 // The README's example is run, too.

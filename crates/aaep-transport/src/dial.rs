@@ -55,8 +55,9 @@ impl Dialer {
             Some(scheme) if scheme == secure => true,
             _ => return Err(wrong()),
         };
-        let extra = options.extra_roots_pem.as_deref();
-        let tls = is_tls.then(|| tls::client(extra)).transpose().map_err(ClientError::Tls)?;
+        let (extra, identity) = (options.extra_roots_pem.as_deref(), options.identity.as_ref());
+        let tls = is_tls.then(|| tls::client(extra, identity)).transpose();
+        let tls = tls.map_err(ClientError::Tls)?;
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         // An IPv6 address stands in brackets in a URL, and nowhere else.
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();

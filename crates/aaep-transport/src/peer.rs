@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
+use tokio_rustls::rustls::pki_types::CertificateDer;
+
 use crate::process::{Origin, SocketHolders};
 
 /// Who is at the other end of a connection, as far as the transport itself can tell. A server puts
@@ -15,6 +17,7 @@ pub struct Peer {
     tls: bool,
     /// What was found out about its process, once for the connection.
     origin: Arc<OnceLock<Origin>>,
+    certificates: Option<Arc<Vec<CertificateDer<'static>>>>,
 }
 
 impl PartialEq for Peer {
@@ -47,12 +50,24 @@ impl Peer {
     pub fn tcp(address: SocketAddr, tls: bool) -> Self {
         // An IPv4 address that came through an IPv6 socket is still the same host.
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());
-        Self { end: End::Tcp(address), tls, origin: Arc::default() }
+        Self { end: End::Tcp(address), tls, certificates: None, origin: Arc::default() }
     }
 
     /// A peer that came over a Unix socket.
     pub fn unix(credentials: Credentials) -> Self {
-        Self { end: End::Unix(credentials), tls: false, origin: Arc::default() }
+        let origin = Arc::default();
+        Self { end: End::Unix(credentials), tls: false, certificates: None, origin }
+    }
+
+    /// The same peer, which has shown these certificates, its own first: TLS has verified them.
+    #[must_use]
+    pub fn with_certificates(self, certificates: Vec<CertificateDer<'static>>) -> Self {
+        Self { certificates: Some(Arc::new(certificates)), ..self }
+    }
+
+    /// The certificates that it has shown, its own first.
+    pub fn certificates(&self) -> Option<&Arc<Vec<CertificateDer<'static>>>> {
+        self.certificates.as_ref()
     }
 
     /// Its address, if it came over TCP.

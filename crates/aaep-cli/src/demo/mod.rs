@@ -121,7 +121,15 @@ fn with_page(mut config: Config) -> Result<(Config, Option<Token>), Fault> {
     }
     let token = Token::generate()?;
     let (role, token_sha256) = (Role::AccessibilityConsumer, Some(token.hash()));
-    config.principals.push(PrincipalEntry { name, role, user, token_sha256, token_file: None });
+    config.principals.push(PrincipalEntry {
+        name,
+        role,
+        user,
+        token_sha256,
+        token_file: None,
+        certificate_sha256: None,
+        certificate_name: None,
+    });
     Ok((config, Some(token)))
 }
 

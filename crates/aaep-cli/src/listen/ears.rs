@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aaep_subscriber::client::{Address, Client, Hub, Notifications, find_local};
+use aaep_subscriber::client::{Address, Client, Hub, KnownFile, Notifications, Trust, find_local};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
 use aaep_subscriber::{Notification, RequestId};
 use aaep_types::presence::Pin;
@@ -35,9 +35,13 @@ impl Ears {
                 // What is read at the end is kept here, so that nothing of it is lost on the way.
                 By::Sentence | By::End => TextBy::Sentence,
             },
+            signed_only: options.signed || options.signers.is_some(),
             ..Settings::default()
         };
-        let hubs = hubs(&options.hubs)?;
+        let mut hubs = hubs(&options.hubs)?;
+        if let Some(trust) = trust(options)? {
+            hubs = hubs.into_iter().map(|hub| hub.identified(trust.clone())).collect();
+        }
         let (client, notifications) = Client::connect(hubs, settings);
         Ok(Self { client, notifications })
     }
@@ -97,7 +101,9 @@ pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
         named => named.iter().map(|url| named_hub(url)).collect::<Result<_, _>>()?,
     };
     let certificates = discovery::certificates(options.ca.as_deref())?;
-    let prepared = |hub: Hub| {
+    let identity = discovery::identity(options.cert.as_deref(), options.key.as_deref())?;
+    let prepared = |mut hub: Hub| {
+        hub.options.identity.clone_from(&identity);
         let hub = if options.trust_loopback { hub.trust_loopback() } else { hub };
         let hub = match &certificates {
             Some(certificates) => hub.trust_pem(certificates.clone()),
@@ -111,6 +117,21 @@ pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
         }
     };
     found.into_iter().map(prepared).collect()
+}
+
+/// Whose signed manifests are believed. Without a place to remember keys, nobody looks.
+fn trust(options: &ListenOptions) -> Result<Option<Trust>, String> {
+    if let Some(file) = &options.signers {
+        return crate::manifest::signers(file).map(|list| Some(Trust::listed(list)));
+    }
+    let trust = KnownFile::usual().map(Trust::on_first_use);
+    match (trust, options.signed) {
+        (Some(trust), true) => Ok(Some(trust.signed_only())),
+        (None, true) => {
+            Err("There is no place to remember keys: set HOME, or use --signers.".into())
+        }
+        (trust, false) => Ok(trust),
+    }
 }
 
 /// A hub that signed its own certificate on this machine is trusted by it, as `aaep ask` does.

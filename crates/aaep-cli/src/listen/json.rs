@@ -1,7 +1,7 @@
 //! `--json`: everything that happens as JSON Lines, and answers as JSON Lines.
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::{Agent, Asks, Notification, Request, Silence};
+use aaep_subscriber::{Agent, Asks, Identity, Notification, Request, Silence};
 use aaep_types::Presence;
 use serde_json::{Map, Value, json};
 
@@ -35,8 +35,9 @@ pub(super) fn line(notification: &Notification, said: Vec<String>) -> String {
         Notification::Over { agent, session_id } => json!({
             "happening": "over", "agent": name(agent), "session_id": &**session_id,
         }),
-        Notification::Connected { hub, again, may_reply } => json!({
+        Notification::Connected { hub, again, may_reply, identity: who } => json!({
             "happening": "connected", "hub": &**hub, "again": again, "may_reply": may_reply,
+            "identity": who.as_ref().map(identity),
         }),
         Notification::Lost { hub, why } => {
             json!({ "happening": "lost", "hub": &**hub, "why": &**why })
@@ -49,6 +50,20 @@ pub(super) fn line(notification: &Notification, said: Vec<String>) -> String {
     };
     line["said"] = said.into();
     harmless(&line)
+}
+
+/// Whether a hub is who it says.
+fn identity(identity: &Identity) -> Value {
+    match identity {
+        Identity::Unsigned => json!({ "is": "unsigned" }),
+        Identity::New { agent_id, key } => {
+            json!({ "is": "new", "agent_id": &**agent_id, "key": &**key })
+        }
+        Identity::Verified { agent_id, key } => {
+            json!({ "is": "verified", "agent_id": &**agent_id, "key": &**key })
+        }
+        _ => json!({ "is": "other" }),
+    }
 }
 
 /// What is said that nothing happened for.

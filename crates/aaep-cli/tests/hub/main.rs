@@ -3,7 +3,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run programs and clocks
 
+mod admin;
 mod agents;
+mod certificates;
 mod conversations;
 mod crowds;
 mod doors;
@@ -29,6 +31,7 @@ mod rates;
 mod replies;
 mod returning;
 mod secrets;
+mod signed;
 #[path = "../../../../testing/skipped.rs"]
 mod skipped;
 mod speaking;

@@ -1,7 +1,7 @@
 //! Who is there: the one place where principals come from.
 //!
-//! A request shows a token, or comes from this machine, or is denied. A client that shows a token is that
-//! token's principal or nobody: a wrong token never falls back to what the same peer could do
+//! A request shows a token or a certificate, or comes from this machine, or is denied. A client that
+//! shows one is its principal or nobody: a wrong one never falls back to what the same peer could do
 //! without one. A token is the hub's own, or one that an identity provider signed.
 //!
 //! # Without a token
@@ -24,10 +24,12 @@
 //! requests, idempotency keys, input, and who opened what in the journal) is kept for each secret, and
 //! an id alone opens nothing.
 
+pub(crate) mod certificate;
 mod issuer;
 mod secret;
 mod token;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -39,7 +41,10 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 use crate::config::{Config, IssuerEntry, PrincipalEntry};
 use crate::{Fault, clock, files};
 
+use self::certificate::Clients;
 use self::issuer::Issuer;
+
+pub use certificate::Chain;
 
 pub use secret::{SESSION_SECRET_HEADER, SESSION_SECRET_PREFIX, SessionSecret};
 pub use token::{TOKEN_PREFIX, Token, TokenHash};
@@ -147,7 +152,7 @@ impl AuthenticatedPeer {
     /// When it has to show another token, in milliseconds of the wall clock.
     pub(crate) fn expires(&self) -> Option<i64> {
         match self.proof {
-            Proof::Signed { expires, .. } => Some(expires),
+            Proof::Signed { expires, .. } | Proof::Certificate { expires, .. } => Some(expires),
             _ => None,
         }
     }
@@ -186,6 +191,11 @@ enum Proof {
         issuer: Arc<IssuerEntry>,
         expires: i64,
         is_new: bool,
+    },
+    /// Certificates, and until when they are good (in milliseconds of the wall clock).
+    Certificate {
+        chain: Chain,
+        expires: i64,
     },
     /// And whether its replies counted then.
     Loopback {
@@ -238,6 +248,8 @@ impl std::error::Error for Denied {}
 pub struct Access {
     tokens: Vec<(TokenHash, Principal)>,
     issuers: Vec<Arc<Issuer>>,
+    clients: Option<Clients>,
+    denied: BTreeSet<Arc<str>>,
     loopback: bool,
     local_replies: bool,
     own_uid: Option<u32>,
@@ -248,6 +260,9 @@ impl Access {
     pub fn new(config: &Config) -> Result<Self, Fault> {
         let mut tokens: Vec<(TokenHash, Principal)> = Vec::new();
         for entry in &config.principals {
+            if entry.certificate_sha256.is_some() || entry.certificate_name.is_some() {
+                continue;
+            }
             let hash = hash_of(entry)?;
             if tokens.iter().any(|(other, _)| *other == hash) {
                 return Err(Fault::unsafely(
@@ -262,6 +277,8 @@ impl Access {
         Ok(Self {
             tokens,
             issuers: issuers.collect::<Result<_, Fault>>()?,
+            clients: Clients::new(config)?,
+            denied: config.denied.iter().map(|name| name.as_str().into()).collect(),
             loopback: config.loopback_without_credentials,
             local_replies: config.development.local_replies,
             own_uid: own_uid(),
@@ -290,7 +307,7 @@ impl Access {
         match (bearer, via) {
             (Some(text), _) => {
                 let owner = self.owner(text).or_else(|| self.signed(text));
-                owner.ok_or(Denied::UnknownToken)
+                owner.filter(|owner| !self.is_denied(owner)).ok_or(Denied::UnknownToken)
             }
             (None, Via::Loopback) if self.loopback => {
                 let replies = self.local_replies;
@@ -302,6 +319,69 @@ impl Access {
             (None, Via::Socket { .. }) => Err(Denied::OtherUser),
             (None, Via::Loopback | Via::Network) => Err(Denied::NoToken),
         }
+    }
+
+    /// The same for somebody who has shown certificates as well. Whoever shows a token is judged by that
+    /// alone; whoever shows certificates is who they say, or nobody.
+    pub fn who_with(
+        &self,
+        bearer: Option<&str>,
+        chain: Option<&Chain>,
+        via: Via,
+        face: ApiSurface,
+    ) -> Result<AuthenticatedPeer, Denied> {
+        let (None, Some(chain)) = (bearer, chain) else { return self.who(bearer, via, face) };
+        let now = clock::now().wall.as_millis();
+        let found = self.clients.as_ref().and_then(|clients| clients.who(chain, now));
+        let (principal, expires) = found.ok_or(Denied::UnknownToken)?;
+        let proof = Proof::Certificate { chain: chain.clone(), expires };
+        let known = AuthenticatedPeer { principal, proof };
+        if self.is_denied(&known) { Err(Denied::UnknownToken) } else { Ok(known) }
+    }
+
+    /// The principal of this name, if the configuration has one.
+    pub(crate) fn named(&self, name: &str) -> Option<Principal> {
+        let tokens = self.tokens.iter().map(|(_, principal)| principal);
+        let clients = self.clients.iter().flat_map(Clients::principals);
+        tokens.chain(clients).find(|principal| &*principal.name == name).cloned()
+    }
+
+    /// Whether somebody is not let in, whatever they show.
+    fn is_denied(&self, known: &AuthenticatedPeer) -> bool {
+        self.denied.contains(&known.principal.name)
+    }
+
+    /// What changes for whom when this takes the place of another: who is let in from now on, and who is
+    /// shut out, by name.
+    pub(crate) fn changes_since(&self, before: &Self) -> Vec<(&'static str, Arc<str>)> {
+        let names = |access: &Self| -> BTreeSet<Arc<str>> {
+            let tokens = access.tokens.iter().map(|(_, who)| who.name.clone());
+            let clients = access.clients.iter().flat_map(Clients::principals);
+            let clients = clients.map(|who| who.name.clone());
+            let issuers = access.issuers.iter().map(|issuer| {
+                let IssuerEntry { name, .. } = &**issuer.entry();
+                format!("{name}/").into()
+            });
+            let all = tokens.chain(clients).chain(issuers);
+            all.filter(|name| !access.denied.contains(name)).collect()
+        };
+        let (then, now) = (names(before), names(self));
+        let added = now.difference(&then).map(|name| ("let_in", name.clone()));
+        let gone = then.difference(&now).map(|name| ("shut_out", name.clone()));
+        // Those of an issuer have no entry of their own.
+        let denied = self.denied.difference(&before.denied).map(|name| ("shut_out", name.clone()));
+        let allowed = before.denied.difference(&self.denied).map(|name| ("let_in", name.clone()));
+        let mut all: Vec<_> = added.chain(gone).chain(denied).chain(allowed).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// What verifies the certificates of clients in a handshake, if any are taken.
+    pub(crate) fn client_verifier(
+        &self,
+    ) -> Option<Arc<dyn rustls::server::danger::ClientCertVerifier>> {
+        self.clients.as_ref().map(Clients::verifier)
     }
 
     /// The principal of a token. Every principal is compared with, each in the same time, so that
@@ -355,7 +435,7 @@ impl Access {
     pub fn may_reply(&self, known: &AuthenticatedPeer) -> bool {
         let role_replies = match known.principal.role {
             Role::AccessibilityConsumer | Role::Admin => true,
-            Role::Agent | Role::Auditor | Role::Listener => false,
+            Role::Agent | Role::Auditor | Role::Listener | Role::Metrics => false,
         };
         let unproven = matches!(known.proof, Proof::Loopback { .. });
         role_replies && (self.local_replies || !unproven)
@@ -367,12 +447,20 @@ impl Access {
     /// replaced hears nothing more, also if its principal lives on. Who may no longer reply, or now
     /// may, begins anew as well.
     pub fn still_valid(&self, known: &AuthenticatedPeer) -> bool {
+        if self.is_denied(known) && !matches!(known.proof, Proof::Inside) {
+            return false;
+        }
         match &known.proof {
             Proof::Token(hash) => self.tokens.contains(&(*hash, known.principal.clone())),
             // A key that the issuer no longer uses says nothing of what it signed before.
             Proof::Signed { issuer, expires, .. } => {
                 let is_known = self.issuers.iter().any(|known| known.entry() == issuer);
                 is_known && clock::now().wall.as_millis() < *expires
+            }
+            Proof::Certificate { chain, .. } => {
+                let now = clock::now().wall.as_millis();
+                let who = self.clients.as_ref().and_then(|clients| clients.who(chain, now));
+                who.is_some_and(|(principal, _)| principal == known.principal)
             }
             Proof::Loopback { replies } => self.loopback && *replies == self.local_replies,
             Proof::Socket { uid } => self.own_uid == Some(*uid),
@@ -382,7 +470,7 @@ impl Access {
 
     /// Whether anybody has a token.
     pub fn has_tokens(&self) -> bool {
-        !self.tokens.is_empty() || !self.issuers.is_empty()
+        !self.tokens.is_empty() || !self.issuers.is_empty() || self.clients.is_some()
     }
 }
 

@@ -112,6 +112,8 @@ pub struct Config {
     pub principals: Vec<PrincipalEntry>,
     /// Whose signed tokens are believed.
     pub issuers: Vec<IssuerEntry>,
+    /// Principals that are not let in, whatever they show.
+    pub denied: Vec<String>,
 }
 
 impl Default for Config {
@@ -141,6 +143,7 @@ impl Default for Config {
             hearing: Vec::new(),
             principals: Vec::new(),
             issuers: Vec::new(),
+            denied: Vec::new(),
         }
     }
 }
@@ -155,6 +158,9 @@ pub struct Hub {
     pub agent_name: Label,
     /// The languages that the agents behind it speak.
     pub languages: Vec<Language>,
+    /// The private key with which the manifest is signed; `None`: it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest_key: Option<PathBuf>,
 }
 
 impl Default for Hub {
@@ -163,6 +169,7 @@ impl Default for Hub {
             agent_id: Label::fixed("aaep-hub"),
             agent_name: Label::fixed("AAEP hub"),
             languages: Language::parse("en").into_iter().collect(),
+            manifest_key: None,
         }
     }
 }
@@ -194,6 +201,12 @@ pub struct Tls {
     /// Its private key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
+    /// Certificates that vouch for those of clients; with them, principals can come by certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_ca: Option<PathBuf>,
+    /// Certificates of clients that were revoked: one or more CRLs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_crl: Option<PathBuf>,
 }
 
 impl Tls {
@@ -306,12 +319,18 @@ pub struct PrincipalEntry {
     pub role: Role,
     /// On whose behalf.
     pub user: Label,
-    /// The SHA-256 of its token; this or a file.
+    /// The SHA-256 of its token. A principal has this or one of the next three.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_sha256: Option<TokenHash>,
     /// A file with its token, readable by the hub's user alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
+    /// The SHA-256 of its certificate, in hexadecimal digits; colons may stand between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_sha256: Option<String>,
+    /// A name in its certificate (SAN), with its kind: `dns:`, `email:` or `uri:` before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_name: Option<String>,
 }
 
 /// The names of roles in the configuration.
@@ -325,6 +344,7 @@ pub(crate) enum RoleName {
     Listener,
     Auditor,
     Admin,
+    Metrics,
 }
 
 /// What stands for a secret in [`Config::to_toml`].
@@ -359,8 +379,11 @@ impl Config {
             &mut self.policy,
             &mut self.profile,
             &mut self.unix_socket.path,
+            &mut self.hub.manifest_key,
             &mut self.tls.certificate,
             &mut self.tls.key,
+            &mut self.tls.client_ca,
+            &mut self.tls.client_crl,
         ];
         for path in own.into_iter().chain(tokens).chain(keys).flatten() {
             // Joining an absolute path gives that path.
@@ -386,9 +409,9 @@ impl Config {
             behind_proxy: defaults.behind_proxy,
             allowed_hosts: defaults.allowed_hosts,
             allowed_origins: defaults.allowed_origins,
-            hub: defaults.hub,
+            hub: Hub { manifest_key: path(), ..defaults.hub },
             unix_socket: UnixSocket { enabled: true, path: path() },
-            tls: Tls { certificate: path(), key: path() },
+            tls: Tls { certificate: path(), key: path(), client_ca: path(), client_crl: path() },
             presence: defaults.presence,
             development: defaults.development,
             compatibility: defaults.compatibility,
@@ -409,8 +432,11 @@ impl Config {
                 user: Label::fixed("user"),
                 token_sha256: TokenHash::parse(&"0".repeat(64)),
                 token_file: path(),
+                certificate_sha256: Some("0".repeat(64)),
+                certificate_name: Some("dns:name".into()),
             }],
             issuers: vec![IssuerEntry::with_every_key()],
+            denied: defaults.denied,
         }
     }
 }

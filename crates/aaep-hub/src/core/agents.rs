@@ -35,7 +35,7 @@ pub(crate) struct Speaker {
 
 #[derive(Default)]
 pub(super) struct Agents {
-    sessions: BTreeMap<SessionId, Principal>,
+    pub(super) sessions: BTreeMap<SessionId, Principal>,
     mailboxes: Mailboxes,
     /// Callers that wait for the end of a session.
     watchers: BTreeMap<SessionId, Vec<oneshot::Sender<()>>>,

@@ -2,6 +2,7 @@
 //! the inbox; what comes out is carried out here, in its order. The caller runs its job inline
 //! if the core is free; the rest is done by the core's own task, which also keeps the time.
 
+mod administer;
 mod agents;
 mod frames;
 mod grants;
@@ -121,6 +122,11 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// What subscribers can agree on from now on.
+    pub(crate) fn set_offer(&mut self, offer: std::sync::Arc<aaep_engine::Offer>) {
+        self.producer.set_offer(offer);
+    }
+
     pub(crate) fn new(
         hub: Hub,
         producer: Producer,

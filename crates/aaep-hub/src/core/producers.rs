@@ -11,6 +11,7 @@ use std::sync::Arc;
 use aaep_engine::{Blame, Bound, Principal, Refusal, Shares};
 use aaep_types::{SessionId, rule};
 
+use super::administer::{Held, in_use, nobodys};
 use crate::access::BUILT_IN_NAMES;
 
 struct Binding {
@@ -164,6 +165,50 @@ impl Producers {
         unused.sort_unstable();
         let bound = |id: &Arc<str>| Some((self.bindings.get(id)?.agent.clone(), id.clone()));
         unused.into_iter().filter_map(|(_, id)| bound(id)).collect()
+    }
+
+    /// Every id, and whose it is.
+    pub(super) fn held(&self) -> impl Iterator<Item = Held> {
+        self.bindings.iter().map(|(id, binding)| Held {
+            id: id.clone(),
+            agent: binding.agent.clone(),
+            sessions: binding.sessions,
+        })
+    }
+
+    /// Whether an id can be taken from whoever has it: not while sessions run under it, or two agents
+    /// would speak under one name.
+    pub(super) fn may_change(&self, id: &str) -> Result<(), Refusal> {
+        match self.bindings.get(id) {
+            None => Err(nobodys(id)),
+            Some(binding) if binding.sessions > 0 => Err(in_use(id)),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Frees an id without sessions.
+    pub(super) fn release(&mut self, id: &str) {
+        let Some(binding) = self.bindings.get(id).filter(|binding| binding.sessions == 0) else {
+            return;
+        };
+        let (name, since) = (binding.agent.name.clone(), binding.idle_since);
+        if let Some(idle) = self.idle.get_mut(&name) {
+            idle.remove(&since);
+            if idle.is_empty() {
+                self.idle.remove(&name);
+            }
+        }
+        self.forget(id);
+    }
+
+    /// Gives an id without sessions to another agent.
+    pub(super) fn hand_over(&mut self, id: &str, to: &Principal) {
+        self.release(id);
+        self.claimed(to, id);
+        if let Some(binding) = self.bindings.get(id) {
+            let user = binding.agent.user.clone();
+            self.of_user.entry(user).or_default().insert(id.into());
+        }
     }
 
     /// Every id that belongs to an agent of this user, or to anybody.

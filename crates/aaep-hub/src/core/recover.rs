@@ -11,6 +11,7 @@ use aaep_store::{Damage, Fault as JournalFault, KeptCall, Note, Unit};
 use aaep_types::agent_api::{EventPosted, agent_id_of};
 use aaep_types::{SessionId, ToolCallId};
 
+use super::administer::new_owner;
 use super::agents::{Agents, account};
 use super::grants::{Grant, Grants};
 use super::keys::{KeptAnswer, Keys, REMEMBERED_SECONDS};
@@ -167,6 +168,11 @@ impl Learned {
                     Principal { name: agent.clone(), role: Role::Agent, user: user.clone() };
                 self.known.producers.claimed(&agent, id);
             }
+            Record::Administered { act, what, to, .. } => match (&**act, new_owner(to)) {
+                ("released", _) => self.known.producers.release(what),
+                ("handed_over", Some(to)) => self.known.producers.hand_over(what, &to),
+                _ => {}
+            },
             Record::Ended { session, .. } => {
                 if let Ok(session) = SessionId::parse(session) {
                     self.sessions.remove(&session);

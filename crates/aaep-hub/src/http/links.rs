@@ -146,7 +146,7 @@ async fn ask(hub: &Hub, known: &AuthenticatedPeer, message: &Text) -> Result<Beg
     let (request, last) = match Message::parse(message.as_bytes()) {
         Ok(Message::Request(request)) => {
             let request = Message::Request(request);
-            match Handshake::of(request, &known.principal, &hub.0.offer) {
+            match Handshake::of(request, &known.principal, &hub.0.offer.load()) {
                 // enforces: W7
                 Ok(request) => request.over_link(),
                 Err(_) => return Ok(Begun::Nothing),
@@ -250,7 +250,7 @@ async fn take(
     let peer = known.clone();
     match Message::parse(message.as_bytes()) {
         Ok(handshake @ (Message::Renegotiate(_) | Message::Close(_))) => {
-            let message = Handshake::of(handshake, &known.principal, &hub.0.offer);
+            let message = Handshake::of(handshake, &known.principal, &hub.0.offer.load());
             let Ok(message) = message else { return Ok(false) };
             let closes = message.closes().is_some();
             let turn = hub.handshake_turn(&known.principal).await?;

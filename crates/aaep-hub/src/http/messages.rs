@@ -39,7 +39,7 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
             Ok(json(StatusCode::OK, hub.unlock(&known, &unlock, None).await?))
         }
         Message::Renegotiate(_) | Message::Close(_) => {
-            let message = Handshake::of(message, &known.principal, &hub.0.offer)?;
+            let message = Handshake::of(message, &known.principal, &hub.0.offer.load())?;
             let turn = hub.handshake_turn(&known.principal).await?;
             let message = hub.judge(&known, message).await?;
             let answer = hub.call(move |core| core.handshake(&known, message, None)).await??.json();
@@ -120,7 +120,7 @@ pub(crate) async fn read(
             let bytes = if is_request(&members) { bytes } else { filled.as_bytes() };
             let message =
                 Message::parse(bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
-            let message = Handshake::of(message, &known.principal, &hub.0.offer)?;
+            let message = Handshake::of(message, &known.principal, &hub.0.offer.load())?;
             Ok(Unnegotiated::Handshake(message))
         }
         Some(_) if hub.config().compatibility.published_suite && is_event(bytes) => {

@@ -23,6 +23,11 @@ pub(crate) enum Route {
     Invoke(RequestId),
     Inputs,
     Status,
+    HeldIds,
+    ReleaseId,
+    HandOverId,
+    OpenSessions,
+    EndSession(SessionId),
     Manifest,
     Health,
     Ready,
@@ -38,7 +43,8 @@ impl Route {
     pub(crate) fn surface(&self) -> Option<ApiSurface> {
         use Route::*;
         match self {
-            Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics => {
+            Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics
+            | HeldIds | ReleaseId | HandOverId | OpenSessions | EndSession(_) => {
                 Some(ApiSurface::Listener)
             }
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
@@ -107,6 +113,11 @@ paths! {
     POST "agent/requests/{request_id}/invoke" => |ids| ids.request.map(Route::Invoke);
     GET "agent/inputs" => |_| Some(Route::Inputs);
     GET "status" => |_| Some(Route::Status);
+    GET "admin/agents" => |_| Some(Route::HeldIds);
+    POST "admin/agents/release" => |_| Some(Route::ReleaseId);
+    POST "admin/agents/hand-over" => |_| Some(Route::HandOverId);
+    GET "admin/sessions" => |_| Some(Route::OpenSessions);
+    POST "admin/sessions/{session_id}/end" => |ids| ids.session.map(Route::EndSession);
     POST "page/token" => |_| Some(Route::PageToken);
     GET "/.well-known/aaep-manifest.json" => |_| Some(Route::Manifest);
     GET "/healthz" => |_| Some(Route::Health);

@@ -145,6 +145,36 @@ fn about(method: &Method, path: &str) -> Option<About> {
             &[("200", "So many.", "Status")],
             &[],
         ),
+        ("GET", "admin/agents") => about(
+            "For administrators: every agent id that belongs to somebody.",
+            None,
+            &[("200", "Them.", "HeldIds")],
+            &[],
+        ),
+        ("POST", "admin/agents/release") => about(
+            "For administrators: free an agent id without open sessions.",
+            Some("AgentId"),
+            &[("204", "Whoever speaks under it next has it.", "")],
+            &[],
+        ),
+        ("POST", "admin/agents/hand-over") => about(
+            "For administrators: give an agent id without open sessions to another agent.",
+            Some("AgentId"),
+            &[("204", "It is theirs.", "")],
+            &[],
+        ),
+        ("GET", "admin/sessions") => about(
+            "For administrators: every open session.",
+            None,
+            &[("200", "Them.", "OpenSessions")],
+            &[],
+        ),
+        ("POST", "admin/sessions/{session_id}/end") => about(
+            "For administrators: end a session.",
+            None,
+            &[("204", "It was cancelled, and what it asked for with it.", "")],
+            &[],
+        ),
         ("GET", "/.well-known/aaep-manifest.json") => {
             about("What this hub is.", None, &[("200", "The manifest.", "Manifest")], &[])
         }

@@ -344,6 +344,30 @@ fn fixed() -> Value {
         },
         "PageCode": { "type": "object", "required": ["code"], "properties": { "code": text() } },
         "PageToken": { "type": "object", "required": ["token"], "properties": { "token": text() } },
+        "AgentId": {
+            "type": "object",
+            "required": ["agent_id"],
+            "properties": { "agent_id": text(), "to": text(), "user": text() },
+        },
+        "HeldIds": {
+            "type": "object",
+            "required": ["agents"],
+            "properties": { "agents": { "type": "array", "items": {
+                "type": "object",
+                "properties": {
+                    "agent_id": text(), "principal": text(), "user": text(),
+                    "sessions": { "type": "integer", "minimum": 0 },
+                },
+            } } },
+        },
+        "OpenSessions": {
+            "type": "object",
+            "required": ["sessions"],
+            "properties": { "sessions": { "type": "array", "items": {
+                "type": "object",
+                "properties": { "session_id": text(), "principal": text(), "user": text() },
+            } } },
+        },
         "Status": {
             "type": "object",
             "required": ["name", "waiting", "sessions"],

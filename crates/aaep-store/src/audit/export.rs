@@ -334,6 +334,13 @@ fn details(line: &mut Line, record: &Record) {
             line.text("user", user);
             line.text("agent_id", id);
         }
+        Record::Administered { by, act, what, to } => {
+            for (name, text) in [("by", by), ("act", act), ("what", what), ("to", to)] {
+                if !text.is_empty() {
+                    line.text(name, text);
+                }
+            }
+        }
         Record::Owed { rules, .. } => line.texts("rules", rules),
         Record::Erased { why, note, runs } => {
             line.text("why", why.as_str());

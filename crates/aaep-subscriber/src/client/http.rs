@@ -13,6 +13,7 @@ use tracing::debug;
 use super::clock;
 use super::hub::{Address, Hub};
 use super::shared::Shared;
+use super::trust::Trust;
 use crate::inbox::{Backoff, Connection, Input, Outgoing, Purpose, SubscriptionState};
 
 /// What ended a stream, or kept it from beginning.
@@ -38,6 +39,7 @@ struct Http {
     shared: Arc<Shared>,
     connection: Connection,
     client: HttpClient,
+    hub: Hub,
     /// The hub knows no handshake (D4).
     bare: AtomicBool,
 }
@@ -58,7 +60,7 @@ pub(super) async fn run(
             return shared.handle(Input::Lost { connection, why: &why });
         }
     };
-    let http = Http { shared, connection, client, bare: AtomicBool::new(false) };
+    let http = Http { shared, connection, client, hub, bare: AtomicBool::new(false) };
     // Posting goes on when listening ends: goodbye has to be said.
     tokio::join!(http.post_all(outgoing), async {
         tokio::select! {
@@ -157,6 +159,11 @@ impl Http {
             self.note_date(&answer);
             let unknown = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
             if unknown.contains(&answer.status) {
+                if self.hub.trust.as_ref().is_some_and(Trust::is_signed_only) {
+                    return Err(Broken::new(
+                        "it does not sign its manifest, and only signed ones are wanted",
+                    ));
+                }
                 return Ok(None);
             }
             let is_answer = matches!(
@@ -164,6 +171,7 @@ impl Http {
                 Ok(Message::Accepted(_) | Message::Rejected(_))
             );
             if answer.status.is_success() || is_answer {
+                identify(&self.shared, self.connection, &self.hub, &answer.body)?;
                 self.shared.receive(self.connection, &answer.body).await;
             }
             match self.standing() {
@@ -217,6 +225,26 @@ impl Http {
         if let Some(unix_ms) = date.and_then(read_date) {
             self.shared.handle(Input::ServerTime { connection: self.connection, unix_ms });
         }
+    }
+}
+
+// enforces: S7
+/// Looks at who accepted a subscription, before anything that it says is heard.
+pub(super) fn identify(
+    shared: &Shared,
+    connection: Connection,
+    hub: &Hub,
+    answer: &[u8],
+) -> Result<(), Broken> {
+    let Some(trust) = &hub.trust else { return Ok(()) };
+    match trust.judge(hub, answer) {
+        Ok(Some(identity)) => {
+            shared.handle(Input::Identified { connection, identity: &identity });
+            Ok(())
+        }
+        Ok(None) => Ok(()),
+        // Nothing that is tried again soon will change this.
+        Err(why) => Err(Broken { why, wait_ms: 60_000 }),
     }
 }
 

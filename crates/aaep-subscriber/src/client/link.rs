@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use super::clock;
-use super::http::Broken;
+use super::http::{Broken, identify};
 use super::hub::{Address, Hub};
 use super::shared::Shared;
 use crate::inbox::{Backoff, Connection, Input, Outgoing, Purpose, SubscriptionState};
@@ -125,7 +125,11 @@ async fn begin(
     sender.send(request).await?;
     let agreeing = async {
         loop {
-            take(shared, connection, receiver.receive().await).await?;
+            let message = receiver.receive().await;
+            if let Ok(Some(text)) = &message {
+                identify(shared, connection, hub, text.as_bytes()).map_err(End::Broken)?;
+            }
+            take(shared, connection, message).await?;
             match shared.look(|inbox, _| inbox.standing(connection)) {
                 SubscriptionState::Subscribed(_) => return Ok(()),
                 SubscriptionState::Asking => {}

@@ -28,6 +28,7 @@ mod http;
 mod hub;
 mod link;
 mod shared;
+mod trust;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +46,7 @@ use shared::Shared;
 
 pub use discovery::find_local;
 pub use hub::{Address, Hub, NoAddress};
+pub use trust::{KNOWN_AGENTS_FILE, KnownFile, Trust};
 
 /// How long goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(3);

@@ -282,12 +282,13 @@ impl Inbox {
         let fresh = std::mem::take(&mut link.fresh);
         let may_reply = link.terms.confirm || link.terms.clarify;
         let (hub, checks) = (link.name.clone(), fresh && link.terms.outcome);
+        let identity = link.identity.clone();
         // enforces: I32
         // Who was told only a part of how things stand hears the rest now.
         for session in link.sessions.values_mut().filter(|session| session.doubted) {
             session.confirm_by = Some(now.saturating_add(bounds.redelivery_ms));
         }
-        self.tell_critical(Notification::Connected { hub, again, may_reply });
+        self.tell_critical(Notification::Connected { hub, again, may_reply, identity });
         for open in self.requests.iter_mut().filter(|open| open.connection == connection) {
             // D28: a new subscription is told again what waits.
             let doubted = std::mem::take(&mut open.doubted);

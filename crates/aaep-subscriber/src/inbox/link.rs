@@ -12,7 +12,7 @@ use super::handshake::{SubscriptionState, Terms};
 use super::lanes::Lane;
 use super::memory::Memory;
 use super::session::Session;
-use crate::notification::Agent;
+use crate::notification::{Agent, Identity};
 
 /// A connection to a hub or a producer.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(super) struct Link {
     pub(super) name: Arc<str>,
     /// Who speaks when an event does not say.
     pub(super) agent: Agent,
+    /// Whether it is who it says, where somebody has looked.
+    pub(super) identity: Option<Identity>,
     pub(super) standing: SubscriptionState,
     /// Extensions that are not asked for any more, by their prefix (X8).
     pub(super) without: Vec<&'static str>,
@@ -119,6 +121,7 @@ impl Link {
         Self {
             agent: Agent { id: name.clone(), name: name.clone() },
             name,
+            identity: None,
             standing: SubscriptionState::Idle,
             without: Vec::new(),
             smaller: 0,

@@ -136,6 +136,11 @@ impl Inbox {
             Input::TooLong { connection } => {
                 self.unreadable(connection, "A message is longer than we take.", now);
             }
+            Input::Identified { connection, identity } => {
+                if let Some(link) = self.link_mut(connection) {
+                    link.identity = Some(identity.clone());
+                }
+            }
             Input::Attached { connection } => self.attached(connection, now),
             Input::AttachedAnew { connection } => {
                 self.attached(connection, now);

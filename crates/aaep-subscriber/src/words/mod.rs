@@ -192,8 +192,11 @@ impl Words {
                 speech.say("session.gone", &[]);
                 Some(agent)
             }
-            Notification::Connected { hub, again, may_reply } => {
+            Notification::Connected { hub, again, may_reply, identity } => {
                 speech.connected(hub, *again, *may_reply);
+                if let Some(identity) = identity {
+                    speech.identity(identity, *again);
+                }
                 None
             }
             Notification::Lost { hub, why } => {
