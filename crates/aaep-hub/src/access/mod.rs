@@ -322,7 +322,7 @@ impl Access {
     }
 
     /// The same for somebody who has shown certificates as well. Whoever shows a token is judged by that
-    /// alone; whoever shows certificates is who they say, or nobody.
+    /// alone; a peer that shows certificates is who they say, or nobody.
     pub fn who_with(
         &self,
         bearer: Option<&str>,
@@ -335,7 +335,7 @@ impl Access {
         let found = self.clients.as_ref().and_then(|clients| clients.who(chain, now));
         let (principal, expires) = found.ok_or(Denied::UnknownToken)?;
         let proof = Proof::Certificate { chain: chain.clone(), expires };
-        let known = AuthenticatedPeer { principal, proof };
+        let known = AuthenticatedPeer { principal, proof, peer: None };
         if self.is_denied(&known) { Err(Denied::UnknownToken) } else { Ok(known) }
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn kind_of(record: &Record) -> &'static str {
 }
 
 /// Every kind that `kind_of` can say.
-pub const KINDS: [&str; 15] = [
+pub const KINDS: [&str; 16] = [
     "opened",
     "asked",
     "extended",
