@@ -179,6 +179,6 @@ fn a_request_is_heard_through_say_with_its_codes_spelled() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     };
     let lines: Vec<&str> = heard.lines().collect();
-    assert!(lines.contains(&"Pay account capital D, capital E, 4 [ [volm 0] ] now"), "{heard}");
+    assert!(lines.contains(&"Pay account capital D, capital E, 4 [ [volm 0] ] now."), "{heard}");
     assert!(lines.contains(&"Allow this?"), "{heard}");
 }
