@@ -139,7 +139,8 @@ impl Roles {
         }
         let is_hidden =
             |name: &str| !is_needed(name) && hidden.iter().any(|pattern| names(pattern, name));
-        let left_out = aaep_engine::left_out(&recorded::primary_language(&members).unwrap_or_default());
+        let left_out =
+            aaep_engine::left_out(&recorded::primary_language(&members).unwrap_or_default());
         let mut out = Writer::with_capacity(event.len());
         let mut changed = false;
         out.open('{');
