@@ -12,7 +12,9 @@
 //! With the feature `sqlite`: [`Sqlite`] keeps records in one file that people can read with the
 //! ordinary `sqlite3`, [`JournalWriter`] does so on its own thread, [`Head`] notes outside the data
 //! directory how far it is, and [`audit`] verifies and exports what was kept. Every record is linked to
-//! those before it with a [`ChainKey`] that lies outside the data directory.
+//! those before it with a [`ChainKey`] that lies outside the data directory. Records can be erased:
+//! [`audit::plan`] finds those that no restart needs, a record of the chain says that they are gone, and
+//! a [`Compaction`] takes their bytes away while the journal is written to.
 //!
 //! # Features
 //!
