@@ -627,6 +627,15 @@ mod tests {
 
     // covers: I3
     #[test]
+    fn what_has_no_presence_is_written_as_it_was_before_there_was_any() {
+        let kinds: Vec<u8> = samples().iter().map(|record| record.encode(1)[HEAD + 8]).collect();
+        for kind in [ASKED, ASKED_WITH_ACCOUNT, RESOLVED, RESOLVED_WITH_REPLY] {
+            assert!(kinds.contains(&kind), "{kind}");
+        }
+    }
+
+    // covers: I3
+    #[test]
     fn a_flipped_bit_anywhere_is_noticed() {
         for record in samples() {
             let bytes = record.encode(1);

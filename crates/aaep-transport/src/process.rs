@@ -3,7 +3,7 @@
 //! Linux only: `/proc` tells. Elsewhere, and for peers on other machines, nothing is known.
 //!
 //! A process that forks twice loses its parents: the kernel gives it to a reaper, and its line no
-//! longer leads to where it came from. [`Lineage::comes_from`] says what it takes for such an orphan,
+//! longer leads to where it came from. [`Lineage::may_be_orphan_of`] says what is taken for such an orphan,
 //! and what it cannot know.
 
 #[cfg(target_os = "linux")]
@@ -75,9 +75,16 @@ impl Lineage {
         &self.0[0]
     }
 
-    /// The line as it is now; `None` if the process has ended since, also if its number lives on.
+    /// The line as it is now; `None` if the process has ended since, also if its number lives on. While
+    /// it has the same parent, what was known of its ancestors stays true: one that has ended since was
+    /// one all the same.
     pub fn now(&self) -> Option<Self> {
-        Self::of(self.process().pid).filter(|now| now.process().is(self.process()))
+        let process = read_process(self.process().pid)?;
+        match process == *self.process() {
+            true => Some(self.clone()),
+            false if process.is(self.process()) => Self::of(process.pid),
+            false => None,
+        }
     }
 
     /// For a helper that a program starts to ask on its behalf: the line from that program on, past
@@ -89,19 +96,21 @@ impl Lineage {
     }
 
     // enforces: I30
-    /// Whether this process is the other, descends from it, or cannot be told from an orphan of its.
+    /// Whether this process is the other, or descends from it: it has the other among its ancestors.
+    pub fn descends_from(&self, other: &Lineage) -> bool {
+        self.0.iter().any(|ancestor| ancestor.is(other.process()))
+    }
+
+    // enforces: I30
+    /// Whether this process cannot be told from an orphan of the other's.
     ///
-    /// A descendant has the other among its ancestors. An orphan began later than the other, is in
-    /// the same control groups, and the lines of both meet in a process that did not begin it itself,
-    /// by all marks: the common ancestor is the machine's first process or in other control groups;
-    /// or the orphan has the other's session or terminal and the common ancestor has not; or it has
-    /// left its session and has no terminal. A shell, a terminal multiplexer or a session manager
-    /// above both is no such mark: what a person starts beside an agent is the person's.
-    pub fn comes_from(&self, other: &Lineage) -> bool {
-        let root = other.process();
-        if self.0.iter().any(|ancestor| ancestor.is(root)) {
-            return true;
-        }
+    /// An orphan began later than the other, is in the same control groups, and the lines of both meet
+    /// in a process that did not begin it itself, by all marks: it has the other's session or terminal
+    /// and the common ancestor has not; or it has no terminal, and has left the session of the common
+    /// ancestor. A shell, a terminal multiplexer or a session manager above both is no such mark: what
+    /// a person starts beside an agent is the person's.
+    pub fn may_be_orphan_of(&self, other: &Lineage) -> bool {
+        let (own, root) = (self.process(), other.process());
         let met = self.0.iter().enumerate().find_map(|(at, process)| {
             other.0.iter().find(|theirs| theirs.is(process)).map(|common| (at, common))
         });
@@ -110,16 +119,12 @@ impl Lineage {
             Some((0, _)) | None => return false,
             Some((at, common)) => (&self.0[at - 1], common),
         };
-        let later = top.start >= root.start;
-        let adopted = common.pid == 1 || common.groups != top.groups;
         let shares =
             |mine: i32, theirs: i32, above: i32| mine != 0 && mine == theirs && mine != above;
         let stayed = shares(top.session, root.session, common.session)
             || shares(top.terminal, root.terminal, common.terminal);
-        let left = top.session != common.session && top.terminal == 0;
-        later
-            && top.groups == root.groups
-            && (adopted && top.session != common.session || stayed || left)
+        let left = top.session != common.session && own.terminal == 0;
+        top.start >= root.start && top.groups == root.groups && (stayed || left)
     }
 }
 
@@ -201,6 +206,11 @@ impl Origin {
     pub fn on_behalf(self, _: &str, _: &[&str]) -> Self {
         self
     }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_process(_: i32) -> Option<Process> {
+    None
 }
 
 #[cfg(target_os = "linux")]
@@ -292,6 +302,12 @@ mod tests {
         process
     }
 
+    impl Lineage {
+        fn is_of(&self, other: &Lineage) -> bool {
+            self.descends_from(other) || self.may_be_orphan_of(other)
+        }
+    }
+
     fn line(processes: &[Process]) -> Lineage {
         Lineage(processes.to_vec())
     }
@@ -305,23 +321,23 @@ mod tests {
         let agent = process(40, 20, 50, 20, 34816);
         let of_agent = line(&[agent.clone(), shell.clone(), tmux.clone(), init.clone()]);
         let beside = |first: Process, shell: &Process| {
-            line(&[first, shell.clone(), tmux.clone(), init.clone()]).comes_from(&of_agent)
+            line(&[first, shell.clone(), tmux.clone(), init.clone()]).is_of(&of_agent)
         };
-        assert!(of_agent.comes_from(&of_agent), "itself");
+        assert!(of_agent.is_of(&of_agent), "itself");
         let child = process(41, 40, 60, 41, 0);
         let grandchild = process(42, 41, 61, 41, 0);
         let deep = line(&[grandchild, child, agent.clone(), shell.clone(), tmux.clone()]);
-        assert!(deep.comes_from(&of_agent), "whatever session it made");
+        assert!(deep.is_of(&of_agent), "whatever session it made");
         // The person: in the same shell, in another pane, before or after the agent.
         assert!(!beside(process(43, 20, 70, 20, 34816), &shell));
         assert!(!beside(process(44, 30, 70, 30, 34817), &other_shell));
-        assert!(!line(&[other_shell.clone(), tmux.clone(), init.clone()]).comes_from(&of_agent));
+        assert!(!line(&[other_shell.clone(), tmux.clone(), init.clone()]).is_of(&of_agent));
         let new_pane = process(45, 10, 99, 45, 34818);
-        assert!(!line(&[new_pane, tmux.clone(), init.clone()]).comes_from(&of_agent));
+        assert!(!line(&[new_pane, tmux.clone(), init.clone()]).is_of(&of_agent));
         // A number that was given again is another process.
         assert!(!beside(process(40, 20, 80, 20, 34816), &shell));
         // Another machine's, or nothing known in common.
-        assert!(!line(&[process(7, 0, 90, 7, 0)]).comes_from(&of_agent));
+        assert!(!line(&[process(7, 0, 90, 7, 0)]).is_of(&of_agent));
     }
 
     // covers: I30
@@ -331,9 +347,9 @@ mod tests {
         let shell = process(20, 1, 10, 20, 34816);
         let agent = process(40, 20, 50, 20, 34816);
         let of_agent = line(&[agent, shell.clone(), init.clone()]);
-        let orphan = |process: Process| line(&[process, init.clone()]).comes_from(&of_agent);
+        let orphan = |process: Process| line(&[process, init.clone()]).is_of(&of_agent);
         assert!(orphan(process(50, 1, 60, 49, 0)), "forked twice, a session of its own");
-        assert!(orphan(process(50, 1, 60, 50, 34820)), "and a terminal of its own");
+        assert!(!orphan(process(50, 1, 60, 50, 34820)), "somebody sits before it");
         assert!(orphan(process(50, 1, 60, 20, 34816)), "forked twice, the agent's session");
         assert!(!orphan(process(50, 1, 49, 49, 0)), "it was there before the agent");
         let elsewhere = in_group(process(50, 1, 60, 49, 0), "0::/user/other.service\n");
@@ -346,7 +362,7 @@ mod tests {
             reaper.clone(),
             init.clone(),
         ]);
-        let orphan = |process| line(&[process, reaper.clone(), init.clone()]).comes_from(&of_agent);
+        let orphan = |process| line(&[process, reaper.clone(), init.clone()]).is_of(&of_agent);
         assert!(orphan(process(50, 5, 60, 49, 0)));
         assert!(orphan(process(50, 5, 60, 20, 0)));
         assert!(!orphan(process(50, 5, 60, 5, 0)), "begun by the reaper itself");
@@ -378,7 +394,7 @@ mod tests {
         let here = Lineage::of(i32::try_from(own).unwrap()).unwrap();
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let its = Lineage::of(i32::try_from(child.id()).unwrap()).unwrap();
-        assert!(its.comes_from(&here) && !here.comes_from(&its));
+        assert!(its.is_of(&here) && !here.is_of(&its));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(its.now(), None);

@@ -45,6 +45,15 @@ pub(super) struct Agents {
     processes: BTreeMap<SessionId, Vec<Arc<Lineage>>>,
 }
 
+/// Whether a process is one of an agent's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kinship {
+    None,
+    /// It cannot be told from an orphan of the agent's.
+    Suspected,
+    Certain,
+}
+
 /// Processes of one session that are remembered: an agent that asks from ever new ones is forgotten in
 /// the order in which it came.
 const PROCESSES: usize = 16;
@@ -387,12 +396,18 @@ impl Agents {
     }
 
     // enforces: I30
-    /// Whether somebody is, or comes from, the processes of a session's agent; so is one that has
-    /// gone since it connected, of which nobody can tell any more.
-    pub(super) fn is_own_tree(&self, session: SessionId, origin: &Origin) -> bool {
-        let Some(processes) = self.processes.get(&session) else { return false };
-        let comes = |line: &Arc<Lineage>| processes.iter().any(|agent| line.comes_from(agent));
-        *origin == Origin::Gone || origin.lines().iter().any(comes)
+    /// Whether somebody is, or comes from, the processes of a session's agent. One that has gone since
+    /// it connected, of which nobody can tell any more, counts as if it did.
+    pub(super) fn kinship(&self, session: SessionId, origin: &Origin) -> Kinship {
+        let Some(processes) = self.processes.get(&session) else { return Kinship::None };
+        let any = |is: fn(&Lineage, &Lineage) -> bool| {
+            origin.lines().iter().any(|line| processes.iter().any(|agent| is(line, agent)))
+        };
+        match () {
+            () if *origin == Origin::Gone || any(Lineage::descends_from) => Kinship::Certain,
+            () if any(Lineage::may_be_orphan_of) => Kinship::Suspected,
+            () => Kinship::None,
+        }
     }
 
     /// Whether a session is open.

@@ -11,6 +11,7 @@ use aaep_shaping::Terms;
 use aaep_types::{Presence, PresenceWord, SubscriptionId, presence};
 use tokio::sync::oneshot;
 
+use super::agents::Kinship;
 use super::opening::Opening;
 use super::{Core, Framing};
 use crate::access::{Access, AuthenticatedPeer};
@@ -485,21 +486,26 @@ impl Core {
     ) -> Evidence {
         let development = self.hub.config().development;
         let judged = !development.own_replies && !development.local_replies;
-        let session = self.producer.engine().session_about(message);
-        let own_tree = judged
-            && session.is_some_and(|session| self.agents.is_own_tree(session, &arrival.origin));
+        let session = self.producer.engine().session_about(message).filter(|_| judged);
+        let kinship = session.map(|session| self.agents.kinship(session, &arrival.origin));
         let stream = self.streams.get(message.subscription());
         let stream = stream.filter(|stream| stream.known.principal == known.principal);
         let unlocked = stream.and_then(|stream| stream.unlocked.as_ref());
-        let presence = if !arrival.assertion.is_empty() {
-            Presence::Passkey
-        } else if unlocked.is_some_and(|unlocked| unlocked.counts_for(arrival, self.now.boot)) {
-            Presence::Pin
-        } else if known.is_proven() && !own_tree {
-            Presence::Listener
+        let proven = if !arrival.assertion.is_empty() {
+            Some(Presence::Passkey)
         } else {
-            Presence::None
+            let counts =
+                unlocked.is_some_and(|unlocked| unlocked.counts_for(arrival, self.now.boot));
+            counts.then_some(Presence::Pin)
         };
+        let own_tree = match kinship {
+            Some(Kinship::Certain) => true,
+            // What only the person knows or has says more than what a process looks like.
+            Some(Kinship::Suspected) => proven.is_none(),
+            Some(Kinship::None) | None => false,
+        };
+        let heard = if known.is_proven() { Presence::Listener } else { Presence::None };
+        let presence = proven.unwrap_or(heard);
         Evidence { presence, assertion: arrival.assertion.clone(), own_tree }
     }
 

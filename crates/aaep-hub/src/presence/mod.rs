@@ -106,8 +106,8 @@ impl Hub {
     }
 
     // enforces: I30
-    /// The processes that somebody is, as they are now.
-    pub(crate) async fn origin(&self, known: &AuthenticatedPeer) -> Origin {
+    /// The processes that somebody is, as they were when they came.
+    async fn found_origin(&self, known: &AuthenticatedPeer) -> Origin {
         let Some(peer) = known.peer() else { return Origin::Unknown };
         let origin = match peer.origin() {
             Some(origin) => origin,
@@ -119,17 +119,18 @@ impl Hub {
             }
         };
         // What runs inside the hub's own process is as trusted as the hub.
-        if origin.includes(std::process::id()) { Origin::Unknown } else { origin.now() }
+        if origin.includes(std::process::id()) { Origin::Unknown } else { origin }
     }
 
-    /// The same for an agent: the program on whose behalf it asks.
+    /// The program on whose behalf an agent asks.
     pub(crate) async fn origin_of_agent(&self, known: &AuthenticatedPeer) -> Origin {
-        self.origin(known).await.on_behalf(HELPER.0, HELPER.1)
+        self.found_origin(known).await.on_behalf(HELPER.0, HELPER.1)
     }
 
-    /// How a message came.
+    /// How a message came, and from which processes, as they are now.
     pub(crate) async fn arrival(&self, known: &AuthenticatedPeer, link: Option<u64>) -> Arrival {
-        Arrival { origin: self.origin(known).await, link, assertion: Arc::default() }
+        let origin = self.found_origin(known).await.now();
+        Arrival { origin, link, assertion: Arc::default() }
     }
 
     // enforces: I34, I29
