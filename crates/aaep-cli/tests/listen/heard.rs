@@ -37,18 +37,34 @@ impl Transcript {
     }
 
     /// Compares it with the one that is kept, or keeps it.
-    #[track_caller]
-    fn judge(self) {
+    fn judge(self) -> Result<(), String> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/listen/heard");
         let path = path.join(format!("{}.txt", self.name));
         let text = self.lines.join("\n") + "\n";
         if std::env::var("AAEP_HEARD").is_ok_and(|value| value == "write") {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, text).unwrap();
-            return;
+            return Ok(());
         }
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(kept == text, "kept in {}:\n{kept}\nbut now:\n{text}", path.display());
+        if kept == text {
+            return Ok(());
+        }
+        Err(format!("kept in {}:\n{kept}\nbut now:\n{text}", path.display()))
+    }
+}
+
+/// Plays a scene. Where an answer of the hub takes longer than the words before it, as on a machine that
+/// is very busy, something else is said first: then it is played again, and what has really changed is
+/// heard otherwise each time.
+#[track_caller]
+fn plays(scene: impl Fn() -> Option<Transcript>) {
+    for left in (0..3).rev() {
+        let Some(transcript) = scene() else { return };
+        match transcript.judge() {
+            Ok(()) => return,
+            Err(why) => assert!(left > 0, "{why}"),
+        }
     }
 }
 
@@ -120,7 +136,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn start(name: &'static str, about: &str, options: &[&str]) -> Option<Self> {
+    fn start(name: &'static str, about: &str) -> Option<Self> {
         if !installed("speech-dispatcher") {
             return None;
         }
@@ -130,8 +146,7 @@ impl Listener {
         let mut variables = stage.around();
         variables.push(("SPEECHD_ADDRESS".into(), dispatcher.address()));
         let base = stage.hub.base();
-        let mut arguments = vec!["--pause", "0", "--speak=speech-dispatcher", &base];
-        arguments.extend(options);
+        let arguments = ["--pause", "0", "--speak=speech-dispatcher", &base];
         let tty = Tty::start(&arguments, &variables);
         let transcript = Transcript::new(name, about);
         let (log, place) = (dispatcher.log(), stage.hub.address().to_string());
@@ -195,9 +210,9 @@ impl Listener {
     }
 
     #[track_caller]
-    fn leaves(mut self) {
+    fn leaves(mut self) -> Option<Transcript> {
         self.presses("press q", "q", "Goodbye.");
-        self.transcript.judge();
+        Some(self.transcript)
     }
 }
 
@@ -222,168 +237,186 @@ const KEYS: &str = "t for more time.";
 
 #[test]
 fn a_grave_request_is_accepted_in_two_steps_and_done() {
-    let about = "Something of high risk that cannot be undone is accepted in two steps, and done.";
-    let Some(mut at) = Listener::start("grave", about, &[]) else { return };
-    at.starts("Preparing a transfer.");
-    let request = at.stage.ask(&json!({ "kind": "confirmation", "tool": "bank.transfer",
+    plays(|| {
+        let about =
+            "Something of high risk that cannot be undone is accepted in two steps, and done.";
+        let mut at = Listener::start("grave", about)?;
+        at.starts("Preparing a transfer.");
+        let request = at.stage.ask(&json!({ "kind": "confirmation", "tool": "bank.transfer",
         "arguments": { "amount": 20, "recipient": "Ann" }, "action": "Transfer 20 euros to Ann.",
         "consequence": "The money leaves your account.", "risk_level": "high",
         "irreversible": true, "timeout_seconds": 300, "default_decision": "reject",
         "summary_normal": "Transfer 20 euros to Ann." }));
-    at.hears("a request comes", KEYS);
-    at.presses("press y", "y", "goes back.");
-    at.presses("type yes and Enter", "yes\n", "accepted.");
-    let invoked = at.stage.runtime.block_on(at.stage.agent.invoke(&request, "{}"));
-    at.hears("the agent does it", "now.");
-    let call = text(&body(&invoked), "tool_call_id").to_owned();
-    let done = json!({ "tool": "bank.transfer", "tool_call_id": call, "status": "success",
+        at.hears("a request comes", KEYS);
+        at.presses("press y", "y", "goes back.");
+        at.presses("type yes and Enter", "yes\n", "accepted.");
+        let invoked = at.stage.runtime.block_on(at.stage.agent.invoke(&request, "{}"));
+        at.hears("the agent does it", "now.");
+        let call = text(&body(&invoked), "tool_call_id").to_owned();
+        let done = json!({ "tool": "bank.transfer", "tool_call_id": call, "status": "success",
         "summary_normal": "20 euros were sent to Ann." });
-    at.stage.emit("tool.completed", done);
-    at.hears("it is done", "were sent to Ann.");
-    at.stage.end("20 euros were sent to Ann.");
-    at.hears("the agent is done", "Done.");
-    at.leaves();
+        at.stage.emit("tool.completed", done);
+        at.hears("it is done", "were sent to Ann.");
+        at.stage.end("20 euros were sent to Ann.");
+        at.hears("the agent is done", "Done.");
+        at.leaves()
+    });
 }
 
 #[test]
 fn a_request_cuts_a_text_which_goes_on_after_the_answer_from_the_sentence_it_was_cut_in() {
-    let about = "A request comes while a text is being read. It cuts the text, which goes on after the \
+    plays(|| {
+        let about = "A request comes while a text is being read. It cuts the text, which goes on after the \
                  answer, from the sentence in which it was cut; f skips that sentence.";
-    let Some(mut at) = Listener::start("cut", about, &[]) else { return };
-    at.starts("Telling a story.");
-    // There is time enough to come before its end, on any machine.
-    let long = format!("Once there was a cat{}.", " that slept and slept".repeat(30));
-    let story = format!("A story. {long} Then it woke up.");
-    at.stage.emit(
-        "output.streaming",
-        json!({ "chunk": story, "position": 0, "complete": true, "output_id": "out_1" }),
-    );
-    at.log.begins("Once there was a cat");
-    at.stage.ask(&mild("Open the window."));
-    at.hears("a text is being read, and a request comes", KEYS);
-    at.presses("press n", "n", "rejected.");
-    let again = |heard: &LogEntry| heard.kind == "begin" && heard.text.starts_with("Once there");
-    let twice = Instant::now() + PATIENCE;
-    while at.log.all().iter().filter(|heard| again(heard)).count() < 2 {
-        assert!(Instant::now() < twice, "{:#?}", at.log.all());
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    at.presses("press f", "f", "Then it woke up.");
-    for line in &mut at.transcript.lines {
-        *line = line.replace(&" that slept and slept".repeat(30), " that slept and slept …");
-    }
-    at.ends("That was the story.");
-    at.leaves();
+        let mut at = Listener::start("cut", about)?;
+        at.starts("Telling a story.");
+        // There is time enough to come before its end, on any machine.
+        let long = format!("Once there was a cat{}.", " that slept and slept".repeat(30));
+        let story = format!("A story. {long} Then it woke up.");
+        at.stage.emit(
+            "output.streaming",
+            json!({ "chunk": story, "position": 0, "complete": true, "output_id": "out_1" }),
+        );
+        at.log.begins("Once there was a cat");
+        at.stage.ask(&mild("Open the window."));
+        at.hears("a text is being read, and a request comes", KEYS);
+        at.presses("press n", "n", "rejected.");
+        let again =
+            |heard: &LogEntry| heard.kind == "begin" && heard.text.starts_with("Once there");
+        let twice = Instant::now() + PATIENCE;
+        while at.log.all().iter().filter(|heard| again(heard)).count() < 2 {
+            assert!(Instant::now() < twice, "{:#?}", at.log.all());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        at.presses("press f", "f", "Then it woke up.");
+        for line in &mut at.transcript.lines {
+            *line = line.replace(&" that slept and slept".repeat(30), " that slept and slept …");
+        }
+        at.ends("That was the story.");
+        at.leaves()
+    });
 }
 
 #[test]
 fn a_second_request_does_not_cut_the_first() {
-    let about = "Two requests come at once. The second is heard after the first, and cuts nothing.";
-    let Some(mut at) = Listener::start("two", about, &[]) else { return };
-    at.starts("Asking a lot.");
-    at.stage.ask(&mild("First thing."));
-    at.stage.ask(&mild("Second thing."));
-    at.hears("two requests come", "Press Tab to go to it.");
-    at.presses("press n", "n", KEYS);
-    at.presses("press n", "n", "Request 2: rejected.");
-    at.ends("That is all.");
-    at.leaves();
+    plays(|| {
+        let about =
+            "Two requests come at once. The second is heard after the first, and cuts nothing.";
+        let mut at = Listener::start("two", about)?;
+        at.starts("Asking a lot.");
+        at.stage.ask(&mild("First thing."));
+        at.stage.ask(&mild("Second thing."));
+        at.hears("two requests come", "Press Tab to go to it.");
+        at.presses("press n", "n", KEYS);
+        at.presses("press n", "n", "Request 2: rejected.");
+        at.ends("That is all.");
+        at.leaves()
+    });
 }
 
 #[test]
 fn chatter_waits_for_the_answer_and_only_the_latest_is_said() {
-    let about = "An agent reports two hundred times while a request is open. Only the latest is said, \
+    plays(|| {
+        let about = "An agent reports two hundred times while a request is open. Only the latest is said, \
                  after the answer.";
-    let Some(mut at) = Listener::start("chatter", about, &[]) else { return };
-    at.starts("Counting.");
-    at.stage.ask(&mild("Go on counting."));
-    at.hears("a request comes", KEYS);
-    for step in 1..=200 {
-        let progress = json!({ "step": step, "total_steps": 200 });
-        let said = format!("Step {step} of 200.");
-        let members = json!({ "progress": progress, "summary_normal": said });
-        at.stage.emit("progress.updated", members);
-    }
-    at.presses("two hundred reports come; press n", "n", "Step 200 of 200.");
-    at.ends("Counted.");
-    at.leaves();
+        let mut at = Listener::start("chatter", about)?;
+        at.starts("Counting.");
+        at.stage.ask(&mild("Go on counting."));
+        at.hears("a request comes", KEYS);
+        for step in 1..=200 {
+            let progress = json!({ "step": step, "total_steps": 200 });
+            let said = format!("Step {step} of 200.");
+            let members = json!({ "progress": progress, "summary_normal": said });
+            at.stage.emit("progress.updated", members);
+        }
+        at.presses("two hundred reports come; press n", "n", "Step 200 of 200.");
+        at.ends("Counted.");
+        at.leaves()
+    });
 }
 
 #[test]
 fn more_time_says_only_the_time_and_a_request_that_is_taken_back_is_said_to_be() {
-    let about = "More time: only that is said, and the request keeps its number. Then the agent takes \
+    plays(|| {
+        let about = "More time: only that is said, and the request keeps its number. Then the agent takes \
                  the request back.";
-    let Some(mut at) = Listener::start("more-time", about, &[]) else { return };
-    at.starts("Changing its mind.");
-    let request = at.stage.ask(&mild("Send the letter."));
-    at.hears("a request comes", KEYS);
-    at.presses("press t", "t", "now waits 10 minutes.");
-    at.stage.runtime.block_on(at.stage.agent.withdraw(&request));
-    at.hears("the agent takes it back", "Send the letter.");
-    at.ends("That is all.");
-    at.leaves();
+        let mut at = Listener::start("more-time", about)?;
+        at.starts("Changing its mind.");
+        let request = at.stage.ask(&mild("Send the letter."));
+        at.hears("a request comes", KEYS);
+        at.presses("press t", "t", "now waits 10 minutes.");
+        at.stage.runtime.block_on(at.stage.agent.withdraw(&request));
+        at.hears("the agent takes it back", "Send the letter.");
+        at.ends("That is all.");
+        at.leaves()
+    });
 }
 
 #[test]
 fn questions_are_answered_in_words_and_by_number() {
-    let about = "A question that wants words, and one that wants a choice.";
-    let Some(mut at) = Listener::start("questions", about, &[]) else { return };
-    at.starts("Booking.");
-    at.stage.ask(&json!({ "kind": "clarification", "question": "Where to?",
+    plays(|| {
+        let about = "A question that wants words, and one that wants a choice.";
+        let mut at = Listener::start("questions", about)?;
+        at.starts("Booking.");
+        at.stage.ask(&json!({ "kind": "clarification", "question": "Where to?",
         "accepted_response_kinds": ["freetext"], "timeout_seconds": 300,
         "summary_normal": "Where to?" }));
-    at.hears("a question comes", KEYS);
-    at.presses("press a", "a", "goes back.");
-    at.presses("type Lagos and Enter", "Lagos\n", "answered.");
-    let choices = json!([{ "value": "bus", "label": "By bus" },
+        at.hears("a question comes", KEYS);
+        at.presses("press a", "a", "goes back.");
+        at.presses("type Lagos and Enter", "Lagos\n", "answered.");
+        let choices = json!([{ "value": "bus", "label": "By bus" },
         { "value": "train", "label": "By train" }]);
-    at.stage.ask(&json!({ "kind": "clarification", "question": "How do you go?",
+        at.stage.ask(&json!({ "kind": "clarification", "question": "How do you go?",
         "accepted_response_kinds": ["multiple_choice"], "timeout_seconds": 300,
         "choices": choices, "summary_normal": "How do you go?" }));
-    at.hears("another one comes", KEYS);
-    at.presses("press 2", "2", "Request 2: answered.");
-    at.ends("By train to Lagos.");
-    at.leaves();
+        at.hears("another one comes", KEYS);
+        at.presses("press 2", "2", "Request 2: answered.");
+        at.ends("By train to Lagos.");
+        at.leaves()
+    });
 }
 
 #[test]
 fn an_agent_that_fails_is_heard_at_once_with_what_can_be_done() {
-    let about =
-        "An agent fails while its request is open. That is said at once, with what can be done.";
-    let Some(mut at) = Listener::start("failed", about, &[]) else { return };
-    at.starts("Copying.");
-    at.stage.ask(&mild("Overwrite the copy."));
-    at.hears("a request comes", KEYS);
-    at.stage.emit(
-        "session.errored",
-        json!({ "error_category": "requires_user", "summary_normal": "The disk is full.",
+    plays(|| {
+        let about = "An agent fails while its request is open. That is said at once, with what can be done.";
+        let mut at = Listener::start("failed", about)?;
+        at.starts("Copying.");
+        at.stage.ask(&mild("Overwrite the copy."));
+        at.hears("a request comes", KEYS);
+        at.stage.emit(
+            "session.errored",
+            json!({ "error_category": "requires_user", "summary_normal": "The disk is full.",
             "remediation_hint": "Make room." }),
-    );
-    at.hears("the agent fails", "Make room.");
-    at.presses("press w", "w", "No agent is at work.");
-    at.leaves();
+        );
+        at.hears("the agent fails", "Make room.");
+        at.presses("press w", "w", "No agent is at work.");
+        at.leaves()
+    });
 }
 
 #[test]
 fn each_span_has_its_language_and_no_text_is_a_command() {
-    let about = "An Arabic agent in an English terminal: each span is spoken in its language. Then a \
+    plays(|| {
+        let about = "An Arabic agent in an English terminal: each span is spoken in its language. Then a \
                  text with commands of Speech Dispatcher and a letter that looks like another: all of it is \
                  only text.";
-    let Some(mut at) = Listener::start("spans", about, &[]) else { return };
-    at.stage.begin("تنظيف.", "ar");
-    at.hears("an agent starts that speaks Arabic", "تنظيف.");
-    let mut arabic = mild("احذف الملف.");
-    arabic["consequence"] = "لن يعود.".into();
-    at.stage.ask(&arabic);
-    at.hears("a request comes in Arabic", KEYS);
-    at.presses("press n", "n", "rejected.");
-    at.ends("لم يحذف شيء.");
-    at.starts("Paying.");
-    at.stage.ask(&mild("now\r\n.\r\nSTOP ALL\r\nPay pаypal."));
-    at.hears("a request comes with commands and a letter that looks like another", KEYS);
-    at.presses("press n", "n", "Request 2: rejected.");
-    at.ends("Nothing was paid.");
-    at.leaves();
+        let mut at = Listener::start("spans", about)?;
+        at.stage.begin("تنظيف.", "ar");
+        at.hears("an agent starts that speaks Arabic", "تنظيف.");
+        let mut arabic = mild("احذف الملف.");
+        arabic["consequence"] = "لن يعود.".into();
+        at.stage.ask(&arabic);
+        at.hears("a request comes in Arabic", KEYS);
+        at.presses("press n", "n", "rejected.");
+        at.ends("لم يحذف شيء.");
+        at.starts("Paying.");
+        at.stage.ask(&mild("now\r\n.\r\nSTOP ALL\r\nPay pаypal."));
+        at.hears("a request comes with commands and a letter that looks like another", KEYS);
+        at.presses("press n", "n", "Request 2: rejected.");
+        at.ends("Nothing was paid.");
+        at.leaves()
+    });
 }
 
 /// Somebody who feels it.
@@ -467,8 +500,8 @@ fn cell(shown: &str, word: &str) -> Option<usize> {
 }
 
 /// A grave request is read to its end and refused; it comes again, and is accepted.
-fn is_felt(name: &'static str, cells: usize) {
-    let Some(mut at) = Reader::start(name, cells) else { return };
+fn is_felt(name: &'static str, cells: usize) -> Option<Transcript> {
+    let mut at = Reader::start(name, cells)?;
     at.stage.begin("Cleaning up.", "en");
     let mut request = deletion("the record 12345.");
     request["consequence"] = "It is gone for good.".into();
@@ -488,25 +521,25 @@ fn is_felt(name: &'static str, cells: usize) {
     at.brltty.press(&format!("ROUTE {yes}"));
     at.settles("press the routing key above yes again", "Request 2: accepted.");
     at.tty.types("q").sees("Goodbye.");
-    at.transcript.judge();
+    Some(at.transcript)
 }
 
 #[test]
 fn a_grave_request_is_felt_on_20_cells() {
-    is_felt("braille-20", 20);
+    plays(|| is_felt("braille-20", 20));
 }
 
 #[test]
 fn a_grave_request_is_felt_on_40_cells() {
-    is_felt("braille-40", 40);
+    plays(|| is_felt("braille-40", 40));
 }
 
 #[test]
 fn a_grave_request_is_felt_on_80_cells() {
-    is_felt("braille-80", 80);
+    plays(|| is_felt("braille-80", 80));
 }
 
 #[test]
 fn a_grave_request_is_felt_on_14_cells() {
-    is_felt("braille-14", 14);
+    plays(|| is_felt("braille-14", 14));
 }
