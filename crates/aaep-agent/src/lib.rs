@@ -76,7 +76,7 @@
 //! #         let config = Config {
 //! #             listen: vec!["127.0.0.1:0".parse()?],
 //! #             ephemeral: true,
-//! #             development: Development { local_replies: true },
+//! #             development: Development { local_replies: true, ..Development::default() },
 //! #             unix_socket: UnixSocket { enabled: false, path: None },
 //! #             ..Config::default()
 //! #         };

@@ -93,7 +93,7 @@ fn config(options: &DemoOptions) -> Result<Config, Fault> {
         ephemeral: data.is_none(),
         data,
         state,
-        development: Development { local_replies: true },
+        development: Development { local_replies: true, ..Development::default() },
         ..Config::default()
     };
     if !flags.listen.is_empty() {
