@@ -52,7 +52,7 @@ impl Retention {
         }
         let mut looks = 0_u32;
         loop {
-            if let Some(days) = keep_days.filter(|_| looks % LOOKS_A_DAY == 0) {
+            if let Some(days) = keep_days.filter(|_| looks.is_multiple_of(LOOKS_A_DAY)) {
                 let before = clock::now().wall.as_micros() - i64::from(days.get()) * DAY;
                 self.erase(&hub, Which::Before(before)).await;
             }

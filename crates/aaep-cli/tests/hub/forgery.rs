@@ -362,6 +362,7 @@ fn make_old(house: &House) {
     file.execute("UPDATE starts SET seal = ?1", [sum.unwrap()]).unwrap();
     file.execute_batch(
         "DELETE FROM calls;
+         DROP INDEX erasures;
          ALTER TABLE store DROP COLUMN anchor_number;
          ALTER TABLE store DROP COLUMN anchor_hash;
          ALTER TABLE store DROP COLUMN seal;

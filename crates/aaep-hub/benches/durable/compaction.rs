@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use aaep_engine::{Asked, Erasure, Opened, Outcome, Record, RecordedEvents, RequestId};
 use aaep_hub::start::JOURNAL_NAME;
 use aaep_store::{ChainKey, Entry, Head, JournalFile, Options, Sqlite, Unit};
-use aaep_types::SessionId;
+use aaep_types::{Presence, SessionId};
 
 use crate::loops::{Confirming, start_hub};
 
@@ -138,6 +138,7 @@ fn record(session: u64, number: u64) -> Record {
             default_accept: false,
             irreversible: true,
             account: "".into(),
+            needs: Presence::None,
             said,
         }),
         _ => Record::Resolved {
@@ -147,6 +148,8 @@ fn record(session: u64, number: u64) -> Record {
             by: "reader".into(),
             response: "".into(),
             reply: "".into(),
+            presence: Presence::None,
+            assertion: Default::default(),
             said,
         },
     }
