@@ -303,3 +303,59 @@ fn a_hub_whose_key_cannot_be_used_does_not_start_and_says_why() {
     let (code, said) = manifest(directory.path(), &["keygen", key.to_str().unwrap()]);
     assert!(code == 2 && said.contains("key.pem"), "{said}");
 }
+
+/// Somebody in a hub's place who signs nothing: knows no handshake, and streams to whoever comes.
+/// Gives the first line of what was asked of it.
+fn takes_the_place_of(address: std::net::SocketAddr) -> Receiver<String> {
+    let (send, asked) = channel();
+    let until = Instant::now() + PATIENCE;
+    let listener = loop {
+        match TcpListener::bind(address) {
+            Ok(listener) => break listener,
+            Err(error) => assert!(Instant::now() < until, "{error}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    std::thread::spawn(move || {
+        let mut streams = Vec::new();
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut seen = [0; 4096];
+            let count = stream.read(&mut seen).unwrap_or(0);
+            let head = String::from_utf8_lossy(&seen[..count]).into_owned();
+            let _ = send.send(head.lines().next().unwrap_or_default().to_owned());
+            if head.starts_with("GET") && head.contains("/events") {
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+                let _ = stream.write_all(format!("{head}: here\n\n").as_bytes());
+                streams.push(stream);
+            } else {
+                let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
+            }
+        }
+    });
+    asked
+}
+
+// covers: S7
+#[test]
+fn whoever_takes_a_hubs_place_after_a_break_is_not_listened_to_either() {
+    let home = tempfile::tempdir().unwrap();
+    let (home, key) = (home.path(), home.path().join("key.pem"));
+    keygen(home, &key);
+    let hub = Hub::start(sign_with(&key));
+    let (base, address) = (hub.base(), hub.address());
+    let listener = Listener::start(home, &base, &[]);
+    assert_eq!(listener.connected()["identity"]["is"], "new");
+    hub.kill();
+    let asked = takes_the_place_of(address);
+    let lost = listener.next();
+    assert_eq!(lost["happening"], "lost", "{lost}");
+    // Who is there now is asked who it is, before anything else.
+    let first = asked.recv_timeout(PATIENCE).unwrap();
+    assert!(first.contains("/.well-known/aaep-manifest.json"), "{first}");
+    drop(listener);
+    let streams: Vec<_> = asked.try_iter().filter(|asked| asked.contains("/events")).collect();
+    assert!(streams.is_empty(), "{streams:?}");
+    // On a way that begins anew, without a handshake.
+    let why = Listener::start(home, &base, &[]).refused();
+    assert!(why.contains("has signed its manifest before"), "{why}");
+}

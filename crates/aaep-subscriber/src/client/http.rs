@@ -13,8 +13,10 @@ use tracing::debug;
 use super::clock;
 use super::hub::{Address, Hub};
 use super::shared::Shared;
-use super::trust::Trust;
 use crate::inbox::{Backoff, Connection, Input, Outgoing, Purpose, SubscriptionState};
+
+/// Where a hub has its manifest.
+const MANIFEST: &str = ".well-known/aaep-manifest.json";
 
 /// What ended a stream, or kept it from beginning.
 pub(super) struct Broken {
@@ -132,6 +134,7 @@ impl Http {
         if let SubscriptionState::Subscribed(id) = self.standing()
             && !self.bare.load(Ordering::Relaxed)
         {
+            self.is_still_itself().await?;
             match self.client.events(&path(id), last_event).await {
                 Err(ClientError::Refused(StatusCode::NOT_FOUND, _)) => {
                     self.shared.handle(Input::Forgotten { connection: self.connection });
@@ -151,6 +154,25 @@ impl Http {
         }
     }
 
+    // enforces: S7
+    /// Looks at who is there after a break, by the manifest at its address: no handshake follows, and
+    /// somebody else may listen there by now.
+    async fn is_still_itself(&self) -> Result<(), Broken> {
+        let Some(trust) = &self.hub.trust else { return Ok(()) };
+        if !trust.expects_signature(&self.hub).map_err(not_believed)? {
+            return Ok(());
+        }
+        let Address::Http(base) = &self.hub.address else { return Ok(()) };
+        let origin = base.match_indices('/').nth(2).map_or(&**base, |(at, _)| &base[..at]);
+        let client = HttpClient::new(origin, self.hub.options.clone())?;
+        let mut headers = http::HeaderMap::new();
+        headers.insert(http::header::ACCEPT, http::HeaderValue::from_static("application/jose"));
+        let answer = client.request(http::Method::GET, MANIFEST, headers, Vec::new()).await?;
+        let signed = std::str::from_utf8(&answer.body).ok();
+        let signed = signed.filter(|_| answer.status == StatusCode::OK);
+        trust.judge_signed(&self.hub, None, signed).map(drop).map_err(not_believed)
+    }
+
     /// Asks for a subscription, for less if need be (X8); `None` where nobody knows of handshakes.
     async fn subscribe(&self) -> Result<Option<SubscriptionId>, Broken> {
         loop {
@@ -159,10 +181,9 @@ impl Http {
             self.note_date(&answer);
             let unknown = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
             if unknown.contains(&answer.status) {
-                if self.hub.trust.as_ref().is_some_and(Trust::is_signed_only) {
-                    return Err(Broken::new(
-                        "it does not sign its manifest, and only signed ones are wanted",
-                    ));
+                // Whoever has to sign cannot do without the handshake.
+                if let Some(trust) = &self.hub.trust {
+                    trust.judge_signed(&self.hub, None, None).map_err(not_believed)?;
                 }
                 return Ok(None);
             }
@@ -243,9 +264,13 @@ pub(super) fn identify(
             Ok(())
         }
         Ok(None) => Ok(()),
-        // Nothing that is tried again soon will change this.
-        Err(why) => Err(Broken { why, wait_ms: 60_000 }),
+        Err(why) => Err(not_believed(why)),
     }
+}
+
+/// Nothing that is tried again soon will change this.
+fn not_believed(why: String) -> Broken {
+    Broken { why, wait_ms: 60_000 }
 }
 
 fn path(id: SubscriptionId) -> String {

@@ -71,8 +71,29 @@ impl Trust {
         };
         let agent_id =
             producer.unwrap_or_default().text("agent_id").unwrap_or_default().into_owned();
+        let signed = members.text("signed_manifest");
+        self.judge_signed(hub, Some(&agent_id), signed.as_deref())
+    }
+
+    /// Whether whoever is at a hub's address has to sign: because only signed manifests are wanted, or
+    /// because it did before.
+    pub(super) fn expects_signature(&self, hub: &Hub) -> Result<bool, String> {
+        Ok(self.required
+            || match &self.by {
+                By::FirstUse(file) => file.read()?.find(&hub.place()).is_some(),
+                By::List(_) => true,
+            })
+    }
+
+    /// The same for a signed manifest, or none, however it came.
+    pub(super) fn judge_signed(
+        &self,
+        hub: &Hub,
+        agent_id: Option<&str>,
+        signed: Option<&str>,
+    ) -> Result<Option<Identity>, String> {
         let place = hub.place();
-        let Some(signed) = members.text("signed_manifest") else {
+        let Some(signed) = signed else {
             return self.unsigned(hub, &place);
         };
         let now = clock::unix_seconds();
@@ -81,9 +102,9 @@ impl Trust {
             By::List(list) => Signers::Listed(list),
             By::FirstUse(_) => Signers::Anybody,
         };
-        let verified =
-            verify(&signed, Some(&agent_id), &signers, now).map_err(|why| refused(&why))?;
-        let (agent_id, key) = (agent_id.into(), verified.key.fingerprint().into());
+        let verified = verify(signed, agent_id, &signers, now).map_err(|why| refused(&why))?;
+        let agent_id = verified.agent_id.as_str().into();
+        let key = verified.key.fingerprint().into();
         let By::FirstUse(file) = &self.by else {
             return Ok(Some(Identity::Verified { agent_id, key }));
         };
