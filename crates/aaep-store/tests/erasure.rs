@@ -231,7 +231,7 @@ fn lived(deeds: &[Deed]) -> World {
             }
             Deed::Reply(which, yes) => {
                 if let Some((.., token)) = pick(&requests, which) {
-                    let token = world.tokens[token as usize].clone();
+                    let token = world.tokens[token as usize];
                     world.reply(&token, if yes { "accept" } else { "reject" });
                 }
             }

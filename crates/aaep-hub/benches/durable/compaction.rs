@@ -110,7 +110,7 @@ fn keep(journal: &mut Sqlite, record: &Record, end: bool) {
 
 fn record(session: u64, number: u64) -> Record {
     let id: Arc<str> = SessionId::from_bits(u128::from(session) + 1).to_string().into();
-    let request = RequestId::from_bits(u128::from(session) << 32 | u128::from(number / 2) + 1);
+    let request = RequestId::from_bits((u128::from(session) << 32) | (u128::from(number / 2) + 1));
     if number == 0 {
         return Record::Opened(Opened {
             session: id,

@@ -116,10 +116,10 @@ pub(super) fn gravity(said: &Members<'_>) -> (RiskLevel, bool) {
         Some(Raw::Bool(never)) => Some(never),
         _ => None,
     };
-    let irreversible = match (never, told) {
-        (Some(true), _) | (None, None) | (_, Some(Reversibility::Irreversible)) => true,
-        _ => false,
-    };
+    let irreversible = matches!(
+        (never, told),
+        (Some(true), _) | (None, None) | (_, Some(Reversibility::Irreversible))
+    );
     (risk.unwrap_or(RiskLevel::High), irreversible)
 }
 
