@@ -33,12 +33,13 @@ const AGENT: &str = r#"
 import json, os, socket, sys, uuid
 
 path, base, token, way = sys.argv[1:5]
-secret = "aaeps_" + (uuid.uuid4().hex + uuid.uuid4().hex)[:43]
+secret = "aaeps_" + (uuid.uuid4().hex + uuid.uuid4().hex)[:42] + "A"
+host = base.split("/")[2] if base else "localhost"
 
 def connect():
     if base:
-        host, port = base.split("/")[2].rsplit(":", 1)
-        return socket.create_connection((host, int(port)))
+        address, port = host.rsplit(":", 1)
+        return socket.create_connection((address, int(port)))
     s = socket.socket(socket.AF_UNIX)
     s.connect(path)
     return s
@@ -46,7 +47,7 @@ def connect():
 def call(method, where, body=None, token=None, s=None):
     s = s or connect()
     text = json.dumps(body) if body is not None else ""
-    lines = [f"{method} /aaep/v1/{where} HTTP/1.1", "host: localhost", f"content-length: {len(text)}",
+    lines = [f"{method} /aaep/v1/{where} HTTP/1.1", f"host: {host}", f"content-length: {len(text)}",
         "content-type: application/json", f"aaep-session-secret: {secret}"]
     if token:
         lines.append(f"authorization: Bearer {token}")
@@ -91,16 +92,18 @@ if way == "itself":
     own_reply(sys.stdout)
 else:
     read, write = os.pipe()
+    alive, held = os.pipe()
     child = os.fork()
     if child == 0:
+        os.close(held)
         if way == "orphan":
             os.setsid()
             if os.fork():
                 os._exit(0)
             os.chdir("/")
         own_reply(os.fdopen(write, "w"))
-        # Whoever has gone is nobody's child any more.
-        sys.stdin.read()
+        # Whoever has gone could not be looked at.
+        os.read(alive, 1)
         os._exit(0)
     if way == "orphan":
         os.waitpid(child, 0)
@@ -145,7 +148,6 @@ impl SlyAgent {
 
 impl Drop for SlyAgent {
     fn drop(&mut self) {
-        // Its children read until here, too.
         drop(self.input.take());
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -162,6 +162,6 @@ fn short(notification: &Notification) -> String {
         }
         Notification::Over { session_id, .. } => format!("over {session_id}"),
         Notification::Lost { .. } => "lost".into(),
-        Notification::Presence { .. } => "presence".into(),
+        Notification::Presence { state, .. } => format!("presence {state}"),
     }
 }
