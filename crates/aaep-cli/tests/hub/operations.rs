@@ -140,6 +140,8 @@ fn what_init_makes_starts_with_tls_and_lets_in_who_shows_a_token() {
             own.args(["hub", "--ephemeral", "--listen", "127.0.0.1:0", "--config"]);
             own.arg(made.join("aaep.toml"));
             own.env("XDG_RUNTIME_DIR", made.parent().unwrap().join("run"));
+            // A test is agent and listener at once.
+            own.env("AAEP_DEVELOPMENT__OWN_REPLIES", "true");
             own
         });
         let base = hub.base();
