@@ -18,7 +18,7 @@ fn an_explanation_is_plain_lines_that_say_what_happens_and_why() {
     assert_eq!(
         ended.out,
         "Before bank.transfer runs, the user is asked.\n\
-         Rule 1, in line 27, counts: its pattern is bank.transfer.\n\
+         Rule 1, in line 31, counts: its pattern is bank.transfer.\n\
          It counts as medium risk. This cannot be undone.\n\
          The question: Transfer 12.50 \"EUR\" to \"landlord\".\n\
          These words are asked, whatever words the agent has.\n\
@@ -69,7 +69,7 @@ fn json_says_the_same_for_programs() {
             "explanation",
         ]
     );
-    assert_eq!(said["rule"], json!({ "number": 1, "line": 27, "pattern": "bank.transfer" }));
+    assert_eq!(said["rule"], json!({ "number": 1, "line": 31, "pattern": "bank.transfer" }));
     assert_eq!((&said["verdict"], &said["timeout_seconds"]), (&json!("ask"), &json!(120)));
     let uncovered = run(&["policy", "explain", "rm", "--json"]);
     assert_eq!(uncovered.json()[0]["rule"], json!(null));
@@ -79,7 +79,7 @@ fn json_says_the_same_for_programs() {
 fn arguments_may_come_from_standard_input() {
     let ended =
         run_with(&["policy", "explain", "bank.transfer", "-", "--policy", &example()], TRANSFER);
-    assert!(ended.out.contains("Rule 1, in line 27, counts"), "{}", ended.out);
+    assert!(ended.out.contains("Rule 1, in line 31, counts"), "{}", ended.out);
 }
 
 #[test]

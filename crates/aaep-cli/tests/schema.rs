@@ -61,7 +61,7 @@ fn written_schemas_compile_and_judge() {
     let ended = run(&["schema", "--out", name]);
     let listed = run(&["schema", "--list"]).out;
     let paths: Vec<_> = listed.lines().map(|name| format!("{name}.schema.json")).collect();
-    let wrote = format!("Wrote {} schemas and 7 contexts of extensions to {name}.\n", paths.len());
+    let wrote = format!("Wrote {} schemas and 8 contexts of extensions to {name}.\n", paths.len());
     assert_eq!(ended.out, wrote);
     assert_eq!(ended.code, 0);
 

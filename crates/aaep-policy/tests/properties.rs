@@ -126,7 +126,7 @@ fn rules() -> impl Strategy<Value = String> {
 
 /// The request as the hub sends it.
 fn leaves(ruling: &Ruling) -> Result<(), TestCaseError> {
-    let envelope = r#"{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z","producer":{"agent_id":"helper"},"urgency":"critical","localization_hints":{"primary_language":"en","text_direction":"auto"},"reply_token":"rpl_1","#;
+    let envelope = r#"{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z","producer":{"agent_id":"helper"},"urgency":"critical","reply_token":"rpl_1","#;
     let payload = ruling.payload();
     let event = format!("{envelope}{}", &payload[1..]);
     Event::parse_ours(event.as_bytes())
