@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 const EXEMPT: &[(&str, &str)] = &[
     ("aaep-agent/src/confirmation.rs", "arguments of a tool: any one JSON value, of the agent's"),
     ("aaep-bridge/src", "coding agents' hooks and settings, ACP and MCP: formats of others"),
+    ("aaep-cli/src/admin.rs", "lists of the hub's administration, no messages"),
     ("aaep-cli/src/acp", "ACP: a format of others"),
     ("aaep-cli/src/demo/talk.rs", "shows newcomers the bare wire, without our libraries"),
     ("aaep-cli/src/judge.rs", "names the type of what may be no message at all"),
     ("aaep-cli/src/listen/json.rs", "the command's own lines of input and output, no messages"),
     ("aaep-cli/src/listen/talk/saying.rs", "reads events of any producer, leniently"),
+    ("aaep-cli/src/manifest.rs", "JSON Web Keys, and the command's own lines of output"),
     ("aaep-conformance/src", "a judge does not share our reading of what it judges"),
     ("aaep-hub/src/agent/policy.rs", "weighs what an agent wrote before it is a valid event"),
     ("aaep-hub/src/config", "the configuration file: TOML"),
@@ -25,7 +27,12 @@ const EXEMPT: &[(&str, &str)] = &[
     ("aaep-hub/src/tokens.rs", "the configuration file: TOML"),
     ("aaep-hub/src/manifest.rs", "puts the manifest together; aaep-types reads it back in a test"),
     ("aaep-hub/src/openapi", "the OpenAPI document: JSON Schema"),
+    (
+        "aaep-signature/src/verify.rs",
+        "reads what is signed before it is believed, as JSON of anybody",
+    ),
     ("aaep-subscriber/src/client/http.rs", "the text of a refusal, which may be a proxy's"),
+    ("aaep-subscriber/src/client/trust.rs", "who any producer says it is, before it is believed"),
     ("aaep-subscriber/src/inbox", "reads messages of any producer, leniently"),
     ("aaep-subscriber/src/words", "reads events of any producer, leniently; message files"),
 ];

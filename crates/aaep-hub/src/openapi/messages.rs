@@ -172,7 +172,9 @@ pub(super) fn examples(schema: &str) -> Value {
             "say": { "kind": "user_input", "text": "Transfer 20 euros to Ann." },
             "yes": reply,
         }),
-        "AgentId" => json!({ "bank": { "agent_id": "bank-agent", "to": "bank-service", "user": "ann" } }),
+        "AgentId" => {
+            json!({ "bank": { "agent_id": "bank-agent", "to": "bank-service", "user": "ann" } })
+        }
         "PageCode" => json!({ "code": { "code": "the code of the page's address" } }),
         _ => Value::Null,
     }

@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(wants.languages().len(), 2);
         assert_eq!(wants.levels(), [1, 2, 3]);
         assert_eq!(wants.included(), ["*"]);
-        assert_eq!(wants.supported_extensions.as_deref().unwrap().len(), 7);
+        assert_eq!(wants.supported_extensions.as_deref().unwrap().len(), 8);
         assert!(text.contains(r#""timing":{"factor":3}"#) && text.contains(r#""pace_wpm":50"#));
     }
 

@@ -7,6 +7,7 @@ use crate::json::{Member, Members, Raw};
 use crate::language::LanguageTag;
 use crate::limits::{Limits, soft};
 use crate::ours::{OutcomeMember, TimingMember};
+use crate::presence::PresenceMember;
 use crate::redaction::{self, Redaction};
 use crate::report::{Reading, Report};
 use crate::rule::{self, Rule};
@@ -284,6 +285,7 @@ fn check_ours(prefix: &str, value: Raw<'_>, report: &mut Report) {
         team::PREFIX => drop(Team::read(value, rule::X7, report)),
         "outcome" => drop(OutcomeMember::read(value, rule::X7, report)),
         "timing" => drop(TimingMember::read(value, rule::X7, report)),
+        "presence" => drop(PresenceMember::read(value, rule::X7, report)),
         _ => {}
     }
 }
