@@ -82,6 +82,7 @@ mod metrics;
 mod openapi;
 mod outbox;
 mod pace;
+pub mod passkey;
 #[cfg(test)]
 #[path = "tests/panics.rs"]
 mod panics;
