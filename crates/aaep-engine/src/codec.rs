@@ -1,6 +1,7 @@
 //! Records as bytes: `length (4) · checksum (4) · number (8) · kind (1) · fields`, little-endian,
 //! texts with their length before them.
 
+use aaep_types::Presence;
 use std::sync::Arc;
 
 use crate::ids::{EventNumber, RequestId};
@@ -13,6 +14,9 @@ const ASKED_WITH_ACCOUNT: u8 = 13;
 /// A resolution, and one with what its reply says of itself.
 const RESOLVED: u8 = 4;
 const RESOLVED_WITH_REPLY: u8 = 14;
+/// The same two with presence: what is needed, and what was shown.
+const ASKED_WITH_PRESENCE: u8 = 17;
+const RESOLVED_WITH_PRESENCE: u8 = 18;
 /// What a record usually has beside its longer texts.
 const USUAL: usize = 192;
 
@@ -30,15 +34,34 @@ impl Record {
                 out.said(said);
             }
             Record::Asked(asked) => encode_asked(asked, &mut out),
-            Record::Resolved { request, outcome, runs, by, response, reply, said } => {
-                out.u8(if reply.is_empty() { RESOLVED } else { RESOLVED_WITH_REPLY });
+            Record::Resolved {
+                request,
+                outcome,
+                runs,
+                by,
+                response,
+                reply,
+                presence,
+                assertion,
+                said,
+            } => {
+                let present = *presence != Presence::None;
+                out.u8(match (present, reply.is_empty()) {
+                    (true, _) => RESOLVED_WITH_PRESENCE,
+                    (false, true) => RESOLVED,
+                    (false, false) => RESOLVED_WITH_REPLY,
+                });
                 out.u128(request.bits());
                 out.u8(*outcome as u8);
                 out.u8(u8::from(*runs));
                 out.text(by);
                 out.text(response);
-                if !reply.is_empty() {
+                if present || !reply.is_empty() {
                     out.text(reply);
+                }
+                if present {
+                    out.u8(*presence as u8);
+                    out.bytes(assertion);
                 }
                 out.said(said);
             }
@@ -110,8 +133,8 @@ impl Record {
                 let texts = asked.arguments.len() + asked.event.len() + asked.account.len();
                 (Some(&asked.said), texts)
             }
-            Record::Resolved { response, reply, said, .. } => {
-                (Some(said), response.len() + reply.len())
+            Record::Resolved { response, reply, assertion, said, .. } => {
+                (Some(said), response.len() + reply.len() + assertion.len())
             }
             Record::Ended { said, .. }
             | Record::Invoked { said, .. }
@@ -167,7 +190,12 @@ fn encode_opened(opened: &Opened, out: &mut Out) {
 }
 
 fn encode_asked(asked: &Asked, out: &mut Out) {
-    out.u8(if asked.account.is_empty() { ASKED } else { ASKED_WITH_ACCOUNT });
+    let needs = asked.needs != Presence::None;
+    out.u8(match (needs, asked.account.is_empty()) {
+        (true, _) => ASKED_WITH_PRESENCE,
+        (false, true) => ASKED,
+        (false, false) => ASKED_WITH_ACCOUNT,
+    });
     out.u128(asked.request.bits());
     out.text(&asked.session);
     out.u8(u8::from(asked.confirmation));
@@ -178,8 +206,11 @@ fn encode_asked(asked: &Asked, out: &mut Out) {
     out.u64(asked.timeout_seconds);
     out.u8(u8::from(asked.default_accept));
     out.u8(u8::from(asked.irreversible));
-    if !asked.account.is_empty() {
+    if needs || !asked.account.is_empty() {
         out.text(&asked.account);
+    }
+    if needs {
+        out.u8(asked.needs as u8);
     }
     out.said(&asked.said);
 }
@@ -197,7 +228,7 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             stamp: input.u64()? as i64,
         }),
         2 => Record::Ended { session: input.text()?, said: input.said()? },
-        kind @ (ASKED | ASKED_WITH_ACCOUNT) => Record::Asked(Asked {
+        kind @ (ASKED | ASKED_WITH_ACCOUNT | ASKED_WITH_PRESENCE) => Record::Asked(Asked {
             request: RequestId::from_bits(input.u128()?),
             session: input.text()?,
             confirmation: input.flag()?,
@@ -209,15 +240,24 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
             default_accept: input.flag()?,
             irreversible: input.flag()?,
             account: if kind == ASKED { "".into() } else { input.text()? },
+            needs: if kind == ASKED_WITH_PRESENCE { input.presence()? } else { Presence::None },
             said: input.said()?,
         }),
-        kind @ (RESOLVED | RESOLVED_WITH_REPLY) => Record::Resolved {
+        kind @ (RESOLVED | RESOLVED_WITH_REPLY | RESOLVED_WITH_PRESENCE) => Record::Resolved {
             request: RequestId::from_bits(input.u128()?),
             outcome: *Outcome::ALL.get(usize::from(input.u8()?)).ok_or(Corrupt::Unknown)?,
             runs: input.flag()?,
             by: input.text()?,
             response: input.text()?,
             reply: if kind == RESOLVED { "".into() } else { input.text()? },
+            presence: match kind {
+                RESOLVED_WITH_PRESENCE => input.presence()?,
+                _ => Presence::None,
+            },
+            assertion: match kind {
+                RESOLVED_WITH_PRESENCE => input.bytes()?.into(),
+                _ => Arc::default(),
+            },
             said: input.said()?,
         },
         5 => Record::Invoked {
@@ -269,9 +309,13 @@ impl Out {
     }
 
     fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
         // Everything that gets here is bounded far below 4 GiB.
-        self.0.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        self.0.extend_from_slice(text.as_bytes());
+        self.0.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+        self.0.extend_from_slice(bytes);
     }
 
     fn texts(&mut self, texts: &[Arc<str>]) {
@@ -298,7 +342,7 @@ impl Out {
 
 struct In<'a>(&'a [u8]);
 
-impl In<'_> {
+impl<'a> In<'a> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Corrupt> {
         let (head, rest) = self.0.split_first_chunk::<N>().ok_or(Corrupt::Unknown)?;
         self.0 = rest;
@@ -325,11 +369,19 @@ impl In<'_> {
         self.take().map(u128::from_le_bytes)
     }
 
-    fn text(&mut self) -> Result<Arc<str>, Corrupt> {
+    fn bytes(&mut self) -> Result<&'a [u8], Corrupt> {
         let length = self.take().map(u32::from_le_bytes)? as usize;
-        let (text, rest) = self.0.split_at_checked(length).ok_or(Corrupt::Unknown)?;
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Corrupt::Unknown)?;
         self.0 = rest;
-        std::str::from_utf8(text).map(Arc::from).map_err(|_| Corrupt::Unknown)
+        Ok(bytes)
+    }
+
+    fn text(&mut self) -> Result<Arc<str>, Corrupt> {
+        std::str::from_utf8(self.bytes()?).map(Arc::from).map_err(|_| Corrupt::Unknown)
+    }
+
+    fn presence(&mut self) -> Result<Presence, Corrupt> {
+        Presence::ALL.get(usize::from(self.u8()?)).copied().ok_or(Corrupt::Unknown)
     }
 
     fn texts(&mut self) -> Result<Vec<Arc<str>>, Corrupt> {
@@ -380,6 +432,7 @@ mod tests {
                 default_accept: false,
                 irreversible: true,
                 account: text(""),
+                needs: Presence::None,
                 said: said(),
             }),
             Record::Asked(Asked {
@@ -394,6 +447,22 @@ mod tests {
                 default_accept: false,
                 irreversible: true,
                 account: text("{\"tool\":\"pay\"}"),
+                needs: Presence::None,
+                said: said(),
+            }),
+            Record::Asked(Asked {
+                request: RequestId::from_bits(7),
+                session: text("sess_1"),
+                confirmation: true,
+                tool: text("pay"),
+                arguments: text("{}"),
+                event: text("{}"),
+                stamp: 9,
+                timeout_seconds: 300,
+                default_accept: false,
+                irreversible: true,
+                account: text(""),
+                needs: Presence::Pin,
                 said: said(),
             }),
             Record::Resolved {
@@ -403,6 +472,19 @@ mod tests {
                 by: text(""),
                 response: text("67"),
                 reply: text(""),
+                presence: Presence::None,
+                assertion: Arc::default(),
+                said: said(),
+            },
+            Record::Resolved {
+                request: RequestId::from_bits(7),
+                outcome: Outcome::Accepted,
+                runs: true,
+                by: text("ann"),
+                response: text(""),
+                reply: text(""),
+                presence: Presence::Passkey,
+                assertion: Arc::from([0, 255, 7]),
                 said: said(),
             },
             Record::Resolved {
@@ -412,6 +494,8 @@ mod tests {
                 by: text(""),
                 response: text("67"),
                 reply: text("{\"decided_by\":\"Ann\"}"),
+                presence: Presence::None,
+                assertion: Arc::default(),
                 said: said(),
             },
             Record::Invoked {

@@ -4,7 +4,8 @@ use aaep_shaping::ShapeInfo;
 use aaep_types::action::{self, Account, ReadableArguments};
 use aaep_types::json::{Members, Raw, Writer};
 use aaep_types::{
-    DescribedBy, ENVELOPE_MEMBERS, Event, EventKind, Timestamp, Urgency, recorded, rule,
+    DescribedBy, ENVELOPE_MEMBERS, Event, EventKind, Presence, Timestamp, Urgency, presence,
+    recorded, rule,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) extension: Option<Extension>,
     /// The account of the action that is asked about, as JSON.
     pub(crate) account: Option<Arc<str>>,
+    /// How present whoever says yes has to be.
+    pub(crate) needs: Presence,
     /// What its agent says of it besides the payload.
     pub(crate) hints: Option<Box<Hints>>,
     /// The states that it leaves and enters, if it is a state change of ours.
@@ -124,6 +127,7 @@ impl<'a> Draft<'a> {
             payload,
             extension: None,
             account: None,
+            needs: Presence::None,
             hints: None,
             moves: None,
         }
@@ -139,7 +143,8 @@ impl<'a> Draft<'a> {
         let usual = kind.map_or(Urgency::Normal, EventKind::usual_urgency);
         let urgency = hints.as_ref().and_then(|hints| hints.urgency).unwrap_or(usual);
         let (extension, account, moves) = (None, None, None);
-        Ok(Draft { type_name, urgency, payload, extension, account, hints, moves })
+        let needs = Presence::None;
+        Ok(Draft { type_name, urgency, payload, extension, account, needs, hints, moves })
     }
 
     /// An agent's event, which was read before.
@@ -148,7 +153,8 @@ impl<'a> Draft<'a> {
         let urgency = said.hints.as_ref().and_then(|hints| hints.urgency).unwrap_or(usual);
         let (type_name, payload, hints) = (event.type_name(), said.payload, said.hints);
         let (extension, account, moves) = (None, None, None);
-        Draft { type_name, urgency, payload, extension, account, hints, moves }
+        let needs = Presence::None;
+        Draft { type_name, urgency, payload, extension, account, needs, hints, moves }
     }
 
     /// A state change with a sentence of ours that can be announced.
@@ -257,7 +263,11 @@ impl<'a> Draft<'a> {
     }
 
     fn write_context(&self, out: &mut Writer, hints: Option<&Hints>) {
-        let ours = [self.extension.map(Extension::uri), self.account.as_ref().map(|_| action::URI)];
+        let ours = [
+            self.extension.map(Extension::uri),
+            self.account.as_ref().map(|_| action::URI),
+            (self.needs != Presence::None).then_some(presence::URI),
+        ];
         let theirs = hints.map_or(&[][..], |hints| &hints.contexts);
         out.json("{\"@context\":");
         if ours.iter().all(Option::is_none) && theirs.is_empty() {
@@ -275,7 +285,9 @@ impl<'a> Draft<'a> {
 
     fn write_extensions(&self, out: &mut Writer, hints: Option<&Hints>) {
         let theirs = hints.and_then(|hints| hints.extensions.as_deref());
-        if self.extension.is_none() && self.account.is_none() && theirs.is_none() {
+        let needs = Some(self.needs).filter(|needs| *needs != Presence::None);
+        if self.extension.is_none() && self.account.is_none() && needs.is_none() && theirs.is_none()
+        {
             return;
         }
         out.json(",\"extensions\":");
@@ -287,6 +299,11 @@ impl<'a> Draft<'a> {
         if let Some(account) = &self.account {
             out.name(action::PREFIX);
             out.json(account);
+            out.comma();
+        }
+        if let Some(needs) = needs {
+            out.name(presence::PREFIX);
+            out.json(&presence::member(needs));
             out.comma();
         }
         if let Some(theirs) = theirs {

@@ -567,7 +567,8 @@ impl<R: Rules> Engine<R> {
     fn time_is_up(&mut self, number: RequestId, now: Now) {
         let Some(request) = self.requests.get(&number) else { return };
         // enforces: I9, D11
-        let runs = R::silence_runs(request.default_accept, request.irreversible);
+        let runs = R::silence_runs(request.default_accept, request.irreversible)
+            && R::may_be_silent(request.needs);
         self.resolve(number, Outcome::TimedOut, runs, "timeout", now);
     }
 }

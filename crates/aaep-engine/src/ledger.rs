@@ -2,7 +2,7 @@
 
 use aaep_shaping::ShapeInfo;
 use aaep_types::json::Canonical;
-use aaep_types::{EventKind, RiskLevel, Timestamp, ToolName, Urgency, cut, rule};
+use aaep_types::{EventKind, Presence, RiskLevel, Timestamp, ToolName, Urgency, cut, rule};
 
 use std::sync::Arc;
 
@@ -73,6 +73,7 @@ impl<R: Rules> Engine<R> {
             true => account_of(&question.tool, &question.readable, &digest, ask.described_by),
             false => None,
         };
+        draft.needs = question.needs;
         let Some(session) = self.sessions.get(&key) else { return Err(no_session()) };
         session.admits_speaker(draft.hints.as_deref())?;
         let stamp = session.stamp::<R>(now);
@@ -141,6 +142,7 @@ impl<R: Rules> Engine<R> {
             default_accept: request.default_accept,
             irreversible: request.irreversible,
             account: account.unwrap_or_else(|| "".into()),
+            needs: request.needs,
             said,
         });
         self.append(&record);
@@ -179,6 +181,11 @@ impl<R: Rules> Engine<R> {
         let action = request.action();
         let (phrase, answer) = request.outcome_phrase(outcome, runs);
         let reply = request.reply.clone().unwrap_or_default();
+        let shown = request.shown.take();
+        let (presence, assertion) = shown.map_or_else(
+            || (Presence::None, Arc::default()),
+            |shown| (shown.presence, shown.assertion),
+        );
         let wrong_clock = request.wrong_clock;
         if runs {
             request.risk();
@@ -226,6 +233,8 @@ impl<R: Rules> Engine<R> {
             by,
             response,
             reply,
+            presence,
+            assertion,
             said,
         });
     }
@@ -287,6 +296,7 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn extend(&mut self, number: RequestId, seconds: u64, now: Now) {
         let Some(request) = self.requests.get_mut(&number) else { return };
         let (old, id, kind) = (request.event_number, request.session, request.kind);
+        let needs_presence = request.needs;
         let action = request.action();
         let (phrase, answer) = request.outcome_phrase(Outcome::Superseded, false);
         let json = request.event.take().unwrap_or_else(|| "{}".into());
@@ -308,6 +318,7 @@ impl<R: Rules> Engine<R> {
         let mut draft = Draft::new(kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
         draft.account = account_in(&json);
+        draft.needs = needs_presence;
         draft.hints = Hints::of_event(&json);
         let json = self.send(id, draft, event, needs, now);
         let said = self.said(id);
@@ -534,6 +545,8 @@ fn request_of(
         irreversible: terms.irreversible,
         risk: terms.risk,
         reply: None,
+        needs: question.needs,
+        shown: None,
         wrong_clock: false,
         answer: terms.answer,
         event_number: event,

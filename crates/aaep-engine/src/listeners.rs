@@ -73,7 +73,7 @@ impl Able {
 
 /// Whether somebody is there who could answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Presence {
+pub(crate) enum Attendance {
     Here,
     /// The last one was there until then, and may come back.
     Lost(Boot),
@@ -156,18 +156,18 @@ impl Listeners {
     }
 
     /// Whether somebody is there who could answer a request of this kind for a user.
-    pub(crate) fn presence(&self, user: &str, kind: EventKind) -> Presence {
+    pub(crate) fn attendance(&self, user: &str, kind: EventKind) -> Attendance {
         work::count();
-        let Some(entitled) = self.entitled.get(user) else { return Presence::Nobody };
+        let Some(entitled) = self.entitled.get(user) else { return Attendance::Nobody };
         let able = match kind {
             EventKind::AwaitingConfirmation => &entitled.confirming,
             EventKind::AwaitingClarification => &entitled.clarifying,
-            _ => return Presence::Nobody,
+            _ => return Attendance::Nobody,
         };
         match able.lost.last() {
-            _ if able.here > 0 => Presence::Here,
-            Some((at, _)) => Presence::Lost(*at),
-            None => Presence::Nobody,
+            _ if able.here > 0 => Attendance::Here,
+            Some((at, _)) => Attendance::Lost(*at),
+            None => Attendance::Nobody,
         }
     }
 }
@@ -194,19 +194,19 @@ mod tests {
         known.insert(second, listener(Role::Admin, 2));
         known.insert(third, listener(Role::Auditor, 9));
         assert_eq!((known.time_factor("ann"), known.time_factor("bob")), (4, 1));
-        assert_eq!(known.presence("ann", kind), Presence::Here);
-        assert_eq!(known.presence("ann", EventKind::AwaitingClarification), Presence::Nobody);
+        assert_eq!(known.attendance("ann", kind), Attendance::Here);
+        assert_eq!(known.attendance("ann", EventKind::AwaitingClarification), Attendance::Nobody);
         for (id, at) in [(first, 7), (second, 5)] {
             known.change(id, |listener| listener.lost_at = Some(Boot(at)));
         }
-        assert_eq!(known.presence("ann", kind), Presence::Lost(Boot(7)));
+        assert_eq!(known.attendance("ann", kind), Attendance::Lost(Boot(7)));
         known.remove(&first);
-        assert_eq!(known.presence("ann", kind), Presence::Lost(Boot(5)));
+        assert_eq!(known.attendance("ann", kind), Attendance::Lost(Boot(5)));
         assert_eq!(known.time_factor("ann"), 2);
         known.insert(second, listener(Role::Admin, 3));
-        assert_eq!(known.presence("ann", kind), Presence::Here);
+        assert_eq!(known.attendance("ann", kind), Attendance::Here);
         known.remove(&second);
-        assert_eq!(known.presence("ann", kind), Presence::Nobody);
+        assert_eq!(known.attendance("ann", kind), Attendance::Nobody);
         assert!(known.entitled.is_empty() && known.len() == 1);
     }
 }

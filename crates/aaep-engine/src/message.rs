@@ -7,11 +7,16 @@ use aaep_types::{
 };
 use std::sync::Arc;
 
+use crate::evidence::Evidence;
 use crate::refusal::{Blame, Refusal};
 
 /// A message of a subscriber: a reply, or one of our extension messages.
 #[derive(Clone, Debug)]
-pub struct SubscriberMessage(pub(crate) Kind);
+pub struct SubscriberMessage {
+    pub(crate) kind: Kind,
+    /// What the hub verified of it.
+    pub(crate) evidence: Evidence,
+}
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
@@ -44,6 +49,17 @@ impl Content {
             Content::Decision { .. } => Some(EventKind::AwaitingConfirmation),
             Content::Answer(_) => Some(EventKind::AwaitingClarification),
             Content::MoreTime { .. } => None,
+        }
+    }
+}
+
+impl Content {
+    /// Whether it lets something go on: a yes, or an answer.
+    pub(crate) fn consents(&self) -> bool {
+        match self {
+            Content::Decision { decision, .. } => *decision == Decision::Accept,
+            Content::Answer(_) => true,
+            Content::MoreTime { .. } => false,
         }
     }
 }
@@ -89,11 +105,29 @@ impl SubscriberMessage {
             }
             Message::StopSession(stop) => {
                 let (session, subscription) = (stop.session_id, stop.subscription_id);
-                return Ok(Self(Kind::Stop { session, subscription }));
+                return Ok(Self::new(Kind::Stop { session, subscription }));
             }
             _ => return Err(Refusal::new(Blame::Malformed, rule::C9, "Send a reply here.")),
         };
-        Ok(Self(Kind::Reply(Reply { token, subscription, stamp, content, says })))
+        Ok(Self::new(Kind::Reply(Reply { token, subscription, stamp, content, says })))
+    }
+
+    fn new(kind: Kind) -> Self {
+        Self { kind, evidence: Evidence::none() }
+    }
+
+    /// The same with what the hub verified of it; without, nothing was shown.
+    pub fn with_evidence(mut self, evidence: Evidence) -> Self {
+        self.evidence = evidence;
+        self
+    }
+
+    /// The subscription on which it was sent, as it says.
+    pub fn subscription(&self) -> SubscriptionId {
+        match &self.kind {
+            Kind::Reply(reply) => reply.subscription,
+            Kind::Stop { subscription, .. } => *subscription,
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use aaep_types::action::ReadableArguments;
 use aaep_types::agent_api::with_longer_wait;
 use aaep_types::json::{Canonical, Writer, is_number};
 use aaep_types::{
-    Decision, Event, EventKind, Limits, Payload, ReplyToken, ResponseKind, RiskLevel, rule,
+    Decision, Event, EventKind, Limits, Payload, Presence, ReplyToken, ResponseKind, RiskLevel,
+    rule,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct AgentQuestion {
     /// The arguments as people read them.
     pub(crate) readable: ReadableArguments,
     asked: Result<QuestionText, Refusal>,
+    /// How present whoever says yes has to be (I34).
+    pub(crate) needs: Presence,
 }
 
 /// What is asked. All texts are members as JSON, without braces and without the reply token.
@@ -76,7 +79,14 @@ impl AgentQuestion {
                 false => ReadableArguments::default(),
             },
             asked: QuestionText::read(kind, payload),
+            needs: Presence::None,
         }
+    }
+
+    /// The same, to be answered by somebody at least this present.
+    pub fn needing(mut self, presence: Presence) -> Self {
+        self.needs = presence;
+        self
     }
 
     /// Confirmation or clarification.

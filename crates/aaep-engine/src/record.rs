@@ -4,7 +4,7 @@
 //! Nothing in a record is a reply token: those follow from the key.
 
 use aaep_types::json::Canonical;
-use aaep_types::recorded;
+use aaep_types::{Presence, recorded};
 use std::fmt;
 use std::sync::Arc;
 
@@ -76,6 +76,10 @@ pub enum Record {
         response: Arc<str>,
         /// What the reply says of itself, as a JSON object; empty for nothing, and in older journals.
         reply: Arc<str>,
+        /// How present whoever replied was; none in older journals, and where nobody replied.
+        presence: Presence,
+        /// The proof of that; empty for none.
+        assertion: Arc<[u8]>,
         /// What was said of it.
         said: RecordedEvents,
     },
@@ -216,6 +220,8 @@ pub struct Asked {
     /// The account of the action, as JSON; empty for a question, and in journals of before there
     /// was one.
     pub account: Arc<str>,
+    /// How present whoever says yes has to be; none in older journals.
+    pub needs: Presence,
     /// What was said before it.
     pub said: RecordedEvents,
 }

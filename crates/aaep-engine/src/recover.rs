@@ -143,7 +143,7 @@ impl<R: Rules> Engine<R> {
                 }
             }
             Record::Asked(asked) => self.replay_asked(record, asked, now),
-            Record::Resolved { request, outcome, runs, by, response, reply, said } => {
+            Record::Resolved { request, outcome, runs, by, response, reply, said, .. } => {
                 self.replay_resolved(request, (outcome, runs), by, (response, reply));
                 self.replay_approval(request, said.stamp, now);
                 self.replay_said(self.key_of_request(request), record, Some(request), said);
@@ -241,6 +241,7 @@ impl<R: Rules> Engine<R> {
         // They were checked when they were first said.
         let Ok(mut draft) = Draft::of_agent(kind.as_str(), Some(kind), members) else { return };
         draft.account = account;
+        draft.needs = asked.needs;
         let json = draft.json(asked.request.first_event(), number, stamp, session);
         let bytes = asked.arguments.len() + asked.event.len();
         let answer = if asked.confirmation { None } else { default_of(&json) };
@@ -264,6 +265,8 @@ impl<R: Rules> Engine<R> {
             irreversible: asked.irreversible,
             risk: None,
             reply: None,
+            needs: asked.needs,
+            shown: None,
             wrong_clock: false,
             answer,
             event_number: asked.request.first_event(),
@@ -302,6 +305,7 @@ impl<R: Rules> Engine<R> {
         let mut draft = Draft::new(request.kind, payload);
         draft.extension = Some(Extension::Supersedes(old));
         draft.account = account_in(&json);
+        draft.needs = request.needs;
         draft.hints = Hints::of_event(&json);
         request.stamp = stamp_of(stamp, now);
         request.event = Some(draft.json(event, place, request.stamp, session).into());

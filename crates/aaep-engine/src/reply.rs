@@ -8,9 +8,10 @@ use std::sync::Arc;
 use crate::agent_event::AgentEvent;
 use crate::clock::{Boot, Now};
 use crate::engine::Engine;
+use crate::evidence::Evidence;
 use crate::ids::{RequestId, SessionKey, session_key, token_number};
 use crate::io::{Answer, Output};
-use crate::listeners::{Listener, Presence};
+use crate::listeners::{Attendance, Listener};
 use crate::message::{Content, Kind, Reply, SubscriberMessage};
 use crate::principal::{Principal, Role};
 use crate::rates::Flood;
@@ -37,6 +38,8 @@ enum Ignored {
     Stamp,
     WrongAnswer,
     TooShort,
+    OwnTree,
+    NotPresent,
 }
 
 impl<R: Rules> Engine<R> {
@@ -49,16 +52,17 @@ impl<R: Rules> Engine<R> {
         call: u64,
         now: Now,
     ) -> Result<Answer, Refusal> {
-        let reply = match &message.0 {
+        let reply = match &message.kind {
             Kind::Reply(reply) => reply,
             Kind::Stop { session, subscription } => {
-                return self.stop(peer, *session, *subscription, call, now);
+                let own_tree = message.evidence.own_tree;
+                return self.stop(peer, *session, (*subscription, own_tree), call, now);
             }
         };
         let rate = self.count_reply(peer, reply.subscription, now);
         let counts = rate.is_ok() || R::counts_in_flood();
-        let needs = match self.admit(peer, reply, counts, now) {
-            Ok(number) => Some(self.take(number, peer, reply, now)),
+        let needs = match self.admit(peer, (reply, &message.evidence), counts, now) {
+            Ok(number) => Some(self.take(number, peer, (reply, &message.evidence), now)),
             Err(reason) => self.ignore(peer, reason, rate.is_ok()),
         };
         Ok(self.answer_message(rate, needs, call))
@@ -129,7 +133,7 @@ impl<R: Rules> Engine<R> {
     fn admit(
         &mut self,
         peer: &Principal,
-        reply: &Reply,
+        (reply, evidence): (&Reply, &Evidence),
         counts: bool,
         now: Now,
     ) -> Result<RequestId, Ignored> {
@@ -166,18 +170,34 @@ impl<R: Rules> Engine<R> {
         if !R::supports_replies(listener.confirms, listener.clarifies, request.kind) {
             return Err(Ignored::NoReplySupport);
         }
+        // enforces: I30
+        if !R::is_somebody_else(evidence.own_tree) {
+            return Err(Ignored::OwnTree);
+        }
+        // enforces: I34
+        if !R::is_present(evidence.presence, request.needs, reply.content.consents()) {
+            return Err(Ignored::NotPresent);
+        }
         judge_answer::<R>(request, reply, now)?;
         Ok(number)
     }
 
     /// A reply that counts; returns the record that makes it so.
-    fn take(&mut self, number: RequestId, peer: &Principal, reply: &Reply, now: Now) -> u64 {
+    fn take(
+        &mut self,
+        number: RequestId,
+        peer: &Principal,
+        (reply, evidence): (&Reply, &Evidence),
+        now: Now,
+    ) -> u64 {
         let Some(request) = self.requests.get_mut(&number) else { return 0 };
         let plausible = is_plausible::<R>(request, reply.stamp);
         request.reply = reply.says.clone();
+        request.shown = Some(Box::new(evidence.clone()));
         let (outcome, runs) = match &reply.content {
             Content::MoreTime { seconds } => {
                 // enforces: D32, C17
+                request.shown = None;
                 self.extend(number, *seconds, now);
                 return self.last_record();
             }
@@ -212,7 +232,7 @@ impl<R: Rules> Engine<R> {
         &mut self,
         peer: &Principal,
         session: SessionId,
-        subscription: SubscriptionId,
+        (subscription, own_tree): (SubscriptionId, bool),
         call: u64,
         now: Now,
     ) -> Result<Answer, Refusal> {
@@ -222,7 +242,8 @@ impl<R: Rules> Engine<R> {
         let session = self.sessions.get(&key);
         let entitled = session.is_some() // a session that ended cannot be stopped
             && R::is_entitled(peer, session.map(|session| &*session.agent.user));
-        let counts = theirs && entitled && self.journal_works;
+        // enforces: I30
+        let counts = theirs && entitled && R::is_somebody_else(own_tree) && self.journal_works;
         let rate = self.count_reply(peer, subscription, now);
         let needs = if counts {
             let session = self.sessions.get(&key);
@@ -325,10 +346,10 @@ impl<R: Rules> Engine<R> {
 
     /// Until when somebody who could answer this is there or may come back; for ever while one is.
     fn answered_for_until(&self, user: &str, kind: EventKind) -> Boot {
-        match self.listeners.presence(user, kind) {
-            Presence::Here => Boot(u64::MAX),
-            Presence::Lost(at) => at.after_seconds(R::grace_seconds()),
-            Presence::Nobody => Boot::default(),
+        match self.listeners.attendance(user, kind) {
+            Attendance::Here => Boot(u64::MAX),
+            Attendance::Lost(at) => at.after_seconds(R::grace_seconds()),
+            Attendance::Nobody => Boot::default(),
         }
     }
 

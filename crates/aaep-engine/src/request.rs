@@ -1,11 +1,12 @@
 //! One request: what was asked, what it is bound to, what became of it.
 
 use aaep_types::json::string_value;
-use aaep_types::{EventKind, RiskLevel, SessionId, Timestamp, cut, recorded};
+use aaep_types::{EventKind, Presence, RiskLevel, SessionId, Timestamp, cut, recorded};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::clock::Boot;
+use crate::evidence::Evidence;
 use crate::ids::{Digest, EventNumber, RequestId, SessionKey, TokenNumber};
 use crate::principal::Principal;
 use crate::record::Outcome;
@@ -149,6 +150,10 @@ pub(crate) struct Request {
     pub(crate) by: Option<Arc<str>>,
     /// What the reply says of itself, as a JSON object.
     pub(crate) reply: Option<Arc<str>>,
+    /// How present whoever says yes has to be (I34).
+    pub(crate) needs: Presence,
+    /// What was verified of the reply that decides, until it is on record.
+    pub(crate) shown: Option<Box<Evidence>>,
     /// It was rejected by somebody whose clock cannot be right (D42).
     pub(crate) wrong_clock: bool,
     /// What it counts for in its agent's share while it waits.

@@ -6,7 +6,7 @@
 //! notice. A test in xtask keeps every other crate from enabling it.
 
 use aaep_shaping::{Filter, HeldLimits, Overflow, Prepared};
-use aaep_types::{EventKind, Timestamp, ToolCallId};
+use aaep_types::{EventKind, Presence, Timestamp, ToolCallId};
 use std::sync::Arc;
 
 use crate::clock::{Boot, Now};
@@ -60,6 +60,15 @@ pub trait Rules: 'static {
         claimed < deadline_micros && claimed >= asked.as_micros().saturating_sub(EARLY_MICROS)
     }
 
+    /// I30: a reply from the asking agent's own process tree never counts, whatever it says.
+    fn is_somebody_else(own_tree: bool) -> bool { !own_tree }
+
+    /// I34: a yes is at least as present as its request asks for. A no, and more time, need no more
+    /// than a listener: they let nothing run.
+    fn is_present(shown: Presence, needed: Presence, consents: bool) -> bool {
+        !consents || shown >= needed
+    }
+
     /// I8, D32: more time never shortens a wait.
     fn is_longer(until: Boot, deadline: Boot) -> bool { until > deadline }
 
@@ -81,6 +90,9 @@ pub trait Rules: 'static {
     fn silence_runs(default_accept: bool, irreversible: bool) -> bool {
         default_accept && !irreversible
     }
+
+    /// I34: nobody is present in silence.
+    fn may_be_silent(needed: Presence) -> bool { needed == Presence::None }
 
     /// I1, I2: there is a yes that was not spent.
     fn has_approval(status: Status) -> bool { status.is_approved() }

@@ -94,6 +94,8 @@ impl<R: Rules> World<'_, R> {
             by: "mallory".into(),
             response: "".into(),
             reply: "".into(),
+            presence: Presence::None,
+            assertion: Default::default(),
             said: RecordedEvents::default(),
         };
         let at = self.random.below(records.len());

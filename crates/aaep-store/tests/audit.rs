@@ -99,8 +99,17 @@ fn a_record_that_was_rewritten_with_a_right_checksum_is_found() {
         panic!("a resolution")
     };
     let outcome = aaep_engine::Outcome::Accepted;
-    let forged =
-        Record::Resolved { request, outcome, runs: true, by, response, reply: "".into(), said };
+    let forged = Record::Resolved {
+        request,
+        outcome,
+        runs: true,
+        by,
+        response,
+        reply: "".into(),
+        presence: aaep_types::Presence::None,
+        assertion: Default::default(),
+        said,
+    };
     let update = "UPDATE records SET bytes = ?2, outcome = 'accepted', runs = 1 WHERE number = ?1";
     file.execute(update, params![number, forged.encode(number as u64)]).unwrap();
     let bad = tampered.verify().unwrap_err();
@@ -291,6 +300,7 @@ fn a_text_with_line_ends_stays_on_its_line() {
         default_accept: false,
         irreversible: true,
         account: "".into(),
+        needs: aaep_types::Presence::None,
         said: aaep_engine::RecordedEvents { events: vec!["no\njson".into()], ..Default::default() },
     });
     let entry = aaep_store::Entry { number: 1, bytes: record.encode(1) };

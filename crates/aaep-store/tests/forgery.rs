@@ -153,6 +153,8 @@ fn forged() -> Record {
         by: "ann's phone".into(),
         response: "".into(),
         reply: "".into(),
+        presence: aaep_types::Presence::None,
+        assertion: Default::default(),
         said: RecordedEvents::default(),
     }
 }

@@ -32,6 +32,7 @@ pub const KNOWN_EXTENSIONS: &[KnownExtension] = &[
     KnownExtension { uri: crate::redaction::URI, prefix: crate::redaction::PREFIX },
     KnownExtension { uri: crate::resume::URI, prefix: crate::resume::PREFIX },
     KnownExtension { uri: crate::team::URI, prefix: crate::team::PREFIX },
+    KnownExtension { uri: crate::presence::URI, prefix: crate::presence::PREFIX },
 ];
 
 /// Prefixes that no extension may take (§7.3.2).

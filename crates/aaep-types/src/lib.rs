@@ -84,6 +84,7 @@ mod manifest;
 mod message;
 mod number;
 mod ours;
+pub mod presence;
 pub mod profile;
 pub mod published;
 pub mod recorded;
@@ -135,9 +136,9 @@ pub use type_name::TypeName;
 pub use uri::Uri;
 pub use version::{AAEP_VERSION, Version};
 pub use vocabulary::{
-    CancelledBy, CoalesceBoundary, Decision, DescribedBy, ErrorCategory, Level, RejectionCode,
-    ResponseKind, Reversibility, RiskLevel, TargetKind, TextDirection, ToolStatus, Urgency,
-    Verbosity,
+    CancelledBy, CoalesceBoundary, Decision, DescribedBy, ErrorCategory, Level, Presence,
+    PresenceWord, RejectionCode, ResponseKind, Reversibility, RiskLevel, TargetKind, TextDirection,
+    ToolStatus, Urgency, Verbosity,
 };
 pub use wire::{Opaque, Others};
 

@@ -9,6 +9,7 @@ use crate::handshake::{
 use crate::json::{Fault, FaultKind, Members};
 use crate::manifest::Manifest;
 use crate::ours::{MoreTime, StopSession};
+use crate::presence::{PresenceState, Unlock};
 use crate::reply::{ClarificationReply, ConfirmationReply};
 use crate::report::{Invalid, Problem, Reading, Report};
 use crate::rule;
@@ -39,6 +40,10 @@ pub enum Message<'a> {
     MoreTime(MoreTime<'a>),
     /// The user stops the agent.
     StopSession(StopSession<'a>),
+    /// The user types their PIN.
+    Unlock(Unlock<'a>),
+    /// The hub says what became of a PIN.
+    PresenceState(PresenceState<'a>),
     /// A producer describes itself.
     Manifest(Box<Manifest<'a>>),
 }
@@ -72,6 +77,8 @@ fn read<'a>(text: &'a str, members: Members<'a>, report: &mut Report) -> Option<
         Some("clarification.reply") => Message::ClarificationReply(read_members(members, report)?),
         Some("timing:extend") => Message::MoreTime(read_members(members, report)?),
         Some("control:cancel") => Message::StopSession(read_members(members, report)?),
+        Some("presence:unlock") => Message::Unlock(read_members(members, report)?),
+        Some("presence:state") => Message::PresenceState(read_members(members, report)?),
         Some("aaep:producer.manifest") => {
             Message::Manifest(Box::new(read_members(members, report)?))
         }

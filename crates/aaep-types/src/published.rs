@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::schema::Schema;
-use crate::{action, redaction, resume, team};
+use crate::{action, presence, redaction, resume, team};
 
 /// One of our extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,18 @@ pub const OWN_EXTENSIONS: &[OwnExtension] = &[
         purpose: "Who speaks in a session besides the agent that opened it.",
         terms: &["agents"],
         schemas: &["extensions/team"],
+    },
+    OwnExtension {
+        uri: presence::URI,
+        prefix: presence::PREFIX,
+        version: "1.0.0",
+        purpose: "How present a person has to be to say yes, and how they show it.",
+        terms: &["needs", "unlock", "pin", "state", "seconds", "failures"],
+        schemas: &[
+            "extensions/presence",
+            "extensions/presence.unlock",
+            "extensions/presence.state",
+        ],
     },
 ];
 

@@ -13,6 +13,7 @@ use crate::handshake::{
 };
 use crate::manifest::Manifest;
 use crate::ours::{MoreTime, OutcomeMember, StopSession, TimingCapability, TimingMember};
+use crate::presence::{PresenceMember, PresenceState, Unlock};
 use crate::redaction::Redaction;
 use crate::reply::{ClarificationReply, ConfirmationReply};
 use crate::resume::Resume;
@@ -116,6 +117,15 @@ pub fn all() -> Vec<Schema> {
         message::<Team<'_>>(
             "extensions/team",
             "Who else speaks in a session; it stands in `extensions` of its start.",
+        ),
+        message::<PresenceMember<'_>>(
+            "extensions/presence",
+            "How present whoever says yes has to be; it stands in `extensions`.",
+        ),
+        message::<Unlock<'_>>("extensions/presence.unlock", "The user types their PIN."),
+        message::<PresenceState<'_>>(
+            "extensions/presence.state",
+            "The hub says what became of a PIN that was typed.",
         ),
         message::<Manifest<'_>>("producer.manifest", "A producer describes itself."),
     ]);

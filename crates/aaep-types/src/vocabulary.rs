@@ -127,6 +127,31 @@ vocabulary! {
         /// What this listener is not to hear.
         NotForThisRole = "not_for_this_role",
     }
+    /// How sure the hub is that a person gave an answer, each more than the one before:
+    /// `urn:aaep-rs:presence:v1`.
+    Presence {
+        /// Not at all.
+        None = "none",
+        /// It came over an authenticated subscription, and not from the asking agent's own processes.
+        Listener = "listener",
+        /// The person's PIN was typed on that connection a while ago.
+        Pin = "pin",
+        /// A security key or the device itself signed this very answer.
+        Passkey = "passkey",
+    }
+    /// What the hub says about a PIN that was typed.
+    PresenceWord {
+        /// It was right: answers on this connection count for a while.
+        Unlocked = "unlocked",
+        /// It was wrong.
+        Wrong = "wrong",
+        /// Nobody looked at it: the last wrong one was a moment ago.
+        Wait = "wait",
+        /// There is no PIN yet.
+        Unset = "unset",
+        /// Somebody typed a wrong one on another connection.
+        Tried = "tried",
+    }
     /// The two answers to a confirmation (§6.3).
     Decision {
         /// Do it.

@@ -69,6 +69,8 @@ fn append_accept(house: &House, request: &Value, link: impl Fn(&[u8; 32], i64, &
         by: "reader".into(),
         response: "".into(),
         reply: "".into(),
+        presence: aaep_types::Presence::None,
+        assertion: Default::default(),
         said: RecordedEvents::default(),
     };
     let bytes = record.encode(number as u64 + 1);

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use aaep_engine::{Record, RecordedEvents, RequestId};
-use aaep_types::Timestamp;
 use aaep_types::json::{Members, Writer};
+use aaep_types::{Presence, Timestamp};
 
 use super::{COLUMNS, StoredRow};
 use crate::chain::hex;
@@ -221,15 +221,34 @@ fn details(line: &mut Line, record: &Record) {
             line.json("timeout_seconds", &asked.timeout_seconds.to_string());
             line.flag("default_accept", asked.default_accept);
             line.flag("irreversible", asked.irreversible);
+            if asked.needs != Presence::None {
+                line.text("needs_presence", asked.needs.as_str());
+            }
             line.said(&asked.said);
         }
-        Record::Resolved { request, outcome, runs, by, response, reply, said } => {
+        Record::Resolved {
+            request,
+            outcome,
+            runs,
+            by,
+            response,
+            reply,
+            presence,
+            assertion,
+            said,
+        } => {
             line.text("request", &request.to_string());
             line.text("outcome", outcome.as_str());
             line.flag("runs", *runs);
             line.text("decided_by", by);
             if !response.is_empty() {
                 line.text("response", response);
+            }
+            if *presence != Presence::None {
+                line.text("presence", presence.as_str());
+            }
+            if !assertion.is_empty() {
+                line.text("assertion", &hex(assertion));
             }
             if !reply.is_empty() {
                 line.0.name("reply");
@@ -296,6 +315,8 @@ pub(crate) fn reason_text(reason: u8) -> &'static str {
         9 => "its time cannot be right",
         10 => "not an answer to this question",
         11 => "less time than there was",
+        12 => "from the asking agent's own processes",
+        13 => "not present enough",
         _ => "unknown",
     }
 }
