@@ -82,10 +82,10 @@ mod metrics;
 mod openapi;
 mod outbox;
 mod pace;
-pub mod passkey;
 #[cfg(test)]
 #[path = "tests/panics.rs"]
 mod panics;
+pub mod passkey;
 mod reading;
 mod roles;
 mod serve;

@@ -24,6 +24,12 @@ pub struct Assertion {
 }
 
 impl Assertion {
+    /// Where the browser says that its page came from.
+    pub(super) fn origin(&self) -> Option<String> {
+        let data: ClientData = serde_json::from_slice(&self.client_data_json.0).ok()?;
+        Some(data.origin)
+    }
+
     /// Checks everything but the counter, and gives what the counter says.
     fn check(
         &self,
@@ -61,7 +67,7 @@ impl Assertion {
 /// What the audit keeps of a signed yes: all that is needed to judge it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Evidence {
+pub struct SignedYes {
     /// What was signed, and the signature.
     pub assertion: Assertion,
     /// The random part of the challenge.
@@ -76,11 +82,10 @@ pub struct Evidence {
     pub origin: String,
 }
 
-impl Evidence {
+impl SignedYes {
     /// Judges a signed yes again: whether this key signed a yes to this request for this action.
     pub fn verify(&self, request_event_id: &str, digest: &str) -> Result<(), PasskeyError> {
-        let party =
-            RelyingParty { id: self.domain.clone(), origins: vec![self.origin.clone()] };
+        let party = RelyingParty { id: self.domain.clone(), origins: vec![self.origin.clone()] };
         let challenge = Challenge::for_action(&self.nonce, request_event_id, digest);
         self.assertion.check(&self.key, &challenge, &party).map(drop)
     }

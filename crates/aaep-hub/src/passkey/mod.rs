@@ -2,7 +2,7 @@
 //!
 //! The challenge that an authenticator signs is a hash of the request's event id and of the digest of
 //! what would run, so a signature is good for no other action. Everything that shows it is kept
-//! ([`Evidence`]), and [`Evidence::verify`] judges it again without the hub.
+//! ([`SignedYes`]), and [`SignedYes::verify`] judges it again without the hub.
 //!
 //! Attestation is not asked for: which maker an authenticator has says nothing about consent. The
 //! signatures are checked by `aws-lc-rs`; this module reads the formats and compares.
@@ -10,6 +10,7 @@
 mod assertion;
 mod key;
 mod registration;
+mod store;
 
 use std::fmt;
 
@@ -18,9 +19,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use assertion::{Assertion, Evidence};
+pub use assertion::{Assertion, SignedYes};
 pub use key::PublicKey;
 pub use registration::Registration;
+pub(crate) use store::{CreationOptions, Passkeys, RequestOptions};
 
 /// The longest id of a credential (WebAuthn, section 4).
 pub const CREDENTIAL_ID_BYTES: usize = 1023;
@@ -144,6 +146,8 @@ pub struct Passkey {
     pub counter: u32,
     /// What the person calls it.
     pub name: String,
+    /// The domain that it is good for.
+    pub domain: String,
 }
 
 /// Why an answer of an authenticator does not count. For the audit and the log; the sender of a reply
@@ -171,6 +175,10 @@ pub enum PasskeyError {
     Algorithm,
     /// The signature is not of this key.
     Signature,
+    /// Nothing was asked, or it was too long ago.
+    NotAsked,
+    /// There is no room for another passkey.
+    TooMany,
 }
 
 impl fmt::Display for PasskeyError {
@@ -186,6 +194,8 @@ impl fmt::Display for PasskeyError {
             Self::Cloned => "The passkey's counter did not grow: somebody may have a copy of it.",
             Self::Algorithm => "The passkey uses an algorithm that is not accepted here.",
             Self::Signature => "The signature is not of this passkey.",
+            Self::NotAsked => "Nothing waits for a passkey here, or it waited too long. Try again.",
+            Self::TooMany => "You have as many passkeys as there is room for. Remove one first.",
         })
     }
 }

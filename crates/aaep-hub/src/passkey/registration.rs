@@ -47,7 +47,13 @@ impl Registration {
         }
         // Extensions may follow the key; nothing in them is used.
         let key = PublicKey::from_cose(&cbor(&mut key)?)?;
-        Ok(Passkey { id: Base64(id.to_vec()), key, counter: data.counter, name: name.to_owned() })
+        Ok(Passkey {
+            id: Base64(id.to_vec()),
+            key,
+            counter: data.counter,
+            name: name.to_owned(),
+            domain: party.id.clone(),
+        })
     }
 }
 

@@ -86,7 +86,9 @@ impl Authenticator {
         let hash = Sha256::digest(&client_data_json.0);
         let message = [authenticator_data.as_slice(), hash.as_slice()].concat();
         let signature = match &self.pair {
-            Pair::P256(pair) => pair.sign(&SystemRandom::new(), &message).unwrap().as_ref().to_vec(),
+            Pair::P256(pair) => {
+                pair.sign(&SystemRandom::new(), &message).unwrap().as_ref().to_vec()
+            }
             Pair::Ed(pair) => pair.sign(&message).as_ref().to_vec(),
         };
         Assertion {
@@ -128,7 +130,7 @@ fn a_signed_yes_is_good_for_one_action_and_can_be_judged_again() {
         let counter = assertion.verify(&passkey, &challenge, &party()).unwrap();
         assert_eq!(counter, authenticator.counter);
 
-        let evidence = Evidence {
+        let evidence = SignedYes {
             assertion,
             nonce,
             key: passkey.key,
@@ -137,7 +139,7 @@ fn a_signed_yes_is_good_for_one_action_and_can_be_judged_again() {
             origin: ORIGIN.to_owned(),
         };
         let kept = serde_json::to_string(&evidence).unwrap();
-        let evidence: Evidence = serde_json::from_str(&kept).unwrap();
+        let evidence: SignedYes = serde_json::from_str(&kept).unwrap();
         assert_eq!(evidence.verify("evt_1", "sha256:aa"), Ok(()));
         assert_eq!(evidence.verify("evt_2", "sha256:aa"), Err(PasskeyError::OtherChallenge));
         assert_eq!(evidence.verify("evt_1", "sha256:ab"), Err(PasskeyError::OtherChallenge));
@@ -233,10 +235,8 @@ fn a_registration_that_is_wrong_in_any_way_makes_no_passkey() {
         (Value::from(-2), Value::Bytes(vec![1, 0, 1])),
     ]);
     assert_eq!(refusal(create(ORIGIN, &weak)), PasskeyError::Algorithm);
-    let symmetric = Value::Map(vec![
-        (Value::from(1), Value::from(4)),
-        (Value::from(3), Value::from(5)),
-    ]);
+    let symmetric =
+        Value::Map(vec![(Value::from(1), Value::from(4)), (Value::from(3), Value::from(5))]);
     assert_eq!(refusal(create(ORIGIN, &symmetric)), PasskeyError::Algorithm);
     let good = create(ORIGIN, &key);
     let later = Challenge::for_registration(&Nonce::new([2; 16]));
