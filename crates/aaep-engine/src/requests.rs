@@ -45,6 +45,11 @@ impl Requests {
         self.all.at(place)
     }
 
+    /// The same, to look at it only.
+    pub(crate) fn peek_by_token(&self, token: TokenNumber) -> Option<&Request> {
+        self.all.at(self.place_by_token(token)?)
+    }
+
     fn place_by_token(&self, token: TokenNumber) -> Option<SlotIndex> {
         self.tokens.find(token.bits(), |place| self.all.at(place).is_some_and(|r| r.token == token))
     }

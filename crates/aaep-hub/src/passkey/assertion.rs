@@ -84,9 +84,9 @@ pub struct SignedYes {
 
 impl SignedYes {
     /// Judges a signed yes again: whether this key signed a yes to this request for this action.
-    pub fn verify(&self, request_event_id: &str, digest: &str) -> Result<(), PasskeyError> {
+    pub fn verify(&self, request_id: &str, digest: &str) -> Result<(), PasskeyError> {
         let party = RelyingParty { id: self.domain.clone(), origins: vec![self.origin.clone()] };
-        let challenge = Challenge::for_action(&self.nonce, request_event_id, digest);
+        let challenge = Challenge::for_action(&self.nonce, request_id, digest);
         self.assertion.check(&self.key, &challenge, &party).map(drop)
     }
 }

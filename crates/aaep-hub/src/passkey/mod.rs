@@ -1,6 +1,6 @@
 //! Passkeys (Web Authentication): a yes that is signed over exactly one action.
 //!
-//! The challenge that an authenticator signs is a hash of the request's event id and of the digest of
+//! The challenge that an authenticator signs is a hash of the request's id and of the digest of
 //! what would run, so a signature is good for no other action. Everything that shows it is kept
 //! ([`SignedYes`]), and [`SignedYes::verify`] judges it again without the hub.
 //!
@@ -88,10 +88,10 @@ pub struct Challenge([u8; 32]);
 
 impl Challenge {
     /// The challenge for a yes to one action: no other request and no other action has the same.
-    pub fn for_action(nonce: &Nonce, request_event_id: &str, digest: &str) -> Self {
+    pub fn for_action(nonce: &Nonce, request_id: &str, digest: &str) -> Self {
         let mut hash = Sha256::new();
         hash.update(b"aaep-rs passkey v1\0");
-        for part in [nonce.0.as_slice(), request_event_id.as_bytes(), digest.as_bytes()] {
+        for part in [nonce.0.as_slice(), request_id.as_bytes(), digest.as_bytes()] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }

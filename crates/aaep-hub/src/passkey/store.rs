@@ -58,7 +58,7 @@ struct Waiting {
 
 enum What {
     Registration { nonce: Nonce, party: RelyingParty },
-    Answer { token: TokenHash, nonce: Nonce, party: RelyingParty, event_id: String, digest: String },
+    Answer { token: TokenHash, nonce: Nonce, party: RelyingParty, request_id: String, digest: String },
     Verified { token: TokenHash, yes: Arc<[u8]> },
 }
 
@@ -195,7 +195,7 @@ impl Passkeys {
         principal: &Principal,
         party: RelyingParty,
         token: &str,
-        event_id: &str,
+        request_id: &str,
         digest: &str,
     ) -> Result<Option<RequestOptions>, Fault> {
         let nonce = fresh_nonce()?;
@@ -204,12 +204,12 @@ impl Passkeys {
         if allow.is_empty() {
             return Ok(None);
         }
-        let challenge = Challenge::for_action(&nonce, event_id, digest).to_base64();
+        let challenge = Challenge::for_action(&nonce, request_id, digest).to_base64();
         let domain = party.id.clone();
         let token = hash_of(token);
         inner.wait(
             principal,
-            What::Answer { token, nonce, party, event_id: event_id.into(), digest: digest.into() },
+            What::Answer { token, nonce, party, request_id: request_id.into(), digest: digest.into() },
         );
         Ok(Some(RequestOptions { challenge, domain, allow }))
     }
@@ -224,12 +224,12 @@ impl Passkeys {
         let token = hash_of(token);
         let mut inner = self.lock();
         let found = inner.take(principal, |what| match what {
-            What::Answer { token: asked, nonce, party, event_id, digest } if *asked == token => {
-                Some((nonce.clone(), party.clone(), event_id.clone(), digest.clone()))
+            What::Answer { token: asked, nonce, party, request_id, digest } if *asked == token => {
+                Some((nonce.clone(), party.clone(), request_id.clone(), digest.clone()))
             }
             _ => None,
         });
-        let Some((nonce, party, event_id, digest)) = found else {
+        let Some((nonce, party, request_id, digest)) = found else {
             return Ok(Err(PasskeyError::NotAsked));
         };
         let mut users = inner.users.clone();
@@ -240,7 +240,7 @@ impl Passkeys {
         else {
             return Ok(Err(PasskeyError::OtherCredential));
         };
-        let challenge = Challenge::for_action(&nonce, &event_id, &digest);
+        let challenge = Challenge::for_action(&nonce, &request_id, &digest);
         match assertion.verify(passkey, &challenge, &party) {
             Ok(counter) => passkey.counter = counter,
             Err(error) => return Ok(Err(error)),
