@@ -67,8 +67,13 @@ type SilenceHappening = {
 };
 /** Nothing more is known of a session, and nobody said how it ended. */
 type OverHappening = { kind: "over"; agent: Agent; session_id: string };
+/** Whether a hub is who it says, as its signed manifest shows. */
+type Identity =
+  | { is: "unsigned" }
+  | { is: "new" | "verified"; agent_id: string; key: string };
+
 type LinkHappening =
-  | { kind: "connected"; hub: string; again: boolean; may_reply: boolean }
+  | { kind: "connected"; hub: string; again: boolean; may_reply: boolean; identity?: Identity | null }
   | { kind: "lost"; hub: string; why?: string };
 
 /** Something that a person may want to hear, in the order in which it shall be heard. */
@@ -140,6 +145,8 @@ interface Ears {
   lost(): void;
   /** This token does not open the hub. */
   refused(status: number, text: string): void;
+  /** It is not the hub that was known, or its signature does not hold. */
+  impostor(why: string): void;
 }
 
 /** What the view asks for. */
@@ -149,6 +156,9 @@ interface Hands {
   decide(request: AgentRequest, decision: "accept" | "reject"): Promise<Sent>;
   answer(request: AgentRequest, response: string | number | boolean): Promise<Sent>;
   moreTime(request: AgentRequest): Promise<Sent>;
+  /** Shows the person's PIN to the hub; the word that it answers. */
+  unlock(pin: string): Promise<string>;
+  isUnlocked(): boolean;
   stop(session: string): Promise<Sent>;
   change(changed: Partial<Settings>): void;
   dialog(open: boolean): void;
@@ -173,7 +183,7 @@ interface Content {
 
 type Action = "questions" | "repeat" | "now" | "more_time" | "log" | "stop" | "reject" | "accept";
 
-type Sound = "blocked" | "done" | "error";
+type Sound = "blocked" | "done" | "error" | "waiting";
 type Attributes = Record<string, string | boolean | number>;
 
 type Letter = { letter: string; script: string; looks: "itself" | "alike" | "styled" };

@@ -5,13 +5,20 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { Display } from "./display.js";
 
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/** How much longer a busy machine is waited for, at most. */
+const PATIENCE = 3;
+
+/** How many programs want each processor: silence on a busy machine may only mean that it is busy. */
+export const busyness = (load = loadavg()[0], processors = availableParallelism()) =>
+  Math.min(PATIENCE, Math.max(1, load / processors));
 
 const SPEECHD = (module) => `LogLevel 1
 LogDir "default"
@@ -95,7 +102,7 @@ export class Desktop {
     if (!says && extra === "ignore") return child;
     const pipe = says ? child.stdout : child.stdio[3];
     const line = new Promise((done) => pipe.once("data", (piece) => done(String(piece).trim().split("\n")[0])));
-    child.line = await Promise.race([line, failed, sleep(15_000).then(() => Promise.reject(new Error(`${name} does not start`)))]);
+    child.line = await Promise.race([line, failed, sleep(60_000).then(() => Promise.reject(new Error(`${name} does not start`)))]);
     return child;
   }
 
@@ -114,7 +121,7 @@ export class Desktop {
     writeFileSync(join(speechd, "speechd.conf"), SPEECHD(fileURLToPath(new URL("heard.js", import.meta.url))));
     await this.run("speechd", "speech-dispatcher", ["-s", "-l", "1", "-L", this.folder, "-c", "unix_socket",
       "-S", join(this.folder, "speechd.sock"), "-P", join(this.folder, "speechd.pid"), "-C", speechd, "-t", "0"]);
-    await this.until(() => existsSync(join(this.folder, "speechd.sock")), 15_000, "Speech Dispatcher");
+    await this.until(() => existsSync(join(this.folder, "speechd.sock")), 60_000, "Speech Dispatcher");
     await this.run("atspi", "/usr/libexec/at-spi-bus-launcher", ["--launch-immediately", "--a11y=1", "--screen-reader=1"]);
     const orca = join(this.env.XDG_DATA_HOME, "orca");
     mkdirSync(orca, { recursive: true });
@@ -170,13 +177,13 @@ export class Desktop {
       .filter(({ at }) => at >= since);
   }
 
-  /** Waits until nothing was said for a while. */
+  /** Waits until nothing was said for a while, which is longer on a busy machine. */
   async quiet(least, most = 60_000) {
     const began = Date.now();
     while (Date.now() - began < most) {
       const last = this.heard().at(-1);
       const since = Date.now() - Math.max(last?.at ?? 0, began);
-      if (last?.kind !== "begin" && since >= least) return;
+      if (last?.kind !== "begin" && since >= least * busyness()) return;
       await sleep(100);
     }
   }

@@ -30,7 +30,7 @@ export class Display {
       socket.on("error", () => plugged || setTimeout(plug, 200));
     };
     plug();
-    await desktop.until(() => display.shows !== "", 20_000, "BRLTTY");
+    await desktop.until(() => display.shows !== "", 60_000, "BRLTTY");
     return display;
   }
 

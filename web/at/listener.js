@@ -43,7 +43,7 @@ export class Listener {
   }
 
   /** Does something, and notes what is heard until it is silent; `until` waits for these words first. */
-  async step(what, act, { until = "", within = 30_000 } = {}) {
+  async step(what, act, { until = "", within = 60_000 } = {}) {
     const since = Date.now();
     const result = await act?.();
     if (until !== "") {

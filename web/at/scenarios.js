@@ -104,7 +104,7 @@ export const SCENARIOS = {
       await at.step("an agent starts", null, { until: "mind" });
       await at.step("a request comes and is taken back", async () => {
         const request = await agent.confirm("Send the letter.", MILD);
-        await at.desktop.until(() => at.desktop.heard().at(-1)?.text.includes("Send the letter"), 20_000, "the request");
+        await at.desktop.until(() => at.desktop.heard().at(-1)?.text.includes("Send the letter"), 60_000, "the request");
         await agent.withdraw(request);
       }, { until: "Focus mode" });
       await at.step("the agent is done", () => agent.end("That is all."), { until: "Done" });
@@ -117,7 +117,7 @@ export const SCENARIOS = {
       const agent = await at.agent("Waiting.");
       await at.step("an agent starts", null, { until: "Waiting" });
       await at.step("a request comes", () => agent.confirm("Be quick.", { ...MILD, timeout_seconds: 30 }),
-        { until: "Focus mode", within: 60_000 });
+        { until: "Focus mode", within: 120_000 });
       await at.step("the agent is done", () => agent.end("That is all."), { until: "Done" });
     },
   },

@@ -25,17 +25,17 @@ export class Transcripts {
       return false;
     }
     const kept = readFileSync(file, "utf8").replace(AGREED, "");
-    const others = all.filter((one) => one !== kept);
+    const others = all.filter((one) => !isSame(kept, one));
     console.log(`${name}: ${all.length - others.length} of ${all.length} as kept.`);
     if (others.length > 0) console.log(differences(kept, others[0]));
     return others.length === 0;
   }
 
   /**
-   * Whether each run that differs differs only by words that were lost or came late, as on a busy
-   * machine. Other words, words in another order, words twice or cut are never forgiven.
+   * Whether each run differs at most by words that were lost or came late, as on a busy machine: not by
+   * other words, words in another order, words twice or cut.
    */
-  mayTryAgain(name, all) {
+  isOnlyLess(name, all) {
     const file = new URL(`${name}.txt`, this.folder);
     if (!existsSync(file)) return false;
     const kept = readFileSync(file, "utf8").replace(AGREED, "");
@@ -58,6 +58,44 @@ export class Transcripts {
   }
 }
 
+/** How often a scenario was heard as it is kept, and whether that is enough. */
+export class Tries {
+  /** @param {number} most how often it is played at most */
+  constructor(most) {
+    this.left = most;
+    /** How often in a row it has to be heard as it is kept. */
+    this.wanted = 1;
+    this.inARow = 0;
+  }
+
+  get passed() {
+    return this.inARow >= this.wanted;
+  }
+
+  get isUndecided() {
+    return !this.passed && this.left >= this.wanted - this.inARow;
+  }
+
+  /** @param {boolean} asKept @param {boolean} onlyLess whether nothing but less was heard */
+  note(asKept, onlyLess) {
+    this.left -= 1;
+    this.inARow = asKept ? this.inARow + 1 : 0;
+    if (!asKept && !onlyLess) this.wanted = 2;
+  }
+}
+
+/** A request that is shown some seconds late waits for less than all of its time. */
+const late = (line) => line.replace(/\b\d+ minutes\b/g, "some minutes");
+
+/** Whether a line was heard as it is kept. @param {string} kept @param {string} heard */
+const isAlike = (kept, heard) => kept === heard || late(kept) === heard;
+
+/** Whether all was heard as it is kept. @param {string} kept @param {string} heard */
+export function isSame(kept, heard) {
+  const [wanted, given] = [kept.split("\n"), heard.split("\n")];
+  return wanted.length === given.length && wanted.every((line, at) => isAlike(line, given[at]));
+}
+
 /** Lines that were heard: not the steps, not the rig's own notes, not that it was silent. */
 const lines = (text) => text.split("\n\n").slice(1).join("\n\n").split("\n")
   .filter((line) => line !== "" && !line.startsWith(">") && line.trim() !== "(nothing)");
@@ -67,8 +105,9 @@ export function isOnlyLess(kept, heard) {
   const wanted = lines(kept);
   let at = 0;
   return lines(heard).every((line) => {
-    at = wanted.indexOf(line, at) + 1;
-    return at > 0;
+    const found = wanted.findIndex((one, place) => place >= at && isAlike(one, line));
+    at = found + 1;
+    return found >= 0;
   });
 }
 

@@ -58,6 +58,8 @@ export class AaepSubscriber extends HTMLElement {
         const seconds = Math.min(MOST_SECONDS, Math.max(MORE_SECONDS, request.timeout_seconds * 2));
         return this.reply({ type: "timing:extend", reply_token: request.reply_token, seconds });
       },
+      unlock: async (pin) => (await import("./pin.js")).unlock(this.connection, pin),
+      isUnlocked: () => this.connection?.isUnlocked === true,
       stop: (session_id) => this.reply({ type: "control:cancel", session_id }),
       change: (changed) => void this.change(changed),
       dialog: (open) => this.emit("aaep-dialog", { open }),
@@ -105,7 +107,7 @@ export class AaepSubscriber extends HTMLElement {
       connected: (hub, again, may_reply) => {
         if (connection.fresh) this.inbox.begins(connection.terms, hub);
         this.inbox.attached(connection.resumed, connection.now());
-        this.view?.tell({ kind: "connected", hub, again, may_reply });
+        this.view?.tell({ kind: "connected", hub, again, may_reply, identity: connection.identity });
         this.emit("aaep-state", { connected: true, mayReply: may_reply });
       },
       lost: () => {
@@ -113,6 +115,10 @@ export class AaepSubscriber extends HTMLElement {
         if (connection.was) this.view?.tell({ kind: "lost", hub: connection.hub });
         else this.view?.unconnected("page.unreachable");
         this.emit("aaep-state", { connected: false });
+      },
+      impostor: (why) => {
+        this.view?.unconnected("page.impostor");
+        this.emit("aaep-state", { connected: false, impostor: why });
       },
       refused: (status, text) => {
         this.view?.unconnected("page.refused");
@@ -147,8 +153,26 @@ export class AaepSubscriber extends HTMLElement {
     // All at the same moment: the dialog and the assertive region come first by themselves (T28).
     const now = this.connection?.now() ?? Date.now();
     for (const json of all) {
+      if (json.includes('"presence:state"') && this.presence(json)) continue;
       for (const happening of this.inbox.hear(json, now)) this.view?.tell(happening);
     }
+  }
+
+  /** Something happened to the person's PIN; false if it was something else. @param {string} json */
+  presence(json) {
+    /** @type {any} */
+    let told;
+    try {
+      told = JSON.parse(json);
+    } catch {
+      return false;
+    }
+    const { type, state, failures } = told ?? {};
+    if (type !== "presence:state") return false;
+    if (state === "changed" && this.connection) this.connection.unlocked.until = 0;
+    if (state === "tried") this.view?.say("presence.tried", { count: failures ?? 0 }, true);
+    if (state === "changed") this.view?.say("presence.changed", {}, true);
+    return true;
   }
 
   /** @param {Record<string, unknown>} message */

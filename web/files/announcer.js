@@ -17,11 +17,12 @@ const WPM = 220;
 /** Lines that wait at most; what was left out is in the log. */
 const MAX_LINES = 12;
 
-/** Each as pairs of pitch and seconds: three that nobody takes for each other. @type {Record<Sound, [number, number][]>} */
+/** Each as pairs of pitch and seconds: four that nobody takes for each other. @type {Record<Sound, [number, number][]>} */
 const SOUNDS = {
   blocked: [[660, 0.12], [880, 0.12], [660, 0.12]],
   done: [[523, 0.1], [784, 0.2]],
   error: [[196, 0.35]],
+  waiting: [[988, 0.07], [988, 0.07], [988, 0.07]],
 };
 
 export class Announcer {

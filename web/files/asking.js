@@ -329,7 +329,17 @@ export class Asking {
     if (request && request.asks !== "consent") return this.say("page.no_decision", {}, true);
     if (!request || !this.mayAnswer(request)) return;
     if (decision === "accept" && needsSecond(request, this.settings.ask_twice)) return this.second(request);
+    if (decision === "accept") return this.yes(request);
     void this.send(request, this.hands.decide(request, decision));
+  }
+
+  // enforces: I34
+  /** A yes: at once, or once the PIN was typed where it is needed. @param {AgentRequest} request */
+  yes(request) {
+    if (request.event.extensions?.presence?.needs === "pin" && !this.hands.isUnlocked()) {
+      return void import("./pin.js").then(({ askPin }) => askPin(this));
+    }
+    void this.send(request, this.hands.decide(request, "accept"));
   }
 
   /** @param {AgentRequest} request */
@@ -339,7 +349,7 @@ export class Asking {
       .map((line) => paragraph(line, "", "fact undo-irreversible"));
     const sure = () => {
       const now = this.current;
-      if (now && this.mayAnswer(now)) void this.send(now, this.hands.decide(now, "accept"));
+      if (now && this.mayAnswer(now)) this.yes(now);
     };
     const back = () => (this.current ? this.open(this.current) : this.close());
     this.show({ lead: words.text("page.second.heading"), heading: words.phrase("page.second", { action: { theirs: request.action } }),
@@ -464,6 +474,7 @@ export class Asking {
     const step = left <= last ? 2 : left <= all / 2 && all / 2 > last * 2 ? 1 : 0;
     if (left <= 0 || step <= (this.told.get(keyOf(request)) ?? 0)) return;
     this.told.set(keyOf(request), step);
+    if (step === 2) this.announcer.play("waiting");
     const time = this.words.duration(Math.max(1, Math.round(left / 1000)));
     this.say("page.time.told", { number: request.shown_number, time, action: { theirs: request.action } }, true);
   }

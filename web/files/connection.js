@@ -7,6 +7,7 @@ const EXTENSIONS = [
   "urn:aaep-rs:timing:v1",
   "urn:aaep-rs:control:v1",
   "urn:aaep-rs:action:v1",
+  "urn:aaep-rs:presence:v1",
 ];
 
 /** The longest event that is read, in characters; what is longer is dropped. */
@@ -72,6 +73,15 @@ export class Frames {
   }
 }
 
+/** Whether this browser knows the key of any hub; without storage it knows none. */
+function remembers() {
+  try {
+    return (globalThis.localStorage?.getItem("aaep-known-agents") ?? null) !== null;
+  } catch {
+    return false;
+  }
+}
+
 export class Connection {
   /**
    * @param {{base: string, token: string, capabilities: Message, ears: Ears}} options
@@ -84,12 +94,16 @@ export class Connection {
     this.subscription = "";
     this.lastId = "";
     this.mayReply = false;
+    /** The subscription on whose stream the PIN was typed, and until when it counts. */
+    this.unlocked = { subscription: "", until: 0 };
     /** What the hub agreed to. @type {any} */
     this.terms = {};
     /** Whether the subscription is new to whoever hears. */
     this.fresh = false;
     this.resumed = false;
     this.hub = "";
+    /** Whether the hub is who it says. @type {Identity | null} */
+    this.identity = null;
     /** The server's clock minus ours, in milliseconds (D9). */
     this.skew = 0;
     this.was = false;
@@ -182,10 +196,30 @@ export class Connection {
     // The header has whole seconds; a smaller difference is none.
     const skew = date + 500 - Date.now();
     this.skew = Math.abs(skew) > 1500 ? skew : 0;
+    if (!(await this.believes(body))) return false;
     this.subscription = String(body.subscription_id);
     this.fresh = true;
     this.agreed(body);
     return true;
+  }
+
+  // enforces: S7
+  /**
+   * Looks at who accepted, before anything that it says is heard. False if it is not to be believed.
+   * @param {any} accepted
+   */
+  async believes(accepted) {
+    if (accepted.signed_manifest === undefined && !remembers()) return true;
+    const { identify, NotBelieved } = await import("./identity.js");
+    try {
+      this.identity = await identify(accepted, new URL(this.base, globalThis.location?.href).host, Date.now());
+      return true;
+    } catch (error) {
+      if (!(error instanceof NotBelieved)) throw error;
+      this.stopped = true;
+      this.ears.impostor(error.message);
+      return false;
+    }
   }
 
   asked() {
@@ -223,6 +257,8 @@ export class Connection {
       heard();
       // Whether all that was missed follows; a server that does not say so may have forgotten it.
       const resumed = answer.headers.get("aaep-resumed");
+      // A PIN counts on the stream on which it was typed.
+      this.unlocked = { subscription: "", until: 0 };
       this.resumed = resumed === null ? !this.fresh : resumed === "all";
       this.ears.connected(this.hub, this.was, this.mayReply);
       this.was = true;
@@ -282,6 +318,11 @@ export class Connection {
   reply(message) {
     const timestamp = new Date(this.now()).toISOString();
     return this.send("replies", { ...message, subscription_id: this.subscription, timestamp });
+  }
+
+  /** Whether a PIN that was typed still counts. */
+  get isUnlocked() {
+    return this.unlocked.subscription === this.subscription && Date.now() < this.unlocked.until;
   }
 
   /**

@@ -189,7 +189,7 @@ export class Speech {
       case "connected":
         this.say(happening.again ? "connected.again" : "connected", { hub: { ours: happening.hub } });
         if (!happening.may_reply) this.say("connected.listen_only");
-        return;
+        return this.identity(happening.identity ?? null, happening.again);
       case "lost": {
         const [hub, why] = [{ ours: happening.hub }, happening.why ?? ""];
         if (why.trim() === "") this.say("lost.bare", { hub });
@@ -197,6 +197,17 @@ export class Speech {
         this.say("lost.retrying");
       }
     }
+  }
+
+  /**
+   * Who is known is not named again at every comeback.
+   * @param {Identity | null} identity @param {boolean} again
+   */
+  identity(identity, again) {
+    if (identity?.is === "new") this.say("identity.new", { agent: { theirs: identity.agent_id }, key: { ours: identity.key } });
+    else if (again || identity === null) return;
+    else if (identity.is === "verified") this.say("identity.verified", { agent: { theirs: identity.agent_id } });
+    else this.say("identity.unsigned");
   }
 
   /** @param {any} event @param {string} name */

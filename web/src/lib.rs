@@ -85,6 +85,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "log.js",
     "page.js",
     "panel.js",
+    "pin.js",
     "safe.js",
     "settings.js",
     "speech.js",
@@ -93,6 +94,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "page.css",
     "styles.css",
     "icon.svg",
+    "identity.js",
 ];
 
 /// The message files that the page needs; the terminal's are none of them.

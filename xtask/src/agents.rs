@@ -27,6 +27,14 @@ const NODE: &str = "22.23.3";
 /// Of Python: a client and a server of the Model Context Protocol that speak its newest version.
 const PYTHON_PACKAGE: &str = "mcp==2.3.0";
 
+/// Adapters that make agents of the Agent Client Protocol of two programs, and its library for editors.
+/// They use the programs above, and need none of their own.
+const ACP_PACKAGES: &[&str] = &[
+    "@agentclientprotocol/claude-agent-acp@0.99.1",
+    "@agentclientprotocol/codex-acp@2.6.0",
+    "@agentclientprotocol/sdk@2.4.0",
+];
+
 /// What opencode fetches at its first start, before it loads plugins.
 const OPENCODE_PACKAGE: &str = "@opencode-ai/plugin@1.18.33";
 
@@ -85,7 +93,7 @@ fn is_installed(directory: &std::path::Path) -> bool {
 }
 
 fn wanted() -> String {
-    format!("{}\n{PYTHON_PACKAGE}", packages().join("\n"))
+    format!("{}\n{}\n{PYTHON_PACKAGE}", packages().join("\n"), ACP_PACKAGES.join("\n"))
 }
 
 fn install(directory: &std::path::Path) -> Result<()> {
@@ -94,6 +102,12 @@ fn install(directory: &std::path::Path) -> Result<()> {
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--no-save", "--prefix"]).arg(directory);
     run_program(npm.args(packages())).context("the bridges are tried with these programs")?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--no-save", "--omit=optional", "--prefix"]);
+    let adapters = directory.join("acp");
+    std::fs::create_dir_all(&adapters)?;
+    run_program(npm.arg(adapters).args(ACP_PACKAGES))
+        .context("the proxy is tried with these packages")?;
     let python = directory.join("python");
     run_program(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&python))?;
     let mut pip = Command::new(python.join("bin").join("python"));

@@ -1,6 +1,6 @@
 //! `cargo xtask at`: the page with a real screen reader, on a desktop without screen and
-//! loudspeaker. What is heard is compared with the transcripts in `web/heard`, from which
-//! `docs/heard.md` is made.
+//! loudspeaker, and the terminal with real speech and braille. What is heard and felt is compared with
+//! transcripts, from which `docs/heard.md` is made.
 
 mod document;
 
@@ -8,8 +8,8 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::page;
 use crate::workspace::{answers, run as run_program};
+use crate::{page, voices};
 
 /// What is needed beside Chromium and Node.js: each program, and Debian's package that has it.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -32,11 +32,23 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         [only] if only == "--document" => return document::write(),
         _ => {}
     }
+    let writes = args.iter().any(|arg| arg == "--write");
+    let names_scenarios = args.iter().any(|arg| ["--only", "--quick"].contains(&arg.as_str()));
+    let names_browser = args.iter().any(|arg| ["chromium", "firefox"].contains(&arg.as_str()));
+    let measures = args.iter().any(|arg| arg == "--measure");
+    if !(names_scenarios || names_browser || measures) {
+        if let Some(why) = voices::missing() {
+            bail!("nothing can be heard: {why}");
+        }
+        voices::transcripts(writes)?;
+    }
+    if args.iter().any(|arg| arg == "terminal") {
+        return document::write();
+    }
     if let Err(why) = prepare() {
         bail!("nothing can be heard: {why}");
     }
     let ready = page::prepare()?;
-    let measures = args.iter().any(|arg| arg == "--measure");
     let script = if measures { "at/measure.js" } else { "at/run.js" };
     let args = args.iter().filter(|arg| *arg != "--measure");
     run_program(ready.node().arg(script).args(args))?;
@@ -50,13 +62,16 @@ pub(crate) fn test() -> Result<Option<String>> {
         return Ok(Some(why));
     }
     let ready = page::prepare()?;
-    let status = ready.node().args(["at/run.js", "--quick", "--tries", "3"]).status()?;
+    let status = ready.node().args(["at/run.js", "--quick", "--tries", TRIES]).status()?;
     match status.code() {
         Some(0) => Ok(None),
         Some(UNKNOWN_ORCA) => Ok(Some("no transcripts are kept for this version of Orca".into())),
         _ => bail!("something else was heard than what is kept in web/heard; see above"),
     }
 }
+
+/// How often a scenario is played at most: the machine may be busy.
+const TRIES: &str = "5";
 
 /// How `at/run.js` ends where nothing is kept to compare with.
 const UNKNOWN_ORCA: i32 = 3;

@@ -23,7 +23,8 @@ const BENCHES: &[Bench] = &[
     Bench {
         name: "durable",
         about: "confirmations that survive a power cut beside a bare append with fdatasync on the \
-                same disk; a million pending requests after a restart",
+                same disk; a million pending requests after a restart; confirmations while a million \
+                records are taken out of the journal",
         run: |args| cargo_bench("aaep-hub", "durable", args),
     },
     Bench {

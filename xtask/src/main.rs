@@ -88,11 +88,11 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "at",
-        usage: "at [chromium] [firefox] [--quick] [--only NAME,...] [--repeat N] [--write] [--measure] \
-                [--document] [--check]",
-        about: "Listen to the page with Orca on a desktop without a screen, compare with the transcripts \
-                in web/heard (--write keeps new ones, of N runs the one heard most), and make \
-                docs/heard.md; --measure says how soon requests are heard; --document and --check only \
+        usage: "at [chromium] [firefox] [terminal] [--quick] [--only NAME,...] [--repeat N] [--write] \
+                [--measure] [--document] [--check]",
+        about: "Listen to the page with Orca on a desktop without a screen, and to the terminal with \
+                Speech Dispatcher and BRLTTY, compare with the transcripts that are kept (--write keeps \
+                new ones, of N runs the one heard most), and make docs/heard.md; --measure says how soon requests are heard; --document and --check only \
                 make or check the document.",
         run: at::run,
     },
@@ -120,7 +120,7 @@ const COMMANDS: &[Command] = &[
         name: "guard-matrix",
         usage: "guard-matrix [PROGRAM,…]",
         about: "Try what each coding agent does when its hook says something, or fails, and write \
-                docs/guard-matrix.md. It takes about twenty minutes. With names of programs, only show \
+                docs/guard-matrix.md. It takes about ten minutes. With names of programs, only show \
                 theirs.",
         run: agents::matrix,
     },

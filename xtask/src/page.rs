@@ -24,7 +24,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
 }
 
-/// Why it cannot be tried here, if it cannot.
+/// Why it cannot be tried here; `None` if it can, perhaps after installing something.
 pub(crate) fn missing() -> Option<String> {
     if !answers("node") || !answers("npm") {
         return Some(format!("node or npm does not run; install Node.js {NODE} or newer"));
@@ -40,7 +40,8 @@ pub(crate) fn missing() -> Option<String> {
             chromium().display()
         ));
     }
-    None
+    let installed = install_browser().and_then(|()| install_packages(&root().join("web")));
+    installed.err().map(|why| format!("{why:#}"))
 }
 
 fn chromium() -> PathBuf {
@@ -73,7 +74,7 @@ pub(crate) fn bench() -> Result<()> {
     run_program(ready.node().arg("tests/bench.js"))
 }
 
-/// Everything that is needed, in its place.
+/// Everything that is needed, in its place: made by [`prepare`] once nothing is [`missing`].
 pub(crate) struct Ready {
     web: PathBuf,
     binary: PathBuf,
@@ -90,13 +91,13 @@ impl Ready {
 
 pub(crate) fn prepare() -> Result<Ready> {
     let web = root().join("web");
-    if !chromium().is_file() {
-        install(&["chromium"])?;
-    }
-    install_packages(&web)?;
     run_program(&mut cargo(["build", "--quiet", "--package", "aaep-cli"]))?;
     let binary = target_dir().join("debug").join("aaep");
     Ok(Ready { web, binary })
+}
+
+fn install_browser() -> Result<()> {
+    if chromium().is_file() { Ok(()) } else { install(&["chromium"]) }
 }
 
 /// Installs packages of the system.

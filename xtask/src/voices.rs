@@ -1,9 +1,8 @@
 //! `cargo xtask voices`: speech and braille with the real programs.
 
-use std::process::Command;
+use anyhow::{Result, bail};
 
-use anyhow::{Context, Result, bail};
-
+use crate::page;
 use crate::workspace::{answers, cargo, run as run_program};
 
 /// Each program, and the package that has it.
@@ -30,10 +29,14 @@ pub(crate) fn missing() -> Option<String> {
         return Some("the voices are tried on Linux".into());
     }
     let lacking = lacking();
+    if lacking.is_empty() {
+        return None;
+    }
     let names = lacking.join(", ");
-    let can_install = crate::fuzz::is_root() && answers("apt-get");
-    (!lacking.is_empty() && !can_install)
-        .then(|| format!("not installed, and only root can install it with apt-get: {names}"))
+    if !page::can_install() {
+        return Some(format!("not installed, and only root can install it with apt-get: {names}"));
+    }
+    page::install(&lacking).err().map(|error| format!("{names}: {error:#}"))
 }
 
 fn lacking() -> Vec<&'static str> {
@@ -41,17 +44,18 @@ fn lacking() -> Vec<&'static str> {
 }
 
 pub(crate) fn test() -> Result<()> {
-    let lacking = lacking();
-    if !lacking.is_empty() {
-        println!("Installing {} with apt-get.", lacking.join(", "));
-        run_program(Command::new("apt-get").args(["update", "--quiet"]))?;
-        let mut install = Command::new("apt-get");
-        install.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(lacking);
-        run_program(&mut install).context("the voices need these packages")?;
-    }
     // With the programs here, a test that would be skipped is a failure.
     run_program(cargo(["test", "--package", "aaep-voice"]).env("AAEP_VOICES", "required"))?;
-    let mut listen =
-        cargo(["test", "--package", "aaep-cli", "--test", "listen", "--", "voices::", "notify::"]);
-    run_program(listen.env("AAEP_VOICES", "required"))
+    listen(&["voices::", "bad_input::", "heard::", "notify::"], false)
+}
+
+/// What is heard and felt in the terminal, compared with the transcripts, or kept.
+pub(crate) fn transcripts(write: bool) -> Result<()> {
+    listen(&["heard::"], write)
+}
+
+fn listen(tests: &[&str], write: bool) -> Result<()> {
+    let mut command = cargo(["test", "--package", "aaep-cli", "--test", "listen", "--"]);
+    command.args(tests).env("AAEP_VOICES", "required");
+    run_program(command.env("AAEP_HEARD", if write { "write" } else { "compare" }))
 }

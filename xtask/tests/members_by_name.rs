@@ -18,10 +18,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("aaep-conformance/src", "a judge does not share our reading of what it judges"),
     ("aaep-hub/src/agent/policy.rs", "weighs what an agent wrote before it is a valid event"),
     ("aaep-hub/src/config", "the configuration file: TOML"),
-    (
-        "aaep-hub/src/discretion.rs",
-        "takes secrets out of what an agent wrote before it is an event",
-    ),
+    ("aaep-hub/src/redaction.rs", "takes secrets out of what an agent wrote before it is an event"),
     ("aaep-hub/src/http/messages.rs", "tells apart messages of clients that know no handshake"),
     ("aaep-hub/src/http/page.rs", "the page's code for a token, no message"),
     ("aaep-hub/src/http/rejection.rs", "says why a message cannot be read: it may be anything"),

@@ -69,7 +69,7 @@ async fn through_the_agent() -> [f64; 3] {
     let mut config = Config {
         listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
         ephemeral: true,
-        development: Development { local_replies: true },
+        development: Development { local_replies: true, ..Development::default() },
         unix_socket: UnixSocket { enabled: false, path: None },
         ..Config::default()
     };

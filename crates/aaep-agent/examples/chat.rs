@@ -25,7 +25,7 @@ pub async fn run(agent: &Agent, mut inputs: Inputs) -> Result<usize, Box<dyn std
     let mut answered = 0;
     loop {
         let said = match inputs.next().await? {
-            Input::Said(said) => said,
+            Input::UserInput(said) => said,
             _ => continue,
         };
         println!("Heard: {said}");

@@ -49,7 +49,7 @@ impl Agent {
         Self::over(Wire::Remote(Box::new(client)), secret, &producer.into())
     }
 
-    /// An agent of a hub in this process, on behalf of the user `local`: whoever listens on this
+    /// An agent of a hub in this process, on behalf of the user `local`: anyone who listens on this
     /// machine hears it.
     #[cfg(feature = "embedded")]
     pub fn embed(hub: &aaep_hub::Hub, producer: impl Into<Producer>) -> Result<Self, Error> {

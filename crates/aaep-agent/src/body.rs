@@ -46,9 +46,20 @@ impl Body {
     pub(crate) fn words(self, words: &Words) -> Self {
         let short = words.normal.chars().count() <= TERSE_CHARS;
         let terse = words.terse.as_deref().or(short.then_some(&*words.normal));
-        self.human_if("summary_terse", terse)
+        self.in_language(words.language.as_deref())
+            .human_if("summary_terse", terse)
             .human("summary_normal", &words.normal)
             .human("summary_detailed", words.detailed.as_deref().unwrap_or(&words.normal))
+    }
+
+    fn in_language(self, tag: Option<&str>) -> Self {
+        match tag {
+            Some(tag) => {
+                let hints = Self::new().text("primary_language", tag).finish();
+                self.json("localization_hints", &hints)
+            }
+            None => self,
+        }
     }
 
     /// Something that is JSON already: a number, true, false, or what the caller made.

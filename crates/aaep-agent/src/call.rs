@@ -104,7 +104,7 @@ impl Call {
         E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
     {
         let done = format!("{} is done.", self.tool);
-        self.run_saying(work, |_| done.into()).await
+        self.run_saying(work, |_| Words::ours(done)).await
     }
 
     /// Like [`run`](Self::run), and says of the result what `summary` says.
@@ -123,14 +123,14 @@ impl Call {
             Ok(value) => (ToolStatus::Success, summary(value)),
             Err(Error::Tool(ToolError::Failed(error))) => {
                 let text = format!("{tool} failed: {}", foreign(&error.to_string()));
-                (ToolStatus::Error, text.into())
+                (ToolStatus::Error, Words::ours(text))
             }
             Err(Error::Tool(ToolError::TimedOut)) => {
                 let seconds = self.timeout.as_secs();
                 let text = format!(
                     "{tool} did not come back within {seconds} seconds; nobody knows how it ended."
                 );
-                (ToolStatus::Timeout, text.into())
+                (ToolStatus::Timeout, Words::ours(text))
             }
             Err(Error::SessionOver) => {
                 // The hub said so, when it ended the session.
@@ -140,7 +140,7 @@ impl Call {
             // What a panic says is for programmers, and may hold anything.
             Err(_) => {
                 let text = format!("{tool} broke off: there is a fault in its program.");
-                (ToolStatus::Error, text.into())
+                (ToolStatus::Error, Words::ours(text))
             }
         };
         // What the tool did is done, whether or not it could be told.
@@ -244,7 +244,7 @@ impl Drop for Call {
         } else {
             (ToolStatus::Timeout, "was given up; nobody knows how it ended.")
         };
-        let words = format!("{} {text}", self.tool).into();
+        let words = Words::ours(format!("{} {text}", self.tool));
         let body = completed(&self.tool, &self.id, status, &words, Some(self.begun));
         self.line.say_later(self.line.said(body));
     }

@@ -150,7 +150,7 @@ impl<'session, K: Kind> Confirm<'session, Confirmation<K>> {
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
         let done = format!("{} is done.", self.request.tool());
-        self.run_saying(work, |_| done.into()).await
+        self.run_saying(work, |_| Words::ours(done)).await
     }
 
     /// Like [`run`](Self::run), and says of the result what `summary` says.

@@ -259,7 +259,7 @@ impl From<Unanswered> for Error {
     }
 }
 
-/// Who decided, in words for people: `by ann`. Whoever needs no name on the hub's own machine has none:
+/// Who decided, in words for people: `by ann`. A user who needs no name on the hub's own machine has none:
 /// `on this machine`.
 pub fn decided_by(principal: &str) -> String {
     match principal {

@@ -17,7 +17,7 @@ use crate::line::not_too_soon;
 #[non_exhaustive]
 pub enum Input {
     /// A user wants something.
-    Said(String),
+    UserInput(String),
     /// A session ended without its agent; the session itself knows it too.
     SessionEnded(SessionId),
     /// Something that this version does not know.
@@ -70,7 +70,7 @@ impl Inputs {
 impl From<AgentInput> for Input {
     fn from(input: AgentInput) -> Self {
         match input {
-            AgentInput::UserInput(text) => Self::Said(text.as_ref().to_owned()),
+            AgentInput::UserInput(text) => Self::UserInput(text.as_ref().to_owned()),
             AgentInput::SessionEnded(session) => Self::SessionEnded(session),
             other => Self::Other(serde_json::from_str(&other.to_json()).unwrap_or_default()),
         }

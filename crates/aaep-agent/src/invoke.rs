@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::line::Line;
 use crate::parked::{Approval, Parked};
 use crate::session::Session;
+use crate::words::Words;
 
 impl Session {
     // enforces: T11, T12, C1
@@ -39,7 +40,7 @@ impl Session {
         let tool = claim.wanted.tool.clone();
         // Consent is bound to these bytes; the hub compares them.
         let wanted = InvokeAction { arguments: claim.wanted.arguments.clone() };
-        // Whoever goes away now will not run it: what was begun is completed as not run.
+        // A caller dropped here will not run it: the call that was begun completes as not run.
         let abandoned = OnDrop::new({
             let (line, tool, request) = (line.clone(), tool.clone(), claim.request.clone());
             let (key, wanted) = (claim.key.clone(), wanted.clone());
@@ -89,7 +90,7 @@ fn not_run(line: Arc<Line>, tool: String, request: Arc<str>, key: String, action
     agent.behind(async move {
         let deadline = line.agent.deadline();
         if let Ok(grant) = grant(&line, &request, &key, &action, deadline).await {
-            let words = "This was not run: the agent gave it up before it began.".into();
+            let words = Words::ours("This was not run: the agent gave it up before it began.");
             let call = grant.tool_call_id.to_string();
             let event = completed(&tool, &call, ToolStatus::Error, &words, None);
             let _ = line.emit(event).await;

@@ -13,7 +13,7 @@
 //! bound to the tool and the exact bytes of its arguments; the hub refuses anything else.
 //!
 //! **Everything has an end.** [`Session`], [`Call`], [`Parked`], [`Asked`] and [`Output`] say how they
-//! ended, also when they are dropped, when their thread panics, and when whoever waited goes away in
+//! ended, also when they are dropped, when their thread panics, and when the waiting caller is dropped in
 //! the middle of a call. What is said by a drop is said behind the author's back, before anything that
 //! the session says next; [`Agent::close`] waits for it at the end of the process. If even that is not
 //! reached, the hub notices the silence and ends the session when its lease is over.
@@ -76,7 +76,7 @@
 //! #         let config = Config {
 //! #             listen: vec!["127.0.0.1:0".parse()?],
 //! #             ephemeral: true,
-//! #             development: Development { local_replies: true },
+//! #             development: Development { local_replies: true, ..Development::default() },
 //! #             unix_socket: UnixSocket { enabled: false, path: None },
 //! #             ..Config::default()
 //! #         };

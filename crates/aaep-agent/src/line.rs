@@ -22,7 +22,7 @@ use crate::wire::Envelope;
 
 /// Things that were dropped and have not been dealt with yet, in one session; further ones are left
 /// to the hub, which brings what is open to its end with the session.
-const ERRANDS: usize = 1024;
+const DEFERRED_CALLS: usize = 1024;
 
 /// A wait that ends so much too early means that the hub is about to stop.
 const EARLY: Duration = Duration::from_millis(500);
@@ -54,7 +54,7 @@ pub(crate) struct Line {
     /// What shows the hub that the session is ours, if it knows us by no token.
     pub(crate) secret: Option<SessionSecret>,
     turn: tokio::sync::Mutex<()>,
-    errands: Mutex<VecDeque<DeferredCall>>,
+    deferred: Mutex<VecDeque<DeferredCall>>,
     over: Arc<watch::Sender<bool>>,
     /// Whether outputs are to come to their end.
     pub(crate) closing: watch::Sender<bool>,
@@ -65,6 +65,8 @@ pub(crate) struct Line {
     pub(crate) tools: AtomicU64,
     /// The percentage that was said last, and one more; 0 if none was.
     pub(crate) percent: AtomicU64,
+    /// Whether the session is known to speak English, as this library does.
+    pub(crate) english: AtomicBool,
     held: Mutex<Vec<Held>>,
 }
 
@@ -89,7 +91,7 @@ impl Line {
             session,
             secret,
             turn: tokio::sync::Mutex::new(()),
-            errands: Mutex::new(VecDeque::new()),
+            deferred: Mutex::new(VecDeque::new()),
             over,
             closing: watch::Sender::new(false),
             writers: watch::Sender::new(0),
@@ -97,6 +99,7 @@ impl Line {
             opened,
             tools: AtomicU64::new(0),
             percent: AtomicU64::new(0),
+            english: AtomicBool::new(false),
             held: Mutex::new(Vec::new()),
         })
     }
@@ -182,11 +185,11 @@ impl Line {
         Ok(turn)
     }
 
-    /// Does what was left to be done. Whoever calls this has the turn; whoever goes away meanwhile, or
+    /// Does what was left to be done. The caller holds the turn; a caller that is dropped meanwhile, or
     /// cannot reach the hub, leaves the rest to the next.
     async fn catch_up(&self, deadline: Instant) -> Result<(), Error> {
-        while let Some(errand) = self.next_errand() {
-            match self.run(&errand, deadline).await {
+        while let Some(call) = self.next_deferred() {
+            match self.run(&call, deadline).await {
                 // The hub has done nothing of what this caller wants.
                 Err(Error::InDoubt(why)) => return Err(Error::Unavailable(why)),
                 Err(error @ Error::Unavailable(_)) => return Err(error),
@@ -196,13 +199,13 @@ impl Line {
                 }
                 Ok(()) => {}
             }
-            self.errands().pop_front();
+            self.deferred().pop_front();
         }
         Ok(())
     }
 
-    async fn run(&self, errand: &DeferredCall, deadline: Instant) -> Result<(), Error> {
-        match errand {
+    async fn run(&self, call: &DeferredCall, deadline: Instant) -> Result<(), Error> {
+        match call {
             _ if self.is_over() => Ok(()),
             DeferredCall::Say(said) => self.send(said, deadline).await,
             DeferredCall::Withdraw(request) => {
@@ -214,8 +217,8 @@ impl Line {
         }
     }
 
-    fn next_errand(&self) -> Option<DeferredCall> {
-        self.errands().front().cloned()
+    fn next_deferred(&self) -> Option<DeferredCall> {
+        self.deferred().front().cloned()
     }
 
     /// Says something that nobody waits for.
@@ -229,20 +232,20 @@ impl Line {
         self.do_later(DeferredCall::Withdraw(request));
     }
 
-    fn do_later(self: &Arc<Self>, errand: DeferredCall) {
+    fn do_later(self: &Arc<Self>, call: DeferredCall) {
         {
-            let mut errands = self.errands();
-            if errands.len() >= ERRANDS || self.is_over() {
+            let mut deferred = self.deferred();
+            if deferred.len() >= DEFERRED_CALLS || self.is_over() {
                 return;
             }
-            errands.push_back(errand);
+            deferred.push_back(call);
         }
         let line = self.clone();
         self.agent.behind(async move { drop(line.take_turn(line.agent.deadline()).await) });
     }
 
-    fn errands(&self) -> std::sync::MutexGuard<'_, VecDeque<DeferredCall>> {
-        self.errands.lock().unwrap_or_else(PoisonError::into_inner)
+    fn deferred(&self) -> std::sync::MutexGuard<'_, VecDeque<DeferredCall>> {
+        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // enforces: T1, T18

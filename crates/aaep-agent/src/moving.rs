@@ -58,7 +58,7 @@ impl Progress {
         self
     }
 
-    fn default_words(&self) -> Words {
+    fn default_words(&self, english: bool) -> Words {
         let far = match (self.percent, self.step) {
             (Some(percent), _) => format!("{percent} percent done."),
             (None, Some((step, Some(total)))) => format!("Step {step} of {total}."),
@@ -66,8 +66,10 @@ impl Progress {
             (None, None) => String::new(),
         };
         match &self.description {
+            // Figures are in the event besides; our words and the author's are not mixed.
+            Some(description) if !english => description.as_str().into(),
             Some(description) => format!("{far} {description}").trim().into(),
-            None => far.into(),
+            None => Words::ours(far),
         }
     }
 }
@@ -86,7 +88,8 @@ impl Session {
             }
             self.line.percent.store(percent + 1, Ordering::Relaxed);
         }
-        let words = progress.words.clone().unwrap_or_else(|| progress.default_words());
+        let english = self.line.english.load(Ordering::Relaxed);
+        let words = progress.words.clone().unwrap_or_else(|| progress.default_words(english));
         let mut far = Body::new();
         if let Some(percent) = progress.percent {
             far = far.number("percent", percent.into());
@@ -156,7 +159,7 @@ impl Handoff {
         self
     }
 
-    /// What they need to know; an object. It is not announced, but whoever may hear the session can
+    /// What they need to know; an object. It is not announced, but anyone who may hear the session can
     /// read it: no secrets.
     pub fn context(mut self, context: &(impl Serialize + ?Sized)) -> Self {
         self.context = Some(serde_json::to_string(context).map_err(|error| error.to_string()));
@@ -170,9 +173,11 @@ mod tests {
 
     #[test]
     fn progress_has_words_of_its_own() {
-        assert_eq!(Progress::percent(200).default_words().normal, "100 percent done.");
+        assert_eq!(Progress::percent(200).default_words(true).normal, "100 percent done.");
         let step = Progress::step(2, 5).description("Copying.");
-        assert_eq!(step.default_words().normal, "Step 2 of 5. Copying.");
-        assert_eq!(Progress::described("Copying.").default_words().normal, "Copying.");
+        assert_eq!(step.default_words(true).normal, "Step 2 of 5. Copying.");
+        assert_eq!(step.default_words(false), Words::new("Copying."));
+        assert_eq!(Progress::percent(7).default_words(false).language.as_deref(), Some("en"));
+        assert_eq!(Progress::described("Copying.").default_words(true).normal, "Copying.");
     }
 }

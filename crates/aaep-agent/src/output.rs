@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::line::Line;
 use crate::session::Session;
 
-/// Tokens that wait to be sent; whoever writes more waits.
+/// Tokens that wait to be sent; writing more waits for room.
 const WAITING_TOKENS: usize = 256;
 
 /// The longest token that is passed on as one, in bytes.

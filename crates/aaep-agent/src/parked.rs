@@ -118,7 +118,7 @@ impl Session {
 }
 
 // enforces: C1, C4
-/// Asks, and names the request that now waits. Whoever goes away meanwhile withdraws it.
+/// Asks, and names the request that now waits. A caller dropped meanwhile withdraws it.
 pub(crate) async fn ask(
     line: &Arc<Line>,
     words: &str,

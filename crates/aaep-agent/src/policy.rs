@@ -91,5 +91,5 @@ impl Session {
 }
 
 fn words(ruling: &Ruling) -> Words {
-    Words::new(ruling.normal()).terse(ruling.summary.as_str())
+    Words::new(ruling.normal()).terse(ruling.summary.as_str()).language(ruling.language.as_str())
 }

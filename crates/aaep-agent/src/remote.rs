@@ -1,6 +1,6 @@
 //! A hub somewhere else, and how it is reached.
 
-use aaep_transport::client::{HttpClient, Options, Token};
+use aaep_transport::client::{ClientIdentity, HttpClient, Options, Token};
 use aaep_transport::discovery;
 
 use crate::error::Error;
@@ -64,6 +64,14 @@ impl Remote {
         self
     }
 
+    /// Shows this certificate, with the rest of its chain, and proves it by its key, both in PEM: for a hub
+    /// that knows its agents by certificate.
+    pub fn identity(mut self, chain_pem: impl Into<Vec<u8>>, key_pem: impl Into<Vec<u8>>) -> Self {
+        let (chain_pem, key_pem) = (chain_pem.into(), key_pem.into());
+        self.options.identity = Some(ClientIdentity { chain_pem, key_pem });
+        self
+    }
+
     /// Speaks without TLS to another machine. Everybody on the way can then read along, and answer
     /// in the user's name (W5).
     pub fn plain_off_host(mut self) -> Self {
@@ -71,7 +79,7 @@ impl Remote {
         self
     }
 
-    /// Trusts whatever listens on a loopback address, whoever's program it is. For containers and the
+    /// Trusts whatever listens on a loopback address, whichever user runs it. For containers and the
     /// like, where nobody can tell. Every user of the machine could then pass for the hub, be shown the
     /// token, and say yes in the user's name.
     pub fn trust_loopback(mut self) -> Self {
@@ -80,7 +88,7 @@ impl Remote {
     }
 
     pub(crate) fn has_token(&self) -> bool {
-        self.token.is_some()
+        self.token.is_some() || self.options.identity.is_some()
     }
 
     pub(crate) fn client(self) -> Result<HttpClient, Error> {

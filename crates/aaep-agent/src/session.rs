@@ -45,8 +45,11 @@ impl Opening {
     /// Opens it.
     pub async fn open(self) -> Result<Session, Error> {
         let agent = self.agent.clone();
+        let english = self.language.as_deref().is_none_or(|tag| {
+            tag.split('-').next().is_some_and(|first| first.eq_ignore_ascii_case("en"))
+        });
         let (request, key) = (self.request(), agent.new_key());
-        // Whoever goes away while this is on its way leaves no session behind.
+        // A caller dropped while this is in flight leaves no session behind.
         let abandoned = OnDrop::new({
             let (agent, request, key) = (agent.clone(), request.clone(), key.clone());
             move || {
@@ -61,7 +64,9 @@ impl Opening {
         let opened = Instant::now();
         let session = open(&agent, &key, &request).await;
         abandoned.disarm();
-        Ok(Session::new(Line::new(agent, session?, Some(opened))))
+        let line = Line::new(agent, session?, Some(opened));
+        line.english.store(english, Ordering::Relaxed);
+        Ok(Session::new(line))
     }
 
     fn request(&self) -> OpenSession {
@@ -180,7 +185,7 @@ impl Session {
     // enforces: T1
     async fn end(mut self, event: PostEvent) -> Result<(), Error> {
         let said = self.line.said(event);
-        // Whoever goes away now has still said it.
+        // Dropped from here on, the event is still sent.
         self.last_words = LastWords::These(said.clone());
         let ended = self.line.end(said).await;
         match &ended {
@@ -209,11 +214,11 @@ impl Drop for Session {
             LastWords::Nothing => return,
             LastWords::These(said) => said,
             LastWords::GivenUp if std::thread::panicking() => {
-                let words = "The agent broke off: there is a fault in its program.".into();
+                let words = Words::ours("The agent broke off: there is a fault in its program.");
                 self.line.said(errored(ErrorCategory::Unknown, &words))
             }
             LastWords::GivenUp => {
-                let words = "The agent gave this up without finishing it.".into();
+                let words = Words::ours("The agent gave this up without finishing it.");
                 self.line.said(cancelled(&words))
             }
         };

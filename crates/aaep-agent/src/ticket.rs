@@ -7,7 +7,7 @@ use aaep_transport::client::SessionSecret;
 use aaep_types::SessionId;
 
 /// Everything that is needed to take up a session after a restart of this process: its id, and the
-/// secret that shows the hub whose it is, if the agent has no token. Written, it is one word; whoever
+/// secret that shows the hub whose it is, if the agent has no token. Written, it is one word; anyone who
 /// reads it can go on with the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionTicket {

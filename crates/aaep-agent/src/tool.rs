@@ -35,7 +35,7 @@ impl Session {
         let name = name.into();
         Tool {
             line: self.line.clone(),
-            words: format!("The agent uses {name}.").into(),
+            words: Words::ours(format!("The agent uses {name}.")),
             name,
             args_summary: None,
             arguments: None,
@@ -78,7 +78,7 @@ impl Tool {
         self
     }
 
-    /// Says that it is about to run. Whoever gets the call completes it.
+    /// Announces that it is about to run. The caller completes the call.
     pub async fn begin(self) -> Result<Call, Error> {
         if let Some(Err(why)) = &self.arguments {
             let text = format!("The arguments of a tool are one JSON value: {why}.");
@@ -86,13 +86,13 @@ impl Tool {
         }
         let id = self.call_id()?;
         let said = self.line.said(self.invoked(&id));
-        // Whoever goes away while this is on its way will not run it.
+        // A caller dropped while this is in flight will not run it.
         let abandoned = OnDrop::new({
             let (line, name, id, said) =
                 (self.line.clone(), self.name.clone(), id.clone(), said.clone());
             move || {
                 line.say_later(said);
-                let words = "This was not run: the agent gave it up before it began.".into();
+                let words = Words::ours("This was not run: the agent gave it up before it began.");
                 let body = completed(&name, &id, ToolStatus::Error, &words, None);
                 line.say_later(line.said(body));
             }
@@ -114,7 +114,7 @@ impl Tool {
         E: Into<Box<dyn std::error::Error + Send + Sync>> + Send + 'static,
     {
         let done = format!("{} is done.", self.name);
-        self.run_saying(work, |_| done.into()).await
+        self.run_saying(work, |_| Words::ours(done)).await
     }
 
     /// Like [`run`](Self::run), and says of the result what `summary` says.

@@ -15,12 +15,25 @@ pub struct Words {
     pub(crate) normal: String,
     pub(crate) terse: Option<String>,
     pub(crate) detailed: Option<String>,
+    pub(crate) language: Option<String>,
 }
 
 impl Words {
     /// In a sentence.
     pub fn new(sentence: impl Into<String>) -> Self {
-        Self { normal: sentence.into(), terse: None, detailed: None }
+        Self { normal: sentence.into(), terse: None, detailed: None, language: None }
+    }
+
+    // enforces: L13
+    /// A sentence of this library: English, whatever the session speaks, and labelled so.
+    pub(crate) fn ours(sentence: impl Into<String>) -> Self {
+        Self::new(sentence).language("en")
+    }
+
+    /// Their language, where that is not the session's: `yo-NG`.
+    pub fn language(mut self, tag: impl Into<String>) -> Self {
+        self.language = Some(tag.into());
+        self
     }
 
     /// And in a word or two, for people who want to hear little.

@@ -302,7 +302,7 @@ in_both_worlds! {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_that_was_not_used_in_time_is_a_clear_error() {
     let mut config = config();
-    config.limits.approval_seconds = 1;
+    config.limits.approval_seconds = 3;
     let hub = Hub::embedded_with(config).await;
     let person = hub.person(|_| Answer::Accept).await;
     let agent = hub.agent();
@@ -310,9 +310,12 @@ async fn an_approval_that_was_not_used_in_time_is_a_clear_error() {
     let late = session.park((), request_of(5)).await.unwrap();
     let unread = session.park((), request_of(6)).await.unwrap();
     let approval = late.decision().await.unwrap();
-    // The hub says by itself when its time is over.
+    // The hub says by itself when its time is over, of each by its own event.
     let expired = |event: &Value| event["extensions"]["outcome"]["outcome"] == "expired";
-    person.hears("an approval that expired", expired).await;
+    let asked = |event: &Value| event["extensions"]["outcome"]["request_event_id"].clone();
+    let events = person.hears("an approval that expired", expired).await;
+    let first = asked(events.iter().find(|event| expired(event)).unwrap());
+    person.hears("the other", |event| expired(event) && asked(event) != first).await;
     let Err(Error::Refused(refused)) = session.invoke(late, approval).await else {
         panic!("a late invoke is refused");
     };

@@ -112,7 +112,7 @@ in_both_worlds! {
         let session = resumed.session;
         assert_eq!(resumed.calls.len(), 1);
         assert_eq!((&*resumed.calls[0].tool, &*resumed.calls[0].id), ("transfer_funds", &*first));
-        // Whoever does not say that it may run again is told that it was begun.
+        // Without leave to run again, the agent is told that it was begun.
         let parked = session.park_again(&ticket, (), request(500)).await.unwrap();
         assert!(matches!(parked.decision().await, Err(Error::NotApproved(NotApproved::Begun))));
         drop(parked);

@@ -58,6 +58,36 @@ in_both_worlds! {
         assert_eq!(of_type(&events, "session.errored").len(), 1);
     }
 
+    // covers: L13, D39
+    #[test]
+    async fn sentences_of_the_library_are_labelled_as_english_in_any_session(hub: &Hub) {
+        let person = hub.person(|_| Answer::Accept).await;
+        let agent = hub.agent();
+        let session = agent.session("Je range.").language("fr-CA").open().await.unwrap();
+        session.tool("search").run(async { Ok::<_, Error>(()) }).await.unwrap();
+        let step = Progress::step(2, 5).description("Copie en cours.");
+        session.progress(step).await.unwrap();
+        session.progress(Progress::percent(50)).await.unwrap();
+        let words = Words::new("Mo ń wá a.").language("yo");
+        let call = session.tool("look").summary(words).begin().await.unwrap();
+        call.succeed("Trouvé.").await.unwrap();
+        drop(session);
+        agent.close().await;
+        let events = person.judges(1).await;
+        let said = |event: &Value| {
+            let language = &event["localization_hints"]["primary_language"];
+            (event["summary_normal"].as_str().unwrap().to_owned(), language.as_str().unwrap().to_owned())
+        };
+        let of = |kind: &str| of_type(&events, kind).into_iter().map(said).collect::<Vec<_>>();
+        let pair = |text: &str, language: &str| (text.to_owned(), language.to_owned());
+        assert_eq!(of("tool.invoked"), [pair("The agent uses search.", "en"), pair("Mo ń wá a.", "yo")]);
+        assert_eq!(of("tool.completed"), [pair("search is done.", "en"), pair("Trouvé.", "fr-CA")]);
+        let progress = [pair("Copie en cours.", "fr-CA"), pair("50 percent done.", "en")];
+        assert_eq!(of("progress.updated"), progress);
+        let end = of("session.cancelled");
+        assert_eq!(end, [pair("The agent gave this up without finishing it.", "en")]);
+    }
+
     // covers: T1
     #[test]
     async fn whoever_goes_away_while_waiting_leaves_nothing_open(hub: &Hub) {
@@ -301,8 +331,8 @@ in_both_worlds! {
             }
         };
         let (input, ()) = tokio::join!(inputs.next(), said);
-        assert_eq!(input.unwrap(), Input::Said("What is my balance?".into()));
+        assert_eq!(input.unwrap(), Input::UserInput("What is my balance?".into()));
         assert_eq!(person.says("And now?").await, 202);
-        assert_eq!(inputs.next().await.unwrap(), Input::Said("And now?".into()));
+        assert_eq!(inputs.next().await.unwrap(), Input::UserInput("And now?".into()));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The hub decides, not a file. The person answers an ordinary request for consent, whose arguments say
 //! what is no longer asked about, how often and until when; silence is a no. Once accepted it is a call
-//! that goes on until the session ends or it is taken back, so whoever listens finds it among what is
+//! that goes on until the session ends or it is taken back, so a listener finds it among what is
 //! going on. What is kept here only names that request: before each use the hub is asked whether it was
 //! approved with exactly these arguments, and still goes on.
 
@@ -188,13 +188,13 @@ pub(crate) async fn allowed(page: &Page, session: &Session, class: &Class) -> Op
     let asked = request(&class.key, &record.words, *until);
     let parked = session.park_again(&parsed, (), asked).await.ok()?.rerun_if_begun();
     match decided(parked, session).await {
-        Standing::Waits => None,
-        Standing::Refused => {
+        Decided::Waits => None,
+        Decided::Refused => {
             record.offer = Offer::Declined;
             let _ = page.keep_allowance(&class.key, &record);
             None
         }
-        Standing::Approved(open) => {
+        Decided::Approved(open) => {
             *call = Some(open.id);
             *used += 1;
             let used = *used;
@@ -204,28 +204,28 @@ pub(crate) async fn allowed(page: &Page, session: &Session, class: &Class) -> Op
     }
 }
 
-enum Standing {
+enum Decided {
     Waits,
     Refused,
     Approved(OpenCall),
 }
 
-async fn decided(parked: Parked<()>, session: &Session) -> Standing {
+async fn decided(parked: Parked<()>, session: &Session) -> Decided {
     match timeout(LOOK, parked.decision()).await {
         Err(_) => {
             parked.leave();
-            Standing::Waits
+            Decided::Waits
         }
         // The hub could not be asked: nothing is known.
         Ok(Err(error)) if error.is_unavailable() => {
             parked.leave();
-            Standing::Waits
+            Decided::Waits
         }
-        Ok(Err(_)) => Standing::Refused,
+        Ok(Err(_)) => Decided::Refused,
         // The hub compares the arguments, and spends the yes once: later calls find the same call.
         Ok(Ok(approval)) => match session.invoke(parked, approval).await {
-            Ok(((), call)) => Standing::Approved(call.leave()),
-            Err(_) => Standing::Refused,
+            Ok(((), call)) => Decided::Approved(call.leave()),
+            Err(_) => Decided::Refused,
         },
     }
 }

@@ -128,18 +128,21 @@ impl Desk {
                 session.leave();
                 said?;
             }
-            Event::Note(text) if !text.is_empty() => {
-                let session = self.session(incoming, agent, None).await?;
-                let said = session.progress(Progress::described(shown(text))).await;
-                session.leave();
-                said?;
-            }
+            Event::Note(text) if !text.is_empty() => match self.current(incoming, agent).await? {
+                Some(session) => {
+                    let said = session.progress(Progress::described(shown(text))).await;
+                    session.leave();
+                    said?;
+                }
+                None => self.in_passing(incoming, agent, shown(text)).await?,
+            },
             Event::Stopped(text) => {
                 let session = self.session(incoming, agent, None).await?;
-                let text: String = text.chars().take(LAST_WORDS).collect();
+                // enforces: L6
+                let text = aaep_types::cut(text, LAST_WORDS);
                 if !text.trim().is_empty() {
                     let mut output = session.output()?;
-                    output.write(&text).await?;
+                    output.write(text).await?;
                     output.finish().await?;
                 }
                 let page = self.page(incoming)?;
@@ -147,17 +150,43 @@ impl Desk {
                 allowance::end_all(&page, &session).await;
                 session.complete(format!("{name} is done.")).await?;
             }
+            Event::Started => {
+                self.in_passing(incoming, agent, format!("{name} has started.")).await?;
+            }
             Event::Ended => {
+                let words = format!("{name} has ended.");
+                let Some(session) = self.current(incoming, agent).await? else {
+                    return self.in_passing(incoming, agent, words).await;
+                };
                 let page = self.page(incoming)?;
-                let Some(ticket) = page.ticket() else { return Ok(()) };
                 page.forget_ticket();
-                let session = agent.resume(ticket).await?.session;
                 allowance::end_all(&page, &session).await;
-                session.complete(format!("{name} has ended.")).await?;
+                session.complete(words).await?;
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// The session of what the person asked for last, if it goes on.
+    async fn current(
+        &self,
+        incoming: &Incoming,
+        agent: &Agent,
+    ) -> Result<Option<Session>, Trouble> {
+        resumed(&self.page(incoming)?, agent).await
+    }
+
+    /// Says something while the agent works on nothing: a session that is over at once.
+    async fn in_passing(
+        &self,
+        incoming: &Incoming,
+        agent: &Agent,
+        words: String,
+    ) -> Result<(), Trouble> {
+        let about = format!("{} in {}.", incoming.host.name(), place(incoming));
+        let session = agent.session(about).open().await?;
+        Ok(session.complete(words).await?)
     }
 
     /// The session of what the person asked for last, or a new one. A new wish begins a new session.
@@ -168,29 +197,17 @@ impl Desk {
         wish: Option<String>,
     ) -> Result<Session, Trouble> {
         let page = self.page(incoming)?;
-        if let Some(ticket) = page.ticket() {
-            match (agent.resume(ticket).await, &wish) {
-                (Ok(resumed), None) => return Ok(resumed.session),
-                (Ok(resumed), Some(_)) => {
-                    let words = format!("{} begins something else.", incoming.host.name());
-                    allowance::end_all(&page, &resumed.session).await;
-                    resumed.session.complete(words).await?;
-                }
-                // It ended, or another hub had it.
-                (Err(Error::SessionOver | Error::Refused(_)), _) => {}
-                (Err(error), _) => return Err(error.into()),
+        if let Some(session) = resumed(&page, agent).await? {
+            if wish.is_none() {
+                return Ok(session);
             }
+            let words = format!("{} begins something else.", incoming.host.name());
+            allowance::end_all(&page, &session).await;
+            session.complete(words).await?;
         }
         self.memory.tidy(SystemTime::now());
-        let about = wish.unwrap_or_else(|| {
-            let place =
-                incoming.directory.file_name().map(|name| name.to_string_lossy().into_owned());
-            format!(
-                "{} works in {}.",
-                incoming.host.name(),
-                shown(&place.unwrap_or_else(|| "/".into()))
-            )
-        });
+        let about = wish
+            .unwrap_or_else(|| format!("{} works in {}.", incoming.host.name(), place(incoming)));
         let session = agent.session(about).lease_seconds(LEASE_SECONDS).open().await?;
         page.keep_ticket(&session.ticket())?;
         Ok(session)
@@ -199,6 +216,23 @@ impl Desk {
     fn page(&self, incoming: &Incoming) -> Result<Page, Trouble> {
         Ok(self.memory.page(incoming.host.id(), &incoming.session)?)
     }
+}
+
+/// The session that an earlier call left, if it goes on.
+async fn resumed(page: &Page, agent: &Agent) -> Result<Option<Session>, Trouble> {
+    let Some(ticket) = page.ticket() else { return Ok(None) };
+    match agent.resume(ticket).await {
+        Ok(resumed) => Ok(Some(resumed.session)),
+        // It ended, or another hub had it.
+        Err(Error::SessionOver | Error::Refused(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The directory in which the program works, by its last name.
+fn place(incoming: &Incoming) -> String {
+    let name = incoming.directory.file_name().map(|name| name.to_string_lossy());
+    shown(&name.unwrap_or_else(|| "/".into()))
 }
 
 /// One tool that is about to run.
@@ -241,7 +275,7 @@ impl Step<'_> {
         Some(Answer::Allow("The person allowed it for this session.".into()))
     }
 
-    /// Whoever says later that it has ended finds it again.
+    /// The hook that reports its end finds it again.
     async fn runs(&self, running: aaep_agent::Call) -> Result<(), Trouble> {
         if !self.incoming.host.tells_ends() {
             let words = format!("{} goes on by itself.", self.incoming.host.name());

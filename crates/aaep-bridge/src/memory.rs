@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 4096;
 /// How long files are kept that nobody came back for.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A directory that only the user reads: whoever has a ticket can go on with the session.
+/// A directory that only the user reads: anyone with a ticket can go on with the session.
 #[derive(Clone, Debug)]
 pub struct Memory {
     directory: PathBuf,

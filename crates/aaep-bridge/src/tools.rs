@@ -179,7 +179,7 @@ pub(crate) fn is_writer(tool: &str) -> bool {
     WRITERS.contains(&tool)
 }
 
-/// The lines that a call would take out and put in, for whoever wants to hear them.
+/// The lines that a call would take out and put in, for people who want to hear them.
 pub(crate) fn lines(tool: &str, arguments: &Value) -> Option<String> {
     let mut told = Vec::new();
     if tool == "apply_patch" {

@@ -5,19 +5,19 @@
 use std::path::Path;
 
 use aaep_bridge::guard::checks::{self, Weight};
-use aaep_bridge::guard::{Guard, Places, Removed, Scope};
+use aaep_bridge::guard::{Guard, GuardPaths, Removed, Scope};
 use aaep_bridge::host::Host;
 
 fn guard(host: Host, scope: Scope, place: &Path) -> Guard {
     let at = |name: &str| place.join(name);
-    let places = Places {
+    let paths = GuardPaths {
         home: at("home"),
         project: at("project"),
         etc: at("etc"),
         elsewhere: Default::default(),
         state: at("state"),
     };
-    Guard { host, scope, places, program: "/usr/local/bin/aaep".into() }
+    Guard { host, scope, paths, program: "/usr/local/bin/aaep".into() }
 }
 
 /// What is noticed, with hooks switched off in the environment.

@@ -41,7 +41,10 @@ pub(crate) enum Command {
     Listen(crate::listen::ListenOptions),
     Status(StatusOptions),
     Audit(AuditOptions),
+    Admin(crate::admin::AdminOptions),
+    Manifest(crate::manifest::ManifestOptions),
     Token(crate::token::TokenOptions),
+    Presence(crate::presence::PresenceOptions),
     Guard(crate::guard::GuardOptions),
     Hook(crate::hook::HookOptions),
     Mcp(crate::mcp::McpOptions),
@@ -113,6 +116,9 @@ pub(crate) struct AskOptions {
     /// What comes of it.
     #[arg(long, value_name = "TEXT")]
     consequence: Option<String>,
+    /// The language of the question and of what comes of it, such as fr or yo-NG. Without it: English.
+    #[arg(long, value_name = "LANGUAGE", requires = "consequence")]
+    pub(crate) language: Option<String>,
     /// How much can go wrong.
     #[arg(long, value_enum, default_value_t = Risk::High)]
     pub(crate) risk: Risk,
@@ -137,6 +143,12 @@ pub(crate) struct AskOptions {
     /// Certificates (PEM) to trust beside those of this machine, for a hub that signed its own.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
+    /// A certificate (PEM) to show to a hub that asks for one, with the rest of its chain.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its private key (PEM).
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
     /// Believe whatever listens on a loopback address. Any user of this machine can then say yes.
     #[arg(long)]
     pub(crate) trust_loopback: bool,
@@ -221,6 +233,7 @@ pub(crate) struct AuditOptions {
 pub(crate) enum AuditCommand {
     Verify(VerifyOptions),
     Export(ExportOptions),
+    Erase(EraseOptions),
 }
 
 /// Which hub's journal.
@@ -260,17 +273,63 @@ pub(crate) struct VerifyOptions {
     pub(crate) json: bool,
 }
 
-/// Print records as JSON Lines: requests, answers, also those that did not count, and what was done.
+/// Erase what is kept about a person. The hub must be stopped.
+///
+/// Without --confirm it says what it would do, and changes nothing. Sessions that are open, or ended less
+/// than a day ago, stay.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The numbers and the hashes of the records stay, so the rest can still be verified. That records were
+erased, how many and when, is a record of its own; whose they were is not in it.
+Backups that were made before still hold them.
+
+Examples:
+  aaep audit erase --user ann
+  aaep audit erase --user ann --export ann.jsonl --note \"request 7\" --confirm")]
+pub(crate) struct EraseOptions {
+    #[command(flatten)]
+    pub(crate) place: JournalOptions,
+    /// Whose records.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: String,
+    /// Write them to this file first, as JSON Lines. It must not be there yet.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export: Option<PathBuf>,
+    /// Keep no copy of them.
+    #[arg(long, conflicts_with = "export")]
+    pub(crate) without_export: bool,
+    /// Words for the record of the erasure, such as the number of the person's request. They stay: do not
+    /// name the person.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) note: String,
+    /// Erase them.
+    #[arg(long)]
+    pub(crate) confirm: bool,
+}
+
+/// How records are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// A JSON object on each line, with everything.
+    #[default]
+    Jsonl,
+    /// For spreadsheets: a line for each record, without what was announced.
+    Csv,
+}
+
+/// Print records as JSON Lines or CSV: requests, answers, also those that did not count, and what was done.
 ///
 /// Times are a day, 2026-05-24, or a time, 2026-05-24T14:00:00Z.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Kinds: opened, asked, extended, resolved, expired, invoked, called, completed, ended, ignored,
-flooded, claimed, owed, restarted.
+flooded, claimed, administered, owed, restarted, erased. A line of the kind gap stands for records
+that were erased.
 
 Examples:
   aaep audit export --kind resolved --since 2026-05-01
-  aaep audit export --agent bank-agent --user ann")]
+  aaep audit export --agent bank-agent --user ann
+  aaep audit export --user ann --format csv > ann.csv")]
 pub(crate) struct ExportOptions {
     #[command(flatten)]
     pub(crate) place: JournalOptions,
@@ -289,6 +348,9 @@ pub(crate) struct ExportOptions {
     /// Of this kind. May be given several times.
     #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(aaep_store::KINDS))]
     pub(crate) kind: Vec<String>,
+    /// How they are printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ExportFormat,
 }
 
 /// Run the hub: agents ask on one side, people hear and answer on the other.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use aaep_agent::{
-    Agent, Confirmation, Error, Kind, NotApproved, Producer, Remote, RiskLevel, decided_by,
+    Agent, Confirmation, Error, Kind, NotApproved, Producer, Remote, RiskLevel, Words, decided_by,
 };
 use aaep_subscriber::words::safe;
 use serde_json::json;
@@ -97,6 +97,10 @@ fn agent(options: &AskOptions) -> Result<Agent, String> {
     if let Some(certificates) = discovery::certificates(options.ca.as_deref())? {
         remote = remote.trust_pem(certificates);
     }
+    let identity = discovery::identity(options.cert.as_deref(), options.key.as_deref())?;
+    if let Some(identity) = identity {
+        remote = remote.identity(identity.chain_pem, identity.key_pem);
+    }
     if options.trust_loopback {
         remote = remote.trust_loopback();
     }
@@ -137,7 +141,11 @@ async fn ask_for<K: Kind>(
     if let Some(arguments) = &options.arguments {
         request = request.arguments_json(arguments.as_str());
     }
-    let opening = agent.session(format!("A script asks: {}", options.question));
+    // enforces: L13
+    let opening = match &options.language {
+        Some(tag) => agent.session(options.question.as_str()).language(tag.as_str()),
+        None => agent.session(format!("A script asks: {}", options.question)),
+    };
     let session = match opening.open().await {
         Ok(session) => session,
         Err(error) => return not_asked(error),
@@ -155,24 +163,29 @@ async fn ask_for<K: Kind>(
         Ok(approval) => approval,
         Err(refusal) => {
             let outcome = refused(refusal);
-            let _ = session.complete("The script was told no.").await;
+            let _ = session.complete(ours("The script was told no.")).await;
             return outcome;
         }
     };
     let by = approval.by().to_owned();
     // The script acts by itself from here on; that it may is said before it knows.
     let spent = match session.invoke(parked, approval).await {
-        Ok(((), call)) => call.succeed(TOLD_YES).await,
+        Ok(((), call)) => call.succeed(ours(TOLD_YES)).await,
         Err(error) => Err(error),
     };
     if let Err(error) = spent {
         return not_asked(error);
     }
-    let _ = session.complete(TOLD_YES).await;
+    let _ = session.complete(ours(TOLD_YES)).await;
     AskResult {
         by: Some(by.clone()),
         ..AskResult::heard(Exit::Good, "accepted", &format!("Accepted {}.", decided_by(&by)))
     }
+}
+
+/// A sentence of ours, which is English whatever the script speaks.
+fn ours(sentence: &str) -> Words {
+    Words::new(sentence).language("en")
 }
 
 /// Why there is no yes.

@@ -3,15 +3,19 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use aaep_engine::Erasure;
 use aaep_hub::Fault;
 use aaep_hub::config::{Flags, Surroundings, load};
-use aaep_hub::start::{HEADS_NAME, JOURNAL_NAME};
-use aaep_store::audit::{Bad, Filter, Whole, export, verify};
+use aaep_hub::start::{Erase, Erased, HEADS_NAME, JOURNAL_NAME, erase};
+use aaep_store::audit::{Bad, Filter, OldCopy, RecordedErasure, Whole, export, export_csv, verify};
 use aaep_store::{ChainKey, Head, Noted, Reader};
 use aaep_types::Timestamp;
 use aaep_types::json::Writer;
 
-use crate::arguments::{AuditCommand, AuditOptions, ExportOptions, JournalOptions, VerifyOptions};
+use crate::arguments::{
+    AuditCommand, AuditOptions, EraseOptions, ExportFormat, ExportOptions, JournalOptions,
+    VerifyOptions,
+};
 use crate::demo::NAME as DEMO_NAME;
 use crate::exit::{self, Exit};
 use crate::lines::{Plain, Visible, VisibleLines};
@@ -20,6 +24,7 @@ pub(crate) fn run(options: &AuditOptions, out: &mut impl Write) -> io::Result<Ex
     match &options.command {
         AuditCommand::Verify(options) => run_verify(options, out),
         AuditCommand::Export(options) => run_export(options, out),
+        AuditCommand::Erase(options) => run_erase(options, out),
     }
 }
 
@@ -51,7 +56,7 @@ fn open_file(place: &JournalOptions, file: Option<&Path>) -> Result<Opened, Stri
         (None, None) => return Err("The configuration says that nothing is kept.".into()),
     };
     let reader = Reader::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
-    // The demo notes beside a hub; a store's name is its own, so whoever knows it means this one.
+    // The demo notes beside a hub; a store's name is its own, so it can only mean this one.
     // Without a state directory the key lies in the data directory.
     let states =
         config.state.iter().flat_map(|state| [state.clone(), state.with_file_name(DEMO_NAME)]);
@@ -155,13 +160,74 @@ fn say_verified(verified: &Result<Whole, Bad>, out: &mut impl Write) -> io::Resu
             whole.records
         )?,
     }
+    if !whole.erasures.is_empty() {
+        writeln!(
+            out,
+            "Of these, {} were erased; their numbers and links are whole:",
+            whole.erased()
+        )?;
+    }
+    for RecordedErasure { number, at, why, note, records } in &whole.erasures {
+        let when = Timestamp::from_millis(at.div_euclid(1000));
+        let when = when.map_or_else(String::new, |when| format!(" on {when}"));
+        let why = match why {
+            Erasure::Age => "they were too old",
+            Erasure::Size => "the journal was too large",
+            _ => "a person's data was erased",
+        };
+        let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
+        let line = format!("Record {number} erased {records}{when}: {why}{note}.");
+        writeln!(out, "{}", Plain(&line))?;
+    }
+    if whole.to_remove > 0 {
+        writeln!(
+            out,
+            "The bytes of {} of them are still in the file; the hub removes them.",
+            whole.to_remove
+        )?;
+    }
     if !whole.end_is_known {
         writeln!(
             out,
             "What was noted outside of the journal is not here, so nobody can tell whether records are missing at its end."
         )?;
     }
+    for copy in &whole.old_copies {
+        let OldCopy { start, found, .. } = copy;
+        writeln!(
+            out,
+            "Start {start}, at {}, found this ({}): what was written after the copy was made, or was cut off, is not here.",
+            when(copy),
+            Plain(found)
+        )?;
+    }
     Ok(())
+}
+
+fn when(copy: &OldCopy) -> String {
+    let at = Timestamp::from_millis(copy.at / 1000);
+    at.map_or_else(|| copy.at.to_string(), |at| at.to_string())
+}
+
+/// What was found by starts from old copies, as a JSON list.
+fn old_copies_as_json(copies: &[OldCopy]) -> String {
+    let mut list = Writer::new();
+    list.open('[');
+    for copy in copies {
+        list.open('{');
+        list.name("start");
+        list.json(&copy.start.to_string());
+        list.comma();
+        for (name, text) in [("at", &when(copy)), ("found", &copy.found)] {
+            list.name(name);
+            list.string(text);
+            list.comma();
+        }
+        list.close('}');
+        list.comma();
+    }
+    list.close(']');
+    list.finish()
 }
 
 fn verified_as_json(verified: &Result<Whole, Bad>) -> String {
@@ -177,11 +243,15 @@ fn verified_as_json(verified: &Result<Whole, Bad>) -> String {
     match verified {
         Ok(whole) => {
             put("records", &whole.records.to_string());
+            put("erased", &whole.erased().to_string());
+            put("to_remove", &whole.to_remove.to_string());
+            put("erasures", &erasures_as_json(&whole.erasures));
             put("end_is_known", flag(whole.end_is_known));
             put("key_is_known", flag(whole.key_is_known));
             if let Some(after) = whole.keyed_after {
                 put("trust_begins", &(after + 1).to_string());
             }
+            put("old_copies", &old_copies_as_json(&whole.old_copies));
         }
         Err(bad) => {
             put("record", &bad.number.to_string());
@@ -192,6 +262,31 @@ fn verified_as_json(verified: &Result<Whole, Bad>) -> String {
     }
     line.close('}');
     line.finish()
+}
+
+fn erasures_as_json(erasures: &[RecordedErasure]) -> String {
+    let mut out = Writer::new();
+    out.open('[');
+    for RecordedErasure { number, at, why, note, records } in erasures {
+        out.open('{');
+        let at = Timestamp::from_millis(at.div_euclid(1000)).map(|at| at.to_string());
+        for (name, number) in [("record", number), ("records", records)] {
+            out.name(name);
+            out.json(&number.to_string());
+            out.comma();
+        }
+        for (name, text) in
+            [("at", &*at.unwrap_or_default()), ("why", why.as_str()), ("note", note)]
+        {
+            out.name(name);
+            out.string(text);
+            out.comma();
+        }
+        out.close('}');
+        out.comma();
+    }
+    out.close(']');
+    out.finish()
 }
 
 fn run_export(options: &ExportOptions, out: &mut impl Write) -> io::Result<Exit> {
@@ -205,9 +300,15 @@ fn run_export(options: &ExportOptions, out: &mut impl Write) -> io::Result<Exit>
         agent: options.agent.clone(),
         user: options.user.clone(),
         kinds: options.kind.clone(),
+        runs: Vec::new(),
     };
     // Records hold what agents and people wrote.
-    match export(&reader, &filter, &mut VisibleLines::new(out)) {
+    let lines = &mut VisibleLines::new(out);
+    let done = match options.format {
+        ExportFormat::Jsonl => export(&reader, &filter, lines),
+        ExportFormat::Csv => export_csv(&reader, &filter, lines),
+    };
+    match done {
         Ok(_) => Ok(Exit::Good),
         // What is wrong with the journal; an output that cannot be written is the caller's to tell.
         Err(error) if error.kind() == io::ErrorKind::Other => {
@@ -216,6 +317,37 @@ fn run_export(options: &ExportOptions, out: &mut impl Write) -> io::Result<Exit>
             Ok(Exit::Unable)
         }
         Err(error) => Err(error),
+    }
+}
+
+fn run_erase(options: &EraseOptions, out: &mut impl Write) -> io::Result<Exit> {
+    if options.confirm && options.export.is_none() && !options.without_export {
+        return Ok(unable(
+            "Say where a copy goes first, with --export FILE, or that there shall be none, with --without-export.",
+        ));
+    }
+    let flags = Flags {
+        data: options.place.data.clone(),
+        config: options.place.config.clone(),
+        ..Flags::default()
+    };
+    let request = Erase {
+        user: &options.user,
+        export: options.export.as_deref(),
+        note: &options.note,
+        confirmed: options.confirm,
+    };
+    let erased = Surroundings::of_process()
+        .and_then(|surroundings| load(&flags, &surroundings))
+        .and_then(|loaded| erase(&loaded.config, &request));
+    match erased {
+        Ok(Erased { lines, done }) => {
+            for line in lines {
+                writeln!(out, "{}", Plain(&line))?;
+            }
+            Ok(if done { Exit::Good } else { Exit::Wrong })
+        }
+        Err(fault) => Ok(unable(&fault.to_string())),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aaep_agent::{Agent, Producer, Remote};
 use aaep_hub::config::{Config, Flags, Surroundings, load};
-use aaep_transport::client::{ClientError, HttpClient, Options};
+use aaep_transport::client::{ClientError, ClientIdentity, HttpClient, Options};
 
 /// Names the hub, for commands that talk with one.
 pub(crate) const HUB_VARIABLE: &str = "AAEP_URL";
@@ -231,6 +231,21 @@ pub(crate) fn certificates(file: Option<&Path>) -> Result<Option<Vec<u8>>, Strin
     read.map_err(|error| {
         format!("cannot read the certificates in {}: {error}. Check the path.", file.display())
     })
+}
+
+/// The certificate to show, with its key, from the files that were named.
+pub(crate) fn identity(
+    certificate: Option<&Path>,
+    key: Option<&Path>,
+) -> Result<Option<ClientIdentity>, String> {
+    let (Some(certificate), Some(key)) = (certificate, key) else { return Ok(None) };
+    let read = |file: &Path, what: &str| {
+        std::fs::read(file).map_err(|error| {
+            format!("cannot read the {what} in {}: {error}. Check the path.", file.display())
+        })
+    };
+    let chain_pem = read(certificate, "certificate")?;
+    Ok(Some(ClientIdentity { chain_pem, key_pem: read(key, "key")? }))
 }
 
 /// The token to show: from the file that was named, or from the environment; none is fine on

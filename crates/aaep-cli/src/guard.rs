@@ -5,9 +5,11 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use aaep_bridge::doors::Door;
-use aaep_bridge::guard::canary::{self, Outcome};
+use aaep_bridge::guard::canary::{self, CanaryOutcome};
 use aaep_bridge::guard::checks::{self, Weight};
-use aaep_bridge::guard::{Cannot, Guard, Installed, PROGRAMS, Places, Plan, Removed, Scope, find};
+use aaep_bridge::guard::{
+    Cannot, Guard, GuardPaths, Installed, PROGRAMS, Plan, Removed, Scope, find,
+};
 use aaep_bridge::host::Host;
 use clap::{Args, Subcommand};
 
@@ -73,9 +75,9 @@ Examples:
   aaep guard run codex -- /opt/codex/bin/codex
   aaep guard run opencode --sessions")]
 struct RunOptions {
-    /// The program: claude, codex, gemini, opencode or qwen.
-    #[arg(value_name = "PROGRAM", value_parser = program)]
-    program: Host,
+    /// The program: claude, codex, gemini, opencode, copilot, qwen or kimi.
+    #[arg(value_name = "PROGRAM", value_parser = acp::door)]
+    program: Door,
     #[command(flatten)]
     terminal: acp::TerminalOptions,
     /// Where the program is, and what else to give it.
@@ -135,8 +137,8 @@ fn program(name: &str) -> Result<Host, String> {
 }
 
 pub(crate) fn run(options: &GuardOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let places = match places() {
-        Ok(places) => places,
+    let paths = match paths() {
+        Ok(paths) => paths,
         Err(why) => {
             say(&why);
             return Ok(Exit::Unable);
@@ -144,11 +146,11 @@ pub(crate) fn run(options: &GuardOptions, out: &mut impl Write) -> io::Result<Ex
     };
     match &options.command {
         Some(GuardCommand::Run(options)) => start(options, out),
-        Some(GuardCommand::Status(options)) => status(options, &places, out),
-        Some(GuardCommand::Remove(options)) => remove(options, &places, out),
+        Some(GuardCommand::Status(options)) => status(options, &paths, out),
+        Some(GuardCommand::Remove(options)) => remove(options, &paths, out),
         Some(GuardCommand::Allowed(options)) => allowed::run(options, out),
         None => match options.program {
-            Some(host) => set_up(host, options, &places, out),
+            Some(host) => set_up(host, options, &paths, out),
             None => {
                 say("name a program, such as `aaep guard claude`. See `aaep guard --help`.");
                 Ok(Exit::Unable)
@@ -158,17 +160,10 @@ pub(crate) fn run(options: &GuardOptions, out: &mut impl Write) -> io::Result<Ex
 }
 
 fn start(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let Some(door) = Door::of(options.program) else {
-        let (name, id) = (options.program.name(), options.program.id());
-        say(&format!(
-            "{name} has no protocol that was tried, only its hook. Set that up with `aaep guard {id}`, then start {id} itself."
-        ));
-        return Ok(Exit::Unable);
-    };
-    acp::run_at_door(door, &options.terminal, &options.command, out)
+    acp::run_at_door(options.program, &options.terminal, &options.command, out)
 }
 
-fn places() -> Result<Places, String> {
+fn paths() -> Result<GuardPaths, String> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = absolute("HOME").ok_or("HOME is not set. Set it, and try again.")?;
@@ -180,11 +175,11 @@ fn places() -> Result<Places, String> {
     }
     let configuration = absolute("XDG_CONFIG_HOME").map(|path| path.join("opencode"));
     elsewhere.extend(configuration.map(|path| (Host::Opencode.id(), path)));
-    Ok(Places { home, project, etc: "/etc".into(), elsewhere, state: state.join("aaep/guard") })
+    Ok(GuardPaths { home, project, etc: "/etc".into(), elsewhere, state: state.join("aaep/guard") })
 }
 
-fn guard(host: Host, scope: Scope, places: &Places) -> io::Result<Guard> {
-    Ok(Guard { host, scope, places: places.clone(), program: std::env::current_exe()? })
+fn guard(host: Host, scope: Scope, paths: &GuardPaths) -> io::Result<Guard> {
+    Ok(Guard { host, scope, paths: paths.clone(), program: std::env::current_exe()? })
 }
 
 fn installed(host: Host) -> Option<Installed> {
@@ -194,10 +189,10 @@ fn installed(host: Host) -> Option<Installed> {
 fn set_up(
     host: Host,
     options: &GuardOptions,
-    places: &Places,
+    paths: &GuardPaths,
     out: &mut impl Write,
 ) -> io::Result<Exit> {
-    let guard = guard(host, options.scope.named().unwrap_or(Scope::User), places)?;
+    let guard = guard(host, options.scope.named().unwrap_or(Scope::User), paths)?;
     let installed = installed(host);
     match &installed {
         Some(found) => writeln!(
@@ -213,14 +208,13 @@ fn set_up(
             host.name()
         )?,
     }
-    match Door::of(host) {
-        Some(door) => writeln!(
+    if let Some(door) = Door::of(host) {
+        writeln!(
             out,
             "The strongest way is `aaep guard run {}`: over {}, which fails closed. For when it is started by itself, its hook asks before each tool.",
             host.id(),
             door.protocol()
-        )?,
-        None => writeln!(out, "It is guarded by its hook, which is called before each tool.")?,
+        )?;
     }
     let plan = match guard.plan() {
         Ok(plan) => plan,
@@ -253,15 +247,11 @@ fn set_up(
     }
     let door = prove_door(&guard, installed.as_ref(), out)?;
     let exit = prove(&guard, installed.as_ref(), out)?;
-    let listen = "run `aaep listen` in a terminal of your own";
-    match Door::of(host) {
-        Some(_) => writeln!(
-            out,
-            "Start it with `aaep guard run {}`. If you start it by itself, {listen}, to hear it and to answer.",
-            host.id()
-        )?,
-        None => writeln!(out, "To hear it and to answer, {listen}.")?,
-    }
+    writeln!(
+        out,
+        "Start it with `aaep guard run {}`. If you start it by itself, run `aaep listen` in a terminal of your own, to hear it and to answer.",
+        host.id()
+    )?;
     Ok(exit.max(door))
 }
 
@@ -315,7 +305,7 @@ fn prove(guard: &Guard, installed: Option<&Installed>, out: &mut impl Write) -> 
     }
     out.flush()?;
     let mut outcomes = vec![canary::hook(guard)];
-    if let (Outcome::Held(_), Some(installed)) = (&outcomes[0], installed) {
+    if let (CanaryOutcome::Held(_), Some(installed)) = (&outcomes[0], installed) {
         outcomes.push(canary::program(guard, installed));
     }
     for outcome in &outcomes {
@@ -337,16 +327,16 @@ fn prove_door(
 }
 
 /// Says what came of a proof. Whether the guard may still hold.
-fn tell(outcome: &Outcome, out: &mut impl Write) -> io::Result<bool> {
+fn tell(outcome: &CanaryOutcome, out: &mut impl Write) -> io::Result<bool> {
     match outcome {
-        Outcome::Held(what) => writeln!(out, "Proved: {what}")?,
-        Outcome::Unproven(what) => writeln!(out, "Not proved: {what}")?,
-        Outcome::Broken(what) => writeln!(out, "Does not hold: {what}")?,
+        CanaryOutcome::Held(what) => writeln!(out, "Proved: {what}")?,
+        CanaryOutcome::Unproven(what) => writeln!(out, "Not proved: {what}")?,
+        CanaryOutcome::Broken(what) => writeln!(out, "Does not hold: {what}")?,
     }
-    Ok(!matches!(outcome, Outcome::Broken(_)))
+    Ok(!matches!(outcome, CanaryOutcome::Broken(_)))
 }
 
-fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io::Result<Exit> {
+fn status(options: &StatusOptions, paths: &GuardPaths, out: &mut impl Write) -> io::Result<Exit> {
     let mut exit = Exit::Good;
     let mut any = false;
     for host in PROGRAMS {
@@ -356,7 +346,7 @@ fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io:
         }
         let mut door_is_told = false;
         for scope in Scope::ALL {
-            let guard = guard(host, scope, places)?;
+            let guard = guard(host, scope, paths)?;
             let meant = match options.scope.named() {
                 Some(named) => named == scope,
                 None => guard.is_set_up() || (named && scope == Scope::User),
@@ -368,7 +358,7 @@ fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io:
             any = true;
             let installed = installed(host);
             let version = installed.as_ref().map(Installed::version_text).unwrap_or_default();
-            if Door::of(host).is_some() && !door_is_told {
+            if !door_is_told {
                 door_is_told = true;
                 writeln!(out, "{} {version}, with `aaep guard run {}`:", host.name(), host.id())?;
                 exit = exit.max(prove_door(&guard, installed.as_ref(), out)?);
@@ -384,9 +374,9 @@ fn status(options: &StatusOptions, places: &Places, out: &mut impl Write) -> io:
     Ok(exit)
 }
 
-fn remove(options: &RemoveOptions, places: &Places, out: &mut impl Write) -> io::Result<Exit> {
+fn remove(options: &RemoveOptions, paths: &GuardPaths, out: &mut impl Write) -> io::Result<Exit> {
     let scope = options.scope.named().unwrap_or(Scope::User);
-    let guard = guard(options.program, scope, places)?;
+    let guard = guard(options.program, scope, paths)?;
     let path = match guard.path() {
         Ok(path) => path,
         Err(why) => return unable(&why, out),
@@ -407,8 +397,6 @@ fn remove(options: &RemoveOptions, places: &Places, out: &mut impl Write) -> io:
     }
     let (name, id) = (options.program.name(), options.program.id());
     writeln!(out, "{name} asks you no longer when it is started by itself.")?;
-    if Door::of(options.program).is_some() {
-        writeln!(out, "With `aaep guard run {id}` it does.")?;
-    }
+    writeln!(out, "With `aaep guard run {id}` it does.")?;
     Ok(Exit::Good)
 }

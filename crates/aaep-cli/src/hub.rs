@@ -119,6 +119,7 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
     };
     warnings.extend(prepared.warnings().iter().cloned());
     warnings.extend(start::allow_connections(&config));
+    warnings.extend(crate::presence::missing_for(&config));
     warnings.iter().for_each(|warning| exit::say(warning));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -201,7 +202,7 @@ pub(crate) fn write_log(config: &Config) {
     };
     let log =
         tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false);
-    // Whoever embeds this has set up logs of its own.
+    // A program that embeds this has set up its own logs.
     let _ = match config.log.format {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().try_init(),

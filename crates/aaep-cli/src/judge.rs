@@ -1,4 +1,4 @@
-//! What is wrong with one message, whoever judges it.
+//! What is wrong with one message, by the rules or by the schemas.
 
 use aaep_conformance::published;
 use aaep_types::json::Members;

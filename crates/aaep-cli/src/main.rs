@@ -13,6 +13,7 @@
 //! $ aaep demo
 //! $ aaep hub
 //! $ aaep audit verify
+//! $ aaep presence set
 //! $ aaep ask "Delete the build?" && rm -r build
 //! $ aaep listen
 //! $ aaep status
@@ -30,6 +31,7 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod acp;
+mod admin;
 mod allowed;
 mod arguments;
 mod ask;
@@ -45,8 +47,10 @@ mod input;
 mod judge;
 mod lines;
 mod listen;
+mod manifest;
 mod mcp;
 mod policy;
+mod presence;
 mod reader;
 mod schema;
 mod signals;
@@ -69,7 +73,7 @@ fn main() -> ExitCode {
     let result = run(arguments.command, &mut out).and_then(|exit| out.flush().map(|()| exit));
     match result {
         Ok(exit) => exit.into(),
-        // Whoever was listening has heard enough, and there is nobody left to tell.
+        // The reader of the pipe has gone, and there is nobody left to tell.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             // Dropping the writer would only try again.
             let _ = out.into_parts();
@@ -91,7 +95,10 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Policy(options) => policy::run(&options.command, out),
         Command::Hub(options) => hub::run(&options, out),
         Command::Audit(options) => audit::run(&options, out),
+        Command::Admin(options) => admin::run(&options, out),
+        Command::Manifest(options) => manifest::run(&options, out),
         Command::Token(options) => token::run(&options, out),
+        Command::Presence(options) => presence::run(&options, out),
         Command::Demo(options) => demo::run(&options, out),
         Command::Ask(options) => ask::run(&options, out),
         Command::Listen(options) => listen::run(&options, out),

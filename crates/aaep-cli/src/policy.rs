@@ -288,7 +288,7 @@ fn read_arguments(typed: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// Reads a text, and a little more than its bound so that whoever judges it can say so.
+/// Reads a text, and a little more than its bound so that the judge can say so.
 fn read_text(source: &Source, bound: usize) -> Result<String, String> {
     let mut bytes = Vec::new();
     let most = u64::try_from(bound).unwrap_or(u64::MAX).saturating_add(1);

@@ -14,7 +14,7 @@ use crate::exit::{self, Exit};
 use crate::lines::Visible;
 use crate::{discovery, listen};
 
-/// How long a hub may take: whoever waits for a prompt has no patience.
+/// How long a hub may take: a shell prompt waits for this.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 /// What a hub says.

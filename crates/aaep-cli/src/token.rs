@@ -20,7 +20,9 @@ Examples:
   aaep token new ann-phone --user ann
   aaep token new bank-agent --role agent --user ann
   aaep token list
-  aaep token revoke ann-phone")]
+  aaep token revoke ann-phone
+  aaep token deny login/ann
+  aaep token allow login/ann")]
 pub(crate) struct TokenOptions {
     #[command(subcommand)]
     command: TokenCommand,
@@ -34,6 +36,16 @@ enum TokenCommand {
     New(NewOptions),
     List,
     Revoke(RevokeOptions),
+    Deny(NameOptions),
+    Allow(NameOptions),
+}
+
+/// Shut a principal out, or let it in again, whatever it shows: a token, a certificate, or a token of your
+/// identity provider that is good for a while yet.
+#[derive(Args, Debug)]
+struct NameOptions {
+    /// Its name, such as ann-phone, or login/ann for one of an issuer.
+    name: String,
 }
 
 /// Make a token and put it into a file that only you can read.
@@ -112,6 +124,14 @@ fn lines(options: &TokenOptions) -> Result<Vec<String>, Fault> {
                 lines.push("Its other tokens go on counting; `aaep token revoke NAME --token DIGITS` takes one away.".into());
             }
             lines
+        }
+        TokenCommand::Deny(NameOptions { name }) => {
+            tokens::deny(&file?, name)?;
+            vec![format!("{name} is not let in any more, whatever it shows.")]
+        }
+        TokenCommand::Allow(NameOptions { name }) => {
+            tokens::allow(&file?, name)?;
+            vec![format!("{name} is let in again with whatever it has.")]
         }
         TokenCommand::Revoke(revoke) => {
             let count = tokens::revoke(&file?, &revoke.name, revoke.token.as_deref())?;

@@ -84,7 +84,7 @@ fn the_first_command_of_the_project_starts() {
         .args(arguments.split_whitespace())
         // Other tests may have the usual port.
         .args(["--listen", "127.0.0.1:0"])
-        // What it keeps is not that of whoever runs the tests.
+        // What it keeps is apart from that of the developer who runs the tests.
         .env_remove("XDG_DATA_HOME")
         .env_remove("XDG_STATE_HOME")
         .env("HOME", &own)

@@ -105,7 +105,7 @@ impl House {
 
     fn drain(&mut self) {
         while let Some(output) = self.producer.poll_output(self.now) {
-            if let Outcomes::Engine(Output::Append { number, .. }) = output {
+            if let ProducerOutput::Engine(Output::Append { number, .. }) = output {
                 self.producer.handle(Input::Persisted { number }, self.now).expect("done");
             }
         }

@@ -17,12 +17,12 @@ const DEPTH: usize = 64;
 pub struct AgentEvent {
     type_name: Box<str>,
     kind: Option<EventKind>,
-    said: Result<Said, Refusal>,
+    said: Result<EventContent, Refusal>,
 }
 
 /// What was read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct EventContent {
     /// The payload's members as JSON, without braces.
     pub(crate) payload: String,
     pub(crate) hints: Option<Box<Hints>>,
@@ -40,7 +40,7 @@ impl AgentEvent {
     pub fn read(type_name: &str, payload: &str) -> Self {
         let kind = EventKind::named(type_name);
         let type_name = kind.map_or(type_name, |kind| kind.as_str()).into();
-        Self { type_name, kind, said: Said::read(payload, kind) }
+        Self { type_name, kind, said: EventContent::read(payload, kind) }
     }
 
     /// The same with a payload that was read before; `payload` is its text.
@@ -50,7 +50,7 @@ impl AgentEvent {
         }
         let kind = EventKind::named(type_name);
         let type_name = kind.map_or(type_name, |kind| kind.as_str()).into();
-        Self { type_name, kind, said: Said::of(members, payload.len(), kind) }
+        Self { type_name, kind, said: EventContent::of(members, payload.len(), kind) }
     }
 
     /// Its type, a core type in its compact form.
@@ -79,12 +79,12 @@ impl AgentEvent {
     }
 
     /// What it says, unless something is wrong with it.
-    pub(crate) fn said(&self) -> Result<Said, Refusal> {
+    pub(crate) fn said(&self) -> Result<EventContent, Refusal> {
         self.said.clone()
     }
 }
 
-impl Said {
+impl EventContent {
     pub(crate) fn read(payload: &str, kind: Option<EventKind>) -> Result<Self, Refusal> {
         let members = object(payload)?;
         // In JSON that was read, line ends stand only between values.
@@ -154,7 +154,7 @@ fn object(payload: &str) -> Result<Members<'_>, Refusal> {
 mod tests {
     use super::*;
 
-    fn said(payload: &str) -> Result<Said, Refusal> {
+    fn said(payload: &str) -> Result<EventContent, Refusal> {
         AgentEvent::read("state.changed", payload).said()
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct Asks {
 #[derive(Debug)]
 pub enum Reminder {
     /// This was said.
-    Said(Box<Emitted>),
+    Emitted(Box<Emitted>),
     /// Here something was said that is not remembered: to one user, or to anybody.
     Gap {
         /// To whom; `None` if nobody knows.
@@ -185,7 +185,7 @@ impl<R: Rules> Engine<R> {
         let before = std::mem::take(&mut self.before);
         for (before, emitted) in before.iter().filter_map(|b| Some((b, b.emitted()?))) {
             if R::says_again(before.asks.is_some(), self.is_open(before, &emitted)) {
-                self.lanes.push(before.key, before.record, Output::Event(emitted));
+                self.durability.push(before.key, before.record, Output::Event(emitted));
             }
         }
     }
@@ -202,21 +202,35 @@ impl<R: Rules> Engine<R> {
     /// What the sessions that still live said before a restart, as far as it is on record, in the
     /// order of the records: for those who come back and for newcomers (§8.7, D28). Nobody is asked
     /// again what is settled. What is not remembered, such as the end of a session, leaves a gap:
-    /// whoever left off before it cannot be told that everything follows. To be taken once, before
+    /// a subscriber that left off before it cannot be told that everything follows. To be taken once, before
     /// anything else is done.
-    pub fn reminders(&mut self) -> impl Iterator<Item = Reminder> + use<R> {
-        let mut said: Vec<Before> = Vec::new();
+    pub fn reminders(&mut self) -> impl Iterator<Item = Reminder> + use<'_, R> {
+        let count = self.sessions.iter().map(|session| session.before.len()).sum();
+        let mut said: Vec<Before> = Vec::with_capacity(count);
         for session in self.sessions.iter_mut() {
             said.append(&mut session.before);
         }
-        let said = said.into_iter().filter_map(|before| {
-            let emitted = before.emitted()?;
-            let open = before.asks.is_none() || self.is_open(&before, &emitted);
-            open.then_some((before.record, Reminder::Said(Box::new(emitted))))
-        });
-        let mut all: Vec<(u64, Reminder)> = said.collect();
-        all.extend(std::mem::take(&mut self.gaps).into_places());
-        all.sort_by_key(|(record, _)| *record);
-        all.into_iter().map(|(_, reminder)| reminder)
+        said.sort_by_key(|before| before.record);
+        let mut gaps: Vec<(u64, Reminder)> = std::mem::take(&mut self.gaps).into_places().collect();
+        gaps.sort_by_key(|(record, _)| *record);
+        let engine = &*self;
+        // Made one by one as they are taken: there may be a million.
+        let mut said =
+            said.into_iter().filter_map(move |before| engine.reminder(before)).peekable();
+        let mut gaps = gaps.into_iter().peekable();
+        std::iter::from_fn(move || {
+            let gap_first = match (said.peek(), gaps.peek()) {
+                (Some((said, _)), Some((gap, _))) => gap < said,
+                (said, _) => said.is_none(),
+            };
+            let (_, reminder) = if gap_first { gaps.next()? } else { said.next()? };
+            Some(reminder)
+        })
+    }
+
+    fn reminder(&self, before: Before) -> Option<(u64, Reminder)> {
+        let emitted = before.emitted()?;
+        let open = before.asks.is_none() || self.is_open(&before, &emitted);
+        open.then(|| (before.record, Reminder::Emitted(Box::new(emitted))))
     }
 }

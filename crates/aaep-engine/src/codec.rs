@@ -5,7 +5,7 @@ use aaep_types::Presence;
 use std::sync::Arc;
 
 use crate::ids::{EventNumber, RequestId};
-use crate::record::{Asked, Corrupt, Opened, Outcome, Record, RecordedEvents};
+use crate::record::{Asked, Corrupt, Erasure, Opened, Outcome, Record, RecordedEvents};
 
 const HEAD: usize = 8;
 /// A question, and one with the account of its action, which older journals do not have.
@@ -17,6 +17,7 @@ const RESOLVED_WITH_REPLY: u8 = 14;
 /// The same two with presence: what is needed, and what was shown.
 const ASKED_WITH_PRESENCE: u8 = 17;
 const RESOLVED_WITH_PRESENCE: u8 = 18;
+const ERASED: u8 = 32;
 /// What a record usually has beside its longer texts.
 const USUAL: usize = 192;
 
@@ -110,10 +111,20 @@ impl Record {
                 out.u8(15);
                 [agent, user, id].into_iter().for_each(|text| out.text(text));
             }
+            Record::Administered { by, act, what, to } => {
+                out.u8(40);
+                [by, act, what, to].into_iter().for_each(|text| out.text(text));
+            }
             Record::Owed { session, rules } => {
                 out.u8(16);
                 out.text(session);
                 out.texts(rules);
+            }
+            Record::Erased { why, note, runs } => {
+                out.u8(ERASED);
+                out.u8(*why as u8);
+                out.text(note);
+                out.runs(runs);
             }
             Record::Flooded { by, replies, ignored } => {
                 out.u8(11);
@@ -146,10 +157,17 @@ impl Record {
             | Record::Ignored { .. }
             | Record::Flooded { .. }
             | Record::Claimed { .. }
+            | Record::Administered { .. }
             | Record::Owed { .. } => (None, 0),
+            Record::Erased { note, runs, .. } => (None, note.len() + 4 * runs.len()),
         };
         let events = said.iter().flat_map(|said| &said.events).map(|event| event.len() + 4);
         USUAL + texts + events.sum::<usize>()
+    }
+
+    /// Whether these bytes are those of a [`Record::Erased`], if they are a record.
+    pub fn is_erasure(bytes: &[u8]) -> bool {
+        bytes.get(HEAD + 8) == Some(&ERASED)
     }
 
     /// Reads one record from the start of `bytes`: its number, itself, and how long it is.
@@ -276,7 +294,17 @@ fn decode_body(input: &mut In<'_>) -> Result<Record, Corrupt> {
         12 => Record::Expired { request: RequestId::from_bits(input.u128()?), said: input.said()? },
         11 => Record::Flooded { by: input.text()?, replies: input.u64()?, ignored: input.u64()? },
         15 => Record::Claimed { agent: input.text()?, user: input.text()?, id: input.text()? },
+        40 => Record::Administered {
+            by: input.text()?,
+            act: input.text()?,
+            what: input.text()?,
+            to: input.text()?,
+        },
         16 => Record::Owed { session: input.text()?, rules: input.texts()? },
+        ERASED => {
+            let why = *Erasure::ALL.get(usize::from(input.u8()?)).ok_or(Corrupt::Unknown)?;
+            Record::Erased { why, note: input.text()?, runs: input.runs()? }
+        }
         8 => Record::Extended {
             request: RequestId::from_bits(input.u128()?),
             event: EventNumber::from_bits(input.u128()?),
@@ -321,6 +349,26 @@ impl Out {
     fn texts(&mut self, texts: &[Arc<str>]) {
         self.0.extend_from_slice(&(texts.len() as u32).to_le_bytes());
         texts.iter().for_each(|text| self.text(text));
+    }
+
+    /// Seven bits in a byte, the least first; the highest bit says that more follow.
+    fn varint(&mut self, mut value: u64) {
+        while value > 0x7f {
+            self.u8(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.u8(value as u8);
+    }
+
+    /// How far each run begins after the one before, and how much longer than one it is.
+    fn runs(&mut self, runs: &[(u64, u64)]) {
+        self.varint(runs.len() as u64);
+        let mut end = 0;
+        for (first, last) in runs {
+            self.varint(first - end);
+            self.varint(last - first);
+            end = *last;
+        }
     }
 
     fn said(&mut self, said: &RecordedEvents) {
@@ -388,6 +436,34 @@ impl<'a> In<'a> {
         let count = self.take().map(u32::from_le_bytes)?;
         // The count is believed only as far as there are texts.
         (0..count).map(|_| self.text()).collect()
+    }
+
+    fn varint(&mut self) -> Result<u64, Corrupt> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits {
+                return Err(Corrupt::Unknown);
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(Corrupt::Unknown)
+    }
+
+    fn runs(&mut self) -> Result<Vec<(u64, u64)>, Corrupt> {
+        let count = self.varint()?;
+        let mut end = 0_u64;
+        let mut run = || {
+            let (apart, longer) = (self.varint()?, self.varint()?);
+            let first = end.checked_add(apart).filter(|_| apart > 0).ok_or(Corrupt::Unknown)?;
+            end = first.checked_add(longer).ok_or(Corrupt::Unknown)?;
+            Ok((first, end))
+        };
+        (0..count).map(|_| run()).collect()
     }
 
     fn said(&mut self) -> Result<RecordedEvents, Corrupt> {
@@ -520,6 +596,17 @@ mod tests {
             Record::Flooded { by: text("ann's phone"), replies: 400, ignored: 399 },
             Record::Restarted { stamp: 13 },
             Record::Claimed { agent: text("helper"), user: text("ann"), id: text("cook-2") },
+            Record::Erased {
+                why: Erasure::Person,
+                note: text("request 7"),
+                runs: vec![(1, 1), (3, 300), (70_000, u64::MAX)],
+            },
+            Record::Administered {
+                by: text("boss"),
+                act: text("handed_over"),
+                what: text("cook"),
+                to: text("kitchen of ann"),
+            },
             Record::Owed { session: text("sess_1"), rules: vec![text("MED3"), text("MED4")] },
             Record::Extended {
                 request: RequestId::from_bits(7),
@@ -535,6 +622,15 @@ mod tests {
         for (number, record) in samples().into_iter().enumerate() {
             let bytes = record.encode(number as u64);
             assert_eq!(Record::decode(&bytes), Ok((number as u64, record, bytes.len())));
+        }
+    }
+
+    // covers: I3
+    #[test]
+    fn what_has_no_presence_is_written_as_it_was_before_there_was_any() {
+        let kinds: Vec<u8> = samples().iter().map(|record| record.encode(1)[HEAD + 8]).collect();
+        for kind in [ASKED, ASKED_WITH_ACCOUNT, RESOLVED, RESOLVED_WITH_REPLY] {
+            assert!(kinds.contains(&kind), "{kind}");
         }
     }
 

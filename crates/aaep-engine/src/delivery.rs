@@ -6,7 +6,8 @@
 //! ever premature. The same contract: one mutation, then drain.
 
 use aaep_shaping::{
-    Delivery as Shaped, Glance, Known, Mono, Overflow, Prepared, Preparer, Shape, Shaper, Terms,
+    Delivery as Shaped, Glance, KnownEnvelope, Mono, Overflow, Prepared, Preparer, Shape, Shaper,
+    Terms,
 };
 use aaep_types::{EventKind, Invalid, SubscriptionId};
 use std::collections::{BTreeSet, VecDeque};
@@ -95,7 +96,7 @@ pub struct Delivery<R: Rules = Sound> {
     pub(crate) subscriptions: Subscriptions,
     pub(crate) recent: Recent,
     /// Events that have not come to everybody.
-    waves: VecDeque<FanOut>,
+    fan_outs: VecDeque<FanOut>,
     /// Places of subscriptions that may have something to say.
     pub(crate) dirty: VecDeque<usize>,
     /// Those that will have something to say by themselves, by the time of it.
@@ -116,7 +117,7 @@ impl<R: Rules> Delivery<R> {
             preparer: Preparer::new(),
             subscriptions: Subscriptions::default(),
             recent: Recent::default(),
-            waves: VecDeque::new(),
+            fan_outs: VecDeque::new(),
             dirty: VecDeque::new(),
             due: BTreeSet::new(),
             ended: VecDeque::new(),
@@ -128,7 +129,7 @@ impl<R: Rules> Delivery<R> {
     pub fn remind(&mut self, reminder: Reminder, now: Boot) {
         match reminder {
             // It was valid when it was first sent.
-            Reminder::Said(event) => drop(self.offer(&event, now)),
+            Reminder::Emitted(event) => drop(self.offer(&event, now)),
             Reminder::Gap { user } => self.recent.note_gap(user),
         }
     }
@@ -140,7 +141,7 @@ impl<R: Rules> Delivery<R> {
         let json = event.json.clone();
         let prepared = match &event.shape {
             Some(info) => {
-                let known = Known {
+                let known = KnownEnvelope {
                     json,
                     event_id: event.event.id(),
                     session_id: event.session,
@@ -158,7 +159,7 @@ impl<R: Rules> Delivery<R> {
             return Ok(());
         }
         let terminal = event.kind.is_some_and(EventKind::is_terminal);
-        self.waves.push_back(FanOut {
+        self.fan_outs.push_back(FanOut {
             event: prepared,
             user: event.user.clone(),
             agent: event.agent.clone(),
@@ -174,29 +175,33 @@ impl<R: Rules> Delivery<R> {
     // enforces: C21, C22, H16
     /// Lets the events go on, from one subscription to the next, until one of them is to be sent.
     fn flow(&mut self) -> Option<Deliver> {
-        while let Some(wave) = self.waves.front_mut() {
+        while let Some(fan_out) = self.fan_outs.front_mut() {
             loop {
                 let (before, place) =
-                    (wave.cursor, self.subscriptions.next(&wave.user, &mut wave.cursor));
+                    (fan_out.cursor, self.subscriptions.next(&fan_out.user, &mut fan_out.cursor));
                 let Some(place) = place else { break };
                 let at = &mut self.subscriptions.at[place];
-                let hears = |known: &&mut Subscription| known.hears::<R>(&wave.user, &wave.agent);
+                let hears =
+                    |known: &&mut Subscription| known.hears::<R>(&fan_out.user, &fan_out.agent);
                 let Some(known) = at.as_mut().filter(hears) else { continue };
                 if R::holds_up_others(known.paused) {
-                    wave.cursor = before;
+                    fan_out.cursor = before;
                     return None;
                 }
-                if !R::passes_filter(&wave.event, &known.shaper.terms().filter) {
+                if !R::passes_filter(&fan_out.event, &known.shaper.terms().filter) {
                     continue;
                 }
-                let glance =
-                    if wave.left { Glance::Offer } else { known.glance(&wave.event, wave.now) };
+                let glance = if fan_out.left {
+                    Glance::Offer
+                } else {
+                    known.glance(&fan_out.event, fan_out.now)
+                };
                 match glance {
                     Glance::Unwanted => {}
                     Glance::Passes => {
-                        let bytes = wave.bytes(&known.shaper.terms().shape);
-                        let bytes = known.to_send::<R>(&wave.event, bytes);
-                        let (subscription, event) = (known.id, wave.event.clone());
+                        let bytes = fan_out.bytes(&known.shaper.terms().shape);
+                        let bytes = known.to_send::<R>(&fan_out.event, bytes);
+                        let (subscription, event) = (known.id, fan_out.event.clone());
                         known.left_off.note(&event, &bytes, self.limits.resent_deliveries);
                         return Some(Deliver::Send { subscription, place, event, bytes });
                     }
@@ -205,7 +210,7 @@ impl<R: Rules> Delivery<R> {
                             mark_dirty(&mut self.dirty, place, known);
                         }
                         let id = known.id;
-                        let taken = known.take(&wave.event, wave.past_filters, wave.now);
+                        let taken = known.take(&fan_out.event, fan_out.past_filters, fan_out.now);
                         if let Err(overflow) = taken
                             && R::ends_subscription(&overflow)
                         {
@@ -214,14 +219,14 @@ impl<R: Rules> Delivery<R> {
                     }
                 }
             }
-            self.waves.pop_front();
+            self.fan_outs.pop_front();
         }
         None
     }
 
-    /// Whoever comes or changes now has no part in what was offered before, fetched or not.
+    /// A subscription that joins or changes now gets nothing of what was offered before, fetched or not.
     pub(crate) fn settle(&mut self) {
-        self.waves.iter_mut().for_each(|wave| wave.left = true);
+        self.fan_outs.iter_mut().for_each(|fan_out| fan_out.left = true);
         while let Some(ended) = self.flow() {
             self.ended.push_back(ended);
         }
@@ -270,8 +275,8 @@ impl<R: Rules> Delivery<R> {
         self.subscriptions.insert::<R>(known);
     }
 
-    /// Where a subscription lies: a small number that no other open subscription has, for whoever
-    /// keeps something beside it.
+    /// Where a subscription lies: a small number that no other open subscription has, for callers that
+    /// keep something beside it.
     pub fn place(&self, id: SubscriptionId) -> Option<usize> {
         self.subscriptions.places.get(&id).copied()
     }

@@ -10,7 +10,7 @@ use aaep_types::{
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::agent_event::{AgentEvent, Said};
+use crate::agent_event::{AgentEvent, EventContent};
 use crate::hints::{Hints, is_sayable};
 use crate::ids::{Digest, EventNumber, RequestId};
 use crate::record::Outcome;
@@ -148,7 +148,7 @@ impl<'a> Draft<'a> {
     }
 
     /// An agent's event, which was read before.
-    pub(crate) fn of_event(event: &'a AgentEvent, said: Said) -> Self {
+    pub(crate) fn of_event(event: &'a AgentEvent, said: EventContent) -> Self {
         let usual = event.kind().map_or(Urgency::Normal, EventKind::usual_urgency);
         let urgency = said.hints.as_ref().and_then(|hints| hints.urgency).unwrap_or(usual);
         let (type_name, payload, hints) = (event.type_name(), said.payload, said.hints);
@@ -338,8 +338,9 @@ fn write_localization(out: &mut Writer, hints: Option<&Hints>, language: &str) {
     out.close('}');
 }
 
-// enforces: I31
-/// The account of an action: what people are told of it apart from the agent's words.
+// enforces: I31, L12
+/// The account of an action: what people are told of it apart from the agent's words. Amounts and dates
+/// stand in it as they are, beside the sentence that formats them (§11.7).
 pub(crate) fn account_of(
     tool: &str,
     readable: &ReadableArguments,
@@ -416,7 +417,7 @@ pub(crate) fn has_member(object: &str, name: &str) -> bool {
     members.find(name).is_some()
 }
 
-/// An event stays on one line, whoever splits a stream into lines. In JSON that was checked, raw
+/// An event stays on one line, however a reader splits a stream into lines. In JSON that was checked, raw
 /// line ends stand only between values, where a space does as well.
 pub(crate) fn on_one_line(json: String) -> String {
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');

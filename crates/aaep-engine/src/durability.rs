@@ -1,7 +1,7 @@
-//! Outputs on their way out. Each session has a lane; an output that relies on a record waits in it
+//! Outputs on their way out. Each session has a queue; an output that relies on a record waits in it
 //! until that record is durable, and what comes after it waits behind it, so that the order holds.
 //! Over all sessions, what relies on records leaves in the order of the records, which is the order in
-//! which a restart says it again: whoever comes back is told what came after the last event they heard.
+//! which a restart says it again: a returning subscriber is told what came after the last event it got.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,7 +16,7 @@ pub(crate) struct DurabilityQueue {
     /// Each output with the record that it relies on; 0 for none.
     ready: VecDeque<(u64, Output)>,
     held: BTreeMap<SessionKey, VecDeque<(u64, Output)>>,
-    /// What the first output of each lane waits for; lanes go on in this order.
+    /// What the first output of each session waits for; sessions go on in this order.
     heads: BTreeSet<(u64, SessionKey)>,
     /// Answers to messages; they belong to no session.
     noted: VecDeque<(u64, Output)>,
@@ -48,7 +48,7 @@ impl DurabilityQueue {
             }
         }
         match self.held.get_mut(&session) {
-            Some(lane) => lane.push_back((needs, output)),
+            Some(queue) => queue.push_back((needs, output)),
             None if needs.max(self.floor) <= self.persisted => {
                 self.ready.push_back((needs, output));
             }
@@ -56,9 +56,9 @@ impl DurabilityQueue {
                 // What relies on nothing but the floor came after what is said again.
                 let needs_first = if needs == 0 { self.floor } else { needs };
                 self.heads.insert((needs_first, session));
-                let mut lane = VecDeque::with_capacity(USUAL);
-                lane.push_back((needs, output));
-                self.held.insert(session, lane);
+                let mut queue = VecDeque::with_capacity(USUAL);
+                queue.push_back((needs, output));
+                self.held.insert(session, queue);
             }
         }
     }
@@ -91,13 +91,13 @@ impl DurabilityQueue {
         }
     }
 
-    /// Lets out of a lane what relies on this record, and what follows it and relies on none.
+    /// Lets out of a queue what relies on this record, and what follows it and relies on none.
     fn release(&mut self, session: SessionKey, record: u64) {
-        let Some(lane) = self.held.get_mut(&session) else { return };
-        while let Some(next) = lane.pop_front_if(|(needs, _)| *needs <= record) {
+        let Some(queue) = self.held.get_mut(&session) else { return };
+        while let Some(next) = queue.pop_front_if(|(needs, _)| *needs <= record) {
             self.ready.push_back(next);
         }
-        match lane.front() {
+        match queue.front() {
             Some((needs, _)) => drop(self.heads.insert((*needs, session))),
             None => drop(self.held.remove(&session)),
         }
@@ -136,37 +136,37 @@ mod tests {
     #[test]
     fn what_follows_a_held_output_of_its_session_waits_behind_it() {
         let (one, two) = (SessionKey::from_bits(1), SessionKey::from_bits(2));
-        let mut lanes = DurabilityQueue::default();
-        lanes.push(one, 1, noted(1));
-        lanes.push(one, 0, noted(2));
-        lanes.push(two, 0, noted(3));
-        assert_eq!(lanes.pop(), Some(noted(3)));
-        assert_eq!(lanes.pop(), None);
-        lanes.persisted(1);
-        assert_eq!((lanes.pop(), lanes.pop()), (Some(noted(1)), Some(noted(2))));
+        let mut durability = DurabilityQueue::default();
+        durability.push(one, 1, noted(1));
+        durability.push(one, 0, noted(2));
+        durability.push(two, 0, noted(3));
+        assert_eq!(durability.pop(), Some(noted(3)));
+        assert_eq!(durability.pop(), None);
+        durability.persisted(1);
+        assert_eq!((durability.pop(), durability.pop()), (Some(noted(1)), Some(noted(2))));
     }
 
     // covers: I19, I32
     #[test]
     fn what_relies_on_records_leaves_in_their_order_over_all_sessions() {
         let (one, two, three) = (1, 2, 3);
-        let mut lanes = DurabilityQueue::default();
+        let mut durability = DurabilityQueue::default();
         for (session, needs) in [(two, 1), (one, 2), (two, 0), (two, 3), (one, 4)] {
-            lanes.push(SessionKey::from_bits(session), needs, noted(needs));
+            durability.push(SessionKey::from_bits(session), needs, noted(needs));
         }
-        lanes.persisted(3);
-        let mut left = || std::iter::from_fn(|| lanes.pop()).collect::<Vec<_>>();
+        durability.persisted(3);
+        let mut left = || std::iter::from_fn(|| durability.pop()).collect::<Vec<_>>();
         assert_eq!(left(), [1, 0, 2, 3].map(noted));
         // After a restart, what is said again comes before what is new.
-        let mut lanes = DurabilityQueue::default();
-        lanes.persisted(6);
-        lanes.hold_until(7);
+        let mut durability = DurabilityQueue::default();
+        durability.persisted(6);
+        durability.hold_until(7);
         for (session, needs) in [(three, 5), (two, 6), (one, 0), (two, 8)] {
-            lanes.push(SessionKey::from_bits(session), needs, noted(needs));
+            durability.push(SessionKey::from_bits(session), needs, noted(needs));
         }
-        assert_eq!(lanes.pop(), None);
-        lanes.persisted(8);
-        let mut left = || std::iter::from_fn(|| lanes.pop()).collect::<Vec<_>>();
+        assert_eq!(durability.pop(), None);
+        durability.persisted(8);
+        let mut left = || std::iter::from_fn(|| durability.pop()).collect::<Vec<_>>();
         assert_eq!(left(), [5, 6, 0, 8].map(noted));
     }
 }

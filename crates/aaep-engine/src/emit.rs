@@ -179,7 +179,7 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    /// Whoever has announced too many errors begins nothing that could end with another one.
+    /// A session that announced too many errors begins nothing that could end with another one.
     fn admits_errors_of(&self, agent: &Principal, now: Now) -> Result<(), Refusal> {
         let (most, window) = (self.limits.critical_per_window, self.prompt_window(now));
         if self.criticals.has_left(agent, window, most) {
@@ -261,7 +261,7 @@ impl<R: Rules> Engine<R> {
         }
     }
 
-    /// Tells a state that was never told, for whoever came back to a gap.
+    /// Tells a state that was never told, for a subscriber that came back to a gap.
     pub(crate) fn tell_state(&mut self, session: SessionId, now: Now) {
         let Some(id) = session_key(&session) else { return };
         let Some(session) = self.sessions.get(&id) else { return };
@@ -332,7 +332,7 @@ impl<R: Rules> Engine<R> {
             json: ready.json,
         };
         if R::is_said(&emitted) {
-            self.lanes.push(id, needs, Output::Event(emitted));
+            self.durability.push(id, needs, Output::Event(emitted));
         }
     }
 
@@ -366,7 +366,7 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
         let (public, number, needs) = (session.id(), session.next_number, self.coming());
         self.send(id, draft, event, needs, now);
-        self.lanes.push(id, needs, Output::Stopped { session: public });
+        self.durability.push(id, needs, Output::Stopped { session: public });
         let said = self.said(id);
         self.append(&Record::Ended { session: public.as_str().into(), said });
         if kind.is_some_and(R::ends_session) {

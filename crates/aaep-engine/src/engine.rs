@@ -91,7 +91,7 @@ pub struct Engine<R: Rules = Sound> {
     pub(crate) listeners: Listeners,
     pub(crate) unattended: Unattended,
     pub(crate) timers: BTreeSet<(Boot, Timer)>,
-    pub(crate) lanes: DurabilityQueue,
+    pub(crate) durability: DurabilityQueue,
     pub(crate) next_record: u64,
     /// Events that rely on the next record and are kept in it.
     pub(crate) said: Vec<Arc<str>>,
@@ -130,7 +130,7 @@ impl<R: Rules> Engine<R> {
             listeners: Listeners::default(),
             unattended: Unattended::default(),
             timers: BTreeSet::new(),
-            lanes: DurabilityQueue::default(),
+            durability: DurabilityQueue::default(),
             next_record: 1,
             said: Vec::new(),
             journal_works: true,
@@ -181,9 +181,21 @@ impl<R: Rules> Engine<R> {
                 self.append(&Record::Claimed { agent, user, id: id.into() });
                 Ok(Answer::Done)
             }
+            Input::Administer { by, act, what, to } => {
+                self.needs_journal()?;
+                let [by, act, what, to] = [by, act, what, to].map(Arc::from);
+                self.append(&Record::Administered { by, act, what, to });
+                Ok(Answer::Done)
+            }
+            Input::EndSession { by, session } => self.end_by_force(by, session, now),
             Input::Owe { session, rules } => {
                 let session = session.to_string().into();
                 self.append(&Record::Owed { session, rules });
+                Ok(Answer::Done)
+            }
+            Input::Erase { why, runs } => {
+                self.needs_journal()?;
+                self.append(&Record::Erased { why, note: "".into(), runs });
                 Ok(Answer::Done)
             }
             Input::Message { peer, message, call } => self.message(peer, message, call, now),
@@ -193,7 +205,7 @@ impl<R: Rules> Engine<R> {
             Input::Lost { subscription } => self.lost(subscription, now),
             Input::Left { subscription } => self.left(subscription, now),
             Input::Persisted { number } => {
-                self.lanes.persisted(number.min(self.next_record - 1));
+                self.durability.persisted(number.min(self.next_record - 1));
                 Ok(Answer::Done)
             }
             Input::JournalFailed => {
@@ -223,7 +235,7 @@ impl<R: Rules> Engine<R> {
 
     /// The next thing to do outside.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.lanes.pop()
+        self.durability.pop()
     }
 
     /// When to come back with [`Input::Tick`] at the latest.
@@ -403,14 +415,14 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn append(&mut self, record: &Record) -> u64 {
         let (number, needs) = (self.next_record, self.coming());
         self.next_record += 1;
-        self.lanes.push_now(Output::Append { number, bytes: record.encode(number) });
+        self.durability.push_now(Output::Append { number, bytes: record.encode(number) });
         needs
     }
 
     // enforces: I18, I11
     /// What a session has just said because of the record to come.
     pub(crate) fn said(&mut self, id: SessionKey) -> RecordedEvents {
-        let told = self.lanes.first_untold().unwrap_or(self.next_record) - 1;
+        let told = self.durability.first_untold().unwrap_or(self.next_record) - 1;
         let events = std::mem::take(&mut self.said);
         let (next_number, stamp) = match self.sessions.get(&id) {
             Some(session) => (session.next_number, session.last_stamp.as_micros()),

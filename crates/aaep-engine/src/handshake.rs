@@ -189,7 +189,7 @@ impl Handshake {
     }
 
     // enforces: W7
-    /// It came over a connection that has no other way to say where its listener left off: whoever
+    /// It came over a connection that has no other way to say where its listener left off: a client that
     /// takes it attaches at once, after the event that is returned.
     pub fn over_link(mut self) -> (Self, Option<EventId>) {
         let mut last = None;
@@ -218,7 +218,7 @@ impl Handshake {
 
     // enforces: I29
     /// Judges new terms together with what was asked before, as
-    /// [`Producer::asked`](crate::Producer::asked) has it. Whoever does not do this leaves it to the
+    /// [`Producer::asked`](crate::Producer::asked) has it. A caller that skips this leaves it to the
     /// producer.
     pub fn judge(&mut self, before: Arc<str>, peer: &Principal, offer: &Offer) {
         if let Kind::Renegotiate { renegotiation, .. } = &mut self.0 {

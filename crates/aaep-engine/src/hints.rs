@@ -31,8 +31,8 @@ const EXTENSIONS_BYTES: usize = 16 * 1024;
 /// Bytes of a trace.
 const CORRELATION_BYTES: usize = 512;
 
-/// The prefixes of ours that agents may use: whoever takes something out of a text says so, and
-/// whoever opens a session says who else speaks in it.
+/// The prefixes of ours that agents may use: an agent that redacts a text says so, and
+/// an agent that opens a session says who else speaks in it.
 const SHARED: [&str; 2] = [aaep_types::redaction::PREFIX, aaep_types::team::PREFIX];
 
 /// What an agent says of one event besides its payload.
@@ -134,11 +134,6 @@ impl Hints {
     /// The sub-agent that speaks, as a JSON object, if one does.
     pub(crate) fn sub_agent(&self) -> Option<Box<str>> {
         self.producer.as_deref().map(Into::into)
-    }
-
-    /// Nothing but who speaks.
-    pub(crate) fn of_sub_agent(producer: Box<str>) -> Box<Self> {
-        Box::new(Self { producer: Some(producer.into()), ..Self::default() })
     }
 
     /// What an event said besides its payload, to say it again.

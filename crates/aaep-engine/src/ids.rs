@@ -171,8 +171,7 @@ impl std::fmt::Debug for TokenNumber {
 /// Makes identifiers one after the other.
 pub(crate) struct Ids {
     secrets: Secrets,
-    /// The hash after the key of the tokens, so that it is taken in once.
-    keyed: Option<Hmac<Sha256>>,
+    tokens: TokenMaker,
     /// The next identifier: 64 bits of this start's own, then a counter. They follow each other, so
     /// that tables sorted by them grow at their end, where the memory is warm. Nobody needs to be
     /// unable to guess them: only tokens must not be guessed.
@@ -182,9 +181,9 @@ pub(crate) struct Ids {
 impl Ids {
     pub(crate) fn new(secrets: Secrets) -> Self {
         // HMAC takes keys of any length, so there always is one.
-        let keyed = Hmac::new_from_slice(&secrets.token_key).ok();
+        let tokens = TokenMaker(Hmac::new_from_slice(&secrets.token_key).ok());
         let next = start_of(&secrets.seed, 0);
-        Self { secrets, keyed, next }
+        Self { secrets, tokens, next }
     }
 
     /// After a restart: even if the seed were the same again, as after a copied virtual machine, what
@@ -228,7 +227,22 @@ impl Ids {
     // enforces: C6
     /// C6: 128 bits that nobody can guess without the key, and that no other event ever gets.
     pub(crate) fn token(&self, event: EventNumber) -> TokenNumber {
-        let Some(mut mac) = self.keyed.clone() else { return TokenNumber(0) };
+        self.tokens.token(event)
+    }
+
+    /// Makes the same tokens elsewhere.
+    pub(crate) fn tokens(&self) -> TokenMaker {
+        self.tokens.clone()
+    }
+}
+
+/// Makes reply tokens: the hash after their key, so that it is taken in once.
+#[derive(Clone)]
+pub(crate) struct TokenMaker(Option<Hmac<Sha256>>);
+
+impl TokenMaker {
+    pub(crate) fn token(&self, event: EventNumber) -> TokenNumber {
+        let Some(mut mac) = self.0.clone() else { return TokenNumber(0) };
         mac.update(&event.0.to_be_bytes());
         TokenNumber(first_16(&mac.finalize().into_bytes()))
     }

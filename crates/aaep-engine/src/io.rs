@@ -12,7 +12,7 @@ use crate::ids::{Digest, EventNumber, RequestId};
 use crate::message::SubscriberMessage;
 use crate::principal::Principal;
 use crate::question::AgentQuestion;
-use crate::record::Outcome;
+use crate::record::{Erasure, Outcome};
 
 /// Something that happened outside.
 #[derive(Clone, Debug)]
@@ -64,6 +64,24 @@ pub enum Input<'a> {
         /// The id.
         id: &'a str,
     },
+    /// Somebody who runs the producer does something that is to be in the audit.
+    Administer {
+        /// Who.
+        by: &'a str,
+        /// What is done, in a word.
+        act: &'a str,
+        /// To what.
+        what: &'a str,
+        /// Who has it from now on, where somebody does.
+        to: &'a str,
+    },
+    /// Somebody who runs the producer ends a session.
+    EndSession {
+        /// Who.
+        by: &'a Principal,
+        /// Which.
+        session: SessionId,
+    },
     /// What still has to follow in a session, by the profile in force; kept for a restart. Whether
     /// anything can be kept is asked before, with [`Engine::needs_journal`](crate::Engine::needs_journal).
     Owe {
@@ -71,6 +89,14 @@ pub enum Input<'a> {
         session: SessionId,
         /// The ids of the rules that ask for it; none if nothing is owed any more.
         rules: Vec<Arc<str>>,
+    },
+    /// These records are not needed any more, and count as erased once this is durable. The caller made
+    /// sure of the first: every session in them ended more than a day ago.
+    Erase {
+        /// Why.
+        why: Erasure,
+        /// The first and the last of each run, in order and apart from each other.
+        runs: Vec<(u64, u64)>,
     },
     /// A message of a subscriber: a reply, or one of our extension messages.
     Message {

@@ -38,7 +38,10 @@ impl<R: Rules> Engine<R> {
             _ => return Err(asks_nothing()),
         };
         if question.arguments.len() > self.limits.argument_bytes {
-            let text = format!("Arguments may have at most {} bytes.", self.limits.argument_bytes);
+            let text = format!(
+                "Arguments may have at most {} bytes (limits.argument_bytes).",
+                self.limits.argument_bytes
+            );
             return Err(Refusal::new(Blame::Limit, rule::E21, text));
         }
         if confirmation && ToolName::parse(&*question.tool).is_err() {
@@ -98,7 +101,7 @@ impl<R: Rules> Engine<R> {
             return Ok(());
         }
         let text = format!(
-            "At most {} requests may be made in {} seconds by one agent, over all its sessions, and {} by all agents of one user; a user who is asked too often answers on trust.",
+            "At most {} requests may be made in {} seconds by one agent, over all its sessions, and {} by all agents of one user (ten and twenty times limits.prompts_per_window); a user who is asked too often answers on trust.",
             most.saturating_mul(AGENT_SHARE),
             self.limits.prompt_window_seconds,
             most.saturating_mul(USER_SHARE),
@@ -188,7 +191,7 @@ impl<R: Rules> Engine<R> {
         );
         let wrong_clock = request.wrong_clock;
         if runs {
-            request.risk();
+            request.keep_for_call();
         }
         request.event = None;
         if runs {
@@ -223,7 +226,7 @@ impl<R: Rules> Engine<R> {
             by: by.clone(),
             response: response.clone(),
         };
-        self.lanes.push(id, needs, decided);
+        self.durability.push(id, needs, decided);
         let response = response.unwrap_or_default();
         let said = self.said(id);
         self.append(&Record::Resolved {
@@ -425,6 +428,7 @@ impl<R: Rules> Engine<R> {
         let run = R::arguments_to_run(&request.arguments, arguments.map(Canonical::as_str));
         let action = request.action.clone().unwrap_or_default();
         let producer = request.producer.clone();
+        let words = request.call.as_deref().cloned().unwrap_or_default();
         let Some(session) = self.sessions.get(&id) else {
             return Err(Refusal::order(rule::T1, "The session is over."));
         };
@@ -443,20 +447,28 @@ impl<R: Rules> Engine<R> {
             ",\"risk_level\":\"{}\",\"irreversible\":{irreversible}",
             risk.as_str()
         ));
+        if !words.args_summary.is_empty() {
+            payload.push(',');
+            payload.push_str(&members(&[("args_summary", &words.args_summary)]));
+        }
         let needs = self.coming();
         if let Some(request) = self.requests.get_mut(&number) {
             request.status = Status::Invoked;
-            request.action = None;
+            (request.action, request.call) = (None, None);
         }
         self.requests.drop_idle_timers();
         self.calls.insert((id, call), number);
         self.enter_state_for(id, EventKind::ToolInvoked, needs, now);
         let mut draft = Draft::new(EventKind::ToolInvoked, payload);
-        // enforces: E28
-        // Whoever asked is who runs it.
-        draft.hints = producer.map(Hints::of_sub_agent);
+        // enforces: E28, L13
+        // The agent that asked is the one that runs it, in the language of the question.
+        draft.hints = Some(Box::new(Hints {
+            producer: producer.map(Into::into),
+            localization: words.localization,
+            ..Hints::default()
+        }));
         self.send_ours(id, draft, needs, now);
-        self.lanes.push(id, needs, Output::Granted { request: number, call, arguments: run });
+        self.durability.push(id, needs, Output::Granted { request: number, call, arguments: run });
         let (call, said) = (call.as_str().into(), self.said(id));
         self.append(&Record::Invoked { request: number, call, said });
         Ok(Answer::Done)
@@ -480,6 +492,11 @@ impl<R: Rules> Engine<R> {
             let another = digest.is_some_and(|digest| digest != request.digest);
             if another || consented.contains(&request.digest) {
                 continue;
+            }
+            // enforces: T27
+            if digest.is_some() && request.irreversible && request.status.is_approved() {
+                let what = "The user said yes to this very call, which cannot be undone: invoke the request that was accepted.";
+                return Err(Refusal::order(rule::T27, what));
             }
             if R::may_announce(request.status) {
                 consented.push(request.digest);
@@ -556,5 +573,6 @@ fn request_of(
         bytes: 0,
         event: None,
         producer: None,
+        call: None,
     }
 }

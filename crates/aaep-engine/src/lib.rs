@@ -146,15 +146,16 @@ pub use limits::Limits;
 pub use message::SubscriberMessage;
 pub use negotiate::{Agreement, Offer, Rejection, accepted, agree, negotiate};
 pub use principal::{Principal, Role};
-pub use producer::{Outcomes, Producer};
+pub use producer::{Producer, ProducerOutput};
 pub use question::{AgentQuestion, canonical_ask};
-pub use record::{Asked, Corrupt, Opened, Outcome, Record, RecordedEvents};
-pub use recover::{ClockTrust, Recovery};
+pub use record::{Asked, Corrupt, Erasure, Opened, Outcome, Record, RecordedEvents};
+pub use recover::{ClockTrust, DecodedRecord, RecordDecoder, Recovery};
 pub use refusal::{Blame, Refusal};
 pub use request::{Asker, Status, View};
 pub use resume::Resumed;
 pub use session_snapshot::SessionSnapshot;
 pub use shares::{Bound, Shares};
+pub use words::left_out;
 
 // Only the simulator enables this, to override one rule at a time.
 #[cfg(feature = "mutants")]

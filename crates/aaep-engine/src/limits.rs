@@ -38,7 +38,7 @@ pub struct Limits {
     /// How long an approval is good for; one that is not used by then is spent (D41).
     pub approval_seconds: u64,
     /// Requests of one session that are known after they were settled; beyond it the oldest are
-    /// forgotten, and whoever asks for one is told that there is none.
+    /// forgotten, and a lookup finds none.
     pub settled_per_session: usize,
     /// Requests of sessions that ended, of one user; beyond it the oldest sessions are forgotten.
     pub ended_requests_per_user: usize,

@@ -15,6 +15,8 @@ pub enum Role {
     Auditor,
     /// Hears everything, and answers for its own user only.
     Admin,
+    /// Reads figures, and hears nothing at all.
+    Metrics,
 }
 
 /// Somebody whom the transport authenticated.
@@ -48,6 +50,7 @@ impl Principal {
             Role::Auditor | Role::Admin => true,
             Role::AccessibilityConsumer | Role::Listener => &*self.user == user,
             Role::Agent => &*self.user == user && &*self.name == agent,
+            Role::Metrics => false,
         }
     }
 
@@ -78,5 +81,7 @@ mod tests {
         assert!(who(Role::Agent, "ann").may_hear("ann", "x"));
         assert!(!who(Role::Agent, "ann").may_hear("ann", "bank"));
         assert!(!who(Role::Agent, "bob").may_hear("ann", "x"));
+        assert!(!who(Role::Metrics, "ann").may_hear("ann", "x"));
+        assert!(!who(Role::Metrics, "ann").may_answer("ann"));
     }
 }

@@ -26,12 +26,12 @@ const UNATTACHED_SECONDS: u64 = 30;
 /// What comes out of a producer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Outcomes {
+pub enum ProducerOutput {
     /// Something for the journal, the agent, or the sender of a message.
     Engine(Output),
-    /// An event was said; its deliveries follow. There is nothing to do about it, but whoever counts
+    /// An event was emitted; its deliveries follow. There is nothing to do about it, but a caller that counts
     /// or audits sees every event here once, as it was before shaping.
-    Said(Emitted),
+    Emitted(Emitted),
     /// Something for a subscription.
     Deliver(Deliver),
 }
@@ -42,7 +42,7 @@ struct Agreed {
     /// What was asked for, as JSON, so that a renegotiation changes only what it names.
     asked: Arc<str>,
     /// The terms, if somebody is about to attach: from then on they are delivery's. They take more room
-    /// than what was asked for, so whoever does not attach at once lets go of them.
+    /// than what was asked for, so a subscription that does not attach at once lets go of them.
     terms: Option<Terms>,
     rights: Rights,
     attached: bool,
@@ -92,6 +92,11 @@ impl<R: Rules> Producer<R> {
             unattached: Shares::default(),
             limits,
         }
+    }
+
+    /// Offers something else from now on, such as a manifest that was signed anew.
+    pub fn set_offer(&mut self, offer: Arc<Offer>) {
+        self.offer = offer;
     }
 
     /// Takes an input of the engine.
@@ -335,7 +340,7 @@ impl<R: Rules> Producer<R> {
         let known = last_event.filter(|_| !begins_anew);
         let resumed = self.delivery.attach(id, peer, known, now.boot)?;
         // enforces: W7
-        // B.1.5: whoever comes back to a gap is told the state, also of a session that never changed
+        // B.1.5: a subscriber that comes back to a gap is told the state, also of a session that never changed
         // it.
         if resumed == Resumed::Snapshot && last_event.is_some() {
             for session in self.delivery.recent.sessions_without_state(peer) {
@@ -430,7 +435,7 @@ impl<R: Rules> Producer<R> {
     }
 
     /// The next thing to do outside.
-    pub fn poll_output(&mut self, now: Now) -> Option<Outcomes> {
+    pub fn poll_output(&mut self, now: Now) -> Option<ProducerOutput> {
         // enforces: T11
         // What an event sets off comes after its deliveries: people hear of a call before it runs.
         if R::delivers_first() {
@@ -440,22 +445,22 @@ impl<R: Rules> Producer<R> {
         }
     }
 
-    fn poll_engine(&mut self, now: Now) -> Option<Outcomes> {
+    fn poll_engine(&mut self, now: Now) -> Option<ProducerOutput> {
         let event = match self.engine.poll_output()? {
             Output::Event(event) => event,
-            other => return Some(Outcomes::Engine(other)),
+            other => return Some(ProducerOutput::Engine(other)),
         };
         // What the engine lets go has been checked; there is nothing to refuse.
         let _ = self.delivery.offer(&event, now.boot);
-        Some(Outcomes::Said(event))
+        Some(ProducerOutput::Emitted(event))
     }
 
-    fn poll_delivery(&mut self, now: Now) -> Option<Outcomes> {
+    fn poll_delivery(&mut self, now: Now) -> Option<ProducerOutput> {
         let deliver = self.delivery.poll_output(now.boot)?;
         if let Deliver::End { subscription, .. } = &deliver {
             self.drop_subscription(*subscription, now);
         }
-        Some(Outcomes::Deliver(deliver))
+        Some(ProducerOutput::Deliver(deliver))
     }
 
     /// When to come back at the latest.

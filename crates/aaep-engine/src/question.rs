@@ -10,7 +10,7 @@ use aaep_types::{
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::agent_event::Said;
+use crate::agent_event::EventContent;
 use crate::draft::{Draft, agent_members, payload_of};
 use crate::hints::Hints;
 use crate::ids::{Digest, TokenNumber};
@@ -112,7 +112,7 @@ impl AgentQuestion {
 
 impl QuestionText {
     fn read(kind: EventKind, payload: &str) -> Result<Self, Refusal> {
-        let said = Said::read(payload, Some(kind))?;
+        let said = EventContent::read(payload, Some(kind))?;
         let (head, payload) = match &said.hints {
             None => (said.payload, None),
             Some(_) => (agent_members(payload)?, Some(said.payload)),

@@ -1,7 +1,7 @@
 //! What newcomers and those who come back need: how each session stands, and what was said lately.
 //!
 //! Everything lies with the user whose sessions it is about, so nobody looks at what is others', and
-//! each user has a share of the room. When all of it is taken, whoever holds most makes room.
+//! each user has a share of the room. When all of it is taken, the user who holds most makes room.
 
 use aaep_shaping::Prepared;
 use aaep_types::{EventId, EventKind, SessionId};
@@ -159,7 +159,7 @@ impl Recent {
     }
 
     // enforces: I22, I29
-    /// When too much is kept, the oldest of it goes: of this user's beyond its share, and of whoever
+    /// When too much is kept, the oldest of it goes: of this user's beyond its share, and of the user who
     /// holds most beyond everybody's.
     fn make_room(&mut self, user: &Arc<str>, limits: &Limits) {
         while let Some(of_user) = self.users.get(user)

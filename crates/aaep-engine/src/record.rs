@@ -47,6 +47,30 @@ impl Outcome {
     ];
 }
 
+/// Why records were erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Erasure {
+    /// They were older than records are kept.
+    Age,
+    /// The journal was larger than it may be.
+    Size,
+    /// Somebody wanted what was kept about them erased.
+    Person,
+}
+
+impl Erasure {
+    /// As it is written in an audit.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Erasure::Age => "age",
+            Erasure::Size => "size",
+            Erasure::Person => "person",
+        }
+    }
+
+    pub(crate) const ALL: [Erasure; 3] = [Erasure::Age, Erasure::Size, Erasure::Person];
+}
+
 /// One step that must survive a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -163,6 +187,17 @@ pub enum Record {
         /// The `agent_id`.
         id: Arc<str>,
     },
+    /// Somebody who runs the producer did something.
+    Administered {
+        /// Who.
+        by: Arc<str>,
+        /// What was done, in a word: `released`, `handed_over`, `ended_session`, `let_in`, `shut_out`.
+        act: Arc<str>,
+        /// To what: an `agent_id`, a session, a principal.
+        what: Arc<str>,
+        /// Who has it since, as `principal of user`; empty where nobody has.
+        to: Arc<str>,
+    },
     /// What still has to follow in a session before it may be completed; takes the place of what was
     /// owed before.
     Owed {
@@ -170,6 +205,17 @@ pub enum Record {
         session: Arc<str>,
         /// The ids of the profile's rules that ask for it; none if nothing is owed any more.
         rules: Vec<Arc<str>>,
+    },
+    /// Earlier records count as erased from here on, whether their bytes are still there or not.
+    /// Nothing of what they said is needed any more.
+    Erased {
+        /// Why.
+        why: Erasure,
+        /// The operator's words, such as the number of a request; empty for none. Never whose data it
+        /// was.
+        note: Arc<str>,
+        /// The first and the last of each run, in order, apart from each other, all before this one.
+        runs: Vec<(u64, u64)>,
     },
 }
 

@@ -11,7 +11,9 @@ use crate::clock::{Boot, Now};
 use crate::draft::{Draft, Extension, account_in, account_of, payload_of};
 use crate::engine::{Engine, Timer};
 use crate::hints::Hints;
-use crate::ids::{Digest, EventNumber, RequestId, Secrets, SessionKey, session_key};
+use crate::ids::{
+    Digest, EventNumber, RequestId, Secrets, SessionKey, TokenMaker, TokenNumber, session_key,
+};
 use crate::limits::Limits;
 use crate::principal::{Principal, Role};
 use crate::question::{default_answer, with_token, without_token};
@@ -43,7 +45,7 @@ pub struct Recovery<R: Rules = Sound> {
 /// Sessions that ended so long ago that nobody needs to know them, and their requests.
 #[derive(Default)]
 struct Forgotten {
-    sessions: BTreeSet<String>,
+    sessions: Arc<BTreeSet<String>>,
     requests: BTreeSet<RequestId>,
 }
 
@@ -69,8 +71,79 @@ impl Forgotten {
             Record::Restarted { .. }
             | Record::Ignored { .. }
             | Record::Flooded { .. }
-            | Record::Claimed { .. } => false,
+            | Record::Claimed { .. }
+            | Record::Administered { .. }
+            | Record::Erased { .. } => false,
         }
+    }
+}
+
+/// Decodes records ahead of their replay: everything that follows from a record's bytes and the token
+/// key alone, which is most of the work.
+pub struct RecordDecoder {
+    tokens: TokenMaker,
+    forgotten: Arc<BTreeSet<String>>,
+}
+
+/// A record, and of one that asks, the question.
+pub struct DecodedRecord {
+    number: u64,
+    record: Record,
+    question: Option<Box<AskedQuestion>>,
+}
+
+/// What follows from the record of a request.
+struct AskedQuestion {
+    token: TokenNumber,
+    digest: Digest,
+    account: Option<Arc<str>>,
+    /// The event that asks, as far as it does not depend on its session.
+    draft: Option<Draft<'static>>,
+}
+
+impl RecordDecoder {
+    /// Reads one record, which these bytes are and nothing else.
+    pub fn decode(&self, bytes: &[u8]) -> Result<DecodedRecord, Corrupt> {
+        let (number, record, length) = Record::decode(bytes)?;
+        if length != bytes.len() {
+            return Err(Corrupt::Unknown);
+        }
+        let question = match &record {
+            Record::Asked(asked) if !self.forgotten.contains(&*asked.session) => {
+                Some(Box::new(AskedQuestion::of(asked, &self.tokens)))
+            }
+            _ => None,
+        };
+        Ok(DecodedRecord { number, record, question })
+    }
+}
+
+impl AskedQuestion {
+    fn of(asked: &Asked, tokens: &TokenMaker) -> Self {
+        let kind = kind_of(asked);
+        let token = tokens.token(asked.request.first_event());
+        let members = with_token(without_token(&asked.event), token.spelled().as_str());
+        let digest = asked.digest();
+        let account = match &*asked.account {
+            // A journal from before there were accounts.
+            "" if asked.confirmation => {
+                let readable = ReadableArguments::of(&asked.arguments);
+                account_of(&asked.tool, &readable, &digest, DescribedBy::Agent)
+            }
+            "" => None,
+            account => Some(with_digest(account, asked, &digest)),
+        };
+        // It was checked when it was first said.
+        let draft = Draft::of_agent(kind.as_str(), Some(kind), members).ok();
+        Self { token, digest, account, draft }
+    }
+}
+
+fn kind_of(asked: &Asked) -> EventKind {
+    if asked.confirmation {
+        EventKind::AwaitingConfirmation
+    } else {
+        EventKind::AwaitingClarification
     }
 }
 
@@ -83,14 +156,29 @@ impl<R: Rules> Recovery<R> {
     /// Leaves these sessions out: each of them has ended, more than a day ago (C6). Their records are
     /// still looked at, each at its place.
     pub fn forget(&mut self, sessions: impl IntoIterator<Item = String>) {
-        self.forgotten.sessions.extend(sessions);
+        Arc::make_mut(&mut self.forgotten.sessions).extend(sessions);
+    }
+
+    /// Decodes records for this recovery, also on another thread.
+    pub fn decoder(&self) -> RecordDecoder {
+        let forgotten = Arc::clone(&self.forgotten.sessions);
+        RecordDecoder { tokens: self.engine.ids.tokens(), forgotten }
     }
 
     /// Replays the next record and returns its number; `look` sees it first, also if it is left out.
     /// After an error nothing may be started from these records.
     pub fn replay(&mut self, bytes: &[u8], look: impl FnOnce(&Record)) -> Result<u64, Corrupt> {
-        let (number, record, length) = Record::decode(bytes)?;
-        if length != bytes.len() || number != self.engine.next_record {
+        self.replay_decoded(self.decoder().decode(bytes)?, look)
+    }
+
+    /// The same with a record that was decoded before.
+    pub fn replay_decoded(
+        &mut self,
+        decoded: DecodedRecord,
+        look: impl FnOnce(&Record),
+    ) -> Result<u64, Corrupt> {
+        let DecodedRecord { number, record, question } = decoded;
+        if number != self.engine.next_record {
             return Err(Corrupt::Unknown);
         }
         self.engine.next_record += 1;
@@ -98,9 +186,18 @@ impl<R: Rules> Recovery<R> {
         if self.forgotten.contains(&record) {
             self.engine.gaps.of_anybody(number);
         } else {
-            self.engine.replay(number, record, self.now);
+            self.engine.replay(number, record, question, self.now);
         }
         Ok(number)
+    }
+
+    /// Goes on with this record: those before it that were not replayed were erased. Whoever left off
+    /// before them cannot be told that everything follows.
+    pub fn skip_to(&mut self, number: u64) {
+        if number > self.engine.next_record {
+            self.engine.gaps.of_anybody(number - 1);
+            self.engine.next_record = number;
+        }
     }
 
     /// The state after these records, and what the restart itself changes.
@@ -108,7 +205,7 @@ impl<R: Rules> Recovery<R> {
         let Self { mut engine, now, .. } = self;
         let durable = engine.next_record - 1;
         engine.ids.skip_past(durable);
-        engine.lanes.persisted(durable);
+        engine.durability.persisted(durable);
         engine.resume(trust, now);
         engine
     }
@@ -132,7 +229,13 @@ impl<R: Rules> Engine<R> {
         Ok(recovery.finish(trust))
     }
 
-    fn replay(&mut self, record: u64, what: Record, now: Now) {
+    fn replay(
+        &mut self,
+        record: u64,
+        what: Record,
+        question: Option<Box<AskedQuestion>>,
+        now: Now,
+    ) {
         match what {
             Record::Opened(opened) => self.replay_opened(record, opened, now),
             Record::Ended { session, said } => {
@@ -142,7 +245,13 @@ impl<R: Rules> Engine<R> {
                     self.forget_session(key, now);
                 }
             }
-            Record::Asked(asked) => self.replay_asked(record, asked, now),
+            Record::Asked(asked) => {
+                let question = question.map_or_else(
+                    || AskedQuestion::of(&asked, &self.ids.tokens()),
+                    |question| *question,
+                );
+                self.replay_asked(record, asked, question, now);
+            }
             Record::Resolved { request, outcome, runs, by, response, reply, said, .. } => {
                 self.replay_resolved(request, (outcome, runs), by, (response, reply));
                 self.replay_approval(request, said.stamp, now);
@@ -176,7 +285,9 @@ impl<R: Rules> Engine<R> {
             Record::Ignored { .. }
             | Record::Flooded { .. }
             | Record::Claimed { .. }
-            | Record::Owed { .. } => {}
+            | Record::Administered { .. }
+            | Record::Owed { .. }
+            | Record::Erased { .. } => {}
         }
     }
 
@@ -210,27 +321,10 @@ impl<R: Rules> Engine<R> {
         self.replay_event(id, record, (None, None), opened.event);
     }
 
-    fn replay_asked(&mut self, record: u64, asked: Asked, now: Now) {
+    fn replay_asked(&mut self, record: u64, asked: Asked, question: AskedQuestion, now: Now) {
         let Some(id) = key_of(&asked.session) else { return };
-        let kind = if asked.confirmation {
-            EventKind::AwaitingConfirmation
-        } else {
-            EventKind::AwaitingClarification
-        };
-        let stamp = stamp_of(asked.stamp, now);
-        let token = self.ids.token(asked.request.first_event());
-        let head = without_token(&asked.event);
-        let members = with_token(head, token.spelled().as_str());
-        let digest = asked.digest();
-        let account = match &*asked.account {
-            // A journal from before there were accounts.
-            "" if asked.confirmation => {
-                let readable = ReadableArguments::of(&asked.arguments);
-                account_of(&asked.tool, &readable, &digest, DescribedBy::Agent)
-            }
-            "" => None,
-            account => Some(with_digest(account, &asked, &digest)),
-        };
+        let AskedQuestion { token, digest, account, draft } = question;
+        let (kind, stamp) = (kind_of(&asked), stamp_of(asked.stamp, now));
         // What was said before it comes before it.
         let number = asked.said.next_number.saturating_sub(1);
         self.replay_said(id, record, None, asked.said);
@@ -238,8 +332,7 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.state = state::AWAITING_INPUT.into();
         session.note_asked(asked.request, &digest);
-        // They were checked when they were first said.
-        let Ok(mut draft) = Draft::of_agent(kind.as_str(), Some(kind), members) else { return };
+        let Some(mut draft) = draft else { return };
         draft.account = account;
         draft.needs = asked.needs;
         let json = draft.json(asked.request.first_event(), number, stamp, session);
@@ -276,6 +369,7 @@ impl<R: Rules> Engine<R> {
             counted_down: 100,
             event: Some(json.into()),
             producer: draft.hints.as_deref().and_then(Hints::sub_agent),
+            call: None,
         };
         self.begins_to_wait(&request);
         self.requests.insert(request);
@@ -330,7 +424,7 @@ impl<R: Rules> Engine<R> {
         request.reply = Some(reply).filter(|reply| !reply.is_empty());
         request.action();
         if runs {
-            request.risk();
+            request.keep_for_call();
         }
         request.event = None;
         request.answer = Some(response).filter(|response| !response.is_empty());
@@ -429,7 +523,7 @@ impl<R: Rules> Engine<R> {
             let stamp = if trust == ClockTrust::Trusted { now.wall.as_micros() } else { 0 };
             self.go_on_after(stamp);
             let needs = self.append(&Record::Restarted { stamp });
-            self.lanes.hold_until(needs);
+            self.durability.hold_until(needs);
         }
         self.say_again();
         // What ended with its session before the crash could be written down ends now (I13).

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::agent_event::AgentEvent;
 use crate::clock::{Boot, Now};
-use crate::engine::Engine;
+use crate::engine::{Engine, no_session};
 use crate::evidence::Evidence;
 use crate::ids::{Digest, RequestId, SessionKey, session_key, token_number};
 use crate::io::{Answer, Output};
@@ -78,6 +78,18 @@ impl<R: Rules> Engine<R> {
         may.then_some((request.number, request.digest))
     }
 
+    /// The session that a message is about, if there is one.
+    pub fn session_about(&self, message: &SubscriberMessage) -> Option<SessionId> {
+        match &message.kind {
+            Kind::Reply(reply) => {
+                let token = token_number(&reply.token)?;
+                let session = self.requests.session_by_token(token)?;
+                self.sessions.get(&session).map(|session| session.id())
+            }
+            Kind::Stop { session, .. } => Some(*session),
+        }
+    }
+
     /// Counts a reply. Beyond the rate, the error names whom it is counted for.
     fn count_reply(
         &mut self,
@@ -87,7 +99,7 @@ impl<R: Rules> Engine<R> {
     ) -> Result<(), Arc<str>> {
         // enforces: D40
         let own = self.listeners.get(&subscription).is_some_and(|known| known.peer == *peer);
-        // Whoever comes without a token has one share under all its names, so nobody can take the room
+        // Senders without a token have one share under all their names, so none can take the room
         // of others; beyond the bound, the rest of them are counted together.
         let name: Arc<str> = match peer.account() {
             account if account.len() == peer.name.len() => peer.name.clone(),
@@ -120,7 +132,7 @@ impl<R: Rules> Engine<R> {
                 Answer::Held
             }
             _ => {
-                self.lanes.push_noted(needs.unwrap_or(0), Output::Noted { call });
+                self.durability.push_noted(needs.unwrap_or(0), Output::Noted { call });
                 Answer::Done
             }
         }
@@ -134,7 +146,7 @@ impl<R: Rules> Engine<R> {
             let replies = held.len() as u64;
             let needs = self.append(&Record::Flooded { by, replies, ignored });
             for call in held {
-                self.lanes.push_noted(needs, Output::Noted { call });
+                self.durability.push_noted(needs, Output::Noted { call });
             }
         }
     }
@@ -268,6 +280,28 @@ impl<R: Rules> Engine<R> {
         Ok(self.answer_message(rate, needs, call))
     }
 
+    /// Somebody who runs the producer ends a session: what waits dies, and it is cancelled.
+    pub(crate) fn end_by_force(
+        &mut self,
+        by: &Principal,
+        session: SessionId,
+        now: Now,
+    ) -> Result<Answer, Refusal> {
+        self.needs_journal()?;
+        let key = session_key(&session).unwrap_or(SessionKey::NONE);
+        let Some(open) = self.sessions.get(&key) else { return Err(no_session()) };
+        let language = open.language.clone();
+        self.append(&Record::Administered {
+            by: by.name.clone(),
+            act: "ended_session".into(),
+            what: session.as_str().into(),
+            to: "".into(),
+        });
+        let payload = ending(&language, Phrase::STOPPED, ("cancelled_by", "system"));
+        let cancelled = AgentEvent::read(EventKind::SessionCancelled.as_str(), &payload);
+        self.end(key, &cancelled, now)
+    }
+
     pub(crate) fn joined(
         &mut self,
         peer: &Principal,
@@ -278,11 +312,13 @@ impl<R: Rules> Engine<R> {
     ) -> Result<Answer, Refusal> {
         let known = self.listeners.get(&subscription);
         if known.is_none() && self.listeners.len() >= self.limits.subscriptions {
-            let text =
-                format!("At most {} subscriptions may be open at once.", self.limits.subscriptions);
+            let text = format!(
+                "At most {} subscriptions may be open at once (limits.subscriptions).",
+                self.limits.subscriptions
+            );
             return Err(Refusal::new(Blame::Limit, rule::H15, text));
         }
-        // A subscription belongs to whoever made it (§10 T8); and an agent never answers.
+        // A subscription belongs to the peer that made it (§10 T8); and an agent never answers.
         if known.is_some_and(|known| known.peer != *peer) {
             return Err(Refusal::new(
                 Blame::NotYours,
@@ -290,7 +326,7 @@ impl<R: Rules> Engine<R> {
                 "There is no such subscription of yours.",
             ));
         }
-        let answers = !matches!(peer.role, Role::Agent | Role::Auditor | Role::Listener);
+        let answers = matches!(peer.role, Role::AccessibilityConsumer | Role::Admin);
         let listener = Listener {
             peer: peer.clone(),
             confirms: confirms && answers,

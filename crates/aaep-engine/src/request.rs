@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::clock::Boot;
 use crate::evidence::Evidence;
+use crate::hints::Hints;
 use crate::ids::{Digest, EventNumber, RequestId, SessionKey, TokenNumber};
 use crate::principal::Principal;
 use crate::record::Outcome;
@@ -164,6 +165,17 @@ pub(crate) struct Request {
     pub(crate) event: Option<Arc<str>>,
     /// The sub-agent that asked, as a JSON object.
     pub(crate) producer: Option<Box<str>>,
+    /// What its call is announced with besides; there once it is approved.
+    pub(crate) call: Option<Box<CallWords>>,
+}
+
+/// What the announcement of an approved action says besides its own words (§4.3.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CallWords {
+    /// The arguments as the hub told them in the question, in one line; empty if there are none.
+    pub(crate) args_summary: String,
+    /// The members of the question's `localization_hints`: its words are said again.
+    pub(crate) localization: Option<String>,
 }
 
 impl Request {
@@ -185,6 +197,17 @@ impl Request {
         let event = self.event.as_deref();
         let read = || event.and_then(recorded::risk_level).unwrap_or(RiskLevel::High);
         *self.risk.get_or_insert_with(read)
+    }
+
+    // enforces: T11, L13
+    /// Keeps what its call is announced with, before the event that asked is dropped.
+    pub(crate) fn keep_for_call(&mut self) {
+        self.risk();
+        let Some(event) = self.event.as_deref() else { return };
+        let told = recorded::account(event).and_then(recorded::arguments_of_account);
+        let args_summary = told.unwrap_or_default().replace('\n', "; ");
+        let localization = Hints::of_event(event).and_then(|hints| hints.localization);
+        self.call = Some(Box::new(CallWords { args_summary, localization }));
     }
 
     // enforces: C23, D17, D42
@@ -222,13 +245,17 @@ impl Request {
         self.arguments = Arc::default();
         self.action = None;
         self.event = None;
+        self.call = None;
     }
 
     /// The bytes of its texts.
     pub(crate) fn text_bytes(&self) -> usize {
         let texts = [&self.action, &self.answer, &self.by, &self.reply, &self.event];
         let texts = texts.into_iter().flatten().map(|text| text.len());
-        self.tool.len() + self.arguments.len() + texts.sum::<usize>()
+        let call = self.call.as_ref().map_or(0, |call| {
+            call.args_summary.len() + call.localization.as_ref().map_or(0, String::len)
+        });
+        self.tool.len() + self.arguments.len() + call + texts.sum::<usize>()
     }
 
     /// When something is due for it: half of the time left, a tenth left, none left; after a yes, the

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::clock::Boot;
-use crate::ids::{RequestId, TokenNumber};
+use crate::ids::{RequestId, SessionKey, TokenNumber};
 use crate::request::Request;
-use crate::slab::{Index, Numbered, Slab, SlotIndex};
+use crate::slab::{KeyIndex, Numbered, Slab, SlotIndex};
 
 impl Numbered for Request {
     type Number = RequestId;
@@ -22,7 +22,7 @@ const SPARE_TIMERS: usize = 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     all: Slab<Request>,
-    tokens: Index,
+    tokens: KeyIndex,
     /// When something is due: a countdown, or the end of a wait. The timer of a request that is
     /// resolved stays until its time comes or it is the first one, because looking for it among a
     /// million costs more than the whole rest of the resolution's bookkeeping.
@@ -48,6 +48,11 @@ impl Requests {
     /// The same, to look at it only.
     pub(crate) fn peek_by_token(&self, token: TokenNumber) -> Option<&Request> {
         self.all.at(self.place_by_token(token)?)
+    }
+
+    /// The session of the request with this token.
+    pub(crate) fn session_by_token(&self, token: TokenNumber) -> Option<SessionKey> {
+        self.all.at(self.place_by_token(token)?).map(|request| request.session)
     }
 
     fn place_by_token(&self, token: TokenNumber) -> Option<SlotIndex> {

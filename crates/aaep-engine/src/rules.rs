@@ -205,7 +205,7 @@ pub trait Rules: 'static {
     /// I4: no filter hides a critical event. What is not critical is left to the shaper.
     fn passes_filter(_event: &Prepared, _filter: &Filter) -> bool { true }
 
-    /// I18, D31: whoever was asked hears what became of it, whatever their filter.
+    /// I18, D31: everyone who was asked hears the outcome, whatever their filter.
     fn passes_any_filter(is_resolution: bool, is_end: bool) -> bool { is_resolution || is_end }
 
     /// I4, I22: a subscription that cannot take more is ended, not kept in the dark.
@@ -232,7 +232,7 @@ pub trait Rules: 'static {
     /// I3, I32, D28: a newcomer is told every session that goes on, and asked what waits.
     fn belongs_in_snapshot(_asks: bool) -> bool { true }
 
-    /// I32: whoever is told how things stand is not told that everything missed follows.
+    /// I32: a subscriber that is told the present state is not told that everything missed follows.
     fn resumed(how: Resumed) -> Resumed { how }
 }
 

@@ -246,7 +246,7 @@ impl Session {
     }
 
     // enforces: E28
-    /// Whether the agent that an event names speaks in this session. That whoever sent it may speak for
+    /// Whether the agent that an event names speaks in this session. That its sender may speak for
     /// that agent is for the hub to know.
     pub(crate) fn admits_speaker(&self, hints: Option<&Hints>) -> Result<(), Refusal> {
         let Some(speaker) = hints.and_then(Hints::speaker) else { return Ok(()) };
@@ -309,12 +309,17 @@ impl Session {
 
     pub(crate) fn admits_another_tool(&self, limits: &Limits) -> Result<(), Refusal> {
         if self.used_calls.len() >= limits.calls_per_session {
-            let text =
-                format!("A session may call tools {} times at most.", limits.calls_per_session);
+            let text = format!(
+                "A session may call tools {} times at most (limits.calls_per_session). Go on in another session.",
+                limits.calls_per_session
+            );
             return Err(Refusal::new(Blame::Limit, rule::T13, text));
         }
         if self.tools.len() >= limits.open_tools {
-            let text = format!("At most {} tool calls may be open at once.", limits.open_tools);
+            let text = format!(
+                "At most {} tool calls may be open at once in a session (limits.open_tools). Complete one first.",
+                limits.open_tools
+            );
             return Err(Refusal::new(Blame::Limit, rule::T15, text));
         }
         Ok(())
@@ -369,7 +374,10 @@ impl Session {
             return Err(Refusal::order(rule::T17, text));
         }
         if known.is_none() && self.outputs.open.len() >= limits.open_outputs {
-            let text = format!("At most {} outputs may be open at once.", limits.open_outputs);
+            let text = format!(
+                "At most {} outputs may be open at once in a session (limits.open_outputs). Complete one first.",
+                limits.open_outputs
+            );
             return Err(Refusal::new(Blame::Limit, rule::T18, text));
         }
         Ok(())
@@ -419,14 +427,14 @@ impl Session {
         }
         if self.pending.len() >= limits.pending_per_session {
             let text = format!(
-                "At most {} requests may wait at once in a session.",
+                "At most {} requests may wait at once in a session (limits.pending_per_session). Wait for answers, or withdraw one.",
                 limits.pending_per_session
             );
             return Err(Refusal::new(Blame::Limit, rule::C4, text));
         }
         if self.prompts.len() >= limits.prompts_per_window as usize {
             let text = format!(
-                "At most {} requests may be made in {} seconds; a user who is asked too often answers on trust.",
+                "At most {} requests may be made in {} seconds in one session (limits.prompts_per_window); a user who is asked too often answers on trust.",
                 limits.prompts_per_window, limits.prompt_window_seconds
             );
             return Err(Refusal::new(Blame::Limit, rule::C4, text));

@@ -33,4 +33,9 @@ impl<R: Rules> Engine<R> {
             outputs: session.outputs.open.iter().map(|(output, at)| (*output, *at)).collect(),
         })
     }
+
+    /// The language that a session speaks; `None` if there is none.
+    pub fn language_of(&self, id: SessionId) -> Option<Arc<str>> {
+        Some(self.sessions.get(&session_key(&id)?)?.language.clone())
+    }
 }

@@ -42,7 +42,7 @@ impl Bound {
     }
 }
 
-/// Counts of one kind of thing. Whoever holds nothing is not remembered.
+/// Counts of one kind of thing. Holders of nothing are not remembered.
 #[derive(Clone, Debug, Default)]
 pub struct Shares {
     total: usize,

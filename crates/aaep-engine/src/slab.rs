@@ -24,14 +24,14 @@ pub(crate) struct Slab<T> {
     /// Boxed, so that growing moves pointers only.
     things: Vec<Option<Box<T>>>,
     free: Vec<SlotIndex>,
-    numbers: Index,
+    numbers: KeyIndex,
     /// Where the last one was that was looked for; it is mostly the next one, too.
     last: SlotIndex,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { things: Vec::new(), free: Vec::new(), numbers: Index::default(), last: 0 }
+        Self { things: Vec::new(), free: Vec::new(), numbers: KeyIndex::default(), last: 0 }
     }
 }
 
@@ -106,7 +106,7 @@ impl<T: Numbered> Slab<T> {
 /// From a key to a place; the key itself is in the thing. Only keys that the engine made are ever put
 /// in, counted up or taken from an HMAC: nobody outside can choose them to collide.
 #[derive(Debug, Default)]
-pub(crate) struct Index(HashTable<Entry>);
+pub(crate) struct KeyIndex(HashTable<Entry>);
 
 /// The hash is kept, so that a growing index does not have to visit every thing.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +115,7 @@ struct Entry {
     place: SlotIndex,
 }
 
-impl Index {
+impl KeyIndex {
     pub(crate) fn find(&self, key: u128, same: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex> {
         let hash = hash_of(key);
         let found = self.0.find(wide(hash), |entry| entry.hash == hash && same(entry.place));

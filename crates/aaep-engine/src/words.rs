@@ -26,6 +26,9 @@ const FILES: [(&str, &str); 11] = [
 /// The longest summary of ours, and the longest terse one, in characters.
 const LONGEST: usize = 4000;
 
+/// What stands in the place of a text that is left out, by its key.
+const LEFT_OUT: &str = "left_out";
+
 /// What is said, by its key in the message files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Phrase(pub(crate) &'static str);
@@ -132,6 +135,16 @@ fn say_of(language: &str, phrase: Phrase, [action, answer, seconds]: [&str; 3]) 
     let fill = |template: &str| cut(&filled(template, &arguments), LONGEST).to_owned();
     let terse = fill(find(&format!("{}.terse", phrase.0)));
     Words { terse, normal: fill(find(phrase.0)), language: tag }
+}
+
+// enforces: L13, D39
+/// What stands in the place of a text that somebody is not to hear, in the language of the event; in a
+/// language that we do not speak, a sign that belongs to none.
+pub fn left_out(language: &str) -> &'static str {
+    let (tag, messages) = catalogue(language);
+    let first = language.split('-').next().unwrap_or_default();
+    let known = tag.eq_ignore_ascii_case(first).then(|| messages.get(LEFT_OUT)).flatten();
+    known.map_or("[…]", String::as_str)
 }
 
 type Messages = BTreeMap<String, String>;

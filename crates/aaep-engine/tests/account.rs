@@ -23,7 +23,7 @@ fn account(world: &World, request: RequestId) -> Value {
         "described_by": "agent" })
 }
 
-// covers: I31, X7
+// covers: I31, X7, L12
 #[test]
 fn every_question_about_a_tool_says_what_would_run_whatever_the_agent_says() {
     let mut world = World::new();

@@ -41,13 +41,13 @@ impl Room {
     fn drain(&mut self) {
         while let Some(output) = self.producer.poll_output(self.now) {
             match output {
-                Outcomes::Engine(Output::Append { number, .. }) => {
+                ProducerOutput::Engine(Output::Append { number, .. }) => {
                     self.producer.handle(Input::Persisted { number }, self.now).unwrap();
                 }
-                Outcomes::Engine(Output::Decided { request, outcome, .. }) => {
+                ProducerOutput::Engine(Output::Decided { request, outcome, .. }) => {
                     self.decided.push((request, outcome))
                 }
-                Outcomes::Deliver(Deliver::Send { subscription, bytes, .. }) => {
+                ProducerOutput::Deliver(Deliver::Send { subscription, bytes, .. }) => {
                     self.heard.push((subscription, bytes.to_string()))
                 }
                 _ => {}

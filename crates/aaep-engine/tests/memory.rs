@@ -41,7 +41,7 @@ fn arguments_leave_memory_when_a_request_is_settled_and_stay_while_its_call_runs
     assert_eq!(world.engine.spent(used).as_deref(), Some(&*arguments(2)));
     world.pass(10);
     assert_eq!((world.engine.status(unused), held(&world)), (Some(Status::Expired), one));
-    // Also after a restart the same bytes are given to whoever repeats the call.
+    // Also after a restart a repeated call gets the same bytes.
     world.restart(ClockTrust::Trusted);
     assert_eq!(world.engine.spent(used).as_deref(), Some(&*arguments(2)));
     assert_eq!(held(&world), one);

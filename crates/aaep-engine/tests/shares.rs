@@ -57,11 +57,13 @@ impl House {
     fn drain(&mut self) {
         while let Some(output) = self.producer.poll_output(self.now) {
             match output {
-                Outcomes::Engine(Output::Append { number, bytes }) => {
+                ProducerOutput::Engine(Output::Append { number, bytes }) => {
                     self.records.push(bytes);
                     self.producer.handle(Input::Persisted { number }, self.now).unwrap();
                 }
-                Outcomes::Said(event) if event.kind == Some(EventKind::AwaitingConfirmation) => {
+                ProducerOutput::Emitted(event)
+                    if event.kind == Some(EventKind::AwaitingConfirmation) =>
+                {
                     self.asked = event.json.to_string();
                 }
                 _ => {}
@@ -168,7 +170,7 @@ fn sessions_of_one_principal_and_one_user_leave_room_for_others() {
     refused(house.open(&eve), "sessions_per_principal");
     house.end(&eve, first);
     assert!(house.open(&eve).is_ok());
-    // Whoever is silent for longer than a lease holds nothing any more.
+    // An agent that is silent for longer than a lease holds nothing any more.
     house.now.boot = house.now.boot.after_seconds(121);
     house.handle(Input::Tick).unwrap();
     assert_eq!(house.producer.engine().session_shares().total(), 0);
@@ -353,4 +355,69 @@ fn what_was_approved_counts_until_it_cannot_run_any_more() {
     house.handle(Input::Tick).unwrap();
     assert_eq!(house.producer.engine().status(request), Some(Status::Expired));
     assert_eq!(held(&house), 0);
+}
+
+// covers: I22, I29
+#[test]
+fn whoever_is_refused_is_told_which_bound_it_was() {
+    let small = Limits {
+        open_tools: 1,
+        open_outputs: 1,
+        pending_per_session: 1,
+        critical_per_window: 1,
+        argument_bytes: 100,
+        ..Limits::default()
+    };
+    let limits = Limits { calls_per_session: 1, prompts_per_window: 1, ..small };
+    let ann = agent("worker", "ann");
+    let mut refusals: Vec<(&str, Refusal)> = Vec::new();
+    let mut house = House::new(small);
+    let session = house.open(&ann).unwrap();
+    let tool = |call: u32| {
+        format!(r#"{{"tool":"look","tool_call_id":"call_{call}","summary_normal":"Looking."}}"#)
+    };
+    let output = |id: u32| {
+        format!(r#"{{"output_id":"out_{id}","chunk":"Once","position":0,"complete":false}}"#)
+    };
+    let handoff =
+        r#"{"reason":"Too much.","target_kind":"human","summary_normal":"Somebody else, please."}"#;
+    let emit = |house: &mut House, session, kind: EventKind, payload: &str| {
+        let event = &AgentEvent::read(kind.as_str(), payload);
+        house.handle(Input::Emit { agent: &ann, session, event, arguments: None })
+    };
+    emit(&mut house, session, EventKind::ToolInvoked, &tool(1)).unwrap();
+    let refused = emit(&mut house, session, EventKind::ToolInvoked, &tool(2));
+    refusals.push(("open_tools", refused.unwrap_err()));
+    emit(&mut house, session, EventKind::OutputStreaming, &output(1)).unwrap();
+    let refused = emit(&mut house, session, EventKind::OutputStreaming, &output(2));
+    refusals.push(("open_outputs", refused.unwrap_err()));
+    let urgent = house.open(&ann).unwrap();
+    emit(&mut house, urgent, EventKind::HandoffRequested, handoff).unwrap();
+    let refused = emit(&mut house, urgent, EventKind::HandoffRequested, handoff);
+    refusals.push(("critical_per_window", refused.unwrap_err()));
+    house.ask(&ann, session, "a").unwrap();
+    refusals.push(("pending_per_session", house.ask(&ann, session, "b").unwrap_err()));
+    let long = "long".repeat(50);
+    refusals.push(("argument_bytes", house.ask(&ann, session, &long).unwrap_err()));
+
+    let mut house = House::new(Limits { pending_per_session: 9, ..limits });
+    let session = house.open(&ann).unwrap();
+    emit(&mut house, session, EventKind::ToolInvoked, &tool(1)).unwrap();
+    let done =
+        r#"{"tool":"look","tool_call_id":"call_1","status":"success","summary_normal":"Seen."}"#;
+    emit(&mut house, session, EventKind::ToolCompleted, done).unwrap();
+    let refused = emit(&mut house, session, EventKind::ToolInvoked, &tool(2));
+    refusals.push(("calls_per_session", refused.unwrap_err()));
+    house.ask(&ann, session, "a").unwrap();
+    refusals.push(("prompts_per_window", house.ask(&ann, session, "b").unwrap_err()));
+    // The same for an agent with ever new sessions.
+    let refused = (0..20).find_map(|_| {
+        let session = house.open(&ann).unwrap();
+        house.ask(&ann, session, "a").err()
+    });
+    refusals.push(("prompts_per_window", refused.unwrap()));
+    for (name, refusal) in refusals {
+        assert_eq!(refusal.blame, Blame::Limit, "{refusal}");
+        assert!(refusal.text.contains(&format!("limits.{name}")), "{name}: {refusal}");
+    }
 }

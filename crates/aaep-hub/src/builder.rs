@@ -62,7 +62,7 @@ impl Builder {
     /// For trying out: answers from this machine count without credentials, so any local process can
     /// approve anything.
     pub fn development_replies(mut self) -> Self {
-        self.config.development = Development { local_replies: true };
+        self.config.development = Development { local_replies: true, ..Development::default() };
         self
     }
 

@@ -110,7 +110,7 @@ impl Codes {
 
     // enforces: S4, S5
     /// The token that a code is worth, and never again. Every code is compared with, each in the
-    /// same time. Whoever guesses from this address is slowed down; nobody's code suffers for it, and
+    /// same time. Guesses from this address are slowed down; nobody's code suffers for it, and
     /// the right one is worth its token at once, also from where somebody else guesses.
     pub(crate) fn spend(&self, code: &str, from: IpAddr) -> Worth {
         self.spend_at(code, from, Instant::now())

@@ -1,4 +1,4 @@
-//! Why the hub cannot be set up or started, in words for whoever runs it.
+//! Why the hub cannot be set up or started, in words for its operator.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -101,10 +101,15 @@ pub(crate) fn open_private(path: &Path, new: bool) -> io::Result<File> {
 /// Writes a file for the owner alone that must not be there yet. It appears complete or not at all,
 /// and stays after a power cut. The caller holds a lock on its directory.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
-    let failed = |error: io::Error| cannot_write(path, &error);
     if path.symlink_metadata().is_ok() {
-        return Err(failed(io::ErrorKind::AlreadyExists.into()));
+        return Err(cannot_write(path, &io::ErrorKind::AlreadyExists.into()));
     }
+    replace_private(path, bytes)
+}
+
+/// The same in the place of one that may be there.
+pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    let failed = |error: io::Error| cannot_write(path, &error);
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let unfinished = Path::new(&name);

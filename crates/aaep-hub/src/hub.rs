@@ -7,21 +7,23 @@ use std::time::Instant;
 
 use aaep_engine::Offer;
 use aaep_policy::Policy;
+use aaep_signature::SigningKey;
 use aaep_types::profile::Profile;
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{oneshot, watch};
 
 use crate::access::SharedAccess;
 use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Occupied, Place};
-use crate::discretion::Outputs;
 use crate::guard::Guard;
 use crate::inbox::Inbox;
 use crate::manifest::Manifests;
 use crate::metrics::Metrics;
 use crate::pace::{self, Pace};
+use crate::presence::PresenceDesk;
 use crate::reading::Turns;
+use crate::redaction::Outputs;
 use crate::roles::Roles;
 use crate::waits::Waits;
 
@@ -31,7 +33,7 @@ pub struct Hub(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
     pub(crate) inbox: Inbox,
-    /// Whoever gets it does what waits; nobody stands in line for it but its own task.
+    /// The holder runs the waiting jobs; only the core's own task queues for it.
     pub(crate) core: Place,
     pub(crate) access: SharedAccess,
     /// What is asked before tools run, if anybody said so.
@@ -48,7 +50,9 @@ pub(crate) struct Shared {
     /// Whose call is worked at when.
     pub(crate) pace: Pace,
     /// What subscribers can agree on.
-    pub(crate) offer: Arc<Offer>,
+    pub(crate) offer: ArcSwap<Offer>,
+    /// Signs the manifest.
+    pub(crate) manifest_key: ArcSwapOption<SigningKey>,
     /// What the hub says of itself to everybody, and to those who are let in.
     pub(crate) manifests: Manifests,
     /// What roles are not to hear.
@@ -57,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) outputs: Outputs,
     /// Codes that are worth a token, for the page.
     pub(crate) codes: Codes,
+    /// Whether it was really the person.
+    pub(crate) presence: PresenceDesk,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
     pub(crate) phase: watch::Sender<Phase>,
@@ -109,7 +115,7 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopped;
 
-/// How often whoever has the core looks for more to do before its own task is called.
+/// How often the core's holder looks for more jobs before the core's own task is woken.
 const WORK_AT_ONCE: usize = 8;
 
 impl Hub {
@@ -172,7 +178,7 @@ impl Hub {
     }
 
     /// Does a job here and now, after everything that waits, if nobody else has the core. Most jobs
-    /// find it free, and are spared the way to another task and back.
+    /// find it free, which avoids a task switch.
     fn at_once<T: Send + 'static, J: FnOnce(&mut Core) -> T>(&self, job: J) -> Result<Ran<T>, J> {
         let Some(mut place) = self.0.core.try_occupy() else { return Err(job) };
         if !place.is_working() {
@@ -197,7 +203,7 @@ impl Hub {
         for _ in 0..WORK_AT_ONCE {
             let Some(mut place) = self.0.core.try_occupy() else { return };
             if place.with(Core::work).is_none() {
-                // Whoever waits for it learns that the hub has stopped.
+                // The waiting caller learns that the hub has stopped.
                 drop(self.0.inbox.take());
             }
             if self.leave(place) {

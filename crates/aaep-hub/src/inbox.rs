@@ -13,7 +13,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::clock;
 use crate::core::Core;
 
-/// Something to be done with the core, which then tells whoever waits for it.
+/// A job for the core, which then tells the caller that waits for it.
 pub(crate) type Job = Box<dyn FnOnce(&mut Core) -> After + Send>;
 
 /// What is done once everything that the job recorded is durable.
@@ -44,7 +44,7 @@ impl Inbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a job at the end. Whoever has the core looks here before and after; if nobody has it, it
+    /// Puts a job at the end. The core's holder looks here before and after; if nobody has it, it
     /// has to be called.
     pub(crate) fn push(&self, job: Job) {
         let mut queue = self.queue();
@@ -61,7 +61,7 @@ impl Inbox {
         self.queue().is_empty()
     }
 
-    /// Nothing is done any more: whoever waits, here or at the door, learns that.
+    /// Nothing is done any more: callers that wait, here or outside, learn that.
     pub(crate) fn close(&self) {
         self.room.close();
         drop(self.take());

@@ -11,6 +11,7 @@ use crate::access::AuthenticatedPeer;
 use crate::core::Framing;
 use crate::hub::Hub;
 use crate::outbox::Hearing;
+use crate::presence::Arrival;
 
 /// Somebody in this process who hears what the hub says, and may answer.
 pub struct Listening {
@@ -65,7 +66,7 @@ impl Replier {
     pub async fn send(&self, message: Bytes) -> bool {
         let known = self.known.clone();
         let Ok(message) = SubscriberMessage::parse(&message) else { return false };
-        match self.hub.call(move |core| core.message(&known, &message)).await {
+        match self.hub.call(move |core| core.message(&known, message, &Arrival::default())).await {
             Ok(Ok(taken)) => taken.answered().await.is_ok(),
             _ => false,
         }

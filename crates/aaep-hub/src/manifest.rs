@@ -7,14 +7,25 @@ use std::time::{Duration, Instant};
 
 use aaep_types::profile::Profile;
 use aaep_types::{AAEP_VERSION, CORE_CONTEXT, EventKind, KNOWN_EXTENSIONS};
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use serde_json::json;
 
 use crate::config::{Config, Language};
-use crate::files;
+use crate::hub::Hub;
+use crate::{clock, files};
 
 /// Where it is.
 pub(crate) const PATH: &str = "/.well-known/aaep-manifest.json";
+
+/// How long a signature is good, in seconds. Whoever copies a signed manifest can show it no longer.
+const SIGNED_SECONDS: u32 = 24 * 60 * 60;
+
+/// How old a signature becomes before the manifest is signed anew, in seconds.
+const RENEWED_SECONDS: i64 = 60 * 60;
+
+/// How often it is looked at how old it is: a machine may have slept.
+const LOOK_UP: Duration = Duration::from_secs(60);
 
 /// How long a list of agents is told before it is made again.
 const FRESH: Duration = Duration::from_secs(1);
@@ -22,17 +33,33 @@ const FRESH: Duration = Duration::from_secs(1);
 /// The user whose agents are named, or everybody's.
 type Audience = Option<Arc<str>>;
 
-/// Manifests that were made, to be sent to many: whoever reads slowly holds a reference, not a copy.
+/// Manifests that were made, to be sent to many: a slow reader holds a reference, not a copy.
 pub(crate) struct Manifests {
     /// For everybody: the hub's own part.
     own: Bytes,
+    /// The same, signed, and when it was, in seconds of Unix time.
+    signed: ArcSwapOption<(Bytes, i64)>,
     /// For those who are let in, by the user whose agents are named; `None` for all of them.
     listed: Mutex<BTreeMap<Audience, (Instant, Bytes)>>,
 }
 
 impl Manifests {
     pub(crate) fn new(config: &Config, profile: Option<&Profile>) -> Self {
-        Self { own: of(config, profile, None).into(), listed: Mutex::default() }
+        Self {
+            own: of(config, profile, None).into(),
+            signed: ArcSwapOption::empty(),
+            listed: Mutex::default(),
+        }
+    }
+
+    /// The hub's own part, signed; `None` if the hub has no key.
+    pub(crate) fn signed(&self) -> Option<Bytes> {
+        self.signed.load().as_ref().map(|signed| signed.0.clone())
+    }
+
+    fn is_due(&self, now: i64) -> bool {
+        let signed = self.signed.load();
+        signed.as_ref().is_some_and(|signed| !(signed.1..signed.1 + RENEWED_SECONDS).contains(&now))
     }
 
     // enforces: I22, I29
@@ -49,7 +76,7 @@ impl Manifests {
         listed.get(&user.cloned()).map(|(_, bytes)| bytes.clone())
     }
 
-    /// Keeps a list for whoever asks next.
+    /// Keeps a list for the next caller.
     pub(crate) fn keep(&self, user: Option<Arc<str>>, text: String) -> Bytes {
         let bytes = Bytes::from(text);
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,9 +85,46 @@ impl Manifests {
     }
 }
 
-// enforces: H22
-/// Where the manifest lies for programs on this machine (B.7.1): beside the socket, with `.json` in the
-/// place of `.sock`. It is taken away when the hub stops.
+impl Hub {
+    // enforces: S7, S11
+    /// Signs the manifest with the key in force, and offers it to subscribers from now on; without a
+    /// key it is offered unsigned.
+    pub(crate) fn sign_manifest(&self) {
+        let (manifests, key) = (&self.0.manifests, self.0.manifest_key.load_full());
+        let now = clock::now().wall.as_millis().div_euclid(1000);
+        let own = std::str::from_utf8(&manifests.own).unwrap_or_default();
+        let signed = key.and_then(|key| match key.sign(own, now, SIGNED_SECONDS) {
+            Ok(signed) => Some(signed),
+            Err(error) => {
+                tracing::error!(%error, "the manifest cannot be signed");
+                None
+            }
+        });
+        let mut offer = (**self.0.offer.load()).clone();
+        offer.signed_manifest.clone_from(&signed);
+        manifests.signed.store(signed.map(|signed| Arc::new((Bytes::from(signed), now))));
+        let offer = Arc::new(offer);
+        self.0.offer.store(offer.clone());
+        self.tell(move |core| core.set_offer(offer));
+    }
+
+    /// Signs it anew before it is stale, as long as the hub works.
+    pub(crate) async fn keep_manifest_fresh(self) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_UP) => {}
+                () = self.stopping() => return,
+            }
+            if self.0.manifests.is_due(clock::now().wall.as_millis().div_euclid(1000)) {
+                self.sign_manifest();
+            }
+        }
+    }
+}
+
+// enforces: H22, W15
+/// Where the manifest lies for programs on this machine (B.7.1): beside the socket, with
+/// `.manifest.json` in the place of `.sock`. It is taken away when the hub stops.
 pub(crate) struct LocalFile(PathBuf);
 
 impl LocalFile {
@@ -151,6 +215,15 @@ mod tests {
         assert!(manifests.listed(None).is_none(), "that is another list");
     }
     use aaep_types::Message;
+
+    #[test]
+    fn a_signature_is_renewed_when_it_is_old_or_the_clock_went_back() {
+        let manifests = Manifests::new(&Config::default(), None);
+        assert!(!manifests.is_due(5000), "there is no key");
+        manifests.signed.store(Some(Arc::new((Bytes::new(), 5000))));
+        assert!(!manifests.is_due(5000) && !manifests.is_due(5000 + RENEWED_SECONDS - 1));
+        assert!(manifests.is_due(5000 + RENEWED_SECONDS) && manifests.is_due(4999));
+    }
 
     // covers: H22, H27
     #[test]

@@ -22,7 +22,7 @@ const CHUNK_BYTES: usize = 32 * 1024;
 /// Frames that a queue has room for while it is empty; more room is given back.
 const KEPT_FRAMES: usize = 32;
 
-/// How a stream ended, for whoever writes it.
+/// How a stream ended, for its writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Closed by the subscriber, or by us with a reason that was recorded.
@@ -31,7 +31,7 @@ pub(crate) enum End {
     Rejected,
     /// Another connection of the same principal took it over.
     TakenOver,
-    /// Whoever it is, is no longer let in.
+    /// The peer is no longer let in.
     Denied,
     /// The hub stops.
     Stopping,

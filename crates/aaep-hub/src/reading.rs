@@ -26,15 +26,15 @@ const KNOWN: usize = 64;
 
 /// Who may read something large, and when.
 pub(crate) struct Turns {
-    /// As many as may be read at once, by whomever.
+    /// As many as may be read at once, by all principals.
     readers: Arc<Semaphore>,
     /// Large bodies that one principal may hold.
     bodies: usize,
-    lanes: Mutex<BTreeMap<Arc<str>, Weak<Lane>>>,
+    shares: Mutex<BTreeMap<Arc<str>, Weak<ReadShare>>>,
 }
 
 /// One principal's share.
-struct Lane {
+struct ReadShare {
     bodies: Arc<Semaphore>,
     turn: Arc<Semaphore>,
 }
@@ -42,8 +42,8 @@ struct Lane {
 /// The right to read something large, or to hold its bytes.
 pub(crate) struct Turn {
     _permits: [Option<OwnedSemaphorePermit>; 2],
-    /// Kept, so that the next one finds the same lane.
-    _lane: Arc<Lane>,
+    /// Kept, so that the next one finds the same share.
+    _share: Arc<ReadShare>,
 }
 
 impl Turns {
@@ -52,43 +52,43 @@ impl Turns {
         Self {
             readers: Arc::new(Semaphore::new((processors / 2).max(1))),
             bodies: bodies.min(Semaphore::MAX_PERMITS),
-            lanes: Mutex::default(),
+            shares: Mutex::default(),
         }
     }
 
-    fn lane(&self, principal: &Principal) -> Arc<Lane> {
-        // Agents without a token share one lane: each could have any number of secrets.
+    fn share(&self, principal: &Principal) -> Arc<ReadShare> {
+        // Agents without a token have one share together: each could have any number of secrets.
         let account = account_of(&principal.name);
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lane) = lanes.get(account).and_then(Weak::upgrade) {
-            return lane;
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = shares.get(account).and_then(Weak::upgrade) {
+            return share;
         }
-        if lanes.len() >= KNOWN {
-            lanes.retain(|_, lane| lane.strong_count() > 0);
+        if shares.len() >= KNOWN {
+            shares.retain(|_, share| share.strong_count() > 0);
         }
-        let lane = Arc::new(Lane {
+        let share = Arc::new(ReadShare {
             bodies: Arc::new(Semaphore::new(self.bodies)),
             turn: Arc::new(Semaphore::new(1)),
         });
-        lanes.insert(account.into(), Arc::downgrade(&lane));
-        lane
+        shares.insert(account.into(), Arc::downgrade(&share));
+        share
     }
 
     // enforces: I22, I29
     /// Waits until this principal may hold another large body.
     pub(crate) async fn hold(&self, principal: &Principal) -> Result<Turn, Stopped> {
-        let lane = self.lane(principal);
-        let permit = lane.bodies.clone().acquire_owned().await.map_err(|_| Stopped)?;
-        Ok(Turn { _permits: [Some(permit), None], _lane: lane })
+        let share = self.share(principal);
+        let permit = share.bodies.clone().acquire_owned().await.map_err(|_| Stopped)?;
+        Ok(Turn { _permits: [Some(permit), None], _share: share })
     }
 
     /// Waits until this principal may read something large. Its own come one after the other, so
     /// nobody else waits behind more than one of them.
     async fn read(&self, principal: &Principal) -> Result<Turn, Stopped> {
-        let lane = self.lane(principal);
-        let own = lane.turn.clone().acquire_owned().await.map_err(|_| Stopped)?;
+        let share = self.share(principal);
+        let own = share.turn.clone().acquire_owned().await.map_err(|_| Stopped)?;
         let all = self.readers.clone().acquire_owned().await.map_err(|_| Stopped)?;
-        Ok(Turn { _permits: [Some(own), Some(all)], _lane: lane })
+        Ok(Turn { _permits: [Some(own), Some(all)], _share: share })
     }
 }
 
@@ -104,7 +104,7 @@ impl Hub {
         let peer = known.clone();
         if let Some(before) = self.look(move |core| core.asked(&peer, id)).await? {
             held::assert_free();
-            message.judge(before, &known.principal, &self.0.offer);
+            message.judge(before, &known.principal, &self.0.offer.load());
         }
         Ok(message)
     }
@@ -113,9 +113,9 @@ impl Hub {
     /// Waits until this principal may send a handshake message: its own come one at a time, so nobody
     /// else waits behind more than one of them, and new terms rely on those before.
     pub(crate) async fn handshake_turn(&self, principal: &Principal) -> Result<Turn, Stopped> {
-        let lane = self.0.turns.lane(principal);
-        let own = lane.turn.clone().acquire_owned().await.map_err(|_| Stopped)?;
-        Ok(Turn { _permits: [Some(own), None], _lane: lane })
+        let share = self.0.turns.share(principal);
+        let own = share.turn.clone().acquire_owned().await.map_err(|_| Stopped)?;
+        Ok(Turn { _permits: [Some(own), None], _share: share })
     }
 
     // enforces: I29
@@ -184,8 +184,8 @@ mod tests {
     fn principals_that_nobody_waits_for_are_forgotten() {
         let turns = Turns::new(2);
         for number in 0..10 * KNOWN {
-            drop(turns.lane(&principal(&number.to_string())));
+            drop(turns.share(&principal(&number.to_string())));
         }
-        assert!(turns.lanes.lock().unwrap().len() <= KNOWN);
+        assert!(turns.shares.lock().unwrap().len() <= KNOWN);
     }
 }

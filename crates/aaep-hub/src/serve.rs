@@ -10,7 +10,7 @@ use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
 use aaep_store::{JournalWriter, Report};
 use aaep_transport::server::{Limits as DoorLimits, Server};
 use aaep_types::profile::Profile;
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -18,7 +18,6 @@ use crate::access::{Access, SharedAccess, Token};
 use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Ended, Place, Recalled, Recovered, recover};
-use crate::discretion::Outputs;
 use crate::guard::Guard;
 use crate::http::HttpService;
 use crate::hub::{Hub, Phase, Shared};
@@ -26,7 +25,10 @@ use crate::inbox::Inbox;
 use crate::manifest::{LocalFile, Manifests};
 use crate::metrics::Metrics;
 use crate::pace::Pace;
+use crate::presence::{PinFile, PresenceDesk};
 use crate::reading::Turns;
+use crate::redaction::Outputs;
+use crate::retention::Retention;
 use crate::roles::Roles;
 use crate::start::{self, Kept, Prepared, TokenKey};
 use crate::waits::Waits;
@@ -61,8 +63,18 @@ pub struct Running {
 impl Running {
     /// Opens every door and begins to work.
     pub(crate) async fn start(prepared: Prepared) -> Result<Self, Fault> {
-        let Prepared { config, mut access, policy, profile, tls, data, kept, token_key, warnings } =
-            prepared;
+        let Prepared {
+            config,
+            mut access,
+            policy,
+            profile,
+            manifest_key,
+            tls,
+            data,
+            kept,
+            token_key,
+            warnings,
+        } = prepared;
         access.keep_fresh(None);
         let mut servers = Vec::new();
         for address in &config.listen {
@@ -74,7 +86,9 @@ impl Running {
             servers.iter().map(Server::local_addr).collect::<io::Result<Vec<_>>>().map_err(
                 |error| Fault::System { what: format!("The address is lost: {error}.") },
             )?;
+        let ports = addresses.iter().map(SocketAddr::port).collect();
         let shared = Shared {
+            presence: PresenceDesk::new(PinFile::of(&config), ports),
             inbox: Inbox::new(config.limits.messages),
             core: Place::default(),
             access: SharedAccess::new(access),
@@ -85,7 +99,8 @@ impl Running {
             waits: Waits::new(config.limits.open_waits()),
             calls: Waits::new(config.limits.open_calls()),
             pace: Pace::new(config.limits.processor_percent_per_user),
-            offer: offer(&config, profile.as_ref(), &addresses).into(),
+            offer: ArcSwap::from_pointee(offer(&config, profile.as_ref(), &addresses)),
+            manifest_key: ArcSwapOption::from_pointee(manifest_key),
             profile,
             roles: Roles::new(&config.hearing),
             outputs: Outputs::default(),
@@ -95,9 +110,10 @@ impl Running {
             config,
         };
         let hub = Hub(Arc::new(shared));
-        let (mut core, news) = new_core(&hub, kept, &token_key)?;
+        let (mut core, news, retention) = new_core(&hub, kept, &token_key)?;
         core.drain();
         let mut doors = JoinSet::new();
+        doors.spawn(hub.clone().keep_manifest_fresh());
         let socket = open_socket(&hub, &mut doors)?;
         let own = hub.0.manifests.own();
         let local = socket.as_ref().and_then(|socket| LocalFile::write(socket, &own));
@@ -112,6 +128,7 @@ impl Running {
             });
         }
         hub.0.core.put(core).await;
+        hub.sign_manifest();
         // What the restart itself recorded is handed over with this: the journal's thread finds the
         // core in its place.
         hub.tell(|_| {});
@@ -124,6 +141,9 @@ impl Running {
                 ended
             }
         });
+        if let Some(retention) = retention {
+            tokio::spawn(retention.run(hub.clone()));
+        }
         let (ended, _manifest) = (None, local);
         Ok(Self { hub, addresses, socket, tls, doors, core, ended, news, warnings, _manifest })
     }
@@ -157,7 +177,7 @@ impl Running {
         self.socket.as_deref()
     }
 
-    /// What was warned of at the start, in sentences for whoever runs the hub.
+    /// What was warned of at the start, in sentences for the operator.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -172,30 +192,45 @@ impl Running {
         &self.hub
     }
 
-    /// Takes over who may come in, the policy, and certificate and key, from a configuration that
-    /// was read again; whoever is no longer let in hears nothing more. The rest needs a new start. Gives
-    /// sentences for whoever runs the hub; on an error everything stays as it was.
+    /// Takes over who may come in, the policy, certificate and key, and the key of the manifest, from a
+    /// configuration that was read again; peers that are no longer let in hear nothing more. The rest
+    /// needs a new start. Gives sentences for the operator; on an error everything stays as it was.
     pub fn reload(&self, config: &Config) -> Result<Vec<String>, Fault> {
         // What is not taken over stays in force, and both together have to be safe.
+        let own = self.hub.config().hub.clone();
         let mixed = Config {
+            tls: crate::config::Tls {
+                client_crl: config.tls.client_crl.clone(),
+                ..self.hub.config().tls.clone()
+            },
+            hub: crate::config::Hub { manifest_key: config.hub.manifest_key.clone(), ..own },
             loopback_without_credentials: config.loopback_without_credentials,
             development: config.development,
             principals: config.principals.clone(),
             issuers: config.issuers.clone(),
+            denied: config.denied.clone(),
             policy: config.policy.clone(),
             ..self.hub.config().clone()
         };
         let warnings = start::check(&mixed)?;
         let mut access = Access::new(&mixed)?;
         let policy = start::policy(&mixed)?;
+        let manifest_key = start::manifest_key(&mixed)?;
         if let (Some(tls), Some((certificate, key))) = (&self.tls, config.tls.files()) {
             tls.reload(certificate, key)?;
+            tls.reload_clients(access.client_verifier());
         }
         access.keep_fresh(Some(&self.hub.0.access.current()));
+        let changes = access.changes_since(&self.hub.0.access.current());
         self.hub.0.access.replace(access);
         self.hub.0.policy.store(Arc::new(policy));
+        self.hub.0.manifest_key.store(manifest_key.map(Arc::new));
+        self.hub.sign_manifest();
         let access = self.hub.0.access.current();
-        self.hub.tell(move |core| core.recheck(&access));
+        self.hub.tell(move |core| {
+            core.recheck(&access);
+            changes.iter().for_each(|(act, name)| core.note_change(act, name));
+        });
         Ok(warnings)
     }
 
@@ -212,7 +247,7 @@ impl Running {
 
     // enforces: I28
     /// Waits until the hub ends by itself, which it does only if it cannot go on: the journal failed,
-    /// or something panicked in the core. From then on everybody gets an error; whoever runs it ends
+    /// or something panicked in the core. From then on everybody gets an error; the operator ends
     /// the process, or starts another hub.
     pub async fn failed(&mut self) -> Result<(), Fault> {
         if let Some(ended) = &self.ended {
@@ -247,25 +282,32 @@ fn new_core(
     hub: &Hub,
     kept: Option<Kept>,
     token_key: &TokenKey,
-) -> Result<(Core, Vec<String>), Fault> {
+) -> Result<(Core, Vec<String>, Option<Retention>), Fault> {
     let config = hub.config();
     let mut seed = [0; 32];
     crate::access::fill(&mut seed)?;
     let secrets = || Secrets { seed, token_key: token_key.bytes() };
     let limits = config.limits.engine();
     let now = clock::now();
+    let mut retention = None;
     let (engine, recalled, writer, news) = match kept {
         None => (Engine::new(secrets(), limits), Recalled::new(&config.limits), None, Vec::new()),
         Some(mut kept) => {
             let is_new = token_key.is_new();
             let recovered = recover(&mut kept, secrets(), &config.limits, is_new, now)?;
             let news = news_of(&recovered, &kept);
-            let Recovered { engine, known, .. } = recovered;
+            let Recovered { engine, known, trust, to_compact } = recovered;
+            retention = Some(Retention {
+                journal: kept.journal.path().to_owned(),
+                key: kept.journal.key().clone(),
+                trusted: trust.clock == ClockTrust::Trusted,
+                to_compact,
+            });
             (engine, known, Some(writer(hub, kept)?), news)
         }
     };
-    let producer = Producer::new(engine, secrets(), limits, hub.0.offer.clone(), now);
-    Ok((Core::new(hub.clone(), producer, writer, recalled, now), news))
+    let producer = Producer::new(engine, secrets(), limits, hub.0.offer.load_full(), now);
+    Ok((Core::new(hub.clone(), producer, writer, recalled, now), news, retention))
 }
 
 /// The thread that keeps the journal; what it says comes to the core as a job.
@@ -275,8 +317,8 @@ fn writer(hub: &Hub, kept: Kept) -> Result<JournalWriter, Fault> {
     let report = move |report| {
         let reported = move |core: &mut Core| core.reported(report);
         let Report::Durable { units, .. } = report else { return hub.tell(reported) };
-        // One that waits alone is spared the way over the core's own task. For many, that task tells
-        // them while this thread is at the next.
+        // A caller that waits alone is told from here, which avoids a task switch. Many are told by the
+        // core's own task while this thread is at the next.
         let alone = units == told + 1;
         told = units;
         if alone { hub.tell_here(reported) } else { hub.tell(reported) }
@@ -286,7 +328,7 @@ fn writer(hub: &Hub, kept: Kept) -> Result<JournalWriter, Fault> {
     })
 }
 
-/// What was found, for whoever starts the hub.
+/// What was found, for the operator.
 fn news_of(recovered: &Recovered, kept: &Kept) -> Vec<String> {
     let engine = &recovered.engine;
     let (sessions, requests) = (engine.open_sessions(), engine.pending_requests());
@@ -414,7 +456,10 @@ async fn serve_local(hub: Hub, connection: aaep_transport::unix::Connection) {
             let via = Via::Socket { uid: credentials.uid };
             let known = hub.0.access.current().who(None, via, ApiSurface::Listener);
             match known {
-                Ok(known) => crate::http::serve_link(&hub, known, link, true).await,
+                Ok(known) => {
+                    let known = known.over(link.peer());
+                    crate::http::serve_link(&hub, known, link, true).await;
+                }
                 Err(denied) => crate::http::deny_link(link, denied).await,
             }
         }

@@ -5,12 +5,17 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::HandshakeSignatureValid;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
-use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerConfig};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, InconsistentKeys,
+    RootCertStore, ServerConfig, SignatureScheme,
+};
 use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
@@ -26,6 +31,7 @@ const ALPN: &[u8] = b"http/1.1";
 #[derive(Debug)]
 pub struct Tls {
     current: Arc<Current>,
+    clients: Option<Arc<CurrentClients>>,
     config: Arc<ServerConfig>,
 }
 
@@ -33,16 +39,36 @@ impl Tls {
     // enforces: W5
     /// Reads certificate and key: TLS 1.3, or 1.2 for those who know no better.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, Fault> {
+        Self::load_with(certificate, key, None)
+    }
+
+    /// The same, with what verifies the certificates of clients that show one.
+    pub(crate) fn load_with(
+        certificate: &Path,
+        key: &Path,
+        clients: Option<Arc<dyn ClientCertVerifier>>,
+    ) -> Result<Self, Fault> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let loaded = Loaded::read(certificate, key, &provider)?;
         let current = Arc::new(Current(ArcSwap::from_pointee(loaded)));
-        let mut config = ServerConfig::builder_with_provider(provider)
+        let config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13, &TLS12])
-            .map_err(|error| Fault::System { what: format!("TLS cannot be set up: {error}.") })?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&current) as Arc<dyn ResolvesServerCert>);
+            .map_err(|error| Fault::System { what: format!("TLS cannot be set up: {error}.") })?;
+        let clients =
+            clients.map(|clients| Arc::new(CurrentClients(ArcSwap::from_pointee(clients))));
+        let config = match &clients {
+            None => config.with_no_client_auth(),
+            Some(clients) => config.with_client_cert_verifier(clients.clone()),
+        };
+        let mut config =
+            config.with_cert_resolver(Arc::clone(&current) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = vec![ALPN.to_vec()];
-        Ok(Self { current, config: Arc::new(config) })
+        if clients.is_some() {
+            // What is taken up again is not verified again, and may have been revoked since.
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
+        Ok(Self { current, clients, config: Arc::new(config) })
     }
 
     /// Reads certificate and key again, for connections from now on. If anything is wrong with
@@ -51,6 +77,14 @@ impl Tls {
         let loaded = Loaded::read(certificate, key, self.config.crypto_provider())?;
         self.current.0.store(Arc::new(loaded));
         Ok(())
+    }
+
+    /// Verifies certificates of clients by this from now on. Whether any are asked for is decided at the
+    /// start.
+    pub(crate) fn reload_clients(&self, verifier: Option<Arc<dyn ClientCertVerifier>>) {
+        if let (Some(clients), Some(verifier)) = (&self.clients, verifier) {
+            clients.0.store(Arc::new(verifier));
+        }
     }
 
     /// For the accept loop; it stays the same when the certificate changes.
@@ -76,6 +110,52 @@ struct Current(ArcSwap<Loaded>);
 impl ResolvesServerCert for Current {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.0.load().certified))
+    }
+}
+
+/// What verifies certificates of clients now.
+#[derive(Debug)]
+struct CurrentClients(ArcSwap<Arc<dyn ClientCertVerifier>>);
+
+impl ClientCertVerifier for CurrentClients {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        // Clients have one certificate for this hub; whom we trust is nobody else's business.
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        rest: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.0.load().verify_client_cert(own, rest, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.load().verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.load().verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.load().supported_verify_schemes()
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use aaep_engine::Role;
 use aaep_store::Lock;
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
 use crate::access::{Token, TokenHash};
 use crate::config::{Config, Flags, Label, Surroundings, load};
@@ -24,11 +24,12 @@ const DIRECTORY: &str = "tokens";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Roles by the names that the configuration gives them.
-pub const ROLES: [(&str, Role); 4] = [
+pub const ROLES: [(&str, Role); 5] = [
     ("agent", Role::Agent),
     ("accessibility_consumer", Role::AccessibilityConsumer),
     ("auditor", Role::Auditor),
     ("admin", Role::Admin),
+    ("metrics", Role::Metrics),
 ];
 
 /// A token that was made.
@@ -91,7 +92,10 @@ pub fn list(config: &Config) -> Vec<Holder> {
         token: match (&entry.token_sha256, &entry.token_file) {
             (Some(hash), _) => hash.to_hex().chars().take(8).collect(),
             (None, Some(path)) => path.display().to_string(),
-            (None, None) => String::new(),
+            (None, None) => {
+                let name = entry.certificate_name.clone();
+                name.or_else(|| entry.certificate_sha256.clone()).unwrap_or_default()
+            }
         },
     };
     config.principals.iter().map(holder).collect()
@@ -119,6 +123,47 @@ pub fn revoke(file: &Path, name: &str, token: Option<&str>) -> Result<usize, Fau
     check(file, &text)?;
     replace(file, &text)?;
     Ok(revoked)
+}
+
+/// Shuts a principal out, whatever it shows.
+pub fn deny(file: &Path, name: &str) -> Result<(), Fault> {
+    change_denied(file, name, |denied, name| {
+        if !denied.iter().any(|denied| denied.as_str() == Some(name)) {
+            denied.push(name);
+        }
+        true
+    })
+}
+
+/// Lets a principal in again that was denied.
+pub fn allow(file: &Path, name: &str) -> Result<(), Fault> {
+    change_denied(file, name, |denied, name| {
+        let before = denied.len();
+        denied.retain(|denied| denied.as_str() != Some(name));
+        denied.len() < before
+    })
+}
+
+fn change_denied(
+    file: &Path,
+    name: &str,
+    change: impl FnOnce(&mut Array, &str) -> bool,
+) -> Result<(), Fault> {
+    let name = label("NAME", name)?;
+    let _lock = lock(&directory_of(file))?;
+    let mut document = read(file)?;
+    let denied = document.entry("denied").or_insert_with(|| value(Array::new()));
+    let denied = denied.as_array_mut().ok_or_else(|| {
+        let remedy = "Write it as a list of names: denied = [\"login/ann\"].";
+        Fault::file(file, "Who is denied is written in another form.", remedy)
+    })?;
+    if !change(denied, name.as_str()) {
+        let what = format!("`{name}` is not denied.");
+        return Err(Fault::file(file, what, "Nothing was changed."));
+    }
+    let text = document.to_string();
+    check(file, &text)?;
+    replace(file, &text)
 }
 
 /// Tells the hub that works under this configuration to read it again; gives its process. Without a

@@ -16,6 +16,8 @@ fn entry(name: &str, role: Role, user: &str, token: &Token) -> PrincipalEntry {
         user: Label::parse(user).unwrap(),
         token_sha256: Some(token.hash()),
         token_file: None,
+        certificate_sha256: None,
+        certificate_name: None,
     }
 }
 
@@ -44,8 +46,8 @@ fn a_token_is_its_principal_whichever_way_it_comes() {
     let access = Access::new(&config(entries)).unwrap();
     for (at, (token, role)) in tokens.iter().zip(roles).enumerate() {
         for via in EVERY_WAY {
-            for face in [ApiSurface::Listener, ApiSurface::Agent] {
-                let known = access.who(Some(token.as_str()), via, face).unwrap();
+            for surface in [ApiSurface::Listener, ApiSurface::Agent] {
+                let known = access.who(Some(token.as_str()), via, surface).unwrap();
                 assert_eq!(known.principal, Principal::new(&format!("p{at}"), role, "ann"));
             }
         }
@@ -66,8 +68,8 @@ fn a_wrong_token_is_denied_everywhere_and_never_becomes_local() {
     let hash = right.hash().to_hex();
     for wrong in [other.as_str(), &almost, &padded, &huge, &hash, "", "aaep_", "local", "\u{0}"] {
         for via in EVERY_WAY {
-            for face in [ApiSurface::Listener, ApiSurface::Agent] {
-                assert_eq!(access.who(Some(wrong), via, face), Err(Denied::UnknownToken));
+            for surface in [ApiSurface::Listener, ApiSurface::Agent] {
+                assert_eq!(access.who(Some(wrong), via, surface), Err(Denied::UnknownToken));
             }
         }
     }
@@ -77,8 +79,8 @@ fn a_wrong_token_is_denied_everywhere_and_never_becomes_local() {
 #[test]
 fn off_host_without_a_token_is_denied() {
     let access = Access::new(&Config::default()).unwrap();
-    for face in [ApiSurface::Listener, ApiSurface::Agent] {
-        let denied = access.who(None, Via::Network, face).unwrap_err();
+    for surface in [ApiSurface::Listener, ApiSurface::Agent] {
+        let denied = access.who(None, Via::Network, surface).unwrap_err();
         assert_eq!((denied, denied.status().as_u16()), (Denied::NoToken, 401));
     }
 }
@@ -192,6 +194,8 @@ fn a_token_file_is_read_only_if_nobody_else_can() {
     let config = config(vec![PrincipalEntry {
         token_sha256: None,
         token_file: Some(path.clone()),
+        certificate_sha256: None,
+        certificate_name: None,
         ..entry("reader", Role::Agent, "ann", &token)
     }]);
     let write = |text: &str, mode| {

@@ -26,6 +26,8 @@ fn with_principal(mut config: Config) -> Config {
         user: Label::parse("ann").unwrap(),
         token_sha256: Some(Token::generate().unwrap().hash()),
         token_file: None,
+        certificate_sha256: None,
+        certificate_name: None,
     });
     config
 }
@@ -318,7 +320,7 @@ async fn a_hub_that_is_dropped_stops_and_another_may_take_its_place() {
     let (answer, mut stream) = asks(address, "/aaep/v1/events").await;
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     drop(running);
-    // Whoever listened notices; nobody else gets in; a handle that was kept is of no use.
+    // Listeners notice; nobody else gets in; a handle that was kept is of no use.
     let mut rest = Vec::new();
     let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("an end");
     let gone = async {

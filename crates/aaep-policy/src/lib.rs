@@ -48,7 +48,8 @@
 //! * **Allowing once or always.** A policy says what is asked, not what was answered.
 //! * **Patterns for commands of a shell.** `git status*` also fits `git status; rm -r .`: a pattern
 //!   cannot judge a language. Leave such tools to the question.
-//! * **Other languages.** Your templates may be in any; the sentences around them are English.
+//! * **Other languages.** Your templates may be in any, which `language` names; sentences of this
+//!   crate are English, and are left out around templates in another language.
 
 mod arguments;
 mod condition;
@@ -62,6 +63,7 @@ mod show;
 mod template;
 mod words;
 
+use aaep_types::{Presence, RiskLevel};
 use arguments::Arguments;
 use condition::Truth;
 use rule::Rule;
@@ -94,13 +96,34 @@ pub const MAX_ARGUMENT_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     rules: Vec<Rule>,
+    /// The language of its templates, where that is not English.
+    language: Option<String>,
+    presence: PresenceByRisk,
+}
+
+/// How present whoever says yes has to be, where no rule says it; `None` is not said.
+#[derive(Clone, Copy, Debug, Default)]
+struct PresenceByRisk {
+    low: Option<Presence>,
+    medium: Option<Presence>,
+    high: Option<Presence>,
+}
+
+impl PresenceByRisk {
+    fn set(&mut self, risk: RiskLevel, presence: Option<Presence>) {
+        match risk {
+            RiskLevel::Low => self.low = presence,
+            RiskLevel::Medium => self.medium = presence,
+            RiskLevel::High => self.high = presence,
+        }
+    }
 }
 
 impl Policy {
     /// Reads a policy file, which is TOML. What is wrong with it is told in full, in the order of
     /// the file; a policy that exists holds no rule that it may not.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
-        read::read(text).map(|rules| Self { rules })
+        read::read(text)
     }
 
     /// How many rules there are.
@@ -111,6 +134,17 @@ impl Policy {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    // enforces: I34
+    /// How present whoever says yes to something of this risk has to be, where no rule says it;
+    /// `None` if the policy leaves it to the hub.
+    pub fn presence_for(&self, risk: RiskLevel) -> Option<Presence> {
+        match risk {
+            RiskLevel::Low => self.presence.low,
+            RiskLevel::Medium => self.presence.medium,
+            RiskLevel::High => self.presence.high,
+        }
     }
 
     // enforces: T27, I9
@@ -155,7 +189,13 @@ impl Policy {
             match judge(rule) {
                 Truth::Holds => {
                     let pattern = pattern.as_str();
-                    return Ruling::covered((number, rule), pattern, tool, arguments, reasons);
+                    let ruling = Ruling::covered((number, rule), pattern, tool, arguments, reasons);
+                    return match &self.language {
+                        Some(language) if ruling.has_template => {
+                            ruling.in_their_language(rule, language, arguments)
+                        }
+                        _ => ruling,
+                    };
                 }
                 Truth::Fails(why) => reasons.push(format!("{place} does not count: {why}.")),
                 // A later rule may be milder than this one was meant to be.

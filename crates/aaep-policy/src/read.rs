@@ -1,6 +1,8 @@
 //! From the text of a policy file to rules. Every problem is told with its line, not only the first.
 
-use aaep_types::{Decision, Malformed, Reversibility, RiskLevel, TimeoutSeconds, deception};
+use aaep_types::{
+    Decision, LanguageTag, Malformed, Presence, Reversibility, RiskLevel, TimeoutSeconds, deception,
+};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -13,13 +15,13 @@ use crate::rule::{Located, Rule, Stance, Verdict, usual_timeout};
 use crate::template::Template;
 use crate::{
     MAX_CONDITIONS, MAX_FILE_BYTES, MAX_LISTED, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_RULES,
-    MAX_VALUE_BYTES,
+    MAX_VALUE_BYTES, Policy, PresenceByRisk,
 };
 
 type Value<'t> = Spanned<DeValue<'t>>;
 
-/// Reads all rules, or says everything that is wrong.
-pub(crate) fn read(text: &str) -> Result<Vec<Rule>, Vec<Problem>> {
+/// Reads a whole file, or says everything that is wrong.
+pub(crate) fn read(text: &str) -> Result<Policy, Vec<Problem>> {
     let mut problems = Problems::new(text);
     if text.len() > MAX_FILE_BYTES {
         let what = format!("The file has more than {MAX_FILE_BYTES} bytes.");
@@ -35,12 +37,17 @@ pub(crate) fn read(text: &str) -> Result<Vec<Rule>, Vec<Problem>> {
     if problems.count() > 0 {
         return Err(problems.finish());
     }
-    let rules = read_file(table.get_ref(), &mut problems);
+    let language = read_language(table.get_ref(), &mut problems);
+    let (rules, presence) = read_file(table.get_ref(), &mut problems);
     check_order(&rules, &mut problems);
+    if language.is_some() {
+        check_words(&rules, &mut problems);
+    }
     if problems.count() > 0 {
         Err(problems.finish())
     } else {
-        Ok(rules.into_iter().map(|(rule, _)| rule).collect())
+        let rules = rules.into_iter().map(|(rule, _)| rule).collect();
+        Ok(Policy { rules, language, presence })
     }
 }
 
@@ -58,11 +65,49 @@ fn sentence(message: &str) -> String {
 /// A rule, and where its pattern stands.
 type Placed = (Rule, usize);
 
-fn read_file(table: &DeTable<'_>, problems: &mut Problems) -> Vec<Placed> {
+/// The language of the templates, where that is not English.
+fn read_language(table: &DeTable<'_>, problems: &mut Problems) -> Option<String> {
+    let (name, value) = table.iter().find(|(name, _)| name.get_ref() == LANGUAGE)?;
+    let tag = match value.get_ref() {
+        DeValue::String(text) => LanguageTag::parse(text.as_ref()).ok(),
+        _ => None,
+    };
+    let Some(tag) = tag else {
+        let remedy = "Write a language tag, such as `language = \"de\"` or `language = \"yo-NG\"`.";
+        problems.add(name.span().start, LANGUAGE, "This is no language.", remedy);
+        return None;
+    };
+    (!tag.language().eq_ignore_ascii_case("en")).then(|| tag.as_str().to_owned())
+}
+
+const LANGUAGE: &str = "language";
+
+/// Where templates are not English, a rule has all of its words or none: what it leaves out would be
+/// said in English.
+fn check_words(rules: &[Placed], problems: &mut Problems) {
+    for (rule, at) in rules {
+        let has_some =
+            rule.action.is_some() || rule.consequence.is_some() || rule.summary.is_some();
+        if has_some && (rule.action.is_none() || rule.consequence.is_none()) {
+            let what = "What this rule does not say would be said in English.";
+            problems.add(*at, "action", what, "Write `action` and `consequence` both.");
+        }
+    }
+}
+
+fn read_file(table: &DeTable<'_>, problems: &mut Problems) -> (Vec<Placed>, PresenceByRisk) {
     let mut rules = Vec::new();
+    let mut presence = PresenceByRisk::default();
     for (name, value) in table {
+        if name.get_ref() == LANGUAGE {
+            continue;
+        }
+        if name.get_ref() == "presence" {
+            presence = read_presence(name.span().start, value, problems);
+            continue;
+        }
         if name.get_ref() != "rule" {
-            let remedy = "Take it out; a policy is a list of `[[rule]]`.";
+            let remedy = "Take it out; a policy is a list of `[[rule]]`, with `language` before it and perhaps a table `[presence]`.";
             problems.add(
                 name.span().start,
                 &plain(name.get_ref()),
@@ -97,7 +142,30 @@ fn read_file(table: &DeTable<'_>, problems: &mut Problems) -> Vec<Placed> {
             }
         }
     }
-    rules
+    (rules, presence)
+}
+
+/// `[presence]`: how present whoever says yes has to be, by risk.
+fn read_presence(at: usize, value: &Value<'_>, problems: &mut Problems) -> PresenceByRisk {
+    let mut presence = PresenceByRisk::default();
+    let DeValue::Table(table) = value.get_ref() else {
+        let remedy = "Write `[presence]`, and below it `high = \"pin\"`.";
+        problems.add(at, "presence", "This is a table.", remedy);
+        return presence;
+    };
+    for (name, value) in table {
+        let at = name.span().start;
+        let key = format!("presence.{}", plain(name.get_ref()));
+        let mut reader = RuleReader { problems: &mut *problems, at };
+        match RiskLevel::parse(name.get_ref()) {
+            Ok(risk) => presence.set(risk, reader.word(at, &key, value, Presence::parse).value),
+            Err(_) => {
+                let remedy = "Write `low`, `medium` or `high`.";
+                problems.add(at, &key, "There is no such risk.", remedy);
+            }
+        }
+    }
+    presence
 }
 
 /// The first rule that matches counts: one behind a rule that covers all its tools never does.
@@ -120,7 +188,7 @@ fn plain(key: &str) -> String {
 }
 
 const KEYS: &str = "`tool`, `where`, `risk_level`, `reversibility`, `verdict`, `timeout_seconds`, \
-                    `default_decision`, `action`, `consequence`, `summary`";
+                    `default_decision`, `presence`, `action`, `consequence`, `summary`";
 
 /// Keys that are not known, and those that are meant.
 const MEANT: [(&str, &str); 12] = [
@@ -155,6 +223,7 @@ impl RuleReader<'_> {
             verdict: self.unsaid(),
             timeout: self.unsaid(),
             default: self.unsaid(),
+            presence: self.unsaid(),
         };
         for (name, value) in table {
             let at = name.span().start;
@@ -170,6 +239,9 @@ impl RuleReader<'_> {
                 "timeout_seconds" => stance.timeout = self.timeout(at, value),
                 "default_decision" => {
                     stance.default = self.word(at, "default_decision", value, Decision::parse);
+                }
+                "presence" => {
+                    stance.presence = self.word(at, "presence", value, Presence::parse);
                 }
                 "action" => texts[0] = self.template(at, "action", value),
                 "consequence" => texts[1] = self.template(at, "consequence", value),
@@ -197,6 +269,7 @@ impl RuleReader<'_> {
             verdict: stance.verdict(),
             timeout: stance.timeout.or(usual_timeout(risk, reversibility)),
             default: stance.default.or(Decision::Reject),
+            presence: stance.presence.value,
             action,
             consequence,
             summary,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use aaep_types::{Decision, Reversibility, RiskLevel, TimeoutSeconds};
+use aaep_types::{Decision, Presence, Reversibility, RiskLevel, TimeoutSeconds};
 
 use crate::condition::Condition;
 use crate::glob::Glob;
@@ -51,6 +51,8 @@ pub(crate) struct Rule {
     pub(crate) verdict: Verdict,
     pub(crate) timeout: TimeoutSeconds,
     pub(crate) default: Decision,
+    /// How present whoever says yes has to be, if the rule says so.
+    pub(crate) presence: Option<Presence>,
     pub(crate) action: Option<Template>,
     pub(crate) consequence: Option<Template>,
     pub(crate) summary: Option<Template>,
@@ -107,6 +109,7 @@ pub(crate) struct Stance {
     pub(crate) verdict: Located<Verdict>,
     pub(crate) timeout: Located<TimeoutSeconds>,
     pub(crate) default: Located<Decision>,
+    pub(crate) presence: Located<Presence>,
 }
 
 impl Stance {
@@ -193,6 +196,9 @@ impl Stance {
         } else if self.risk() == RiskLevel::High {
             let what = format!("Silence is no consent to high risk{unsaid}.");
             problems.add(at, "default_decision", what, remedy);
+        } else if self.presence.or(Presence::None) != Presence::None {
+            let what = "Nobody is present in silence.";
+            problems.add(at, "default_decision", what, remedy);
         } else if everything {
             let what = "Silence is no consent for a pattern that fits every tool.";
             problems.add(at, "default_decision", what, remedy);
@@ -207,7 +213,10 @@ impl Stance {
             problems.add(self.timeout.at, "timeout_seconds", what.clone(), remedy);
         }
         if self.default.is_said() {
-            problems.add(self.default.at, "default_decision", what, remedy);
+            problems.add(self.default.at, "default_decision", what.clone(), remedy);
+        }
+        if self.presence.is_said() {
+            problems.add(self.presence.at, "presence", what, remedy);
         }
     }
 }

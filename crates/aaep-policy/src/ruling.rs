@@ -1,7 +1,7 @@
 //! What a policy says of one call.
 
 use aaep_types::json::Writer;
-use aaep_types::{Decision, Reversibility, RiskLevel, TimeoutSeconds};
+use aaep_types::{Decision, Presence, Reversibility, RiskLevel, TimeoutSeconds, secret};
 
 use crate::arguments::Arguments;
 use crate::rule::{Rule, Verdict, usual_timeout};
@@ -46,9 +46,14 @@ pub struct Ruling {
     pub timeout: TimeoutSeconds,
     /// What counts when no answer comes.
     pub default: Decision,
+    /// How present whoever says yes has to be, if the rule says so; otherwise the risk decides
+    /// ([`Policy::presence_for`](crate::Policy::presence_for)), and then the hub.
+    pub presence: Option<Presence>,
     /// Whether a template of the rule says what will be done. Its words are the user's own, filled
     /// with the arguments, so they are worth more than the agent's.
     pub has_template: bool,
+    /// The language of these words: that of the policy's templates, or else English.
+    pub language: String,
     /// What will be done.
     pub action: String,
     /// What comes of it.
@@ -94,7 +99,29 @@ impl Ruling {
         };
         let matched = Matched { number, line: rule.line, pattern: pattern.to_owned() };
         let has_template = rule.action.is_some();
-        Self { has_template, ..Self::new(Some(matched), stance, wording, reasons) }
+        let presence = rule.presence;
+        Self { has_template, presence, ..Self::new(Some(matched), stance, wording, reasons) }
+    }
+
+    // enforces: L13
+    /// The same in the words of the rule alone: ours around them are English, and theirs are not.
+    pub(crate) fn in_their_language(
+        mut self,
+        rule: &Rule,
+        language: &str,
+        arguments: &Arguments<'_>,
+    ) -> Self {
+        if rule.summary.is_none()
+            && let Some(action) = &rule.action
+        {
+            self.summary = action.render(arguments, SHORT_ROOM).finish();
+        }
+        self.normal = sentence(&self.action);
+        self.announced = self.normal.clone();
+        let both = format!("{} {}", self.normal, sentence(&self.consequence));
+        self.detailed = secret::redact(&both).into_owned();
+        self.language = language.to_owned();
+        self
     }
 
     /// No rule does: it counts as the worst. `arguments` are missing if they cannot be read.
@@ -127,7 +154,9 @@ impl Ruling {
             reversibility,
             timeout,
             default,
+            presence: None,
             has_template: false,
+            language: ENGLISH.into(),
             normal: wording.sentences(&[&wording.action], undone).finish(),
             detailed: wording.in_full(&[&wording.action, &wording.consequence], &stakes),
             announced: wording.in_full(&[&wording.action], ""),
@@ -169,6 +198,7 @@ impl Ruling {
         text(&mut out, "default_decision", self.default.as_str());
         self.put_risk(&mut out);
         text(&mut out, "reversibility", self.reversibility.as_str());
+        self.put_language(&mut out);
         self.put_summaries(&mut out, &self.detailed);
         out.close('}');
         out.finish()
@@ -182,6 +212,7 @@ impl Ruling {
         out.open('{');
         text(&mut out, "args_summary", &self.arguments);
         self.put_risk(&mut out);
+        self.put_language(&mut out);
         self.put_summaries(&mut out, &self.announced);
         out.close('}');
         out.finish()
@@ -191,6 +222,15 @@ impl Ruling {
         text(out, "risk_level", self.risk.as_str());
         out.name("irreversible");
         out.json(if self.is_irreversible() { "true" } else { "false" });
+        out.comma();
+    }
+
+    fn put_language(&self, out: &mut Writer) {
+        out.name("localization_hints");
+        out.open('{');
+        out.name("primary_language");
+        out.string(&self.language);
+        out.close('}');
         out.comma();
     }
 
@@ -260,6 +300,9 @@ struct Stance {
     timeout: TimeoutSeconds,
     default: Decision,
 }
+
+/// The language of our own words.
+const ENGLISH: &str = "en";
 
 const NOBODY_KNOWS: &str = "Nobody has said what this does. It counts as high risk, and as \
                             something that cannot be undone.";

@@ -240,3 +240,19 @@ fn everything_has_a_bound() {
     assert!(Policy::parse(&format!("[[rule]]\ntool = \"{}\"", "x".repeat(300))).is_err());
     assert!(Policy::parse(&format!("x = {}1{}", "[".repeat(9000), "]".repeat(9000))).is_err());
 }
+
+// covers: L13
+#[test]
+fn a_language_is_one_and_words_in_it_are_whole() {
+    for odd in ["7", "\"\"", "\"fr_FR!\"", "[\"fr\"]"] {
+        assert_eq!(wrong(&format!("language = {odd}")), [(1, "language".into())], "{odd}");
+    }
+    let half = "action = \"Payer\"";
+    assert!(Policy::parse(&rule(half)).is_ok());
+    let (french, english) = ("language = \"fr\"\n", "language = \"en-GB\"\n");
+    assert_eq!(wrong(&format!("{french}{}", rule(half))), [(3, "action".into())]);
+    assert_eq!(wrong(&format!("{french}{}", rule("summary = \"Payer\""))), [(3, "action".into())]);
+    assert!(Policy::parse(&format!("{english}{}", rule(half))).is_ok());
+    let whole = rule("action = \"Payer\"\nconsequence = \"C’est payé.\"");
+    assert!(Policy::parse(&format!("{french}{whole}")).is_ok());
+}

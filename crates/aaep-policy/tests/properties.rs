@@ -134,7 +134,7 @@ fn leaves(ruling: &Ruling) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What must hold of every ruling, whoever wrote the rules and the arguments.
+/// What must hold of every ruling, for any rules and arguments.
 fn is_safe(ruling: &Ruling) -> Result<(), TestCaseError> {
     let grave =
         ruling.risk == RiskLevel::High || ruling.reversibility == Reversibility::Irreversible;

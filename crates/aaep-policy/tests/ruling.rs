@@ -2,7 +2,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
 use aaep_policy::{Policy, Ruling, Verdict};
-use aaep_types::{Decision, Event, Payload, Reversibility, RiskLevel, Severity, validate};
+use aaep_types::{
+    Decision, Event, Payload, Presence, Reversibility, RiskLevel, Severity, validate,
+};
 use serde_json::{Value, json};
 
 const POLICY: &str = r#"
@@ -260,4 +262,57 @@ fn without_the_arguments_only_rules_without_conditions_can_be_judged() {
     assert!(unseen.explain()[1].contains("nobody said the arguments"), "{:?}", unseen.explain());
     assert_eq!(policy.decide_unseen("files.read").verdict, Verdict::Announce);
     assert_eq!(policy.decide("files.delete", "").verdict, Verdict::Announce);
+}
+
+// covers: L13
+#[test]
+fn words_in_another_language_stand_alone_and_are_labelled() {
+    let rules = "language = \"de-AT\"\n[[rule]]\ntool = \"zahlen\"\naction = \"{betrag} Euro zahlen\"\nconsequence = \"Das Geld ist fort.\"\n[[rule]]\ntool = \"other\"\n";
+    let policy = Policy::parse(rules).unwrap();
+    let ruling = policy.decide("zahlen", r#"{"betrag":5}"#);
+    let event = request(&ruling);
+    announced(&ruling);
+    assert_eq!(ruling.language, "de-AT");
+    assert!(event.contains(r#""primary_language":"de-AT""#), "{event}");
+    for english in ["This cannot", "It counts", "The tool is", "Run "] {
+        assert!(!event.contains(english), "{english}: {event}");
+    }
+    let ruling = policy.decide("other", "{}");
+    assert_eq!((ruling.language.as_str(), ruling.summary.as_str()), ("en", "Run other"));
+    assert!(request(&ruling).contains(r#""primary_language":"en""#));
+}
+
+// covers: I34
+#[test]
+fn presence_is_said_by_rule_and_by_risk_and_never_with_silence() {
+    let policy = Policy::parse(
+        r#"
+        [presence]
+        high = "pin"
+        low = "none"
+
+        [[rule]]
+        tool = "bank.*"
+        presence = "passkey"
+
+        [[rule]]
+        tool = "notes.*"
+        risk_level = "low"
+        reversibility = "reversible"
+        "#,
+    )
+    .unwrap();
+    assert_eq!(policy.decide("bank.pay", "{}").presence, Some(Presence::Passkey));
+    assert_eq!(policy.decide("notes.add", "{}").presence, None);
+    assert_eq!(policy.presence_for(RiskLevel::High), Some(Presence::Pin));
+    assert_eq!(policy.presence_for(RiskLevel::Medium), None);
+    let problems = |text: &str| Policy::parse(text).unwrap_err()[0].to_string();
+    assert!(problems("[presence]\nhigh = \"blood\"").contains("`none` `listener` `pin` `passkey`"));
+    assert!(problems("[presence]\nhuge = \"pin\"").contains("no such risk"));
+    assert!(problems("presence = 1").contains("table"));
+    let rule = "[[rule]]\ntool = \"a\"\nrisk_level = \"low\"\nreversibility = \"reversible\"\n";
+    let silent = format!("{rule}default_decision = \"accept\"\npresence = \"pin\"");
+    assert!(problems(&silent).contains("present in silence"));
+    let unasked = format!("{rule}verdict = \"silent\"\npresence = \"pin\"");
+    assert!(problems(&unasked).contains("nobody is asked"));
 }

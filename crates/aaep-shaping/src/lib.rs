@@ -85,7 +85,7 @@ pub use bounds::{HeldLimits, Overflow};
 pub use bucket::Bucket;
 pub use filter::Filter;
 pub use pace::{PACE_HOLD, PACE_LEAD, PROGRESS_STEP_PERCENT};
-pub use prepared::{Known, Prepared, ShapeInfo};
+pub use prepared::{KnownEnvelope, Prepared, ShapeInfo};
 pub use preparer::{MAX_OPEN_OUTPUTS, Preparer};
 pub use shaper::{Delivery, Glance, PATIENCE, PROGRESS_WAIT, STATE_WAIT, Shaper};
 pub use terms::{Boundaries, Shape, Terms};

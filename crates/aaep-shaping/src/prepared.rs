@@ -126,7 +126,7 @@ impl ShapeInfo {
 
 /// An event whose envelope its producer knows.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct KnownEnvelope {
     /// The event as it is emitted.
     pub json: Arc<str>,
     /// Its id.
@@ -143,8 +143,8 @@ pub struct Known {
 
 impl Prepared {
     /// Puts together what is known.
-    fn new(known: Known, info: ShapeInfo) -> Self {
-        let Known { json, event_id, session_id, number, kind, resolution } = known;
+    fn new(known: KnownEnvelope, info: ShapeInfo) -> Self {
+        let KnownEnvelope { json, event_id, session_id, number, kind, resolution } = known;
         let ShapeInfo { type_name, critical, role, shapable } = info;
         Self {
             json,
@@ -162,7 +162,7 @@ impl Prepared {
     }
 
     /// The same; what is known has to be what reading would come to.
-    pub(crate) fn known(known: Known, info: ShapeInfo) -> Self {
+    pub(crate) fn known(known: KnownEnvelope, info: ShapeInfo) -> Self {
         let prepared = Self::new(known, info);
         debug_assert!(prepared.is_as_read(), "{prepared:?}");
         prepared
@@ -186,7 +186,7 @@ impl Prepared {
         let event = Event::parse(json.as_bytes())?;
         let envelope = event.envelope();
         let info = ShapeInfo::of(&event);
-        let known = Known {
+        let known = KnownEnvelope {
             event_id: envelope.event_id,
             session_id: envelope.session_id,
             number: envelope.sequence_number.map(|number| number.get()),

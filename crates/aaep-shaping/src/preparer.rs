@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::cuts::{Segmenters, Tail};
-use crate::prepared::{Known, Prepared, ShapeInfo};
+use crate::prepared::{KnownEnvelope, Prepared, ShapeInfo};
 use crate::terms::{Shape, Terms};
 
 /// How many outputs are followed at once. Of more than these, text is cut only where its producer
@@ -55,7 +55,7 @@ impl Preparer {
     }
 
     /// Prepares an event that its producer knows without reading it again.
-    pub fn prepare_known(&mut self, known: Known, info: ShapeInfo) -> Arc<Prepared> {
+    pub fn prepare_known(&mut self, known: KnownEnvelope, info: ShapeInfo) -> Arc<Prepared> {
         self.finish(Prepared::known(known, info))
     }
 

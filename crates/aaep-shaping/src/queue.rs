@@ -16,7 +16,7 @@ pub(crate) enum Item {
     /// Never merged.
     Whole(Arc<Prepared>),
     /// Sent before and perhaps not heard: it goes out as it was.
-    Again(Delivery),
+    Resent(Delivery),
     /// The latest of some state changes, and the state that the first of them left.
     State { from: Option<Box<str>>, last: Arc<Prepared> },
     /// One end of a tool call; its completion may stand for other calls.
@@ -39,7 +39,7 @@ impl Entry {
     fn weight(&self) -> usize {
         match &self.item {
             Item::Whole(event) | Item::Progress(event) | Item::Tool { event, .. } => event.weight(),
-            Item::Again(delivery) => delivery.event.weight(),
+            Item::Resent(delivery) => delivery.event.weight(),
             Item::State { last, .. } => last.weight(),
             Item::Text(span) => span.weight(),
         }
@@ -185,7 +185,7 @@ fn merge_states_and_progress(slots: &mut [Option<Entry>], which: Which) {
         let Some(entry) = slots[index].take_if(|entry| which.is(entry.session)) else { continue };
         let met = sessions.entry(entry.session).or_default();
         let newer: Option<usize> = match entry.item {
-            Item::Whole(_) | Item::Again(_) | Item::Tool { .. } => {
+            Item::Whole(_) | Item::Resent(_) | Item::Tool { .. } => {
                 met.state = None;
                 None
             }
@@ -235,7 +235,7 @@ fn join_texts(slots: &mut [Option<Entry>], which: Which) {
                 }
             }
             Item::Progress(_) => {}
-            Item::Whole(_) | Item::Again(_) | Item::State { .. } | Item::Tool { .. } => {
+            Item::Whole(_) | Item::Resent(_) | Item::State { .. } | Item::Tool { .. } => {
                 sessions.remove(&session);
             }
         }

@@ -317,7 +317,7 @@ impl Shaper {
         let shape = &self.terms.shape;
         let (event, bytes) = match item {
             Item::Whole(event) => (Arc::clone(&event), event.bytes(shape)),
-            Item::Again(delivery) => return Some(delivery),
+            Item::Resent(delivery) => return Some(delivery),
             Item::Tool { event, calls } => {
                 let cast = calls.map_or(Cast::Plain, |calls| Cast::Calls { before: calls.say() });
                 let bytes = event.cast(shape, cast, String::new);

@@ -73,7 +73,8 @@ impl<R: Rules> World<'_, R> {
             EventKind::AwaitingClarification
         };
         let tool = if question.confirmation { TOOL } else { "" };
-        let asked = AgentQuestion::read(kind, tool, question.arguments, question.payload);
+        let asked = AgentQuestion::read(kind, tool, question.arguments, question.payload)
+            .needing(question.needs());
         let input = Input::Ask(Ask {
             agent: &self.cast.everybody[agent],
             session,

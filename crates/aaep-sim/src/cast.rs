@@ -1,7 +1,7 @@
 //! Who takes part, and what may be asked. Made once and shared by every schedule.
 
 use aaep_engine::{Offer, Principal, Role};
-use aaep_types::LanguageTag;
+use aaep_types::{LanguageTag, Presence};
 
 /// Places in [`Cast::everybody`].
 pub(crate) const ANN_PHONE: usize = 0;
@@ -92,6 +92,15 @@ pub(crate) struct Question {
 }
 
 impl Question {
+    /// How present whoever says yes has to be (I34).
+    pub(crate) fn needs(&self) -> Presence {
+        match self.arguments {
+            r#"{"amount":"500"}"# => Presence::Pin,
+            r#"{"amount":"3"}"# => Presence::Listener,
+            _ => Presence::None,
+        }
+    }
+
     /// The oracle's own reading of D36: a space makes no other action.
     pub(crate) fn is_like(&self, other: &Question) -> bool {
         let bare = |question: &Question| question.arguments.replace(' ', "");
@@ -126,7 +135,7 @@ macro_rules! asks {
 
 /// Two of them differ only in their words, and one only in a space: consent is bound to tool and
 /// arguments, however they are written.
-pub(crate) const QUESTIONS: [Question; 7] = [
+pub(crate) const QUESTIONS: [Question; 8] = [
     asks!(r#"{"amount":"5"}"#, 300, "reject", r#""risk_level":"high","irreversible":true"#, true),
     asks!(r#"{"amount":"5"}"#, 40, "reject", r#""risk_level":"high","irreversible":true"#, true),
     asks!(r#"{"amount":"500"}"#, 20, "reject", r#""risk_level":"medium""#, true),
@@ -141,4 +150,5 @@ pub(crate) const QUESTIONS: [Question; 7] = [
         default_accept: false,
         irreversible: false,
     },
+    asks!(r#"{"amount":"3"}"#, 25, "accept", r#""risk_level":"low","irreversible":false"#, false),
 ];

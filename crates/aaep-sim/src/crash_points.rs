@@ -2,7 +2,7 @@
 //! that were not synced, and with a second crash during the recovery.
 
 use aaep_engine::Rules;
-use aaep_types::EventKind;
+use aaep_types::{EventKind, Presence};
 
 use crate::Violation;
 use crate::cast::{ANN_LAPTOP, ANN_PHONE, BANK, Cast, LISTENERS, QUESTIONS, TOOL};
@@ -133,7 +133,15 @@ impl<'c, R: Rules> World<'c, R> {
         let Some(prompt) = self.prompts.get(place).copied() else { return };
         let subscription = self.id_or_any(peer);
         let stamp = self.clocks.now().wall;
-        self.send(Reply { peer, subscription, token: prompt.token, said, stamp });
+        self.send(Reply {
+            peer,
+            subscription,
+            token: prompt.token,
+            said,
+            stamp,
+            shown: Presence::Pin,
+            own_tree: false,
+        });
     }
 }
 

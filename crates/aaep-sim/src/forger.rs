@@ -1,7 +1,8 @@
 //! Somebody who writes to the journal while the hub is down, and does not have its key.
 
 use aaep_engine::{Outcome, Record, RecordedEvents, RequestId, Rules};
-use aaep_store::chain::{self, ChainKey, Hash};
+use aaep_store::chain::{self, ChainHash, ChainKey};
+use aaep_types::Presence;
 
 use crate::disk::Disk;
 use crate::mutation::{self, Mutation};
@@ -15,11 +16,11 @@ const STORE: &str = "simulated";
 pub(crate) struct Seals {
     key: ChainKey,
     /// The link of each record, as it lies on the disk beside it.
-    links: Vec<Hash>,
+    links: Vec<ChainHash>,
     /// What the hub really wrote.
     wrote: Vec<Vec<u8>>,
     /// The journal before somebody tampered with it, for its owner to put back.
-    untampered: Option<(Disk, Vec<Hash>)>,
+    untampered: Option<(Disk, Vec<ChainHash>)>,
 }
 
 impl Seals {
@@ -45,7 +46,7 @@ impl Seals {
     }
 }
 
-fn last(links: &[Hash]) -> Hash {
+fn last(links: &[ChainHash]) -> ChainHash {
     links.last().copied().unwrap_or_else(|| chain::first(STORE))
 }
 
@@ -111,7 +112,7 @@ impl<R: Rules> World<'_, R> {
         let own = ChainKey::new(&self.random.bytes());
         let before = (self.disk.clone(), self.seals.links.clone());
         let mut file = Vec::new();
-        let mut links: Vec<Hash> = Vec::new();
+        let mut links: Vec<ChainHash> = Vec::new();
         for (index, record) in records.iter().enumerate() {
             let bytes = record.encode(index as u64 + 1);
             let (end, same) = (file.len() + bytes.len(), before.0.contents());

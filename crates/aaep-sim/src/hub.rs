@@ -82,7 +82,7 @@ impl<R: Rules> World<'_, R> {
         );
     }
 
-    /// Whoever has taken their share is told so; nobody is turned away for what others hold (I29).
+    /// A principal that has taken its share is told so; nobody is turned away for what others hold (I29).
     fn turned_away(&mut self, principal: usize, answer: &str) {
         let for_others = answer.contains("(limits.subscriptions)");
         self.oracle.demand(!for_others, "I29", || format!("turned away for others: {answer}"));

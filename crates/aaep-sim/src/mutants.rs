@@ -136,6 +136,9 @@ pub const MUTANTS: &[Mutant] = &[
         "says that all follows when it tells how things stand",
         Mutation::ClaimsThatAllFollows,
     ),
+    mutant("I30", "lets an agent answer itself", Mutation::IgnoresOwnTree),
+    mutant("I34", "takes a yes from somebody who is not present enough", Mutation::IgnoresPresence),
+    mutant("I34", "takes silence for somebody's presence", Mutation::TakesSilenceForPresence),
     listener("I32", "has listeners who keep what is over", Flaw::NeverDoubts),
     mutant(
         "I33",

@@ -8,7 +8,7 @@ use aaep_engine::{
     Sound, Status, TokenNumber,
 };
 use aaep_shaping::{Filter, HeldLimits, Overflow, Prepared};
-use aaep_types::{EventKind, Timestamp, ToolCallId};
+use aaep_types::{EventKind, Presence, Timestamp, ToolCallId};
 
 /// What one mutant does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub(crate) enum Mutation {
     IgnoresKind,
     IgnoresOverflow,
     IgnoresOwner,
+    IgnoresOwnTree,
+    IgnoresPresence,
     IgnoresReplySupport,
     IgnoresStamp,
     InvokesBeforeTelling,
@@ -76,6 +78,7 @@ pub(crate) enum Mutation {
     StartsWhileDraining,
     TakesASecondReply,
     TakesSilenceForConsent,
+    TakesSilenceForPresence,
     TellsNoSession,
     TellsNoQuestion,
     UnexplainedApprovals,
@@ -160,6 +163,11 @@ overrides! {
     fn is_plausible(claimed: Timestamp, asked: Timestamp, deadline_micros: i64) -> bool {
         IgnoresStamp => true
     }
+    fn is_somebody_else(own_tree: bool) -> bool { IgnoresOwnTree => true }
+    fn is_present(shown: Presence, needed: Presence, consents: bool) -> bool {
+        IgnoresPresence => true
+    }
+    fn may_be_silent(needed: Presence) -> bool { TakesSilenceForPresence => true }
     fn is_longer(until: Boot, deadline: Boot) -> bool { ExtendsWithLessTime => true }
     fn counts_in_flood() -> bool { DropsRepliesInFloods => false }
     fn records_ignored(within_rate: bool) -> bool {

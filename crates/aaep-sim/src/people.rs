@@ -1,7 +1,7 @@
 //! What comes from the other side: people who answer, and others who try to.
 
-use aaep_engine::{Input, Rules, SubscriberMessage};
-use aaep_types::{SubscriptionId, Timestamp};
+use aaep_engine::{Evidence, Input, Rules, SubscriberMessage};
+use aaep_types::{Presence, SubscriptionId, Timestamp};
 
 use crate::cast::{ACTORS, LISTENERS, may_answer};
 use crate::oracle::{Cause, Line, Reply, ReplyKind, Verdict};
@@ -9,6 +9,16 @@ use crate::world::World;
 
 /// How much time somebody may ask for, in seconds; sometimes less than there is.
 const MORE_SECONDS: [u64; 5] = [5, 30, 100, 500, 86_400];
+
+/// What people show: mostly that they are there.
+const SHOWN: [Presence; 6] = [
+    Presence::Pin,
+    Presence::Pin,
+    Presence::Pin,
+    Presence::Passkey,
+    Presence::Listener,
+    Presence::None,
+];
 
 impl<R: Rules> World<'_, R> {
     /// A person answers something that was asked; it may take a while to arrive, or never do.
@@ -27,7 +37,9 @@ impl<R: Rules> World<'_, R> {
         };
         let (peer, subscription) = (self.clients[client].principal, self.id_or_any(client));
         let stamp = self.clocks.now().wall;
-        let reply = Reply { peer, subscription, token: prompt.token, said, stamp };
+        let shown = *self.random.pick(&SHOWN).unwrap_or(&Presence::None);
+        let own_tree = false;
+        let reply = Reply { peer, subscription, token: prompt.token, said, stamp, shown, own_tree };
         match self.random.below(12) {
             0 => self.note(|| "a reply is lost".into()),
             1 | 2 => self.fly(reply, 60_000),
@@ -72,8 +84,10 @@ impl<R: Rules> World<'_, R> {
             token: prompt.token,
             said: ReplyKind::Accept,
             stamp: self.clocks.now().wall,
+            shown: Presence::None,
+            own_tree: false,
         };
-        match self.random.below(9) {
+        match self.random.below(10) {
             0 => reply.token = self.random.bits(),
             1 => reply.subscription = self.any_id(),
             2 => reply.peer = self.random.below(ACTORS),
@@ -91,6 +105,13 @@ impl<R: Rules> World<'_, R> {
             7 => {
                 reply.said =
                     ReplyKind::MoreTime(MORE_SECONDS[self.random.below(MORE_SECONDS.len())])
+            }
+            // The agent listens itself, and may even know the PIN.
+            8 => {
+                reply.own_tree = true;
+                reply.shown = Presence::Pin;
+                reply.said =
+                    if prompt.confirmation { ReplyKind::Accept } else { ReplyKind::Answer };
             }
             _ => {}
         }
@@ -135,7 +156,7 @@ impl<R: Rules> World<'_, R> {
         let message = format!(
             r#"{{"type":"control:cancel","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{stamp}"}}"#
         );
-        self.deliver_message((peer, subscription), &message, cause);
+        self.deliver_message((peer, subscription), &message, Evidence::none(), cause);
         let ended = self.oracle.sessions.get(&session).is_none_or(|known| known.ended.is_some());
         if counts && line == Line::Live && self.hub.is_some() && !ended {
             self.oracle.violated("I13", "a person could not stop the agent".into());
@@ -146,7 +167,8 @@ impl<R: Rules> World<'_, R> {
         let verdict = self.oracle.judge(&reply, self.clocks.passed);
         self.note(|| format!("{reply:?} is worth {verdict:?}"));
         let from = (reply.peer, reply.subscription);
-        self.deliver_message(from, &reply.message(), Cause::Reply(verdict));
+        let evidence = Evidence { own_tree: reply.own_tree, ..Evidence::of(reply.shown) };
+        self.deliver_message(from, &reply.message(), evidence, Cause::Reply(verdict));
     }
 
     /// D40: junk without end, from a device of the same person or from anybody else, and in the
@@ -165,6 +187,8 @@ impl<R: Rules> World<'_, R> {
                 token: self.random.bits(),
                 said: if self.random.one_in(2) { ReplyKind::Accept } else { ReplyKind::Reject },
                 stamp: self.clocks.now().wall,
+                shown: Presence::None,
+                own_tree: false,
             };
             self.send(reply);
         }
@@ -175,6 +199,7 @@ impl<R: Rules> World<'_, R> {
         &mut self,
         (peer, subscription): (usize, SubscriptionId),
         message: &str,
+        evidence: Evidence,
         cause: Cause,
     ) {
         if self.hub.is_none() {
@@ -189,6 +214,7 @@ impl<R: Rules> World<'_, R> {
         let Ok(message) = SubscriberMessage::parse(message.as_bytes()) else {
             return self.oracle.violated("I6", "a well-formed reply was refused".into());
         };
+        let message = message.with_evidence(evidence);
         let input = Input::Message { peer, message: &message, call };
         let answer = self.handle_and(input, cause, |world, _| {
             world.drain();

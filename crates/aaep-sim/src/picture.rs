@@ -11,7 +11,7 @@ use crate::cast::may_hear;
 use crate::oracle::{Line, Oracle};
 use crate::world::World;
 
-/// Whoever comes back may be told little by little, and merged.
+/// A returning subscriber may be told little by little, and merged.
 const SLOWLY_MILLIS: u64 = 60_000;
 
 /// How its device is connected.
@@ -19,7 +19,7 @@ const SLOWLY_MILLIS: u64 = 60_000;
 pub(crate) enum Way {
     /// A stream that can be attached to again.
     Stream,
-    /// One connection both ways: whoever comes back asks for a subscription, and says where it left
+    /// One connection both ways: a returning client asks for a subscription, and says where it left
     /// off.
     Link,
 }

@@ -1,4 +1,4 @@
-//! What agents write. The text at any place of any output is known beforehand, so whoever hears a
+//! What agents write. The text at any place of any output is known beforehand, so a listener that hears a
 //! piece of it can tell whether it is the right one.
 
 use crate::oracle::{number, text};

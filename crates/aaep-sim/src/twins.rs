@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use aaep_engine::{Deliver, Outcomes, Rules};
+use aaep_engine::{Deliver, ProducerOutput, Rules};
 use aaep_types::SubscriptionId;
 
 use crate::cast::{Cast, SLEEPER};
@@ -43,21 +43,21 @@ impl<R: Rules> World<'_, R> {
     }
 
     /// Whether an output concerns the sleeper alone.
-    pub(crate) fn is_for_sleeper(&self, output: &Outcomes) -> bool {
+    pub(crate) fn is_for_sleeper(&self, output: &ProducerOutput) -> bool {
         let Some(sleeper) = &self.sleeper else { return false };
         let of = |id: SubscriptionId| self.id(sleeper.client) == Some(id);
         match output {
-            Outcomes::Deliver(Deliver::Send { subscription, .. }) => of(*subscription),
-            Outcomes::Deliver(Deliver::End { subscription, .. }) => of(*subscription),
+            ProducerOutput::Deliver(Deliver::Send { subscription, .. }) => of(*subscription),
+            ProducerOutput::Deliver(Deliver::End { subscription, .. }) => of(*subscription),
             _ => false,
         }
     }
 
     /// Notes what others hear.
-    pub(crate) fn compare_later(&mut self, output: &Outcomes) {
+    pub(crate) fn compare_later(&mut self, output: &ProducerOutput) {
         let (what, client) = match output {
-            Outcomes::Said(event) => (&event.json, None),
-            Outcomes::Deliver(Deliver::Send { subscription, bytes, .. }) => {
+            ProducerOutput::Emitted(event) => (&event.json, None),
+            ProducerOutput::Deliver(Deliver::Send { subscription, bytes, .. }) => {
                 let clients = 0..self.clients.len();
                 (bytes, clients.rev().find(|client| self.id(*client) == Some(*subscription)))
             }

@@ -2,7 +2,7 @@
 //! but through here, so the oracle sees both.
 
 use aaep_engine::{
-    Answer, Deliver, Emitted, Engine, Input, Limits, Now, Outcomes, Output, Producer, Record,
+    Answer, Deliver, Emitted, Engine, Input, Limits, Now, Output, Producer, ProducerOutput, Record,
     Refusal, RequestId, Rules, Secrets,
 };
 use aaep_types::{SessionId, ToolCallId};
@@ -193,7 +193,8 @@ impl<'c, R: Rules> World<'c, R> {
             if self.sleeper.is_none() || !self.is_for_sleeper(&output) {
                 match &mut self.crash_in {
                     // Who hears the same event first does not matter, so twins do not crash in between.
-                    _ if self.sleeper.is_some() && matches!(output, Outcomes::Deliver(_)) => {}
+                    _ if self.sleeper.is_some() && matches!(output, ProducerOutput::Deliver(_)) => {
+                    }
                     Some(0) => return self.crash(),
                     Some(left) => *left -= 1,
                     None => {}
@@ -205,12 +206,12 @@ impl<'c, R: Rules> World<'c, R> {
                 crate::say(&format!("{:>8} ms    < {}", self.clocks.passed, self.brief(&output)));
             }
             match output {
-                Outcomes::Engine(output) => self.carry_out(output),
-                Outcomes::Said(event) => self.said(&event),
-                Outcomes::Deliver(Deliver::Send { subscription, event, bytes, .. }) => {
+                ProducerOutput::Engine(output) => self.carry_out(output),
+                ProducerOutput::Emitted(event) => self.said(&event),
+                ProducerOutput::Deliver(Deliver::Send { subscription, event, bytes, .. }) => {
                     self.post(subscription, event, bytes);
                 }
-                Outcomes::Deliver(Deliver::End { subscription, reason }) => {
+                ProducerOutput::Deliver(Deliver::End { subscription, reason }) => {
                     self.ended(subscription, &reason);
                 }
                 _ => {}
@@ -300,14 +301,14 @@ impl<'c, R: Rules> World<'c, R> {
     }
 
     /// An output in a line.
-    fn brief(&self, output: &Outcomes) -> String {
+    fn brief(&self, output: &ProducerOutput) -> String {
         match output {
-            Outcomes::Engine(Output::Append { number, bytes }) => {
+            ProducerOutput::Engine(Output::Append { number, bytes }) => {
                 format!("Append {number}: {:?}", Record::decode(bytes).map(|(_, record, _)| record))
             }
-            Outcomes::Engine(other) => format!("{other:?}"),
-            Outcomes::Said(event) => format!("Said {}", event.json),
-            Outcomes::Deliver(Deliver::Send { subscription, event, bytes, .. }) => {
+            ProducerOutput::Engine(other) => format!("{other:?}"),
+            ProducerOutput::Emitted(event) => format!("Emitted {}", event.json),
+            ProducerOutput::Deliver(Deliver::Send { subscription, event, bytes, .. }) => {
                 let id = event.event_id();
                 let same = **bytes == **event.json();
                 let bytes = if same { "as it was said" } else { bytes };

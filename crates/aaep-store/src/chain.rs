@@ -9,10 +9,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
 /// A link of the chain.
-pub type Hash = [u8; 32];
+pub type ChainHash = [u8; 32];
 
 /// What stands before the first record of a store.
-pub fn first(store: &str) -> Hash {
+pub fn first(store: &str) -> ChainHash {
     let mut hash = Sha256::new_with_prefix(b"aaep-audit-v1\0");
     hash.update(store.as_bytes());
     hash.finalize().into()
@@ -20,7 +20,7 @@ pub fn first(store: &str) -> Hash {
 
 /// The link of a record that was written before journals had keys: SHA-256 of the hash before, the
 /// time in microseconds (8 bytes, little-endian) and the record. Anybody can compute it.
-pub fn unkeyed(before: &Hash, at: i64, bytes: &[u8]) -> Hash {
+pub fn unkeyed(before: &ChainHash, at: i64, bytes: &[u8]) -> ChainHash {
     let mut hash = Sha256::new_with_prefix(before);
     hash.update(at.to_le_bytes());
     hash.update(bytes);
@@ -47,13 +47,13 @@ impl ChainKey {
     // enforces: I26, I33
     /// The link of a record: HMAC-SHA-256 of the link before, the time in microseconds (8 bytes,
     /// little-endian) and the record.
-    pub fn link(&self, before: &Hash, at: i64, bytes: &[u8]) -> Hash {
+    pub fn link(&self, before: &ChainHash, at: i64, bytes: &[u8]) -> ChainHash {
         tag(self.links.clone(), &[before, &at.to_le_bytes(), bytes])
     }
 
     // enforces: I33
     /// The seal of something beside the records. Each field goes in with its length.
-    pub(crate) fn seal(&self, what: &str, fields: &[&[u8]]) -> Hash {
+    pub(crate) fn seal(&self, what: &str, fields: &[&[u8]]) -> ChainHash {
         let mut mac = self.rows.clone();
         for field in std::iter::once(&what.as_bytes()).chain(fields) {
             mac.update(&(field.len() as u64).to_le_bytes());
@@ -69,14 +69,14 @@ impl fmt::Debug for ChainKey {
     }
 }
 
-fn keyed(key: &Hash) -> Hmac<Sha256> {
+fn keyed(key: &ChainHash) -> Hmac<Sha256> {
     // HMAC fills a short key up with zeros, to one block of the hash.
     let mut block = [0; 64];
     block[..key.len()].copy_from_slice(key);
     Hmac::new((&block).into())
 }
 
-fn tag(mut mac: Hmac<Sha256>, parts: &[&[u8]]) -> Hash {
+fn tag(mut mac: Hmac<Sha256>, parts: &[&[u8]]) -> ChainHash {
     for part in parts {
         mac.update(part);
     }
@@ -90,11 +90,11 @@ pub struct Anchor {
     /// Its number.
     pub number: u64,
     /// Its unkeyed hash.
-    pub hash: Hash,
+    pub hash: ChainHash,
 }
 
 impl Anchor {
-    pub(crate) fn seal(&self, key: &ChainKey, store: &str) -> Hash {
+    pub(crate) fn seal(&self, key: &ChainKey, store: &str) -> ChainHash {
         key.seal("anchor", &[store.as_bytes(), &self.number.to_le_bytes(), &self.hash])
     }
 
@@ -105,9 +105,9 @@ impl Anchor {
         &self,
         key: Option<&ChainKey>,
         number: u64,
-        before: &Hash,
+        before: &ChainHash,
         (at, bytes): (i64, &[u8]),
-        hash: &Hash,
+        hash: &ChainHash,
     ) -> bool {
         if number <= self.number {
             let whole = unkeyed(before, at, bytes) == *hash;
@@ -137,7 +137,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// From hexadecimal digits.
-pub(crate) fn from_hex(text: &str) -> Option<Hash> {
+pub(crate) fn from_hex(text: &str) -> Option<ChainHash> {
     let mut out = [0; 32];
     if text.len() != 64 || !text.is_ascii() {
         return None;

@@ -11,7 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::Lock;
-use crate::chain::{Hash, checksum, from_hex, hex};
+use crate::chain::{ChainHash, checksum, from_hex, hex};
 use crate::sqlite::{CannotOpen, private, sync_directory_of};
 
 /// How long a note is at most.
@@ -23,18 +23,18 @@ pub struct Noted {
     /// The number of its last record.
     pub number: u64,
     /// The hash of that.
-    pub hash: Hash,
+    pub hash: ChainHash,
     /// The number of the last start; 0 if none was noted.
     pub start: u64,
     /// Whether the clock on the wall jumped since then.
     pub jumped: bool,
     /// The seal of the calls that were kept, after a clean stop of the hub.
-    pub stopped: Option<Hash>,
+    pub stopped: Option<ChainHash>,
 }
 
 impl Noted {
     /// A journal that is at this record, and at work.
-    pub fn at(number: u64, hash: Hash) -> Self {
+    pub fn at(number: u64, hash: ChainHash) -> Self {
         Self { number, hash, start: 0, jumped: false, stopped: None }
     }
 
@@ -173,7 +173,7 @@ impl HeadCheck {
     // enforces: I2, I25, I33
     /// How a journal with so many records stands to what was noted; `found` is the hash that it has
     /// for the record that was noted.
-    pub(crate) fn of(records: u64, noted: Option<Noted>, found: Option<Hash>) -> Self {
+    pub(crate) fn of(records: u64, noted: Option<Noted>, found: Option<ChainHash>) -> Self {
         let Some(Noted { number, hash, stopped, .. }) = noted else {
             return if records == 0 { Self::New } else { Self::Unknown };
         };

@@ -12,7 +12,9 @@
 //! With the feature `sqlite`: [`Sqlite`] keeps records in one file that people can read with the
 //! ordinary `sqlite3`, [`JournalWriter`] does so on its own thread, [`Head`] notes outside the data
 //! directory how far it is, and [`audit`] verifies and exports what was kept. Every record is linked to
-//! those before it with a [`ChainKey`] that lies outside the data directory.
+//! those before it with a [`ChainKey`] that lies outside the data directory. Records can be erased:
+//! [`audit::plan`] finds those that no restart needs, a record of the chain says that they are gone, and
+//! a [`Compaction`] takes their bytes away while the journal is written to.
 //!
 //! # Features
 //!
@@ -71,8 +73,8 @@ pub use lock::Lock;
 pub use memory::Memory;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
-    CannotOpen, Damage, JournalFile, KINDS, KeptCall, Migration, Note, Options, Reader, Replayed,
-    Sqlite, Start, Unit, VERSION,
+    CannotOpen, Compaction, Damage, JournalFile, KINDS, KeptCall, Migration, Note, OLD_COPY,
+    Options, Reader, Replayed, Sqlite, Start, Unit, VERSION,
 };
 pub use tail::{Tail, longest_valid_prefix};
 #[cfg(feature = "sqlite")]

@@ -6,13 +6,14 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::head::Head;
 use crate::journal::Fault;
-use crate::sqlite::{Sqlite, Unit};
+use crate::sqlite::{Compaction, Sqlite, Unit};
 
 /// The most units in one transaction.
 const MAX_GROUP: usize = 4096;
@@ -22,6 +23,11 @@ const QUICK: Duration = Duration::from_millis(2);
 
 /// The pause between attempts while the journal cannot be written.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// Rows that compaction takes over at once, and how much longer than that it rests each time, so that
+/// commits find the disk and a processor free.
+const COMPACTED_ROWS: usize = 256;
+const REST: u32 = 3;
 
 /// The state of submitted units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +45,15 @@ pub enum Report {
     Recovered,
     /// A write failed halfway. Nothing more is written: reopen the journal and recover from it.
     Broken(Fault),
+    /// The journal was written anew without what was erased.
+    Compacted {
+        /// How long its file was, in bytes.
+        before: u64,
+        /// How long it is now.
+        after: u64,
+    },
+    /// It could not be, and stays as it is.
+    NotCompacted(Fault),
 }
 
 /// Accepts units without blocking and reports when they are durable. All queued units are committed
@@ -50,6 +65,7 @@ pub enum Report {
 pub struct JournalWriter {
     inline: InlineCommit,
     thread: Option<JoinHandle<()>>,
+    compacting: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Commits queued units on the calling thread.
@@ -59,9 +75,13 @@ pub struct InlineCommit(Arc<Shared>);
 struct Shared {
     queue: Mutex<Queue>,
     called: Condvar,
+    /// Told when the writer is closing.
+    ends: Condvar,
     /// Held while the queue is drained, which keeps the order. `None` once the writer has closed; an
     /// [`InlineCommit`] may outlive it.
     work: Mutex<Option<Work>>,
+    /// The journal is being written anew.
+    compacts: AtomicBool,
 }
 
 #[derive(Default)]
@@ -113,14 +133,16 @@ impl JournalWriter {
         let shared = Shared {
             queue: Mutex::default(),
             called: Condvar::new(),
+            ends: Condvar::new(),
             work: Mutex::new(Some(work)),
+            compacts: AtomicBool::new(false),
         };
         let inline = InlineCommit(Arc::new(shared));
         let shared = inline.0.clone();
         let thread = thread::Builder::new()
             .name("aaep-journal".into())
             .spawn(move || shared.guarded(|| shared.run()))?;
-        Ok(Self { inline, thread: Some(thread) })
+        Ok(Self { inline, thread: Some(thread), compacting: Mutex::default() })
     }
 
     /// Queues a unit for the thread. Units are committed in the order of submission.
@@ -142,6 +164,23 @@ impl JournalWriter {
         self.inline.clone()
     }
 
+    /// Writes the journal anew without what was erased, on a thread of its own. Units are committed
+    /// meanwhile; only the last step, which takes over what was written since and puts the new file in
+    /// place, keeps them waiting, for some milliseconds. A report says how it ended, unless the writer is
+    /// closed before. While one runs, this does nothing.
+    pub fn compact(&self) -> io::Result<()> {
+        let shared = self.inline.0.clone();
+        if shared.compacts.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let thread = thread::Builder::new().name("aaep-compact".into()).spawn(move || {
+            shared.guarded(|| shared.compact());
+            shared.compacts.store(false, Ordering::Release);
+        })?;
+        *lock(&self.compacting) = Some(thread);
+        Ok(())
+    }
+
     /// Waits until every submitted unit is durable or has failed, then closes the journal.
     pub fn close(mut self) {
         self.end();
@@ -149,8 +188,10 @@ impl JournalWriter {
 
     fn end(&mut self) {
         lock(&self.inline.0.queue).over = true;
+        self.inline.0.ends.notify_all();
         self.inline.call();
-        if let Some(thread) = self.thread.take() {
+        let compacting = lock(&self.compacting).take();
+        for thread in self.thread.take().into_iter().chain(compacting) {
             let _ = thread.join();
         }
     }
@@ -230,6 +271,73 @@ impl Shared {
                 return;
             }
         }
+    }
+
+    // enforces: S13
+    /// The loop of the thread that compacts.
+    fn compact(&self) {
+        let begun = {
+            let place = lock(&self.work);
+            let Some(work) = place.as_ref().filter(|work| !work.broken) else { return };
+            let path = work.journal.path().to_owned();
+            work.journal.compaction().map(|new| (new, path))
+        };
+        let done = begun.and_then(|(mut new, path)| {
+            let length = || std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+            let before = length();
+            loop {
+                if !self.copy_most(&mut new)? {
+                    return Ok(None);
+                }
+                let mut place = lock(&self.work);
+                let Some(work) = place.as_mut().filter(|work| !work.broken) else {
+                    return Ok(None);
+                };
+                match work.journal.replace_with(&mut new) {
+                    Ok(true) => return Ok(Some(Report::Compacted { before, after: length() })),
+                    // Somebody looks into it.
+                    Ok(false) => {}
+                    Err(fault) => {
+                        if fault == Fault::Failed {
+                            work.end(fault);
+                        }
+                        return Err(fault);
+                    }
+                }
+                drop(place);
+                if self.rests(RETRY) {
+                    return Ok(None);
+                }
+            }
+        });
+        let report = match done {
+            Ok(Some(report)) => report,
+            Ok(None) => return,
+            Err(fault) => Report::NotCompacted(fault),
+        };
+        if let Some(work) = lock(&self.work).as_mut().filter(|work| !work.broken) {
+            (work.report)(report);
+        }
+    }
+
+    /// Takes over all but what is being written; false if the writer is closing.
+    fn copy_most(&self, new: &mut Compaction) -> Result<bool, Fault> {
+        loop {
+            let start = Instant::now();
+            if new.step(COMPACTED_ROWS)? < COMPACTED_ROWS {
+                return Ok(!lock(&self.queue).over);
+            }
+            if self.rests(start.elapsed() * REST) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Does nothing for so long; true if the writer is closing.
+    fn rests(&self, time: Duration) -> bool {
+        let queue = lock(&self.queue);
+        let waited = self.ends.wait_timeout_while(queue, time, |queue| !queue.over);
+        waited.unwrap_or_else(PoisonError::into_inner).0.over
     }
 
     /// Waits for work. Returns true once the writer is closing.

@@ -49,7 +49,19 @@ fn an_untouched_chain_is_whole_also_while_the_hub_works() {
     let verify = |key: Option<&ChainKey>, noted| verify(&reader, key, noted);
     let whole = verify(Some(&key()), Some(journal.position())).unwrap();
     let (end_is_known, key_is_known, keyed_after) = (true, true, Some(0));
-    assert_eq!(whole, Whole { records: number, hash, end_is_known, key_is_known, keyed_after });
+    assert_eq!(
+        whole,
+        Whole {
+            records: number,
+            erasures: Vec::new(),
+            to_remove: 0,
+            hash,
+            end_is_known,
+            key_is_known,
+            keyed_after,
+            old_copies: Vec::new()
+        }
+    );
     assert!(!verify(Some(&key()), None).unwrap().end_is_known);
     // What was noted a little earlier is fine too.
     let earlier = Noted::at(0, chain::first(reader.store()));

@@ -73,7 +73,7 @@ fn start(reference: &Reference, directory: &Path, file: &[u8], log: &[u8]) -> Fa
     let day = &reference.day;
     let mut recovery: Recovery = Recovery::new(secrets(), Limits::default(), day.now);
     let mut seen = Vec::new();
-    let each = |_, bytes: &[u8]| {
+    let each = |_, _, bytes: &[u8]| {
         seen.push(bytes.to_vec());
         recovery.replay(bytes, |_| {}).map(drop)
     };
@@ -81,7 +81,7 @@ fn start(reference: &Reference, directory: &Path, file: &[u8], log: &[u8]) -> Fa
     if journal.calls(None).is_err() || journal.last_start().is_err() {
         return Fate::Refused;
     }
-    if replayed.standing == HeadCheck::Same {
+    if replayed.head_check == HeadCheck::Same {
         assert_eq!(seen, records(&day.entries), "another history was taken for the right one");
         return Fate::Whole;
     }
@@ -167,8 +167,8 @@ fn a_journal_of_which_nothing_is_known_outside_is_no_reason_to_go_on() {
     let mut journal =
         Sqlite::open(&place.path().join("journal.db"), small(), &support::key()).unwrap();
     let noted = Head::look(place.path(), journal.store());
-    let replayed = journal.replay(noted, |_, _| Ok(())).unwrap();
-    assert_eq!(replayed.standing, HeadCheck::Unknown);
+    let replayed = journal.replay(noted, |_, _, _| Ok(())).unwrap();
+    assert_eq!(replayed.head_check, HeadCheck::Unknown);
     let engine = <aaep_engine::Engine>::recover(
         secrets(),
         Limits::default(),

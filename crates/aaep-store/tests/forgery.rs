@@ -69,12 +69,12 @@ fn start(path: &Path, noted: Noted) -> Result<(HeadCheck, Vec<Vec<u8>>), String>
     let mut journal =
         Sqlite::open(path, Options::default(), &key()).map_err(|fault| fault.to_string())?;
     let mut believed = Vec::new();
-    let each = |_, bytes: &[u8]| {
+    let each = |_, _, bytes: &[u8]| {
         believed.push(bytes.to_vec());
         Ok(())
     };
     let replayed = journal.replay(Some(noted), each).map_err(|damage| damage.to_string())?;
-    match replayed.standing {
+    match replayed.head_check {
         HeadCheck::Longer { .. } => return Err("longer".into()),
         HeadCheck::Same => {
             journal.check_start(Some(noted)).map_err(|damage| damage.to_string())?;
@@ -84,7 +84,7 @@ fn start(path: &Path, noted: Noted) -> Result<(HeadCheck, Vec<Vec<u8>>), String>
     }
     journal.calls(None).map_err(|damage| damage.to_string())?;
     journal.last_start().map_err(|damage| damage.to_string())?;
-    Ok((replayed.standing, believed))
+    Ok((replayed.head_check, believed))
 }
 
 fn audit(path: &Path, noted: Noted) -> Result<(), String> {
@@ -189,12 +189,20 @@ fn edit_records(rows: &mut Vec<Row>, edit: &Edit) -> bool {
     let count = rows.len();
     let own = |at: i64| (at, forged(), vec![7; 32]);
     match *edit {
+        Edit::Append(more) => rows.extend((0..more).map(|at| own(at as i64))),
+        // An edit before this one took everything away.
+        Edit::Change(_)
+        | Edit::Insert(_)
+        | Edit::Delete(_)
+        | Edit::Swap(..)
+        | Edit::Truncate(_)
+        | Edit::Redate(_)
+            if count == 0 => {}
         Edit::Change(at) => rows[at % count].1 = forged(),
         Edit::Insert(at) => rows.insert(at % count, own(5)),
         Edit::Delete(at) => drop(rows.remove(at % count)),
         Edit::Swap(one, other) => rows.swap(one % count, other % count),
         Edit::Truncate(at) => rows.truncate(at % count),
-        Edit::Append(more) => rows.extend((0..more).map(|at| own(at as i64))),
         Edit::Redate(at) => rows[at % count].0 += 1,
         _ => return false,
     }
@@ -261,7 +269,7 @@ fn apply(path: &Path, edit: &Edit, repair: Repair) {
             file.execute(update, [&keys[at % keys.len()]]).unwrap();
         }
         Edit::InsertCall => {
-            run("INSERT INTO calls SELECT agent, path, 'mine', session, body, status,
+            run("INSERT OR REPLACE INTO calls SELECT agent, path, 'mine', session, body, status,
             answer, seal FROM calls LIMIT 1")
         }
         Edit::DeleteCall(at) => {
@@ -269,7 +277,7 @@ fn apply(path: &Path, edit: &Edit, repair: Repair) {
         }
         Edit::ChangeStart => run("UPDATE starts SET jumped = 0 WHERE start = 2"),
         Edit::InsertStart => {
-            run("INSERT INTO starts SELECT 3, at, version, boot, clock, jumped, trust,
+            run("INSERT OR REPLACE INTO starts SELECT 3, at, version, boot, clock, jumped, trust,
             seal FROM starts WHERE start = 1")
         }
         Edit::DeleteStart => run("DELETE FROM starts WHERE start = 2"),
@@ -308,8 +316,33 @@ proptest! {
         match started {
             Err(_) => {}
             // An end that was cut off is an old copy: nothing of it goes on.
-            Ok((standing, believed)) => {
+            Ok((head_check, believed)) => {
                 prop_assert!(matches!(edit, Edit::Truncate(_) | Edit::Delete(_)));
+                let behind = matches!(head_check, HeadCheck::Behind { .. });
+                prop_assert!(behind && ORIGINAL.records.starts_with(&believed));
+            }
+        }
+    }
+
+    // covers: I26, I33
+    #[test]
+    fn several_edits_one_after_the_other_are_refused_and_named(
+        edits in prop::collection::vec(edits(), 2..5),
+        repair in prop_oneof![Just(Repair::Unkeyed), Just(Repair::OwnKey), Just(Repair::Old)],
+        in_good_order: bool,
+    ) {
+        let place = copy();
+        let noted = if in_good_order { ORIGINAL.stopped } else { ORIGINAL.running };
+        for edit in &edits {
+            apply(&place.journal(), edit, repair);
+        }
+        let named = audit(&place.journal(), noted);
+        match start(&place.journal(), noted) {
+            Err(_) => prop_assert!(named.is_err(), "not named"),
+            // One undid the other, or what was taken away after a kill is not missed.
+            Ok((HeadCheck::Same, believed)) => prop_assert_eq!(&believed, &ORIGINAL.records),
+            Ok((standing, believed)) => {
+                prop_assert!(named.is_err(), "not named");
                 let behind = matches!(standing, HeadCheck::Behind { .. });
                 prop_assert!(behind && ORIGINAL.records.starts_with(&believed));
             }
@@ -419,7 +452,7 @@ fn a_trigger_that_somebody_left_in_the_file_does_not_run() {
     let trigger = "CREATE TRIGGER mine AFTER INSERT ON records BEGIN DELETE FROM records; END";
     let (mut journal, kept) = keep_after(trigger);
     kept.unwrap();
-    journal.replay(None, |_, _| Ok(())).unwrap();
+    journal.replay(None, |_, _, _| Ok(())).unwrap();
 }
 
 // covers: I33, I10

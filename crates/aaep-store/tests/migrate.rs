@@ -119,8 +119,8 @@ fn an_old_journal_is_refused_until_it_has_a_key_and_then_says_where_trust_begins
     assert_eq!(journal.calls(None).unwrap(), [call()]);
     assert_eq!(journal.last_start().unwrap(), Some(started()));
     // What was noted before is still the same record, and it goes on from there.
-    let replayed = journal.replay(Some(noted), |_, _| Ok(())).unwrap();
-    assert_eq!(replayed.standing, HeadCheck::Same);
+    let replayed = journal.replay(Some(noted), |_, _, _| Ok(())).unwrap();
+    assert_eq!(replayed.head_check, HeadCheck::Same);
     let more = aaep_store::contract::batch(last + 1..=last + 2);
     journal.append(&more).unwrap();
     journal.note(Note::ForgetCalls { session: "sess_1".into() }).unwrap();
@@ -211,9 +211,9 @@ fn a_journal_whose_key_is_lost_gets_a_new_one_and_trust_begins_anew() {
     let mut journal = open(&place, &other).unwrap();
     assert_eq!(journal.read().unwrap(), records(&day.entries));
     assert!(journal.calls(None).unwrap().is_empty() && journal.last_start().unwrap().is_none());
-    // Whoever still has the note sees another history: nothing of it goes on.
-    let replayed = journal.replay(Some(noted), |_, _| Ok(())).unwrap();
-    assert_eq!(replayed.standing, HeadCheck::Different { noted: last });
+    // A hub that still has the note sees another history: nothing of it goes on.
+    let replayed = journal.replay(Some(noted), |_, _, _| Ok(())).unwrap();
+    assert_eq!(replayed.head_check, HeadCheck::Different { noted: last });
     let whole = verify(&Reader::open(&place.journal()).unwrap(), Some(&other), None).unwrap();
     assert_eq!(whole.keyed_after, Some(last));
 }

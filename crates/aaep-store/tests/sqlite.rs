@@ -75,16 +75,16 @@ fn a_long_journal_is_read_in_order_up_to_the_first_record_that_cannot_be_believe
     let all = batch(1..=LONG);
     let mut journal = journal_with(&place.journal(), Options::default(), &all);
     let mut read = Vec::new();
-    let each = |_, bytes: &[u8]| {
+    let each = |_, _, bytes: &[u8]| {
         read.push(bytes.to_vec());
         Ok(())
     };
     assert_eq!(journal.replay(None, each).unwrap().records, LONG);
     assert_eq!(read, records(&all));
 
-    // Found by whoever reads them: nothing after it is handed on.
+    // Found on reading: nothing after it is handed on.
     let mut handed = 0;
-    let each = |_, _: &[u8]| {
+    let each = |_, _, _: &[u8]| {
         handed += 1;
         if handed == 20 { Err(aaep_engine::Corrupt::Unknown) } else { Ok(()) }
     };
@@ -95,7 +95,7 @@ fn a_long_journal_is_read_in_order_up_to_the_first_record_that_cannot_be_believe
     let file = rusqlite::Connection::open(place.journal()).unwrap();
     file.execute("DELETE FROM records WHERE number = 25000", []).unwrap();
     let mut handed = 0;
-    let each = |_, _: &[u8]| {
+    let each = |_, _, _: &[u8]| {
         handed += 1;
         Ok(())
     };
@@ -386,31 +386,31 @@ fn an_old_copy_is_recognised_by_what_was_noted_outside() {
     let mut journal = Sqlite::open(&place.journal(), Options::default(), &support::key()).unwrap();
     let store = journal.store().to_owned();
     let look = || Head::look(&heads, &store);
-    let standing = |journal: &mut Sqlite, noted| {
-        journal.replay(noted, |_, _| Ok(())).map(|replayed| replayed.standing)
+    let head_check = |journal: &mut Sqlite, noted| {
+        journal.replay(noted, |_, _, _| Ok(())).map(|replayed| replayed.head_check)
     };
-    assert_eq!(standing(&mut journal, look()), Ok(HeadCheck::New));
+    assert_eq!(head_check(&mut journal, look()), Ok(HeadCheck::New));
     let mut head = Head::open(&heads, &store).unwrap();
     head.note(journal.position()).unwrap();
-    assert_eq!(standing(&mut journal, look()), Ok(HeadCheck::Same));
+    assert_eq!(head_check(&mut journal, look()), Ok(HeadCheck::Same));
     journal.append(&day.entries[..4]).unwrap();
     // The power went before the note was written: fine.
-    assert_eq!(standing(&mut journal, look()), Ok(HeadCheck::Same));
+    assert_eq!(head_check(&mut journal, look()), Ok(HeadCheck::Same));
     head.note(journal.position()).unwrap();
     Reader::open(&place.journal()).unwrap().backup(&place.path("copy.db")).unwrap();
     journal.append(&day.entries[4..]).unwrap();
     head.note(journal.final_position().unwrap()).unwrap();
-    assert_eq!(standing(&mut journal, look()), Ok(HeadCheck::Same));
+    assert_eq!(head_check(&mut journal, look()), Ok(HeadCheck::Same));
 
     let last = day.entries.len() as u64;
     let mut copy =
         Sqlite::open(&place.path("copy.db"), Options::default(), &support::key()).unwrap();
-    assert_eq!(standing(&mut copy, look()), Ok(HeadCheck::Behind { noted: last }));
-    assert_eq!(standing(&mut copy, None), Ok(HeadCheck::Unknown));
+    assert_eq!(head_check(&mut copy, look()), Ok(HeadCheck::Behind { noted: last }));
+    assert_eq!(head_check(&mut copy, None), Ok(HeadCheck::Unknown));
     // The copy goes its own way, and further.
     copy.append(&batch(5..=last + 3)).unwrap();
-    assert_eq!(standing(&mut copy, look()), Ok(HeadCheck::Different { noted: last }));
+    assert_eq!(head_check(&mut copy, look()), Ok(HeadCheck::Different { noted: last }));
     // After the hub stopped in good order, nothing may follow.
     journal.append(&batch([last + 1])).unwrap();
-    assert_eq!(standing(&mut journal, look()), Ok(HeadCheck::Longer { noted: last }));
+    assert_eq!(head_check(&mut journal, look()), Ok(HeadCheck::Longer { noted: last }));
 }

@@ -8,7 +8,7 @@
 //! - `client`, a feature that is on by default, connects the core to hubs and producers.
 //!
 //! Left out on purpose: speech, braille, windows and keys. They belong to the voice that uses this.
-//! Without the feature `client` there is no clock, no randomness and no IO either: whoever drives
+//! Without the feature `client` there is no clock, no randomness and no IO either: the code that drives
 //! the core brings them.
 //!
 //! # Features
@@ -61,7 +61,7 @@ mod notification;
 mod request;
 pub mod words;
 
-pub use notification::{Agent, Notification, Silence};
+pub use notification::{Agent, Identity, Notification, Silence};
 pub use request::{Account, Asks, Choice, Outcome, Request, RequestId};
 
 // The README's example is run, too.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use aaep_types::PresenceWord;
+
 use crate::request::{Outcome, Request};
 
 /// The agent that an event comes from.
@@ -78,6 +80,19 @@ pub enum Notification {
         again: bool,
         /// Whether replies from here count.
         may_reply: bool,
+        /// Whether it is who it says, where somebody has looked.
+        identity: Option<Identity>,
+    },
+    /// What became of a PIN that was typed, here or elsewhere.
+    Presence {
+        /// The hub's name as the user knows it.
+        hub: Arc<str>,
+        /// What happened.
+        state: PresenceWord,
+        /// For how long answers count from here, or how long to wait before another try.
+        seconds: u64,
+        /// How many wrong ones came since the last right one.
+        failures: u64,
     },
     /// The connection to a hub is lost; it is tried again.
     Lost {
@@ -85,6 +100,29 @@ pub enum Notification {
         hub: Arc<str>,
         /// What went wrong, in our words.
         why: Arc<str>,
+    },
+}
+
+/// Whether a hub or producer is who it says, as its signed manifest shows (§5.10). One whose signature
+/// does not hold, or whose key has changed, is not listened to at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Identity {
+    /// It does not sign its manifest.
+    Unsigned,
+    /// It signs, and was not known: its key is remembered from now on.
+    New {
+        /// Who it says it is.
+        agent_id: Arc<str>,
+        /// The fingerprint of its key.
+        key: Arc<str>,
+    },
+    /// It signs with the key that is known or listed.
+    Verified {
+        /// Who it is.
+        agent_id: Arc<str>,
+        /// The fingerprint of its key.
+        key: Arc<str>,
     },
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aaep_types::{DescribedBy, ReplyToken, ResponseKind, Reversibility, RiskLevel};
+use aaep_types::{DescribedBy, Presence, ReplyToken, ResponseKind, Reversibility, RiskLevel};
 
 use crate::notification::Agent;
 
@@ -74,6 +74,11 @@ impl Request {
     /// How long it still waits, when the clock with which the inbox is called says this.
     pub fn time_left(&self, now_ms: u64) -> Duration {
         Duration::from_millis(self.deadline_ms.saturating_sub(now_ms))
+    }
+
+    /// How present whoever says yes has to be.
+    pub fn needs(&self) -> Presence {
+        aaep_types::presence::needed(&self.json)
     }
 
     // enforces: I31

@@ -90,7 +90,7 @@ async fn of_two_listeners_one_answers_and_the_other_is_told() {
         assert_eq!(listener.settled().await, Outcome::AcceptedElsewhere);
         assert_eq!(listener.client.answer(1.into(), Answer::Reject), Err(Refused::NotWaiting));
     }
-    // Both at once: whoever is faster, both hear the same outcome.
+    // Both at once: whichever is faster, both hear the same outcome.
     let parked = session.park((), transfer().arguments_json("2")).await.unwrap();
     for listener in &mut listeners {
         listener.asked().await;

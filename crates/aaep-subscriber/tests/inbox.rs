@@ -72,7 +72,7 @@ fn written(notification: &Notification) -> Value {
             };
             json!({ "kind": "silence", "agent": agent(whose), "why": why, "count": count })
         }
-        Notification::Connected { hub, again, may_reply } => {
+        Notification::Connected { hub, again, may_reply, .. } => {
             json!({ "kind": "connected", "hub": **hub, "again": again, "may_reply": may_reply })
         }
         Notification::Lost { hub, why } => json!({ "kind": "lost", "hub": **hub, "why": **why }),

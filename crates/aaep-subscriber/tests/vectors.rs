@@ -9,7 +9,9 @@
 use std::sync::Arc;
 
 use aaep_subscriber::words::{Manner, Span, SpokenLine, Words, safe};
-use aaep_subscriber::{Account, Agent, Asks, Choice, Notification, Outcome, Request, Silence};
+use aaep_subscriber::{
+    Account, Agent, Asks, Choice, Identity, Notification, Outcome, Request, Silence,
+};
 use aaep_types::{
     DescribedBy, Level, ReplyToken, ResponseKind, Reversibility, RiskLevel, Verbosity,
 };
@@ -104,6 +106,22 @@ fn outcome(name: &str) -> Outcome {
     }
 }
 
+fn identity(of: &Value) -> Option<Identity> {
+    let names = || (text(of, "agent_id").into(), text(of, "key").into());
+    match of["is"].as_str()? {
+        "unsigned" => Some(Identity::Unsigned),
+        "new" => {
+            let (agent_id, key) = names();
+            Some(Identity::New { agent_id, key })
+        }
+        "verified" => {
+            let (agent_id, key) = names();
+            Some(Identity::Verified { agent_id, key })
+        }
+        other => panic!("{other} is no identity"),
+    }
+}
+
 fn notification(of: &Value) -> Notification {
     match of["kind"].as_str().unwrap() {
         "event" => Notification::Event {
@@ -139,6 +157,7 @@ fn notification(of: &Value) -> Notification {
             hub: text(of, "hub").into(),
             again: flag(of, "again"),
             may_reply: flag(of, "may_reply"),
+            identity: identity(&of["identity"]),
         },
         "lost" => Notification::Lost { hub: text(of, "hub").into(), why: text(of, "why").into() },
         other => panic!("{other} does not happen"),
@@ -153,7 +172,7 @@ fn lines(said: &[SpokenLine]) -> Value {
     said.iter().map(|line| line.spans.iter().map(span).collect::<Value>()).collect()
 }
 
-/// JSON in which whoever reads it sees every character.
+/// JSON in which every character is visible to a reader.
 fn visible(json: &str) -> String {
     let mut text = String::new();
     for character in json.chars() {

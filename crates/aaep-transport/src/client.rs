@@ -29,10 +29,12 @@ pub struct Options {
     pub session_secret: Option<SessionSecret>,
     /// Certificates in PEM to trust beside those of this machine, for a hub that signed its own.
     pub extra_roots_pem: Option<Vec<u8>>,
+    /// A certificate and its key in PEM, to be shown to a server that asks for one.
+    pub identity: Option<ClientIdentity>,
     /// Whether to speak without TLS to other machines. Everybody on the way can then read along,
     /// and answer in the user's name (W5).
     pub plain_off_host: bool,
-    /// Whether to speak without TLS to whatever listens on a loopback address, whoever's program it
+    /// Whether to speak without TLS to whatever listens on a loopback address, whichever user runs it
     /// is. Every user of this machine could then answer in the hub's place, and be shown the token.
     /// For containers and the like, where nobody can tell whose it is.
     pub trust_loopback: bool,
@@ -52,6 +54,7 @@ impl Default for Options {
             token: None,
             session_secret: None,
             extra_roots_pem: None,
+            identity: None,
             plain_off_host: false,
             trust_loopback: false,
             connect: Duration::from_secs(10),
@@ -59,6 +62,22 @@ impl Default for Options {
             silence: Duration::from_secs(45),
             max_message: 1 << 20,
         }
+    }
+}
+
+/// A certificate that a client shows, with the rest of its chain, and its private key; both in PEM. Its
+/// `Debug` shows neither.
+#[derive(Clone)]
+pub struct ClientIdentity {
+    /// The certificate, followed by those that lead to its root.
+    pub chain_pem: Vec<u8>,
+    /// Its private key.
+    pub key_pem: Vec<u8>,
+}
+
+impl fmt::Debug for ClientIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientIdentity").finish_non_exhaustive()
     }
 }
 

@@ -55,8 +55,9 @@ impl Dialer {
             Some(scheme) if scheme == secure => true,
             _ => return Err(wrong()),
         };
-        let extra = options.extra_roots_pem.as_deref();
-        let tls = is_tls.then(|| tls::client(extra)).transpose().map_err(ClientError::Tls)?;
+        let (extra, identity) = (options.extra_roots_pem.as_deref(), options.identity.as_ref());
+        let tls = is_tls.then(|| tls::client(extra, identity)).transpose();
+        let tls = tls.map_err(ClientError::Tls)?;
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         // An IPv6 address stands in brackets in a URL, and nowhere else.
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -104,7 +105,7 @@ impl Dialer {
     }
 
     // enforces: W5, S5
-    /// On a loopback address any user of the machine may listen: before anything is sent, whoever
+    /// On a loopback address any user of the machine may listen: before anything is sent, the process that
     /// does is shown to be ourselves.
     async fn is_ours(&self, stream: &TcpStream, peer: SocketAddr) -> Result<(), ClientError> {
         if !peer.ip().to_canonical().is_loopback() || self.options.trust_loopback {

@@ -81,9 +81,11 @@ pub mod discovery;
 pub mod length;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod link;
-#[cfg(feature = "client")]
+#[cfg(any(feature = "client", target_os = "linux"))]
+#[cfg_attr(not(feature = "client"), allow(dead_code))]
 mod owner;
 pub mod peer;
+pub mod process;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod sse;

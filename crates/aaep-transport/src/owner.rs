@@ -53,7 +53,7 @@ impl fmt::Display for Stranger {
     }
 }
 
-/// Whether whoever is at the other end of this connection runs as our own user, or as root. `local` is
+/// Whether the process at the other end of this connection runs as our own user, or as root. `local` is
 /// our end, `peer` the listener's.
 // enforces: W5, S5
 #[cfg(target_os = "linux")]
@@ -101,6 +101,20 @@ fn judge(table: &str, local: SocketAddr, peer: SocketAddr, own: u32) -> Result<(
             Err(Stranger::Unknown { address: peer, why })
         }
     }
+}
+
+/// The socket of whoever is at this address, connected over loopback to one of these ports of ours: the
+/// number of its inode.
+#[cfg(target_os = "linux")]
+pub(crate) fn socket_at(peer: SocketAddr, ports: &[u16]) -> Option<u64> {
+    let table = |name: &str| std::fs::read_to_string(name).unwrap_or_default();
+    let find = |text: String| {
+        text.lines().filter_map(Socket::parse).find_map(|socket| {
+            let concerned = same(socket.local, peer) && ports.contains(&socket.remote.port());
+            (concerned && socket.inode != 0).then_some(socket.inode)
+        })
+    };
+    find(table("/proc/net/tcp")).or_else(|| find(table("/proc/net/tcp6")))
 }
 
 /// The state of a socket that listens, as the kernel writes it.
@@ -219,7 +233,7 @@ mod tests {
         assert_eq!(with(elsewhere.clone()), Ok(()));
         assert!(matches!(judged(&[elsewhere]), Err(Stranger::Unknown { .. })));
         assert!(matches!(judged(&[]), Err(Stranger::Unknown { .. })));
-        // Our own end is there, and no listener: it has gone. Whoever took the connection counts still.
+        // Our own end is there, and no listener: it has gone. The process that accepted the connection still counts.
         let our_end = line(&us, &hub, "08", OWN, 9);
         assert!(matches!(judged(std::slice::from_ref(&our_end)), Err(Stranger::Gone { .. })));
         let taken = line(&hub, &us, "01", 4242, 11);

@@ -1,16 +1,32 @@
 //! What a transport knows of who is at the other end.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use tokio_rustls::rustls::pki_types::CertificateDer;
+
+use crate::process::{Origin, SocketHolders};
 
 /// Who is at the other end of a connection, as far as the transport itself can tell. A server puts
 /// it into the extensions of every request, and a link carries it.
 ///
 /// It holds no secret: what a peer shows to prove who it is (a token) stays in the request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Peer {
     end: End,
     tls: bool,
+    /// What was found out about its process, once for the connection.
+    origin: Arc<OnceLock<Origin>>,
+    certificates: Option<Arc<Vec<CertificateDer<'static>>>>,
 }
+
+impl PartialEq for Peer {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.end, self.tls) == (&other.end, other.tls)
+    }
+}
+
+impl Eq for Peer {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
@@ -34,12 +50,24 @@ impl Peer {
     pub fn tcp(address: SocketAddr, tls: bool) -> Self {
         // An IPv4 address that came through an IPv6 socket is still the same host.
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());
-        Self { end: End::Tcp(address), tls }
+        Self { end: End::Tcp(address), tls, certificates: None, origin: Arc::default() }
     }
 
     /// A peer that came over a Unix socket.
     pub fn unix(credentials: Credentials) -> Self {
-        Self { end: End::Unix(credentials), tls: false }
+        let origin = Arc::default();
+        Self { end: End::Unix(credentials), tls: false, certificates: None, origin }
+    }
+
+    /// The same peer, which has shown these certificates, its own first: TLS has verified them.
+    #[must_use]
+    pub fn with_certificates(self, certificates: Vec<CertificateDer<'static>>) -> Self {
+        Self { certificates: Some(Arc::new(certificates)), ..self }
+    }
+
+    /// The certificates that it has shown, its own first.
+    pub fn certificates(&self) -> Option<&Arc<Vec<CertificateDer<'static>>>> {
+        self.certificates.as_ref()
     }
 
     /// Its address, if it came over TCP.
@@ -55,6 +83,34 @@ impl Peer {
         match self.end {
             End::Tcp(_) => None,
             End::Unix(credentials) => Some(credentials),
+        }
+    }
+
+    /// Which process it is, as it was when it connected, or when this was asked first for a
+    /// connection over loopback. `None` if that is not known yet: then look with
+    /// [`find_origin`](Self::find_origin).
+    pub fn origin(&self) -> Option<Origin> {
+        match self.end {
+            End::Tcp(address) if !address.ip().is_loopback() => Some(Origin::Unknown),
+            _ => self.origin.get().cloned(),
+        }
+    }
+
+    /// Looks which process it is, while it waits to be let in: later it may be gone.
+    pub(crate) fn look(&self) {
+        if let End::Unix(credentials) = &self.end {
+            self.origin.get_or_init(|| Origin::of_pid(credentials.pid));
+        }
+    }
+
+    /// The same, looking for it if need be; that takes a while.
+    pub fn find_origin(&self, ports: &[u16], holders: &SocketHolders) -> Origin {
+        match (self.origin(), self.end.clone()) {
+            (None, End::Tcp(address)) => {
+                let find = || Origin::of_loopback(address, ports, holders);
+                self.origin.get_or_init(find).clone()
+            }
+            (known, _) => known.unwrap_or_default(),
         }
     }
 

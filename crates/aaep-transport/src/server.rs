@@ -35,6 +35,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 use tower_service::Service;
 use tracing::{debug, warn};
 
@@ -138,7 +139,11 @@ impl Server {
                             secured = secure(stream, tls, limits.tls_handshake) => secured,
                             () = progress.gave_way() => None,
                         };
-                        let Some(stream) = secured else { return };
+                        let Some((stream, certificates)) = secured else { return };
+                        let peer = match certificates {
+                            Some(certificates) => peer.with_certificates(certificates),
+                            None => peer,
+                        };
                         let place = (Some(slot), progress);
                         drive(stream, &limits, place, peer, service, stopped).await;
                     });
@@ -226,14 +231,24 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-async fn secure(stream: TcpStream, tls: Option<TlsAcceptor>, wait: Duration) -> Option<Stream> {
+/// The connection, behind TLS if it should be, and the certificates that the other end has shown.
+async fn secure(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    wait: Duration,
+) -> Option<(Stream, Option<Vec<CertificateDer<'static>>>)> {
     if let Err(error) = stream::tune(&stream) {
         debug!(%error, "a connection ended at once");
         return None;
     }
-    let Some(tls) = tls else { return Some(Box::new(stream)) };
+    let Some(tls) = tls else { return Some((Box::new(stream), None)) };
     match timeout(wait, tls.accept(stream)).await {
-        Ok(Ok(stream)) => Some(Box::new(stream)),
+        Ok(Ok(stream)) => {
+            let shown = stream.get_ref().1.peer_certificates();
+            let shown =
+                shown.map(|shown| shown.iter().map(|one| one.clone().into_owned()).collect());
+            Some((Box::new(stream), shown))
+        }
         Ok(Err(error)) => {
             debug!(%error, "a TLS handshake failed");
             None

@@ -4,6 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 #[cfg(feature = "client")]
+use crate::client::ClientIdentity;
+
+#[cfg(feature = "client")]
 use rustls_platform_verifier::Verifier;
 #[cfg(feature = "client")]
 pub use tokio_rustls::rustls::ClientConfig;
@@ -11,7 +14,6 @@ pub use tokio_rustls::rustls::ClientConfig;
 pub use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
 use tokio_rustls::rustls::pki_types::CertificateDer;
-#[cfg(feature = "server")]
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
@@ -59,18 +61,28 @@ pub fn server(chain_pem: &[u8], key_pem: &[u8]) -> Result<Arc<ServerConfig>, Tls
 }
 
 /// What a client trusts: what this machine trusts, and the certificates in `extra_pem`, for a hub
-/// that signed its own.
+/// that signed its own. What it shows, if it is asked: the certificate in `identity`.
 #[cfg(feature = "client")]
-pub fn client(extra_pem: Option<&[u8]>) -> Result<Arc<ClientConfig>, TlsError> {
+pub fn client(
+    extra_pem: Option<&[u8]>,
+    identity: Option<&ClientIdentity>,
+) -> Result<Arc<ClientConfig>, TlsError> {
     let extra = extra_pem.map(certificates).transpose()?.unwrap_or_default();
     let provider = provider();
     let verifier = Verifier::new_with_extra_roots(extra, Arc::clone(&provider)).map_err(refused)?;
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13, &TLS12])
         .map_err(refused)?
         .dangerous() // only in name: the verifier is the machine's own
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match identity {
+        None => config.with_no_client_auth(),
+        Some(identity) => {
+            let chain = certificates(&identity.chain_pem)?;
+            let key = PrivateKeyDer::from_pem_slice(&identity.key_pem);
+            config.with_client_auth_cert(chain, key.map_err(|_| TlsError::Key)?).map_err(refused)?
+        }
+    };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

@@ -7,7 +7,7 @@
 //! Not on Windows. Everything else in this crate works there; a named pipe (W13) would be a
 //! transport of its own.
 //!
-//! Such a socket never leaves its machine as it is: whoever carries it elsewhere encrypts it (W16).
+//! Such a socket never leaves its machine as it is: a tunnel that carries it elsewhere encrypts it (W16).
 
 #[cfg(feature = "server")]
 mod listener;
@@ -42,7 +42,7 @@ pub async fn connect(path: &Path, options: Options) -> io::Result<Link> {
     Ok(link(stream, None, peer, (), &options))
 }
 
-/// Connects to the socket at `path`. Neither the file nor whoever listens may be another user's, or
+/// Connects to the socket at `path`. Neither the file nor the listening process may be another user's, or
 /// that user would be asked in the hub's place.
 // enforces: W10, S5
 #[cfg(feature = "client")]

@@ -22,9 +22,9 @@ fn cut<'a>(bytes: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
     pieces
 }
 
-type Read = Result<Frame, TooLong>;
+type ReadFrame = Result<Frame, TooLong>;
 
-fn events(bytes: &[u8], sizes: &[usize], max: usize) -> Vec<Read> {
+fn events(bytes: &[u8], sizes: &[usize], max: usize) -> Vec<ReadFrame> {
     let mut decoder = sse::Decoder::new(max);
     let mut found = Vec::new();
     for piece in cut(bytes, sizes) {
@@ -34,7 +34,7 @@ fn events(bytes: &[u8], sizes: &[usize], max: usize) -> Vec<Read> {
     found
 }
 
-fn frame(name: Option<&str>, id: Option<&str>, data: &str) -> Read {
+fn frame(name: Option<&str>, id: Option<&str>, data: &str) -> ReadFrame {
     Ok(Frame { name: name.map(Into::into), id: id.map(Into::into), data: data.into() })
 }
 
@@ -155,7 +155,7 @@ fn an_event_looks_as_published_clients_expect_it() {
 
 #[test]
 fn all_that_the_format_allows_is_read() {
-    let cases: [(&[u8], &[Read]); 8] = [
+    let cases: [(&[u8], &[ReadFrame]); 8] = [
         (b"\xEF\xBB\xBFdata: a\n\n", &[frame(None, None, "a")]),
         (b"data:a\rdata:  b\r\r", &[frame(None, None, "a\n b")]),
         (b"data: a\r\n\r\ndata: b\r\n\r\n", &[frame(None, None, "a"), frame(None, None, "b")]),

@@ -394,7 +394,7 @@ fn long(says: tokio::sync::mpsc::Receiver<Bytes>) -> Router {
         "/long",
         get(move || async move {
             let says = says.lock().unwrap().take().expect("asked twice");
-            // As bodies do now and then, and whoever waits for a lock: it wakes itself.
+            // As bodies do now and then, and tasks that wait for a lock: it wakes itself.
             std::future::poll_fn(|context| {
                 context.waker().wake_by_ref();
                 std::task::Poll::Ready(())

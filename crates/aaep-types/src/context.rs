@@ -64,6 +64,14 @@ impl<'a> Context<'a> {
         &self.extensions
     }
 
+    /// Whether a prefix is that of an extension of ours, whose address is here. The prefix alone does not
+    /// make it ours: others may have the same.
+    pub fn is_ours(&self, prefix: &str) -> bool {
+        KNOWN_EXTENSIONS.iter().any(|known| {
+            known.prefix == prefix && self.extensions.iter().any(|uri| uri.as_str() == known.uri)
+        })
+    }
+
     // enforces: D24
     /// Those of some prefixes that are not declared. An address that we know declares its own prefix;
     /// one that we do not know declares one prefix, whichever that is. Reserved prefixes are none.
@@ -73,14 +81,15 @@ impl<'a> Context<'a> {
         let mut declared: Vec<&str> = Vec::new();
         let mut missing = Vec::new();
         for prefix in prefixes.into_iter().filter(|prefix| !is_reserved_prefix(prefix)) {
-            match KNOWN_EXTENSIONS.iter().find(|known| known.prefix == prefix) {
-                Some(known) if self.extensions.iter().any(|uri| uri.as_str() == known.uri) => {}
-                None if declared.contains(&prefix) => {}
-                None if left > 0 => {
-                    left -= 1;
+            if self.is_ours(prefix) || declared.contains(&prefix) {
+                continue;
+            }
+            match left.checked_sub(1) {
+                Some(fewer) => {
+                    left = fewer;
                     declared.push(prefix);
                 }
-                _ => missing.push(prefix),
+                None => missing.push(prefix),
             }
         }
         missing
@@ -169,6 +178,9 @@ mod tests {
         let unknown = with(&["https://example.org/medai"]);
         assert_eq!(unknown.undeclared(["medai", "outcome", "medai"]), ["outcome"]);
         assert_eq!(unknown.undeclared(["medai", "fin"]), ["fin"]);
+        // Somebody else's extension may have the prefix of one of ours.
+        assert!(unknown.undeclared(["outcome"]).is_empty());
+        assert!(!unknown.is_ours("outcome") && known.is_ours("outcome"));
         let two = with(&["https://example.org/medai", "https://example.org/fin"]);
         assert!(two.undeclared(["medai", "fin"]).is_empty());
         assert_eq!(Context::core().undeclared(["medai"]), ["medai"]);

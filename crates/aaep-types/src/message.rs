@@ -111,14 +111,14 @@ pub fn is_valid(bytes: &[u8]) -> bool {
     !report.has_errors()
 }
 
-type Read<'a, T> = fn(&'a str, Members<'a>, &mut Report) -> Option<T>;
+type ReadFn<'a, T> = fn(&'a str, Members<'a>, &mut Report) -> Option<T>;
 
 /// Reads strictly: the value, or every problem.
 pub(crate) fn parse_as<'a, T>(
     bytes: &'a [u8],
     limits: &Limits,
     reading: Reading,
-    read: Read<'a, T>,
+    read: ReadFn<'a, T>,
 ) -> Result<T, Invalid> {
     let mut report = Report::parsing(reading);
     match run(bytes, limits, &mut report, read) {
@@ -131,7 +131,7 @@ fn explain<'a, T>(
     bytes: &'a [u8],
     limits: &Limits,
     reading: Reading,
-    read: Read<'a, T>,
+    read: ReadFn<'a, T>,
 ) -> Vec<Problem> {
     let mut report = Report::explaining(reading);
     let _ = run(bytes, limits, &mut report, read);
@@ -143,7 +143,7 @@ fn run<'a, T>(
     bytes: &'a [u8],
     limits: &Limits,
     report: &mut Report,
-    read: Read<'a, T>,
+    read: ReadFn<'a, T>,
 ) -> Option<T> {
     // enforces: E21
     if bytes.len() > limits.max_bytes {

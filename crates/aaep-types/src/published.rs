@@ -142,6 +142,37 @@ mod tests {
         }
     }
 
+    // covers: X5, X7
+    #[test]
+    fn an_extension_is_judged_by_its_own_members_whatever_else_the_event_says() {
+        let event = |prefix: &str, uri: &str, (kind, payload): (&str, &str)| {
+            format!(
+                r#"{{"@context":["https://aaep-protocol.org/context/v1","{uri}"],"aaep_version":"1.0.0","type":"aaep:agent.{kind}","event_id":"evt_1","session_id":"sess_1","sequence_number":1,"timestamp":"2026-05-24T14:22:11.000Z","producer":{{"agent_id":"a"}},"localization_hints":{{"primary_language":"en"}},{payload},"summary_terse":"T","summary_normal":"N","summary_detailed":"D","extensions":{{"{prefix}":{{"odd":7}}}}}}"#
+            )
+        };
+        let progress = ("progress.updated", r#""progress":{"percent":1}"#);
+        let state = ("state.changed", r#""from_state":"thinking","to_state":"deciding""#);
+        for own in OWN_EXTENSIONS {
+            let judged = |uri: &str, said: (&str, &str)| {
+                let problems = crate::validate(event(own.prefix, uri, said).as_bytes());
+                problems.into_iter().map(|found| (found.pointer, found.rule)).collect::<Vec<_>>()
+            };
+            let found = judged(own.uri, progress);
+            assert_eq!(found, judged(own.uri, state), "{}", own.prefix);
+            let inside = format!("/extensions/{}", own.prefix);
+            assert!(found.iter().all(|(at, _)| at.starts_with(&inside)), "{found:?}");
+            // Two of them add nothing to events.
+            let adds = !["control", "resume"].contains(&own.prefix);
+            assert_eq!(found.is_empty(), !adds, "{}: {found:?}", own.prefix);
+            // Another extension may have its prefix, and other members.
+            assert_eq!(judged("https://example.org/another/v1", progress), []);
+        }
+        // Nor does a schema of ours refer to anything outside itself.
+        for schema in schema::all().iter().filter(|schema| schema.path.starts_with("extensions/")) {
+            assert!(!schema.document.to_string().contains("$ref"), "{}", schema.path);
+        }
+    }
+
     // covers: X7, X10
     #[test]
     fn the_page_tells_of_every_extension_and_every_schema() {

@@ -1,5 +1,5 @@
 //! What is looked up again in JSON of ours: events and answers that were valid when they were
-//! written. Each is one look at one member; whoever needs more reads the whole with
+//! written. Each is one look at one member; callers that need more read the whole with
 //! [`Event::parse`](crate::Event::parse).
 
 use crate::action::PREFIX;
@@ -56,6 +56,11 @@ pub fn digest_of_account(account: &str) -> Option<String> {
     text(account, "digest")
 }
 
+/// The arguments that an account tells, a line for each value.
+pub fn arguments_of_account(account: &str) -> Option<String> {
+    text(account, "arguments")
+}
+
 /// The event that asked, by the outcome extension of the one that says what became of it.
 pub fn resolved_event(event: &Event<'_>) -> Option<EventId> {
     event.extensions().get("outcome").and_then(asked_by)
@@ -77,6 +82,14 @@ pub fn timing_factor(timing: &str) -> u64 {
 /// The type of an event.
 pub fn type_name(event: &Members<'_>) -> Option<String> {
     event.text("type").map(|name| name.into_owned())
+}
+
+/// The language that an event says it has.
+pub fn primary_language(event: &Members<'_>) -> Option<String> {
+    match event.find("localization_hints")? {
+        Raw::Object(hints) => text(hints, "primary_language"),
+        _ => None,
+    }
 }
 
 /// An event whose `@context` comes first (E20).
@@ -105,12 +118,17 @@ mod tests {
     #[test]
     fn each_look_finds_its_member_and_nothing_in_what_is_none() {
         let event = r#"{"action":"Pay.","risk_level":"low","summary_normal":"S",
-            "extensions":{"action":{"digest":"ab"}}}"#;
+            "extensions":{"action":{"digest":"ab","arguments":"to: Ann"}}}"#;
         assert_eq!(action(event).as_deref(), Some("Pay."));
         assert_eq!(question(r#"{"question":"Who?"}"#).as_deref(), Some("Who?"));
         assert_eq!(risk_level(event), Some(RiskLevel::Low));
         assert_eq!(summary_normal(event).as_deref(), Some("S"));
         assert_eq!(digest_of_account(account(event).unwrap()).as_deref(), Some("ab"));
+        let hinted = r#"{"localization_hints":{"primary_language":"yo"}}"#;
+        assert_eq!(primary_language(&members(hinted).unwrap()).as_deref(), Some("yo"));
+        assert_eq!(primary_language(&members("{}").unwrap()), None);
+        let told = arguments_of_account(account(event).unwrap());
+        assert_eq!(told.as_deref(), Some("to: Ann"));
         let id = EventId::from_bits(7);
         assert_eq!(asked_by(&format!(r#"{{"request_event_id":"{id}"}}"#)), Some(id));
         assert_eq!((timing_factor(r#"{"factor":3}"#), timing_factor("{}")), (3, 1));

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::action::{self, Account};
+use crate::context::KNOWN_EXTENSIONS;
 use crate::envelope::{Envelope, Extensions};
 use crate::event::{EventKind, ExtensionPayload};
 use crate::handshake::{
@@ -14,11 +15,11 @@ use crate::handshake::{
 use crate::manifest::Manifest;
 use crate::ours::{MoreTime, OutcomeMember, StopSession, TimingCapability, TimingMember};
 use crate::presence::{PresenceMember, PresenceState, Unlock};
-use crate::redaction::Redaction;
+use crate::redaction::{self, Redaction};
 use crate::reply::{ClarificationReply, ConfirmationReply};
 use crate::resume::Resume;
 use crate::rule::{self, Rule};
-use crate::team::Team;
+use crate::team::{self, Team};
 use crate::wire::{MemberInfo, Object, Wire, object_schema};
 
 /// Where schemas are at home; their `$id`s begin with this.
@@ -228,16 +229,26 @@ fn envelope() -> Schema {
         "properties": object_schema::<ExtensionPayload<'_>>()["properties"],
         "patternProperties": language_variants(ExtensionPayload::MEMBERS),
     });
-    // Our own account of an action is checked where its address declares it.
-    body["allOf"] = json!([{
-        "if": {
-            "properties": { "@context": { "type": "array", "contains": { "const": action::URI } } },
-            "required": ["@context"],
-        },
-        "then": { "properties": { "extensions": { "properties": {
-            action::PREFIX: object_schema::<Account<'_>>(),
-        } } } },
-    }]);
+    // Our own extensions are checked where their addresses declare them.
+    let ours = [
+        (action::PREFIX, object_schema::<Account<'_>>()),
+        ("outcome", object_schema::<OutcomeMember<'_>>()),
+        (redaction::PREFIX, object_schema::<Redaction<'_>>()),
+        (team::PREFIX, object_schema::<Team<'_>>()),
+        ("timing", object_schema::<TimingMember<'_>>()),
+    ];
+    let declared = |(prefix, schema): (&str, Value)| {
+        let known = KNOWN_EXTENSIONS.iter().find(|known| known.prefix == prefix);
+        let uri = known.map(|known| known.uri);
+        json!({
+            "if": {
+                "properties": { "@context": { "type": "array", "contains": { "const": uri } } },
+                "required": ["@context"],
+            },
+            "then": { "properties": { "extensions": { "properties": { prefix: schema } } } },
+        })
+    };
+    body["allOf"] = Value::Array(ours.into_iter().map(declared).collect());
     let description = "What every event carries. An extension's own event adds its payload to it.";
     named("envelope.schema.json".into(), "AAEP event envelope", description, body)
 }

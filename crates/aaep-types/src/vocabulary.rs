@@ -151,6 +151,8 @@ vocabulary! {
         Unset = "unset",
         /// Somebody typed a wrong one on another connection.
         Tried = "tried",
+        /// The PIN is another one now, or there is none any more.
+        Changed = "changed",
     }
     /// The two answers to a confirmation (§6.3).
     Decision {

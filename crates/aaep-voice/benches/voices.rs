@@ -11,7 +11,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use aaep_voice::braille::{Display, Label, Question, Reply, Settings as BrailleSettings};
+use aaep_voice::braille::{BrailleDisplay, Label, Question, Reply, Settings as BrailleSettings};
 use aaep_voice::speech::{Command, Engine, Settings, Speaker};
 use aaep_voice::utterance::{Class, Part, Utterance};
 use support::Dispatcher;
@@ -88,7 +88,7 @@ fn cells() -> bool {
     let brltty = Brltty::start(40);
     let settings =
         BrailleSettings { host: Some(brltty.host()), pause_ms: 0, ..BrailleSettings::default() };
-    let display = Display::start(settings, |_| {}).unwrap();
+    let display = BrailleDisplay::start(settings, |_| {}).unwrap();
     let mut took = Vec::new();
     // The first one waits until BRLTTY has let us in, and does not count.
     for number in 0..=REQUESTS {

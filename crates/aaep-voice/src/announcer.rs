@@ -5,7 +5,9 @@
 //! drive the same machine: in a terminal every utterance ends at once, a synthesizer reports when it
 //! has spoken, a braille line is shown until it was read.
 //!
-//! - A request comes before an outcome, an outcome before a result, a result before progress.
+//! - A request comes before an outcome, an outcome before a result, a result before progress. A request
+//!   that was heard before and is read again comes after outcomes: what became of the last one is said
+//!   before the next one.
 //! - A request interrupts anything but another request, an outcome or an error. What was
 //!   interrupted is continued later, from the sentence at which it was cut.
 //! - While a request waits, chatter waits too. Of states and progress only the latest is kept.
@@ -18,6 +20,9 @@ use crate::utterance::{Class, Utterance};
 
 /// Utterances that wait at most; beyond that the oldest chatter is left out, and counted.
 pub const MAX_QUEUED: usize = 1_000;
+
+/// The rank of a request that was heard before: behind outcomes, before everything that is not urgent.
+const READ_AGAIN: u8 = 2;
 
 /// How often an utterance that somebody else cut is tried again.
 const MAX_RETRIES: u8 = 3;
@@ -53,7 +58,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// It was said to the end.
-    Said,
+    Spoken,
     /// Somebody else cut it.
     Cut,
 }
@@ -81,6 +86,8 @@ pub struct Announcer {
     playing: Option<Playing>,
     stop: bool,
     open: BTreeSet<u32>,
+    /// The open requests that were said to the end.
+    heard: BTreeSet<u32>,
     held: bool,
     paused: bool,
     unavailable: bool,
@@ -135,6 +142,7 @@ impl Announcer {
     /// asked any more.
     pub fn settled(&mut self, number: u32) {
         self.open.remove(&number);
+        self.heard.remove(&number);
         let asks = |entry: &Entry| {
             entry.utterance.class == Class::Request && entry.utterance.request == Some(number)
         };
@@ -149,7 +157,7 @@ impl Announcer {
         !self.open.is_empty()
     }
 
-    /// Lets everything but requests, outcomes, errors and feedback wait, or no longer: whoever types
+    /// Lets everything but requests, outcomes, errors and feedback wait, or no longer: a user who types
     /// must not be talked to.
     pub fn hold(&mut self, hold: bool) {
         self.held = hold;
@@ -173,7 +181,9 @@ impl Announcer {
         }
         let next = self.next(now_ms)?;
         if let Some(playing) = &self.playing {
-            if !interrupts(self.queue[next].utterance.class, playing.entry.utterance.class) {
+            let class = playing.entry.utterance.class;
+            let is_new = self.rank(&self.queue[next].utterance) == 0;
+            if !interrupts(self.queue[next].utterance.class, class, is_new) {
                 return None;
             }
             let playing = self.playing.take()?;
@@ -216,6 +226,10 @@ impl Announcer {
             return;
         }
         let Some(mut playing) = self.playing.take() else { return };
+        let Utterance { class, request, .. } = playing.entry.utterance;
+        if end == End::Spoken && class == Class::Request {
+            self.heard.extend(request.filter(|number| self.open.contains(number)));
+        }
         if end == End::Cut && playing.entry.retries < MAX_RETRIES {
             playing.entry.retries += 1;
             playing.entry.not_before_ms = now_ms.saturating_add(RETRY_AFTER_MS);
@@ -320,6 +334,15 @@ impl Announcer {
         self.queue.push_front(entry);
     }
 
+    /// What is of a lower rank is said first.
+    fn rank(&self, utterance: &Utterance) -> u8 {
+        let is_again = utterance.request.is_some_and(|number| self.heard.contains(&number));
+        match utterance.class {
+            Class::Request if is_again => READ_AGAIN,
+            class => class.rank(),
+        }
+    }
+
     /// The place of what is said next.
     fn next(&self, now_ms: u64) -> Option<usize> {
         let mut blocked: BTreeSet<&Option<Arc<str>>> = BTreeSet::new();
@@ -334,8 +357,11 @@ impl Announcer {
                 || chatter && session.is_some() && blocked.contains(session);
             if waits {
                 blocked.insert(session);
-            } else if best.is_none_or(|(rank, _)| class.rank() < rank) {
-                best = Some((class.rank(), at));
+                continue;
+            }
+            let rank = self.rank(&entry.utterance);
+            if best.is_none_or(|(best, _)| rank < best) {
+                best = Some((rank, at));
             }
         }
         best.map(|(_, at)| at)
@@ -358,11 +384,12 @@ impl Announcer {
     }
 }
 
-/// Whether an utterance of one class cuts one of the other.
-fn interrupts(new: Class, playing: Class) -> bool {
+/// Whether an utterance of one class cuts one of the other; a request also if it is new.
+fn interrupts(new: Class, playing: Class, is_new: bool) -> bool {
     // A question, an outcome and an error are heard to the end. The end of a session, a result and
     // the agent's text wait for their turn.
-    new.is_urgent() && !playing.is_urgent() || new == Class::Request && playing == Class::Feedback
+    new.is_urgent() && !playing.is_urgent()
+        || new == Class::Request && is_new && playing == Class::Feedback
 }
 
 #[cfg(test)]

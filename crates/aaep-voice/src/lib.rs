@@ -36,7 +36,7 @@
 //! assert_eq!(announcer.poll(10), Some(Action::Stop));
 //! let Some(Action::Say { id, utterance }) = announcer.poll(10) else { panic!() };
 //! assert_eq!(utterance.text(), "Delete the build?");
-//! announcer.ended(id, End::Said, 900);
+//! announcer.ended(id, End::Spoken, 900);
 //! assert_eq!(announcer.poll(900), None);
 //! announcer.settled(1);
 //! let Some(Action::Say { utterance, .. }) = announcer.poll(1_000) else { panic!() };

@@ -36,8 +36,9 @@ impl Class {
         match self {
             Class::Request => 0,
             Class::Outcome | Class::Error | Class::Feedback => 1,
-            Class::Result | Class::End | Class::Text | Class::State => 2,
-            Class::Progress => 3,
+            // 2 is a request that is read again.
+            Class::Result | Class::End | Class::Text | Class::State => 3,
+            Class::Progress => 4,
         }
     }
 
@@ -116,11 +117,19 @@ impl Utterance {
                 Span::Theirs(text) => (text, true),
             };
             let language = if from_agent { theirs.unwrap_or(&ours) } else { &ours };
-            self.parts.extend(sentences(text).map(|text| Part {
-                text: text.to_owned(),
-                language: Some(language.clone()),
-                from_agent,
-            }));
+            for sentence in sentences(text) {
+                // A full stop of ours behind the agent's words has no voice of its own: a synthesizer
+                // would say "dot".
+                if !from_agent
+                    && !sentence.contains(char::is_alphanumeric)
+                    && let Some(last) = self.parts.last_mut()
+                {
+                    last.text.push_str(sentence);
+                    continue;
+                }
+                let (text, language) = (sentence.to_owned(), Some(language.clone()));
+                self.parts.push(Part { text, language, from_agent });
+            }
         }
         self
     }
@@ -182,6 +191,19 @@ mod tests {
                 ("It cannot be undone.", Some("en"), false),
             ]
         );
+    }
+
+    #[test]
+    fn a_sign_of_ours_is_said_with_what_stands_before_it_and_one_of_the_agents_by_itself() {
+        let spans = ["1: ", "By bus", ". ", "2: ", ".", ", "];
+        let span = |(at, text): (usize, &&str)| match at {
+            1 | 4 => Span::Theirs((*text).into()),
+            _ => Span::Ours((*text).into()),
+        };
+        let said = SpokenLine { spans: spans.iter().enumerate().map(span).collect() };
+        let parts = Utterance::new(Class::Request).words(&said, "en", None).parts;
+        let parts: Vec<_> = parts.iter().map(|it| (it.text.as_str(), it.from_agent)).collect();
+        assert_eq!(parts, [("1:", false), ("By bus.", true), ("2:", false), (".,", true)]);
     }
 
     #[test]

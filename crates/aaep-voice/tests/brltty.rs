@@ -8,20 +8,20 @@ mod support;
 
 use std::sync::mpsc::{Receiver, channel};
 
-use aaep_voice::braille::{Display, Event, Label, Pressed, Question, Reply, Settings};
+use aaep_voice::braille::{BrailleDisplay, Event, Label, Pressed, Question, Reply, Settings};
 use aaep_voice::speech::Command;
 use aaep_voice::utterance::{Class, Utterance};
 use support::brltty::Brltty;
 use support::{PATIENCE, installed};
 
-fn start(cells: usize) -> Option<(Brltty, Display, Receiver<Event>)> {
+fn start(cells: usize) -> Option<(Brltty, BrailleDisplay, Receiver<Event>)> {
     if !installed("brltty") {
         return None;
     }
     let brltty = Brltty::start(cells);
     let settings = Settings { host: Some(brltty.host()), pause_ms: 0, ..Settings::default() };
     let (say, events) = channel();
-    let display = Display::start(settings, move |event| drop(say.send(event))).unwrap();
+    let display = BrailleDisplay::start(settings, move |event| drop(say.send(event))).unwrap();
     Some((brltty, display, events))
 }
 
@@ -91,6 +91,6 @@ fn brltty_that_is_restarted_shows_the_same_question() {
 #[test]
 fn without_brltty_it_is_said_what_to_look_at() {
     let settings = Settings { host: Some("127.0.0.1:9".into()), ..Settings::default() };
-    let why = Display::start(settings, |_| {}).err().unwrap();
+    let why = BrailleDisplay::start(settings, |_| {}).err().unwrap();
     assert!(why.contains("Is it running, with BrlAPI?"), "{why}");
 }

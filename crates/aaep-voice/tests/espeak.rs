@@ -5,7 +5,6 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -17,8 +16,7 @@ fn settings(directory: &Path) -> Settings {
     let program = directory.join("espeak-ng");
     let script =
         format!("#!/bin/sh\nexec espeak-ng -w \"{}/$$.wav\" \"$@\"\n", directory.display());
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    support::program(&program, &script);
     Settings {
         engine: Engine::Espeak,
         espeak_program: program,

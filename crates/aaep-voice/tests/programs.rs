@@ -6,7 +6,6 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -25,8 +24,7 @@ fn stand_in(directory: &Path, name: &str, before: &str) -> PathBuf {
          \"$AAEP_SAPI_LANGUAGE\" \"$text\" >> \"{}/log\"\n",
         directory.display()
     );
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    support::program(&program, &script);
     program
 }
 
@@ -120,7 +118,7 @@ fn sapi_gets_its_settings_beside_a_script_that_is_always_the_same() {
 #[test]
 fn a_request_stops_the_program_that_chatters_and_the_rest_is_heard_later() {
     let directory = tempfile::tempdir().unwrap();
-    // Whoever reads "slowly" speaks until it is stopped, once.
+    // The voice that reads "slowly" speaks until it is stopped, once.
     let before = format!(
         "if [ \"$2\" = '?' ]; then printf '{VOICES}'; exit; fi; cd \"{}\"",
         directory.path().display()
@@ -130,7 +128,7 @@ fn a_request_stops_the_program_that_chatters_and_the_rest_is_heard_later() {
         "read -r text\n",
         "read -r text\nif [ \"$text\" = slowly ] && mkdir begun; then exec sleep 60; fi\n",
     );
-    std::fs::write(&program, script).unwrap();
+    support::program(&program, &script);
     let settings = Settings { engine: Engine::Say, say_program: program, ..Settings::default() };
     let speaker = Speaker::start(settings, Box::new(|_| {})).unwrap();
     let story = [("first", "en", true), ("slowly", "en", true), ("last", "en", true)];
@@ -158,8 +156,7 @@ fn a_program_that_breaks_is_told_and_what_it_should_have_said_is_said_again() {
     let program = say(directory.path());
     let works = std::fs::read_to_string(&program).unwrap();
     let once = format!("mkdir \"{}/broke\" 2>/dev/null && exit 1\n", directory.path().display());
-    std::fs::write(&program, works.replace("read -r text\n", &format!("{once}read -r text\n")))
-        .unwrap();
+    support::program(&program, &works.replace("read -r text\n", &format!("{once}read -r text\n")));
     let settings = Settings { engine: Engine::Say, say_program: program, ..Settings::default() };
     let (tell, notices) = channel();
     let speaker =

@@ -84,7 +84,7 @@ impl Voice {
                     self.now = end;
                     let (id, utterance, _) = self.speaking.take().unwrap();
                     utterance.parts.iter().for_each(|part| self.note(&part.text));
-                    self.announcer.ended(id, End::Said, self.now);
+                    self.announcer.ended(id, End::Spoken, self.now);
                 }
                 _ => {
                     self.now = then;

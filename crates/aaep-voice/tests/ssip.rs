@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use aaep_voice::speech::{Command, Engine, Notice, Settings, Speaker};
 use aaep_voice::utterance::{Class, Part, Utterance};
-use support::{Dispatcher, Heard, installed};
+use support::{Dispatcher, LogEntry, installed};
 
 fn speaker(dispatcher: &Dispatcher) -> (Speaker, Receiver<Notice>) {
     let settings = Settings {
@@ -34,6 +34,11 @@ fn said(class: Class, texts: &[&str]) -> Utterance {
     let mut utterance = Utterance::new(class);
     utterance.parts = texts.iter().map(|text| part(text, "en", false)).collect();
     utterance
+}
+
+/// A sentence that takes its time, so that there is enough of it to be cut.
+fn long(beginning: &str) -> String {
+    format!("{beginning}{}.", " and on".repeat(20))
 }
 
 fn start(words_a_minute: u32) -> Option<(tempfile::TempDir, Dispatcher)> {
@@ -94,7 +99,8 @@ fn a_request_cuts_chatter_is_said_whole_and_chatter_goes_on_when_it_is_settled()
     let Some((_directory, dispatcher)) = start(400) else { return };
     let (speaker, _notices) = speaker(&dispatcher);
     let log = dispatcher.log();
-    let story = "a long story that takes its time and goes on and on and on until its end";
+    let story = long("a long story goes on");
+    let story = story.as_str();
     speaker.send(vec![Command::Say(said(
         Class::Text,
         &["The first sentence.", story, "The last sentence."],
@@ -151,11 +157,12 @@ fn each_span_is_spoken_in_its_language_and_the_agent_in_a_voice_of_its_own() {
 
 #[test]
 fn a_server_that_dies_in_mid_sentence_loses_nothing() {
-    let Some((_directory, mut dispatcher)) = start(200) else { return };
+    let Some((_directory, mut dispatcher)) = start(400) else { return };
     let (speaker, notices) = speaker(&dispatcher);
     let log = dispatcher.log();
     speaker.send(vec![Command::Asked(1)]);
-    let question = "Allow this? Transfer 20 euros to Ann now please.";
+    let question = long("Allow this? Transfer 20 euros to Ann now");
+    let question = question.as_str();
     speaker.send(vec![Command::Say(said(Class::Request, &[question]).of_request(1))]);
     speaker.send(vec![Command::Say(said(Class::Outcome, &["Request 7 accepted."]))]);
     log.begins(question);
@@ -166,7 +173,7 @@ fn a_server_that_dies_in_mid_sentence_loses_nothing() {
     dispatcher.restart();
     assert_eq!(notices.recv_timeout(support::PATIENCE), Ok(Notice::Back));
     log.ends("Failed meanwhile.");
-    let after: Vec<Heard> = log.all().split_off(before);
+    let after: Vec<LogEntry> = log.all().split_off(before);
     let ended = |kind: &str| -> Vec<String> {
         let of_kind = after.iter().filter(|heard| heard.kind == kind);
         of_kind.map(|heard| heard.text.clone()).collect()
@@ -179,11 +186,12 @@ fn a_server_that_dies_in_mid_sentence_loses_nothing() {
 
 #[test]
 fn a_request_that_another_program_cancels_is_said_again() {
-    let Some((_directory, dispatcher)) = start(200) else { return };
+    let Some((_directory, dispatcher)) = start(400) else { return };
     let (speaker, _notices) = speaker(&dispatcher);
     let log = dispatcher.log();
     speaker.send(vec![Command::Asked(1)]);
-    let question = "Allow this? Transfer 20 euros to Ann.";
+    let question = long("Allow this? Transfer 20 euros to Ann");
+    let question = question.as_str();
     speaker.send(vec![Command::Say(
         said(Class::Request, &[question, "It cannot be undone."]).of_request(1),
     )]);
@@ -199,23 +207,26 @@ fn a_request_that_another_program_cancels_is_said_again() {
 
 #[test]
 fn a_person_skips_a_sentence_pauses_and_wants_silence() {
-    let Some((_directory, dispatcher)) = start(200) else { return };
+    let Some((_directory, dispatcher)) = start(400) else { return };
     let (speaker, _notices) = speaker(&dispatcher);
     let log = dispatcher.log();
-    let sentences = ["one one one one one one one", "two two two two two two two", "three"];
-    speaker.send(vec![Command::Say(said(Class::Text, &sentences))]);
+    let [one, two, four] = ["one", "two", "four"].map(long);
+    speaker.send(vec![Command::Say(said(Class::Text, &[&one, &two, "three"]))]);
     log.begins("one");
     speaker.send(vec![Command::Skip]);
     log.begins("two");
     speaker.send(vec![Command::Pause]);
     log.wait("the pause", |heard| heard.kind == "cut" && heard.text.starts_with("two"));
-    let paused = log.all().len();
-    std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(log.all().len(), paused);
+    // An outcome is said all the same, and what was paused does not go on after it.
+    speaker.send(vec![Command::Say(said(Class::Outcome, &["Accepted."]))]);
+    log.ends("Accepted.");
+    speaker.send(vec![Command::Say(said(Class::Outcome, &["Rejected."]))]);
+    log.ends("Rejected.");
+    assert_eq!(log.texts("begin").iter().filter(|text| **text == two).count(), 1);
     speaker.send(vec![Command::Pause]);
     log.ends("two");
     log.ends("three");
-    speaker.send(vec![Command::Say(said(Class::Text, &["four four four four four four four"]))]);
+    speaker.send(vec![Command::Say(said(Class::Text, &[&four]))]);
     log.begins("four");
     speaker.send(vec![Command::Say(said(Class::Text, &["five"]))]);
     speaker.send(vec![Command::Silence]);

@@ -274,6 +274,11 @@ test("the time is told at half and at a tenth, once each, and in between it is o
   const agent = await Agent.begin(hub, "In a hurry.");
   await agent.confirm("Be quick.");
   await tab.dialog("Request 1 from Tester waits for you, for 5 minutes.");
+  await tab.page.evaluate(() => {
+    const { announcer } = document.querySelector("aaep-subscriber").view;
+    globalThis.played = [];
+    announcer.play = (sound) => globalThis.played.push(sound);
+  });
   // Time passes faster here: the server's clock is that much ahead.
   const passes = (seconds) => tab.page.evaluate((ms) => {
     document.querySelector("aaep-subscriber").connection.skew += ms;
@@ -286,11 +291,13 @@ test("the time is told at half and at a tenth, once each, and in between it is o
   assert.equal(times(await tab.heard(), "more: Be quick."), 0);
   await passes(55);
   await tab.hears("more: Be quick.");
+  assert.deepEqual(await tab.page.evaluate(() => globalThis.played), [], "half of the time is left");
   await passes(120);
   await tab.page.waitForFunction(() => globalThis.heard.filter(({ text }) => text.includes("more: Be quick.")).length === 2);
   await tab.page.waitForTimeout(1200);
   assert.equal(times(await tab.heard(), "more: Be quick."), 2);
   assert.equal(times(await tab.heard(), "Be quick."), 2, "the clock itself says nothing");
+  assert.deepEqual(await tab.page.evaluate(() => globalThis.played), ["waiting"], "a sound of its own, with the last word");
   await tab.press("Control+Shift+7");
   await tab.noDialog();
   await agent.end();

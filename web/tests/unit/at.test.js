@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { Listener, normal } from "../../at/listener.js";
-import { Transcripts, differences, isOnlyLess } from "../../at/transcripts.js";
+import { Transcripts, Tries, differences, isOnlyLess, isSame } from "../../at/transcripts.js";
 
 const ABOUT = "Two come.\n\n> two come\n";
 
@@ -46,9 +46,9 @@ test("what is heard most often is kept with its count, and anything else fails",
     const broken = `${ABOUT}  Two.\n> (it broke off: no field)\n  (nothing)\n`;
     assert.equal(quietly(() => new Transcripts(folder, true).judge("x-four", [broken])), false, "what broke off is not kept");
     assert.equal(judge("x-four", broken), false);
-    const again = (...heard) => new Transcripts(folder, false).mayTryAgain("x-two", heard);
-    assert.equal(again(`${ABOUT}  (nothing)\n`), true, "what was lost may be tried again");
-    assert.equal(again(`${ABOUT}  (nothing)\n`, `${ABOUT}  Three.\n`), false, "other words may not");
+    const again = (...heard) => new Transcripts(folder, false).isOnlyLess("x-two", heard);
+    assert.equal(again(`${ABOUT}  (nothing)\n`), true, "something was lost");
+    assert.equal(again(`${ABOUT}  (nothing)\n`, `${ABOUT}  Three.\n`), false, "other words were heard");
     assert.equal(judge("x-three", `${ABOUT}  Two.\n`), false, "what is not kept is no success");
   } finally {
     rmSync(folder, { recursive: true });
@@ -59,7 +59,7 @@ test("differences are shown line by line", () => {
   assert.equal(differences("a\nb\nc", "a\nx\nc"), "  a\n- b\n+ x\n  c");
 });
 
-test("a scenario is played again only if something was lost or late, never if something else was heard", () => {
+test("what was lost or late is told from anything else that was heard", () => {
   const kept = "About.\n\n> one comes\n  Allow this?\n  Low risk.\n> press n\n  Rejected.\n";
   const forgiven = {
     "a word is lost": "About.\n\n> one comes\n  Allow this?\n> press n\n  Rejected.\n",
@@ -74,4 +74,34 @@ test("a scenario is played again only if something was lost or late, never if so
   };
   for (const [what, heard] of Object.entries(forgiven)) assert.equal(isOnlyLess(kept, heard), true, what);
   for (const [what, heard] of Object.entries(failed)) assert.equal(isOnlyLess(kept, heard), false, what);
+});
+
+test("after lost words once as kept is enough, after anything else twice in a row", () => {
+  const play = (most, ...runs) => {
+    const tries = new Tries(most);
+    for (const run of runs) {
+      if (!tries.isUndecided) return "over";
+      tries.note(run === "kept", run !== "other");
+    }
+    return tries.passed ? "passed" : tries.isUndecided ? "goes on" : "failed";
+  };
+  assert.equal(play(1, "kept"), "passed");
+  assert.equal(play(1, "less"), "failed");
+  assert.equal(play(3, "less", "less", "kept"), "passed");
+  assert.equal(play(3, "less", "less", "less"), "failed");
+  assert.equal(play(4, "other", "kept"), "goes on");
+  assert.equal(play(4, "other", "kept", "kept"), "passed");
+  assert.equal(play(4, "other", "kept", "less"), "failed");
+  assert.equal(play(4, "other", "other", "other"), "failed", "two in a row cannot come any more");
+  assert.equal(play(2, "other"), "failed");
+});
+
+test("a request that is shown late waits for less, and that is no difference; another time is", () => {
+  const waits = (time) => `About.\n\n> one comes\n  Allow this? Request 1 waits for you, for ${time}.\n`;
+  assert.equal(isSame(waits("5 minutes"), waits("5 minutes")), true);
+  assert.equal(isSame(waits("5 minutes"), waits(normal("4 minutes 52 seconds"))), true);
+  assert.equal(isOnlyLess(waits("5 minutes"), waits("some minutes")), true);
+  assert.equal(isSame(waits("5 minutes"), waits("10 minutes")), false);
+  assert.equal(isSame(waits("some minutes"), waits("5 minutes")), false);
+  assert.equal(isOnlyLess(waits("5 minutes"), waits("10 minutes")), false);
 });

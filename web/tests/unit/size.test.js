@@ -11,8 +11,11 @@ import { Hub } from "../support/hub.js";
 /** Files of the hub's own page, which other sites do not load. */
 const PAGE = ["index.html", "page.js", "page.css", "icon.svg"];
 
-/** Loaded when a request has letters beyond ASCII. */
-const LATER = ["alike.js", "alike.json"];
+/**
+ * Loaded when a request has letters beyond ASCII, when its yes needs the PIN, and when a hub signs its
+ * manifest.
+ */
+const LATER = ["alike.js", "alike.json", "pin.js", "identity.js"];
 
 const hub = await Hub.start("demo", { options: ["--ephemeral"] });
 after(() => hub.stop());

@@ -48,7 +48,7 @@ type Transcripts = BTreeMap<String, BTreeMap<String, String>>;
 
 pub(super) fn write() -> Result<()> {
     let path = root().join("docs").join("heard.md");
-    let text = document(&read(&root().join("web").join("heard"))?)?;
+    let text = made()?;
     std::fs::write(&path, text).with_context(|| format!("could not write {}", path.display()))
 }
 
@@ -57,10 +57,28 @@ pub(super) fn check() -> Result<()> {
     let path = root().join("docs").join("heard.md");
     let kept = std::fs::read_to_string(&path)
         .with_context(|| format!("could not read {}", path.display()))?;
-    if kept != document(&read(&root().join("web").join("heard"))?)? {
+    if kept != made()? {
         bail!("docs/heard.md is not up to date; write it with `cargo xtask at --document`");
     }
     Ok(())
+}
+
+/// The document of the transcripts as they are.
+fn made() -> Result<String> {
+    let terminal = root().join("crates/aaep-cli/tests/listen/heard");
+    Ok(document(&read(&root().join("web").join("heard"))?)? + &of_terminal(&terminal)?)
+}
+
+/// What is heard and felt in the terminal.
+fn of_terminal(folder: &Path) -> Result<String> {
+    let mut out = String::from(TERMINAL);
+    for file in entries(folder)? {
+        let text = std::fs::read_to_string(&file)
+            .with_context(|| format!("could not read {}", file.display()))?;
+        let (about, heard) = text.split_once("\n\n").unwrap_or(("", &text));
+        write!(out, "\n### {}\n\n{about}\n\n```text\n{heard}```\n", name(&file))?;
+    }
+    Ok(out)
 }
 
 /// Reads `orca-43/chromium-two.txt` and so on.
@@ -128,7 +146,8 @@ the person does; the lines below it are what they hear, in order, at 300 words a
 ends with \"(cut after: …)\" was interrupted there. \"Focus mode\", \"main content\" and the kinds of \
 controls are Orca's own words; what it says of browse mode and of what it leaves comes or not, and is \
 left out. Times that differ from run to run are written as \"some minutes\". Lines with \"braille\" are \
-what stands on a display of 40 cells. NVDA, JAWS and VoiceOver were not run.
+what stands on a display of 40 cells. What is heard in [the terminal](#in-the-terminal), with its own \
+speech and braille, is at the end. NVDA, JAWS and VoiceOver [were not run](screen-readers.md).
 
 ## What was wrong once
 
@@ -136,6 +155,15 @@ Each of these was heard before, or missing, and the named scenario shows what is
 
 | what | see |
 |---|---|
+";
+
+const TERMINAL: &str = "
+## In the terminal
+
+`aaep listen --speak` with a real Speech Dispatcher, at 500 words a minute, and `aaep listen --braille` \
+with a real BRLTTY, beside a real hub. Each line is spoken in one piece. \"agent:\" is the voice in which \
+the agent's own words are spoken, a language stands in brackets where it is not English, and \"(cut)\" \
+was interrupted. The brackets around a line of braille are the ends of the display.
 ";
 
 #[cfg(test)]
@@ -158,6 +186,16 @@ mod tests {
         let shown = "\n## two\n\nTwo come.\n\n**Orca 43 and Firefox.** Heard like this in 5 of 5 \
                      runs.\n\n```text\n> two come\n  One.\n```\n";
         assert!(made.contains(shown), "{made}");
+    }
+
+    #[test]
+    fn the_terminal_has_its_transcripts_at_the_end() {
+        let made = made().unwrap();
+        let (_, terminal) = made.split_once("## In the terminal").unwrap();
+        for shown in ["### grave\n", "agent: Transfer 20 euros to Ann.", "(cut)", "braille: [? “"]
+        {
+            assert!(terminal.contains(shown), "{shown}");
+        }
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub(crate) fn check() -> Result<()> {
     problems.extend(gaps::differing_sections(&rules, &constants));
     problems.extend(gaps::missing(&rules, &evidence));
     let security = read(&root, threats::DOCUMENT)?;
-    problems.extend(threats::problems(&root, &security, &threats::Known::gather(&root)?));
+    problems.extend(threats::problems(&root, &security, &threats::Evidence::gather(&root)?));
     // A missing table is a stale one.
     let on_disk = read(&root, TABLE).unwrap_or_default();
     if on_disk != table::render(&rules, &evidence) {

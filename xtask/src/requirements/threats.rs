@@ -19,12 +19,12 @@ const MUTANTS: &str = "crates/aaep-sim/src/mutants.rs";
 const HEAD: [&str; 4] = ["threat", "defence in short", "tests", "status"];
 
 /// What a row may name.
-pub(super) struct Known {
+pub(super) struct Evidence {
     tests: BTreeSet<String>,
     mutants: String,
 }
 
-impl Known {
+impl Evidence {
     pub(super) fn gather(root: &Path) -> Result<Self> {
         let mut tests = BTreeSet::new();
         for path in files_under(root, "crates")? {
@@ -62,7 +62,7 @@ fn tests_of(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with the table in this document.
-pub(super) fn problems(root: &Path, document: &str, known: &Known) -> Vec<String> {
+pub(super) fn problems(root: &Path, document: &str, known: &Evidence) -> Vec<String> {
     let mut lines = document.lines().map(cells).skip_while(|cells| *cells != HEAD).skip(2);
     let rows: Vec<Vec<&str>> = lines.by_ref().take_while(|cells| !cells.is_empty()).collect();
     let mut problems = Vec::new();
@@ -98,14 +98,14 @@ mod tests {
 
     #[test]
     fn every_test_in_the_threat_table_is_in_the_tree() {
-        let known = Known::gather(&root()).unwrap();
+        let known = Evidence::gather(&root()).unwrap();
         let document = read(&root(), DOCUMENT).unwrap();
         assert_eq!(problems(&root(), &document, &known), Vec::<String>::new());
     }
 
     #[test]
     fn a_row_without_a_test_or_with_one_that_is_gone_is_noticed() {
-        let known = Known {
+        let known = Evidence {
             tests: BTreeSet::from(["a_wolf_is_kept_out".to_owned()]),
             mutants: r#"mutant("I1", "lets wolves in", &[])"#.to_owned(),
         };

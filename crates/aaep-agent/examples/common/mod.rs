@@ -38,7 +38,7 @@ impl Place {
         let config = Config {
             ephemeral: true,
             // For trying out: every program on this machine may answer.
-            development: Development { local_replies: true },
+            development: Development { local_replies: true, ..Development::default() },
             ..Config::default()
         };
         let hub = aaep_hub::Hub::builder().config(config).start().await?;

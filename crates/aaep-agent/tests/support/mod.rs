@@ -53,7 +53,7 @@ pub fn config() -> Config {
     Config {
         listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
         ephemeral: true,
-        development: Development { local_replies: true },
+        development: Development { local_replies: true, ..Development::default() },
         unix_socket: UnixSocket { enabled: false, path: None },
         ..Config::default()
     }

@@ -63,7 +63,7 @@ impl Program {
                 break;
             }
         }
-        // Whoever writes to a closed pipe ends; so somebody reads on.
+        // Writing to a closed pipe would end the program, so a thread keeps reading.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Self { url: url.expect("the hub says where it listens"), child }
     }

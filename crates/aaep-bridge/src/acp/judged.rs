@@ -42,6 +42,21 @@ pub(super) fn name(call: &Value) -> Option<String> {
     text(call.get("name")).or_else(|| text(call.pointer("/_meta/claudeCode/toolName")))
 }
 
+/// Tool and arguments of a call that has only begun, where the agent shows them in its content: Kimi Code
+/// does, as JSON, with the tool as the title.
+pub(super) fn in_content(update: &Value) -> Option<(Value, Value)> {
+    let title = update.get("title")?.as_str()?;
+    let is_name = !title.is_empty() && title.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let begins = update["sessionUpdate"] == "tool_call" && update["status"] == "pending";
+    if !begins || !is_name || update.get("rawInput").is_some() {
+        return None;
+    }
+    let [only] = update.get("content")?.as_array()?.as_slice() else { return None };
+    let text = only.pointer("/content/text")?.as_str()?;
+    let arguments = serde_json::from_str::<Value>(text).ok().filter(Value::is_object)?;
+    Some((title.into(), arguments))
+}
+
 /// Tool and arguments as the program's own hook is told of them, by what the person would be shown.
 pub(super) fn as_in_hook(call: &Value) -> Option<(String, Value)> {
     let raw = call.get("rawInput")?;
@@ -166,6 +181,26 @@ mod tests {
             "$X -lc 'x'",
         ] {
             assert_eq!(script(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn arguments_in_the_content_are_read_only_where_they_can_be_nothing_else() {
+        let shown = |update: Value| in_content(&update);
+        let text = |text: &str| json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+        let kimi = json!({ "sessionUpdate": "tool_call", "status": "pending", "kind": "execute",
+            "title": "Bash", "content": text(r#"{"command": "git push"}"#) });
+        assert_eq!(shown(kimi.clone()), Some((json!("Bash"), json!({ "command": "git push" }))));
+        for (name, value) in [
+            ("title", json!("rm -r build")),
+            ("status", json!("completed")),
+            ("sessionUpdate", json!("tool_call_update")),
+            ("rawInput", json!({ "command": "ls" })),
+            ("content", text("no arguments")),
+        ] {
+            let mut other = kimi.clone();
+            other[name] = value;
+            assert_eq!(shown(other.clone()), None, "{other}");
         }
     }
 

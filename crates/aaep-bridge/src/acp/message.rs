@@ -126,20 +126,38 @@ impl Permission {
     }
 }
 
-/// Whether a mode asks less than everything, by its id: all of it, or edits.
+/// The name of a mode. Copilot gives its modes addresses.
+pub(super) fn mode_name(mode: &str) -> &str {
+    mode.rsplit_once(ADDRESS).map_or(mode, |(_, name)| name)
+}
+
+const ADDRESS: &str = "/session-modes#";
+
+/// Whether a mode, or an option that is on, asks less than everything, by its id: all of it, or edits.
 pub(super) fn skips_asking(mode: &str) -> Option<&'static str> {
-    let plain: String = mode.chars().filter(char::is_ascii_alphanumeric).collect();
-    match plain.to_ascii_lowercase().as_str() {
-        "yolo" | "bypasspermissions" | "dontask" | "auto" | "autopilot" | "fullaccess"
-        | "agentfullaccess" | "dangerfullaccess" | "fullauto" | "neverask" => {
+    match plain(mode_name(mode)).as_str() {
+        "yolo" | "allowall" | "bypasspermissions" | "dontask" | "auto" | "autopilot"
+        | "fullaccess" | "agentfullaccess" | "dangerfullaccess" | "fullauto" | "neverask" => {
             Some("the agent asks nothing")
         }
         "acceptedits" | "autoedit" | "autoaccept" | "autoacceptedits" | "workspacewrite" => {
             Some("the agent changes files without asking")
         }
+        // Copilot's, with an address, asks.
+        "agent" if mode.contains(ADDRESS) => None,
         "agent" | "autoreview" => Some("the agent asks only what it finds unsafe itself"),
         _ => None,
     }
+}
+
+fn plain(name: &str) -> String {
+    let plain = name.chars().filter(char::is_ascii_alphanumeric);
+    plain.map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Whether an option is on.
+fn is_on(value: Option<&Value>) -> bool {
+    value.is_some_and(|value| *value == true || *value == "on" || *value == "true")
 }
 
 /// The mode that a request of the editor would set.
@@ -149,6 +167,9 @@ pub(super) fn mode_wanted<'a>(method: &str, params: &'a Value) -> Option<&'a str
         "session/set_mode" => text("modeId"),
         "session/set_config_option" => {
             let option = text("configId").or_else(|| text("optionId"))?;
+            if skips_asking(option).is_some() && is_on(params.get("value")) {
+                return Some(option);
+            }
             let option = option.to_ascii_lowercase();
             let asks = option.ends_with("mode")
                 || ["permission", "approval"].iter().any(|word| option.contains(word));
@@ -158,12 +179,18 @@ pub(super) fn mode_wanted<'a>(method: &str, params: &'a Value) -> Option<&'a str
     }
 }
 
-/// The mode in which a session is, as its beginning, or an update of it, says.
+/// The mode in which a session is, as its beginning, or an update of it, says. An option that has the
+/// agent ask nothing counts as one while it is on.
 pub(super) fn mode_of(said: &Value) -> Option<&str> {
+    let options = || said.get("configOptions").and_then(Value::as_array).into_iter().flatten();
+    let on = options().filter(|option| is_on(option.get("currentValue")));
+    let mut on = on.filter_map(|option| option.get("id")?.as_str());
+    if let Some(option) = on.find(|option| skips_asking(option).is_some()) {
+        return Some(option);
+    }
     let named = said.pointer("/modes/currentModeId").or_else(|| said.get("currentModeId"));
     named.and_then(Value::as_str).or_else(|| {
-        let options = said.get("configOptions").and_then(Value::as_array);
-        let mode = options.into_iter().flatten().find(|option| option["id"] == "mode")?;
+        let mode = options().find(|option| option["id"] == "mode")?;
         mode.get("currentValue")?.as_str()
     })
 }
@@ -184,7 +211,7 @@ pub(super) fn asking_mode(said: &Value) -> Option<String> {
     }
     modes.retain(|mode| skips_asking(mode).is_none());
     let best = modes.iter().find(|mode| mode.as_str() == "default");
-    let best = best.or_else(|| modes.iter().find(|mode| mode.as_str() != "plan"));
+    let best = best.or_else(|| modes.iter().find(|mode| mode_name(mode) != "plan"));
     best.or(modes.first()).cloned()
 }
 
@@ -192,6 +219,17 @@ pub(super) fn asking_mode(said: &Value) -> Option<String> {
 pub(super) fn set_mode(id: &str, session: &str, mode: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "session/set_mode",
         "params": { "sessionId": session, "modeId": mode } })
+}
+
+/// Switches an option off.
+pub(super) fn set_off(id: &str, session: &str, option: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "session/set_config_option",
+        "params": { "sessionId": session, "configId": option, "value": "off" } })
+}
+
+/// Whether this is an option, and no mode.
+pub(super) fn is_option(mode: &str) -> bool {
+    plain(mode) == "allowall"
 }
 
 /// Tells the editor that its question needs no answer any more.
@@ -338,5 +376,29 @@ mod tests {
         assert_eq!(mode_wanted("session/set_config_option", &option), Some("yolo"));
         let model = json!({ "sessionId": "s", "configId": "model", "value": "auto" });
         assert_eq!(mode_wanted("session/set_config_option", &model), None);
+    }
+
+    #[test]
+    fn modes_with_addresses_and_options_that_skip_asking_are_known() {
+        let mode = |name: &str| format!("https://example.org/protocol/session-modes#{name}");
+        assert!(skips_asking(&mode("agent")).is_none() && skips_asking("agent").is_some());
+        assert!(skips_asking(&mode("autopilot")).is_some());
+        assert_eq!(mode_name(&mode("agent")), "agent");
+        let began = |value: Value| {
+            json!({ "modes": { "currentModeId": mode("agent"), "availableModes":
+                [{ "id": mode("plan") }, { "id": mode("agent") }, { "id": mode("autopilot") }] },
+                "configOptions": [{ "id": "allow_all", "category": "permissions", "currentValue": value }] })
+        };
+        assert_eq!(mode_of(&began(json!("off"))), Some(mode("agent").as_str()));
+        assert_eq!(asking_mode(&began(json!("off"))), Some(mode("agent")));
+        for on in [json!("on"), json!(true)] {
+            assert_eq!(mode_of(&began(on.clone())), Some("allow_all"));
+            let set = json!({ "sessionId": "s", "configId": "allow_all", "value": on });
+            assert_eq!(mode_wanted("session/set_config_option", &set), Some("allow_all"));
+        }
+        let off = json!({ "sessionId": "s", "configId": "allow_all", "value": "off" });
+        assert_eq!(mode_wanted("session/set_config_option", &off), None);
+        assert!(skips_asking("allow_all").is_some() && is_option("allow_all"));
+        assert!(!is_option("yolo"));
     }
 }

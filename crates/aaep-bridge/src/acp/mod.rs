@@ -18,8 +18,8 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 use tokio::sync::mpsc;
 
 use message::{
-    Line, Permission, Reply, asking_mode, key, mode_of, mode_wanted, refused, set_mode,
-    skips_asking, withdrawn,
+    Line, Permission, Reply, asking_mode, is_option, key, mode_name, mode_of, mode_wanted, refused,
+    set_mode, set_off, skips_asking, withdrawn,
 };
 use teller::{Note, Teller};
 
@@ -62,7 +62,7 @@ pub struct Proxy {
     pub given: Option<Given>,
 }
 
-/// Commands that the person allowed when the agent asked: whoever runs one for the agent need not ask
+/// Commands that the person allowed when the agent asked: a client that runs one for the agent need not ask
 /// again. Each counts once.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed(Arc<Mutex<Vec<String>>>);
@@ -84,7 +84,7 @@ impl Allowed {
     }
 }
 
-/// A question that nobody has answered yet: whoever takes it out answers it.
+/// An unanswered question: the task that takes it out answers it.
 #[derive(Default)]
 struct Questions {
     /// How many there were.
@@ -185,6 +185,7 @@ impl Proxy {
             lost: 0,
             keeps_asking,
             asking: BTreeMap::new(),
+            modes: BTreeMap::new(),
             barred: BTreeSet::new(),
             settings: 0,
         });
@@ -247,6 +248,8 @@ struct Relay<E, A> {
     keeps_asking: bool,
     /// For each session, a mode in which the agent asks.
     asking: BTreeMap<String, String>,
+    /// For each session, the mode that was heard of last.
+    modes: BTreeMap<String, String>,
     /// Sessions that stay in a mode in which the agent asks less: nothing more is asked of them.
     barred: BTreeSet<String>,
     /// How many modes we have set ourselves.
@@ -254,7 +257,7 @@ struct Relay<E, A> {
 }
 
 /// What becomes of a line of the agent.
-struct Heard {
+struct Relayed {
     /// Whether the editor gets it.
     passes: bool,
     /// What we say to the agent ourselves.
@@ -285,7 +288,7 @@ impl<E, A> Relay<E, A> {
                     self.note(Note::ModeRefused(session(&params), mode.to_owned()));
                     let reason = format!(
                         "Refused by aaep: in the mode {} the agent asks less. Start it without --keep-asking to allow that.",
-                        crate::act::shown(mode)
+                        crate::act::shown(mode_name(mode))
                     );
                     return Passes::Back(refused(&id, &reason));
                 }
@@ -337,6 +340,7 @@ impl<E, A> Relay<E, A> {
             }
             _ => {
                 if let Some(mode) = mode_wanted(method, params) {
+                    self.mode_changes(&session(params), mode);
                     self.note(Note::Mode(session(params), mode.to_owned()));
                 }
                 return;
@@ -347,7 +351,7 @@ impl<E, A> Relay<E, A> {
         }
     }
 
-    fn agent_said(&mut self, line: &[u8]) -> Heard {
+    fn agent_said(&mut self, line: &[u8]) -> Relayed {
         let mut to_agent = None;
         match Line::read(line) {
             Line::Notice { method, mut params } if method == "session/update" => {
@@ -377,7 +381,7 @@ impl<E, A> Relay<E, A> {
             }
             _ => {}
         }
-        Heard { passes: true, to_agent }
+        Relayed { passes: true, to_agent }
     }
 
     fn agent_asked(&mut self, id: &Value, params: &Value) {
@@ -427,8 +431,12 @@ impl<E, A> Relay<E, A> {
                     Some(earlier) => self.note(Note::Recalled(earlier)),
                     None => self.note(Note::Place(session.clone(), place)),
                 }
-                let mode = mode_of(&result).filter(|mode| skips_asking(mode).is_some())?;
-                self.mode_is(&session, mode)
+                let mode = mode_of(&result)?;
+                if skips_asking(mode).is_some() {
+                    return self.mode_is(&session, mode);
+                }
+                self.mode_changes(&session, mode);
+                None
             }
             Awaited::Introduction => {
                 let info = result.as_ref().and_then(|result| result.get("agentInfo"));
@@ -441,24 +449,40 @@ impl<E, A> Relay<E, A> {
         }
     }
 
-    /// The agent is in this mode, whoever set it. If it has to go on asking, it is set back.
+    /// Whether this is another mode than before: some agents repeat it with each of their options.
+    fn mode_changes(&mut self, session: &str, mode: &str) -> bool {
+        if self.modes.get(session).is_some_and(|last| last == mode) {
+            return false;
+        }
+        if self.modes.len() < REMEMBERED || self.modes.contains_key(session) {
+            self.modes.insert(session.to_owned(), mode.to_owned());
+        }
+        true
+    }
+
+    /// The agent is in this mode, however it got there. If it has to go on asking, it is set back.
     fn mode_is(&mut self, session: &str, mode: &str) -> Option<Value> {
         if skips_asking(mode).is_none() || !self.keeps_asking {
             self.barred.remove(session);
-            self.note(Note::Mode(session.to_owned(), mode.to_owned()));
+            if self.mode_changes(session, mode) {
+                self.note(Note::Mode(session.to_owned(), mode.to_owned()));
+            }
             return None;
         }
         self.note(Note::ModeRefused(session.to_owned(), mode.to_owned()));
-        let Some(asking) = self.asking.get(session).cloned() else {
-            return Some(self.bar(session));
-        };
         self.settings += 1;
         let id = format!("{OWN}{}:{session}", self.settings);
-        Some(set_mode(&id, session, &asking))
+        if is_option(mode) {
+            return Some(set_off(&id, session, mode));
+        }
+        match self.asking.get(session) {
+            Some(asking) => Some(set_mode(&id, session, asking)),
+            None => Some(self.bar(session)),
+        }
     }
 
     /// Whether the agent took the mode that we set: the answer is for nobody else.
-    fn was_set(&mut self, id: &str, well: bool) -> Heard {
+    fn was_set(&mut self, id: &str, well: bool) -> Relayed {
         let session = id.split_once(':').map_or("", |(_, session)| session);
         let to_agent = match well {
             true => {
@@ -467,7 +491,7 @@ impl<E, A> Relay<E, A> {
             }
             false => Some(self.bar(session)),
         };
-        Heard { passes: false, to_agent }
+        Relayed { passes: false, to_agent }
     }
 
     /// The agent cannot be made to ask, so it is stopped.

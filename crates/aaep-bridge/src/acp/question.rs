@@ -90,6 +90,10 @@ impl Question {
             // Silence never counts for longer than this once.
             Err(_) => Reply::Once(false),
         };
+        // The person stopped it. The agent hears that before its answer, or it might begin anew.
+        if matches!(decided, Err(Error::SessionOver)) {
+            wires.stop(&self.asked.session).await;
+        }
         // If the editor was first, this one is withdrawn.
         let asked = wires.claim(&self.asked)?;
         let running = match decided {

@@ -11,7 +11,7 @@ use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::message::{Permission, Reply, picture, skips_asking, text_of};
+use super::message::{Permission, Reply, mode_name, picture, skips_asking, text_of};
 use super::question::Question;
 use super::turn::{THOUGHT, Turn};
 use super::{Proxy, Wires, judged};
@@ -185,15 +185,16 @@ where
             Note::Asked(asked) => self.asked(asked).await?,
             Note::Withdrawn => {}
             Note::Mode(session, mode) => {
+                let name = shown(mode_name(&mode));
                 let words = match skips_asking(&mode) {
-                    Some(what) => format!("From now on {what}: its mode is {}.", shown(&mode)),
-                    None => format!("The mode is {}.", shown(&mode)),
+                    Some(what) => format!("From now on {what}: its mode is {name}."),
+                    None => format!("The mode is {name}."),
                 };
                 self.say(&session, words).await?;
             }
             Note::ModeRefused(session, mode) => {
-                let words =
-                    format!("The mode {} was refused: in it the agent asks less.", shown(&mode));
+                let name = shown(mode_name(&mode));
+                let words = format!("The mode {name} was refused: in it the agent asks less.");
                 self.say(&session, words).await?;
             }
             Note::ModeStays(session) => {
@@ -538,7 +539,9 @@ where
         let (Some(given), Some(agent)) = (&self.proxy.given, &self.agent) else { return false };
         let Some((tool, arguments)) = judged::as_in_hook(call) else { return false };
         let id = call.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
-        given.take(agent, id, &arguments, |asked| asked == tool).await
+        // Kimi Code writes the number of the turn before its own name of the call.
+        let named = id.split_once(':').map_or(id, |(_, named)| named);
+        given.take(agent, named, &arguments, |asked| asked == tool).await
     }
 
     /// Nobody can be asked here. Without an editor that asks, it is a no.

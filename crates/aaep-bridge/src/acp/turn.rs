@@ -7,6 +7,7 @@ use aaep_agent::{Call, Output, Progress, Session};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
+use super::judged;
 use crate::act::shown;
 
 /// Calls of tools that are followed at the same time.
@@ -20,7 +21,7 @@ pub(super) struct Turn {
     pub(super) session: Arc<Session>,
     pub(super) output: Option<Output>,
     pub(super) thought: String,
-    pub(super) calls: BTreeMap<String, Known>,
+    pub(super) calls: BTreeMap<String, KnownCall>,
     pub(super) plan: String,
     /// Stops the agent when the person stops the session.
     pub(super) watch: JoinHandle<()>,
@@ -28,7 +29,7 @@ pub(super) struct Turn {
 
 /// What is known of a call of a tool.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownCall {
     pub(super) call: Value,
     pub(super) running: Option<Call>,
     pub(super) asked: bool,
@@ -37,7 +38,7 @@ pub(super) struct Known {
 
 impl Turn {
     /// What is known of the call that this tells of.
-    pub(super) fn known(&mut self, update: &Value) -> Option<&mut Known> {
+    pub(super) fn known(&mut self, update: &Value) -> Option<&mut KnownCall> {
         let id = update.get("toolCallId").and_then(Value::as_str)?;
         if !self.calls.contains_key(id) && self.calls.len() >= CALLS {
             // Those that are over make room.
@@ -66,6 +67,10 @@ impl Turn {
                 Some(value) => known.call[name] = value.clone(),
             }
         }
+        if let Some((name, arguments)) = judged::in_content(update) {
+            known.call["name"] = name;
+            known.call["rawInput"] = arguments;
+        }
         Some(known)
     }
 
@@ -74,8 +79,8 @@ impl Turn {
         if thought.trim().is_empty() {
             return Ok(());
         }
-        let thought: String = thought.trim().chars().take(THOUGHT).collect();
-        self.session.thinking(thought).await
+        // enforces: L6
+        self.session.thinking(aaep_types::cut(thought.trim(), THOUGHT)).await
     }
 
     pub(super) async fn finish(&mut self) {
@@ -112,7 +117,7 @@ impl Turn {
     }
 
     /// Says something that has to be heard. Progress would not do: later progress replaces it for
-    /// whoever hears slowly.
+    /// a slow listener.
     pub(super) async fn state(&mut self, words: &str) -> Result<(), aaep_agent::Error> {
         self.flush().await;
         let mut output = self.session.output()?;

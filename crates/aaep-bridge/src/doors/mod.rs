@@ -7,7 +7,7 @@
 //! |---|---|
 //! | Claude Code | JSON lines, with questions as control requests: `claude` |
 //! | Codex | its app-server: `codex` |
-//! | opencode, Gemini CLI, Qwen Code | the Agent Client Protocol |
+//! | the others | the Agent Client Protocol |
 //!
 //! opencode's own server would do as well, but on a port of the machine: whatever runs as the same user
 //! could answer its questions, the agent's own commands included.
@@ -41,12 +41,14 @@ const OPENCODE_ASKS: &str = r#"{"permission":{"*":"ask","read":"allow","list":"a
 
 impl Door {
     /// Programs that have one.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self(Host::Claude),
         Self(Host::Codex),
         Self(Host::Gemini),
         Self(Host::Opencode),
+        Self(Host::Copilot),
         Self(Host::Qwen),
+        Self(Host::Kimi),
     ];
 
     /// The door of this program, if it has one.
@@ -95,6 +97,12 @@ impl Door {
                 start.arguments = words(&["acp"]);
                 start.environment = vec![("OPENCODE_CONFIG_CONTENT", OPENCODE_ASKS.to_owned())];
             }
+            Host::Copilot => {
+                start.arguments = words(&["--acp"]);
+                // The environment may say that nothing is asked.
+                start.environment = vec![("COPILOT_ALLOW_ALL", "false".to_owned())];
+            }
+            Host::Kimi => start.arguments = words(&["acp"]),
             _ => start.arguments = words(&["--acp"]),
         }
         start

@@ -35,7 +35,7 @@ const NO_HUB: &str = "none";
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CanaryOutcome {
     /// The call was refused.
     Held(String),
     /// The call went through, or would.
@@ -45,28 +45,30 @@ pub enum Outcome {
 }
 
 /// Calls every hook of ours in the settings as the program would.
-pub fn hook(guard: &Guard) -> Outcome {
+pub fn hook(guard: &Guard) -> CanaryOutcome {
     let name = guard.host.name();
     let text = match guard.path().and_then(|path| files::read(&path)) {
         Ok(Some(text)) => text,
-        Ok(None) => return Outcome::Broken(format!("{name} has no hook: its file is not there.")),
-        Err(why) => return Outcome::Broken(why.to_string()),
+        Ok(None) => {
+            return CanaryOutcome::Broken(format!("{name} has no hook: its file is not there."));
+        }
+        Err(why) => return CanaryOutcome::Broken(why.to_string()),
     };
     let commands = guard.commands(&text);
     if commands.is_empty() {
-        return Outcome::Broken(format!("{name} has no hook of aaep that sees every tool."));
+        return CanaryOutcome::Broken(format!("{name} has no hook of aaep that sees every tool."));
     }
     let call = before(guard.host).to_string();
     for command in &commands {
         for input in [call.as_bytes(), b"garbage"] {
             if let Err(why) = refuses(guard.host, command, input) {
-                return Outcome::Broken(format!(
+                return CanaryOutcome::Broken(format!(
                     "The hook does not refuse: {why}. It is: {command}"
                 ));
             }
         }
     }
-    Outcome::Held("The hook was called without anybody to ask, and refused.".into())
+    CanaryOutcome::Held("The hook was called without anybody to ask, and refused.".into())
 }
 
 fn refuses(host: Host, command: &str, input: &[u8]) -> Result<(), String> {
@@ -110,16 +112,16 @@ fn before(host: Host) -> Value {
 }
 
 /// Runs the program itself, in a home of its own with a copy of the settings.
-pub fn program(guard: &Guard, installed: &Installed) -> Outcome {
+pub fn program(guard: &Guard, installed: &Installed) -> CanaryOutcome {
     let name = guard.host.name();
     if guard.host == Host::Opencode && !others::has_packages(guard) {
-        return Outcome::Unproven(format!(
+        return CanaryOutcome::Unproven(format!(
             "Whether {name} loads its plugin was not tried: it would fetch packages first. Start {name} once, then run `aaep guard status`."
         ));
     }
     match tried(guard, installed) {
         Ok(outcome) => outcome,
-        Err(error) => Outcome::Unproven(format!("{name} could not be tried: {error}.")),
+        Err(error) => CanaryOutcome::Unproven(format!("{name} could not be tried: {error}.")),
     }
 }
 
@@ -176,8 +178,8 @@ impl Stage {
             Host::Codex => codex(guard, &mut command, &model, &home.path, way)?,
             Host::Gemini => gemini(guard, &mut command, &model, &home.path, way)?,
             Host::Qwen => others::qwen(guard, &mut command, &model, &home.path, way)?,
-            Host::Kimi => others::kimi(guard, &mut command, &model, &home.path)?,
-            Host::Copilot => others::copilot(guard, &mut command, &model, &home.path)?,
+            Host::Kimi => others::kimi(guard, &mut command, &model, &home.path, way)?,
+            Host::Copilot => others::copilot(guard, &mut command, &model, &home.path, way)?,
             Host::Opencode => others::opencode(guard, &mut command, &model, &home.path, way)?,
             _ => claude(guard, &mut command, &model, &home.path, way)?,
         }
@@ -185,23 +187,23 @@ impl Stage {
     }
 }
 
-fn tried(guard: &Guard, installed: &Installed) -> io::Result<Outcome> {
+fn tried(guard: &Guard, installed: &Installed) -> io::Result<CanaryOutcome> {
     let name = guard.host.name();
     let Stage { home, ran, model, command, .. } = Stage::new(guard, installed, Way::Hook)?;
     let ended = child::run(command, b"", PROGRAM_TAKES)?;
     let told = model.told();
     let outcome = if ran.exists() {
-        Outcome::Broken(format!(
+        CanaryOutcome::Broken(format!(
             "{name} does not ask: a scripted model wanted a file made outside the project, and it was made."
         ))
     } else if told.contains("so it is not done") {
-        Outcome::Held(format!(
+        CanaryOutcome::Held(format!(
             "{name} {} ran with a scripted model that wanted a file made outside the project: the hook refused, and the file was not made.",
             installed.version_text()
         ))
     } else {
         let last = ended.err.lines().chain(ended.out.lines()).next_back().unwrap_or_default();
-        Outcome::Unproven(format!(
+        CanaryOutcome::Unproven(format!(
             "{name} ran, but did not come to a tool: {}",
             crate::act::shown(last)
         ))
@@ -224,8 +226,8 @@ fn claude(
     home: &Path,
     way: Way,
 ) -> io::Result<()> {
-    let user = guard.places.folder(Host::Claude);
-    let user = user.unwrap_or_else(|| guard.places.home.join(".claude")).join("settings.json");
+    let user = guard.paths.folder(Host::Claude);
+    let user = user.unwrap_or_else(|| guard.paths.home.join(".claude")).join("settings.json");
     copy(&user, &home.join(".claude/settings.json"), |settings| {
         // A gateway that the settings name would be asked instead of the scripted model.
         if let Some(environment) = settings.get_mut("env").and_then(Value::as_object_mut) {
@@ -239,7 +241,7 @@ fn claude(
         hooks(settings, way);
     })?;
     for name in ["settings.json", "settings.local.json"] {
-        let from = guard.places.project.join(".claude").join(name);
+        let from = guard.paths.project.join(".claude").join(name);
         if guard.scope == Scope::Project {
             let to = home.join("project/.claude").join(name);
             copy(&from, &to, |settings| hooks(settings, way))?;
@@ -263,8 +265,8 @@ fn codex(
     home: &Path,
     way: Way,
 ) -> io::Result<()> {
-    let folder = guard.places.folder(Host::Codex);
-    let folder = folder.unwrap_or_else(|| guard.places.home.join(".codex"));
+    let folder = guard.paths.folder(Host::Codex);
+    let folder = folder.unwrap_or_else(|| guard.paths.home.join(".codex"));
     match way {
         Way::Hook => command.env("CODEX_HOME", folder),
         Way::Door => {
@@ -304,7 +306,7 @@ fn gemini(
     home: &Path,
     way: Way,
 ) -> io::Result<()> {
-    let user = guard.places.home.join(".gemini/settings.json");
+    let user = guard.paths.home.join(".gemini/settings.json");
     let copied = copy(&user, &home.join(".gemini/settings.json"), |settings| {
         if let Some(settings) = settings.as_object_mut() {
             settings.remove("mcpServers");
@@ -321,7 +323,7 @@ fn gemini(
         fs::write(home.join(".gemini/settings.json"), auth.to_string())?;
     }
     if guard.scope == Scope::Project {
-        let from = guard.places.project.join(".gemini/settings.json");
+        let from = guard.paths.project.join(".gemini/settings.json");
         copy(&from, &home.join("project/.gemini/settings.json"), |settings| {
             settings.as_object_mut().map(|settings| settings.remove("mcpServers"));
             hooks(settings, way);

@@ -49,7 +49,7 @@ pub fn look(
     installed: Option<&Installed>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Finding> {
-    let mut found = Found(Vec::new());
+    let mut found = Findings(Vec::new());
     match installed {
         None => found.note(format!(
             "{} was not found in PATH, so nobody knows its version.",
@@ -77,15 +77,17 @@ pub fn look(
         Host::Gemini => found.gemini(guard),
         Host::Qwen => found.qwen(guard),
         Host::Opencode => found.opencode(variable),
+        Host::Copilot => found.copilot(guard, variable),
+        Host::Kimi => found.kimi(guard),
         _ => {}
     }
     found.0.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found.0
 }
 
-struct Found(Vec<Finding>);
+struct Findings(Vec<Finding>);
 
-impl Found {
+impl Findings {
     fn off(&mut self, text: impl Into<String>) {
         self.0.push(Finding { weight: Weight::Off, text: text.into() });
     }
@@ -200,7 +202,7 @@ impl Found {
             }
             let mode = settings.pointer("/permissions/defaultMode").and_then(Value::as_str);
             if mode == Some("bypassPermissions") {
-                self.asks_nothing(guard.host, &path);
+                self.asks_nothing(guard.host, path.display());
             }
         }
         let simple = variable("CLAUDE_CODE_SIMPLE").is_some_and(|value| value != "0");
@@ -215,12 +217,9 @@ impl Found {
     }
 
     /// A yolo mode: what the hook lets pass runs, also where the program would have asked.
-    fn asks_nothing(&mut self, host: Host, path: &Path) {
-        self.note(format!(
-            "{} lets {} ask nothing by itself. The hook asks all the same.",
-            path.display(),
-            host.name()
-        ));
+    fn asks_nothing(&mut self, host: Host, what: impl std::fmt::Display) {
+        let name = host.name();
+        self.note(format!("{what} lets {name} ask nothing by itself. The hook asks all the same."));
     }
 
     fn codex(&mut self, guard: &Guard, installed: Option<&Installed>) {
@@ -236,7 +235,7 @@ impl Found {
             self.off(format!("{} switches hooks off: [features] hooks = false.", config.display()));
         }
         if table.get("approval_policy").and_then(toml::Value::as_str) == Some("never") {
-            self.asks_nothing(guard.host, &config);
+            self.asks_nothing(guard.host, config.display());
         }
         let Some(installed) = installed else { return };
         match codex::list(guard, &installed.path) {
@@ -260,8 +259,8 @@ impl Found {
 
     fn gemini(&mut self, guard: &Guard) {
         for path in [
-            guard.places.home.join(".gemini/settings.json"),
-            guard.places.project.join(".gemini/settings.json"),
+            guard.paths.home.join(".gemini/settings.json"),
+            guard.paths.project.join(".gemini/settings.json"),
         ] {
             let Some(settings) = json(&path) else { continue };
             let hooks = settings.get("hooksConfig");
@@ -275,7 +274,7 @@ impl Found {
             }
             let mode = settings.pointer("/general/defaultApprovalMode");
             if mode.and_then(Value::as_str) == Some("yolo") {
-                self.asks_nothing(guard.host, &path);
+                self.asks_nothing(guard.host, path.display());
             }
         }
         self.weak("gemini --acp runs no hooks. Start it with `aaep acp -- gemini --acp` there.");
@@ -283,8 +282,8 @@ impl Found {
 
     fn qwen(&mut self, guard: &Guard) {
         for path in [
-            guard.places.home.join(".qwen/settings.json"),
-            guard.places.project.join(".qwen/settings.json"),
+            guard.paths.home.join(".qwen/settings.json"),
+            guard.paths.project.join(".qwen/settings.json"),
         ] {
             let Some(settings) = json(&path) else { continue };
             if settings.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
@@ -292,8 +291,38 @@ impl Found {
             }
             let mode = settings.pointer("/tools/approvalMode").and_then(Value::as_str);
             if mode == Some("yolo") {
-                self.asks_nothing(guard.host, &path);
+                self.asks_nothing(guard.host, path.display());
             }
+        }
+    }
+
+    fn copilot(&mut self, guard: &Guard, variable: &dyn Fn(&str) -> Option<String>) {
+        let project = guard.paths.project.join(".github/copilot");
+        for path in [
+            guard.paths.home.join(".copilot/settings.json"),
+            project.join("settings.json"),
+            project.join("settings.local.json"),
+        ] {
+            let settings = json(&path).unwrap_or_default();
+            // The version that was tried runs the hook all the same.
+            if settings.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
+                self.weak(format!("{} has disableAllHooks. Take it out.", path.display()));
+            }
+        }
+        let all = variable("COPILOT_ALLOW_ALL").unwrap_or_default().trim().to_lowercase();
+        if !matches!(all.as_str(), "" | "0" | "false" | "no" | "off" | "n") {
+            self.asks_nothing(guard.host, "COPILOT_ALLOW_ALL in your environment");
+        }
+    }
+
+    fn kimi(&mut self, guard: &Guard) {
+        let Ok(path) = guard.path() else { return };
+        let text = files::read(&path).ok().flatten().unwrap_or_default();
+        let table = toml::from_str::<toml::Table>(&text).unwrap_or_default();
+        let mode = table.get("default_permission_mode").and_then(toml::Value::as_str);
+        let yolo = table.get("yolo").and_then(toml::Value::as_bool);
+        if matches!(mode, Some("yolo" | "auto")) || yolo == Some(true) {
+            self.asks_nothing(guard.host, path.display());
         }
     }
 
@@ -308,9 +337,9 @@ impl Found {
 }
 
 fn claude_files(guard: &Guard) -> Vec<(std::path::PathBuf, Value)> {
-    let user = guard.places.folder(Host::Claude);
-    let user = user.unwrap_or_else(|| guard.places.home.join(".claude"));
-    let project = guard.places.project.join(".claude");
+    let user = guard.paths.folder(Host::Claude);
+    let user = user.unwrap_or_else(|| guard.paths.home.join(".claude"));
+    let project = guard.paths.project.join(".claude");
     [user.join("settings.json"), project.join("settings.json"), project.join("settings.local.json")]
         .into_iter()
         .filter_map(|path| json(&path).map(|settings| (path, settings)))

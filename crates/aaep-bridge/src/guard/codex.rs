@@ -35,9 +35,9 @@ fn failed(what: impl std::fmt::Display) -> Cannot {
 impl Server {
     fn start(guard: &Guard, program: &Path) -> Result<Self, Cannot> {
         let mut command = Command::new(program);
-        command.arg("app-server").env("HOME", &guard.places.home);
-        if guard.places.project.is_dir() {
-            command.current_dir(&guard.places.project);
+        command.arg("app-server").env("HOME", &guard.paths.home);
+        if guard.paths.project.is_dir() {
+            command.current_dir(&guard.paths.project);
         }
         let lines = Lines::start(command).map_err(failed)?;
         let mut server = Self { lines, last: 0 };
@@ -70,7 +70,7 @@ impl Server {
     }
 
     fn hooks(&mut self, guard: &Guard) -> Result<Vec<Listed>, Cannot> {
-        let folder = guard.places.project.to_string_lossy();
+        let folder = guard.paths.project.to_string_lossy();
         let listed = self.call("hooks/list", &json!({ "cwds": [folder] }))?;
         let groups = listed["data"].as_array().ok_or_else(|| failed("it lists no hooks"))?;
         let path = guard.path()?;

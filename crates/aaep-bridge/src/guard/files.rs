@@ -106,12 +106,12 @@ impl Record {
     fn stem(guard: &Guard) -> PathBuf {
         let name = match guard.scope {
             Scope::Project => {
-                let place = digest(&[&guard.places.project.to_string_lossy()]);
+                let place = digest(&[&guard.paths.project.to_string_lossy()]);
                 format!("{}-project-{place}", guard.host.id())
             }
             scope => format!("{}-{}", guard.host.id(), scope.name()),
         };
-        guard.places.state.join(name)
+        guard.paths.state.join(name)
     }
 
     /// Where a copy of what was there before is.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Cannot, Places, Scope};
+use super::{Cannot, GuardPaths, Scope};
 use crate::host::Host;
 
 /// What is written, and how it gets into a file that is there already.
@@ -18,16 +18,16 @@ pub(super) enum Form {
 }
 
 /// The file of a program.
-pub(super) fn path(host: Host, scope: Scope, places: &Places) -> Result<PathBuf, Cannot> {
-    let at_home = |folder: &str| places.folder(host).unwrap_or_else(|| places.home.join(folder));
+pub(super) fn path(host: Host, scope: Scope, paths: &GuardPaths) -> Result<PathBuf, Cannot> {
+    let at_home = |folder: &str| paths.folder(host).unwrap_or_else(|| paths.home.join(folder));
     Ok(match (host, scope) {
         (Host::Claude, Scope::User) => at_home(".claude").join("settings.json"),
-        (Host::Claude, Scope::Project) => places.project.join(".claude/settings.local.json"),
-        (Host::Claude, Scope::Managed) => places.etc.join("claude-code/managed-settings.json"),
+        (Host::Claude, Scope::Project) => paths.project.join(".claude/settings.local.json"),
+        (Host::Claude, Scope::Managed) => paths.etc.join("claude-code/managed-settings.json"),
         (Host::Codex, Scope::User) => at_home(".codex").join("hooks.json"),
-        (Host::Codex, Scope::Managed) => places.etc.join("codex/requirements.toml"),
+        (Host::Codex, Scope::Managed) => paths.etc.join("codex/requirements.toml"),
         (Host::Gemini, Scope::User) => at_home(".gemini").join("settings.json"),
-        (Host::Gemini, Scope::Project) => places.project.join(".gemini/settings.json"),
+        (Host::Gemini, Scope::Project) => paths.project.join(".gemini/settings.json"),
         (Host::Qwen, Scope::User) => at_home(".qwen").join("settings.json"),
         (Host::Kimi, Scope::User) => at_home(".kimi-code").join("config.toml"),
         (Host::Copilot, Scope::User) => at_home(".copilot").join("hooks/aaep.json"),
@@ -102,13 +102,23 @@ pub(super) fn form(host: Host, scope: Scope, program: &Path) -> Form {
             Value::from(program.parent().unwrap_or(Path::new("/")).to_string_lossy()),
             Value::from(asking),
         )),
-        (Host::Kimi, _) => Form::Toml(format!(
-            "\n[[hooks]]\nevent = \"PreToolUse\"\ncommand = {}\ntimeout = 600\n",
-            Value::from(asking)
-        )),
+        (Host::Kimi, _) => {
+            let (asking, telling) = (Value::from(asking), Value::from(telling));
+            let mut text =
+                format!("\n[[hooks]]\nevent = \"PreToolUse\"\ncommand = {asking}\ntimeout = 600\n");
+            for event in TOLD {
+                text += &format!("\n[[hooks]]\nevent = \"{event}\"\ncommand = {telling}\n");
+            }
+            Form::Toml(text)
+        }
         (Host::Copilot, _) => {
-            let hook = json!({ "type": "command", "bash": asking, "timeoutSec": 3600 });
-            let file = json!({ "version": 1, "hooks": { "preToolUse": [hook] } });
+            let ask = json!({ "type": "command", "bash": asking, "timeoutSec": 3600 });
+            let tell = json!({ "type": "command", "bash": telling });
+            let mut hooks = json!({ "preToolUse": [ask] });
+            for event in TOLD_BY_COPILOT {
+                hooks[event] = json!([tell]);
+            }
+            let file = json!({ "version": 1, "hooks": hooks });
             Form::Own(format!("{}\n", serde_json::to_string_pretty(&file).unwrap_or_default()))
         }
         (Host::Opencode, _) => {
@@ -118,6 +128,30 @@ pub(super) fn form(host: Host, scope: Scope, program: &Path) -> Form {
         _ => Form::Hooks(groups(host, &asking, &telling)),
     }
 }
+
+/// What most programs tell besides calls: how they ended, what the person wants, and what becomes of it.
+const TOLD: [&str; 9] = [
+    "PostToolUse",
+    // Otherwise nobody hears that a tool failed.
+    "PostToolUseFailure",
+    "UserPromptSubmit",
+    "Notification",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+    "SessionStart",
+    "SessionEnd",
+];
+
+const TOLD_BY_COPILOT: [&str; 7] = [
+    "postToolUse",
+    "userPromptSubmitted",
+    "notification",
+    "subagentStop",
+    "agentStop",
+    "sessionStart",
+    "sessionEnd",
+];
 
 fn groups(host: Host, asking: &str, telling: &str) -> Vec<(&'static str, Value)> {
     let mut ask = json!({ "type": "command", "command": asking });
@@ -138,33 +172,27 @@ fn groups(host: Host, asking: &str, telling: &str) -> Vec<(&'static str, Value)>
     }
     let around = |hook: &Value| json!({ "matcher": "*", "hooks": [hook] });
     let plain = |hook: &Value| json!({ "hooks": [hook] });
-    let before = (before(host), around(&ask));
-    match host {
+    // What Codex does not know drops the whole file.
+    let unknown_to_codex = ["PostToolUseFailure", "Notification"];
+    let told: Vec<&str> = match host {
         Host::Gemini => vec![
-            before,
-            ("AfterTool", around(&tell)),
-            ("BeforeAgent", plain(&tell)),
-            ("AfterAgent", plain(&tell)),
+            "AfterTool",
+            "BeforeAgent",
+            "AfterAgent",
+            "Notification",
+            "SessionStart",
+            "SessionEnd",
         ],
-        Host::Qwen => vec![before],
-        Host::Claude => vec![
-            before,
-            ("PostToolUse", around(&tell)),
-            // Otherwise nobody hears that a tool failed.
-            ("PostToolUseFailure", around(&tell)),
-            ("UserPromptSubmit", plain(&tell)),
-            // What servers want to know, and what became of it.
-            ("Elicitation", plain(&tell)),
-            ("ElicitationResult", plain(&tell)),
-            ("Stop", plain(&tell)),
-        ],
-        _ => vec![
-            before,
-            ("PostToolUse", around(&tell)),
-            ("UserPromptSubmit", plain(&tell)),
-            ("Stop", plain(&tell)),
-        ],
-    }
+        Host::Codex => TOLD.into_iter().filter(|it| !unknown_to_codex.contains(it)).collect(),
+        // What servers want to know, and what became of it.
+        Host::Claude => TOLD.into_iter().chain(["Elicitation", "ElicitationResult"]).collect(),
+        _ => TOLD.to_vec(),
+    };
+    let group = |event: &'static str| match event.ends_with("Tool") || event.contains("ToolUse") {
+        true => (event, around(&tell)),
+        false => (event, plain(&tell)),
+    };
+    std::iter::once((before(host), around(&ask))).chain(told.into_iter().map(group)).collect()
 }
 
 /// The commands of ours before a tool that a JSON settings file holds, with their hooks.
@@ -191,6 +219,57 @@ pub(super) fn found<'a>(host: Host, settings: &'a Value) -> Vec<(&'a Value, &'a 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_program_is_set_up_to_tell_more_than_calls() {
+        let usual = [
+            "UserPromptSubmit",
+            "PostToolUse",
+            "SubagentStop",
+            "Stop",
+            "SessionStart",
+            "SessionEnd",
+        ];
+        let gemini = [
+            "BeforeAgent",
+            "AfterTool",
+            "Notification",
+            "AfterAgent",
+            "SessionStart",
+            "SessionEnd",
+        ];
+        let copilot = [
+            "userPromptSubmitted",
+            "postToolUse",
+            "notification",
+            "agentStop",
+            "sessionStart",
+            "sessionEnd",
+        ];
+        let cases: [(Host, &[&str]); 7] = [
+            (Host::Claude, &usual),
+            (Host::Codex, &usual),
+            (Host::Qwen, &usual),
+            (Host::Kimi, &usual),
+            (Host::Gemini, &gemini),
+            (Host::Copilot, &copilot),
+            (Host::Opencode, &["chat.message", "tool.execute.after", "session.idle"]),
+        ];
+        for (host, events) in cases {
+            let text = match form(host, Scope::User, Path::new("/usr/local/bin/aaep")) {
+                Form::Hooks(groups) => format!("{groups:?}"),
+                Form::Toml(text) | Form::Own(text) => text,
+            };
+            for event in events {
+                assert!(text.contains(&format!("\"{event}\"")), "{host:?}: {event}");
+            }
+        }
+        // One that Codex does not know would drop its whole file.
+        let Form::Hooks(groups) = form(Host::Codex, Scope::User, Path::new("/x/aaep")) else {
+            panic!()
+        };
+        assert!(groups.iter().all(|(event, _)| *event != "Notification"));
+    }
 
     #[test]
     fn our_command_is_known_by_its_program() {

@@ -70,7 +70,7 @@ impl Scope {
 
 /// Where things are.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct GuardPaths {
     /// The person's home directory.
     pub home: PathBuf,
     /// The project.
@@ -83,7 +83,7 @@ pub struct Places {
     pub state: PathBuf,
 }
 
-impl Places {
+impl GuardPaths {
     fn folder(&self, host: Host) -> Option<PathBuf> {
         self.elsewhere.get(host.id()).cloned()
     }
@@ -97,7 +97,7 @@ pub struct Guard {
     /// Whose settings.
     pub scope: Scope,
     /// Where things are.
-    pub places: Places,
+    pub paths: GuardPaths,
     /// `aaep` itself, as a whole path.
     pub program: PathBuf,
 }
@@ -186,7 +186,7 @@ impl std::error::Error for Cannot {}
 impl Guard {
     /// The settings file.
     pub fn path(&self) -> Result<PathBuf, Cannot> {
-        forms::path(self.host, self.scope, &self.places)
+        forms::path(self.host, self.scope, &self.paths)
     }
 
     /// What would be changed.
@@ -343,7 +343,7 @@ mod tests {
     fn settings_of_the_machine_are_written_and_taken_back() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let places = Places {
+        let paths = GuardPaths {
             home: at("home"),
             project: at("project"),
             etc: at("etc"),
@@ -362,7 +362,7 @@ mod tests {
             let guard = Guard {
                 host,
                 scope: Scope::Managed,
-                places: places.clone(),
+                paths: paths.clone(),
                 program: "/usr/local/bin/aaep".into(),
             };
             let path = at("etc").join(file);
@@ -384,7 +384,7 @@ mod tests {
         let taken = Guard {
             host: Host::Codex,
             scope: Scope::Managed,
-            places,
+            paths,
             program: "/usr/local/bin/aaep".into(),
         };
         files::write(&at("etc/codex/requirements.toml"), "[features]\nx = 1\n").unwrap();

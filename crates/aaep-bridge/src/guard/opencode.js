@@ -20,4 +20,10 @@ const ask = (said) => new Promise((resolve, reject) => {
 export const Aaep = async ({ directory }) => ({
   "tool.execute.before": (input, output) => ask({ hook: "tool.execute.before", directory, input, output }),
   "tool.execute.after": (input) => ask({ hook: "tool.execute.after", directory, input }).catch(() => {}),
+  "chat.message": ({ sessionID }, { parts }) =>
+    ask({ hook: "chat.message", directory, input: { sessionID }, output: { parts } }).catch(() => {}),
+  event: async ({ event }) => {
+    if (event.type === "session.idle")
+      await ask({ hook: "session.idle", directory, input: event.properties }).catch(() => {})
+  },
 })

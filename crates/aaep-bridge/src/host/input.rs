@@ -42,9 +42,11 @@ pub enum Event {
     Note(String),
     /// The agent is done with what it was asked, and says this.
     Stopped(String),
+    /// The program starts.
+    Started,
     /// The program ends.
     Ended,
-    /// The program starts, or does something that needs no words.
+    /// The program does something that needs no words.
     Nothing,
 }
 
@@ -111,7 +113,7 @@ impl Incoming {
             return Err(Unreadable::NoJson);
         }
         let host = match (recognise(&value), named) {
-            (Some(found), Some(named)) if !alike(found, named) => {
+            (Some(found), Some(named)) if !same_family(found, named) => {
                 return Err(Unreadable::OtherHost);
             }
             (_, Some(named)) => named,
@@ -140,7 +142,7 @@ impl Incoming {
 }
 
 /// Programs that share their form cannot always be told apart.
-fn alike(found: Host, named: Host) -> bool {
+fn same_family(found: Host, named: Host) -> bool {
     let family = |host| matches!(host, Host::Claude | Host::Codex | Host::Qwen);
     found == named || (family(found) && family(named))
 }
@@ -157,7 +159,7 @@ fn recognise(value: &Value) -> Option<Host> {
     if has("hook") && value.get("input").is_some_and(|input| input.get("sessionID").is_some()) {
         return Some(Host::Opencode);
     }
-    if has("sessionId") && has("toolName") {
+    if has("sessionId") && (has("toolName") || has("timestamp")) {
         return Some(Host::Copilot);
     }
     let event = text(value, "hook_event_name")?;
@@ -207,7 +209,7 @@ fn event(host: Host, value: &Value) -> Result<Event, Unreadable> {
     let helper = |what: &str| {
         Event::Note(format!(
             "A helper agent {what}: {}.",
-            crate::act::shown(&said(&["agent_type"]))
+            crate::act::shown(&said(&["agent_type", "agent_name"]))
         ))
     };
     Ok(match name {
@@ -215,8 +217,8 @@ fn event(host: Host, value: &Value) -> Result<Event, Unreadable> {
         "PermissionRequest" => Event::Before(call(true)?),
         "PostToolUse" | "AfterTool" => Event::After { call: call(false)?, well: is_well(value) },
         "PostToolUseFailure" => Event::After { call: call(false)?, well: false },
-        "UserPromptSubmit" | "BeforeAgent" => Event::Prompt(said(&["prompt"])),
-        "Notification" => Event::Note(said(&["message"])),
+        "UserPromptSubmit" | "BeforeAgent" => Event::Prompt(prompt(value)),
+        "Notification" => notification(value),
         "Elicitation" => Event::Note(format!(
             "{} wants to know: {}",
             server(value),
@@ -235,12 +237,34 @@ fn event(host: Host, value: &Value) -> Result<Event, Unreadable> {
         "Stop" | "AfterAgent" => {
             Event::Stopped(said(&["last_assistant_message", "prompt_response"]))
         }
+        // It only makes room, and goes on.
+        "SessionStart" if text(value, "source") == Some("compact") => Event::Nothing,
+        "SessionStart" => Event::Started,
         "SessionEnd" => Event::Ended,
-        "SessionStart" | "PreCompact" | "PreCompress" | "PostToolBatch" | "MessageDisplay" => {
-            Event::Nothing
-        }
+        "PreCompact" | "PreCompress" | "PostToolBatch" | "MessageDisplay" => Event::Nothing,
         other => return Err(Unreadable::UnknownEvent(other.to_owned())),
     })
+}
+
+/// What the person wants, in one text or in several.
+fn prompt(value: &Value) -> String {
+    match value.get("prompt") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => texts(parts),
+        _ => String::new(),
+    }
+}
+
+fn texts(parts: &[Value]) -> String {
+    parts.iter().filter_map(|part| text(part, "text")).collect::<Vec<_>>().join("\n")
+}
+
+/// What became of a server's question has an event of its own.
+fn notification(value: &Value) -> Event {
+    match text(value, "notification_type") {
+        Some(kind) if kind.starts_with("elicitation") => Event::Nothing,
+        _ => Event::Note(text(value, "message").unwrap_or_default().to_owned()),
+    }
 }
 
 /// The server of the Model Context Protocol that a program speaks of.
@@ -258,7 +282,24 @@ fn is_well(value: &Value) -> bool {
         && says("interrupted") != Some(true)
 }
 
+/// Copilot does not say which event it is; each has members of its own.
 fn copilot(value: &Value) -> Result<Event, Unreadable> {
+    let has = |name: &str| value.get(name).is_some();
+    if !has("toolName") {
+        return match () {
+            () if text(value, "hook_event_name") == Some("Notification") => Ok(notification(value)),
+            () if has("source") => Ok(Event::Started),
+            () if has("prompt") => Ok(Event::Prompt(prompt(value))),
+            // A helper agent stops too.
+            () if has("stopReason") && has("agentName") => Ok(Event::Note(format!(
+                "A helper agent is done: {}.",
+                crate::act::shown(text(value, "agentName").unwrap_or_default())
+            ))),
+            () if has("stopReason") => Ok(Event::Stopped(String::new())),
+            () if has("reason") => Ok(Event::Ended),
+            () => Err(Unreadable::Missing("toolName")),
+        };
+    }
     let arguments = value.get("toolArgs").or_else(|| value.get("toolInput"));
     // Some versions write the arguments as text.
     let arguments = match arguments.ok_or(Unreadable::Missing("toolArgs"))? {
@@ -274,7 +315,10 @@ fn copilot(value: &Value) -> Result<Event, Unreadable> {
         wants_permission: text(value, "hookName") == Some("permissionRequest"),
     };
     match value.get("toolResult") {
-        Some(_) => Ok(Event::After { call, well: true }),
+        Some(result) => {
+            let well = text(result, "resultType").is_none_or(|end| end == "success");
+            Ok(Event::After { call, well })
+        }
         None => Ok(Event::Before(call)),
     }
 }
@@ -309,6 +353,11 @@ fn opencode(value: &Value) -> Result<Event, Unreadable> {
     match name {
         "tool.execute.before" => Ok(Event::Before(call("/output/args")?)),
         "tool.execute.after" => Ok(Event::After { call: call("/input/args")?, well: true }),
+        "chat.message" => {
+            let parts = value.pointer("/output/parts").and_then(Value::as_array);
+            Ok(Event::Prompt(parts.map(|parts| texts(parts)).unwrap_or_default()))
+        }
+        "session.idle" => Ok(Event::Stopped(String::new())),
         other => Err(Unreadable::UnknownEvent(other.to_owned())),
     }
 }

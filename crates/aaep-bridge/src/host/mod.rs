@@ -93,7 +93,7 @@ impl Host {
 
     /// Whether it says afterwards how a tool ended.
     pub(crate) fn tells_ends(self) -> bool {
-        matches!(self, Self::Claude | Self::Codex | Self::Gemini | Self::Opencode)
+        self != Self::Cline
     }
 }
 

@@ -468,7 +468,7 @@ impl Session {
             }
         };
         if let Some(to) = to {
-            // Whoever does not read does not hold the others up.
+            // A client that does not read does not block the others.
             let _ = to.try_send(line);
         }
     }

@@ -1,4 +1,4 @@
-//! A server behind streamable HTTP, as lines: whoever talks to it need not know.
+//! A server behind streamable HTTP, as lines: callers need not know.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

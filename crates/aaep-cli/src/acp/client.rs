@@ -55,12 +55,12 @@ pub(super) struct Remembered {
 }
 
 impl Client {
-    pub(super) async fn introduce(&mut self) -> Result<Introduction, Failed> {
-        // Agents that are not offered writing do it themselves, after they asked. What they asked
-        // before they run it in a terminal is not asked again.
+    /// Agents that are not offered writing, or terminals, do it themselves, after they asked. What they
+    /// asked before they run it in a terminal is not asked again.
+    pub(super) async fn introduce(&mut self, terminals: bool) -> Result<Introduction, Failed> {
         let params = json!({
             "protocolVersion": 1,
-            "clientCapabilities": { "fs": { "readTextFile": true, "writeTextFile": false }, "terminal": true },
+            "clientCapabilities": { "fs": { "readTextFile": true, "writeTextFile": false }, "terminal": terminals },
             "clientInfo": { "name": "aaep", "title": "aaep", "version": env!("CARGO_PKG_VERSION") },
         });
         let said = self.call("initialize", &params).await?;

@@ -73,8 +73,9 @@ pub(crate) struct AcpOptions {
     run: bool,
     #[command(flatten)]
     terminal: TerminalOptions,
-    /// A program that is known: claude, codex, gemini, opencode or qwen. It is started so that it asks
-    /// over a protocol that fails closed. A command behind -- says where it is, and what else to give it.
+    /// A program that is known: claude, codex, gemini, opencode, copilot, qwen or kimi. It is started so
+    /// that it asks over a protocol that fails closed. A command behind -- says where it is, and what else
+    /// to give it.
     #[arg(long, value_name = "PROGRAM", value_parser = door)]
     agent: Option<Door>,
     /// The agent's command.
@@ -123,7 +124,8 @@ pub(crate) fn run_at_door(
     run::run(&options, out)
 }
 
-fn door(name: &str) -> Result<Door, String> {
+/// The program of this name, behind its door.
+pub(crate) fn door(name: &str) -> Result<Door, String> {
     Door::ALL.into_iter().find(|door| door.host().id() == name).ok_or_else(|| {
         let known: Vec<_> = Door::ALL.iter().map(|door| door.host().id()).collect();
         format!("there is no program of this name; there are {}", known.join(", "))

@@ -144,7 +144,8 @@ async fn begin(
     out: &mut impl Write,
 ) -> Result<Option<String>, String> {
     let gone = || "the agent ended before it was ready. Start it by itself to see why.".to_owned();
-    let agent = client.introduce().await.map_err(|why| match why {
+    // Behind a door every command is asked about; some would be asked about again in a terminal of ours.
+    let agent = client.introduce(options.agent.is_none()).await.map_err(|why| match why {
         Failed::Gone => gone(),
         Failed::Refused(why) => format!("the agent does not begin: {}.", lines::Plain(&why)),
     })?;

@@ -29,7 +29,7 @@ async fn listen(agent: &Agent, running: &mut JoinSet<()>) {
         let Ok(place) = room.clone().acquire_owned().await else { return };
         while running.try_join_next().is_some() {}
         match inputs.next().await {
-            Ok(Input::Said(text)) => {
+            Ok(Input::UserInput(text)) => {
                 let agent = agent.clone();
                 running.spawn(async move {
                     answer(&agent, &text).await;

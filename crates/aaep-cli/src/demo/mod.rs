@@ -83,7 +83,7 @@ fn config(options: &DemoOptions) -> Result<Config, Fault> {
     if flags.config.is_some() {
         return load(&flags, &surroundings).map(|loaded| loaded.config);
     }
-    // Beside the directories of a hub. Whoever has no home directory keeps nothing.
+    // Beside the directories of a hub. Without a home directory nothing is kept.
     let of_its_own = |usual: Option<PathBuf>| Some(usual?.with_file_name(NAME));
     let variables = &surroundings.variables;
     let data = flags.data.or_else(|| of_its_own(System::HERE.data(variables)));
@@ -93,7 +93,7 @@ fn config(options: &DemoOptions) -> Result<Config, Fault> {
         ephemeral: data.is_none(),
         data,
         state,
-        development: Development { local_replies: true },
+        development: Development { local_replies: true, ..Development::default() },
         ..Config::default()
     };
     if !flags.listen.is_empty() {
@@ -110,7 +110,7 @@ fn config(options: &DemoOptions) -> Result<Config, Fault> {
 /// The name of the page's principal.
 const PAGE: &str = "page";
 
-/// Lets the page in, with a token of its own that lives as long as the demo. Whoever has a principal
+/// Lets the page in, with a token of its own that lives as long as the demo. A user who has a principal
 /// of that name already has the token for it too, and pastes it.
 fn with_page(mut config: Config) -> Result<(Config, Option<Token>), Fault> {
     let (Ok(name), Ok(user)) = (Label::parse(PAGE), Label::parse(LOCAL_USER)) else {
@@ -121,7 +121,15 @@ fn with_page(mut config: Config) -> Result<(Config, Option<Token>), Fault> {
     }
     let token = Token::generate()?;
     let (role, token_sha256) = (Role::AccessibilityConsumer, Some(token.hash()));
-    config.principals.push(PrincipalEntry { name, role, user, token_sha256, token_file: None });
+    config.principals.push(PrincipalEntry {
+        name,
+        role,
+        user,
+        token_sha256,
+        token_file: None,
+        certificate_sha256: None,
+        certificate_name: None,
+    });
     Ok((config, Some(token)))
 }
 

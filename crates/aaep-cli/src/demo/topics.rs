@@ -47,7 +47,7 @@ const WORDS: &[(Topic, &[&str])] = &[
     (Topic::Help, &["help", "what can you do"]),
 ];
 
-/// The longest that is looked at, in bytes; whoever says more has said what they want by then.
+/// The longest that is looked at, in bytes; longer texts have made their point by then.
 const LOOKED_AT: usize = 4096;
 
 impl Topic {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use aaep_subscriber::client::{Address, Client, Hub, Notifications, find_local};
+use aaep_subscriber::client::{Address, Client, Hub, KnownFile, Notifications, Trust, find_local};
 use aaep_subscriber::inbox::{Answer, Refused, Settings, TextBy};
 use aaep_subscriber::{Notification, RequestId};
+use aaep_types::presence::Pin;
 
 use super::options::{HubsOptions, ListenOptions};
 use super::talk::By;
@@ -34,9 +35,13 @@ impl Ears {
                 // What is read at the end is kept here, so that nothing of it is lost on the way.
                 By::Sentence | By::End => TextBy::Sentence,
             },
+            signed_only: options.signed || options.signers.is_some(),
             ..Settings::default()
         };
-        let hubs = hubs(&options.hubs)?;
+        let mut hubs = hubs(&options.hubs)?;
+        if let Some(trust) = trust(options)? {
+            hubs = hubs.into_iter().map(|hub| hub.identified(trust.clone())).collect();
+        }
         let (client, notifications) = Client::connect(hubs, settings);
         Ok(Self { client, notifications })
     }
@@ -44,7 +49,7 @@ impl Ears {
     pub(super) async fn next(&mut self) -> Notification {
         match self.notifications.next().await {
             Some(notification) => notification,
-            // It was closed; whoever closed it goes on.
+            // It was closed, and the side that closed it goes on.
             None => std::future::pending().await,
         }
     }
@@ -60,6 +65,14 @@ impl Ears {
 
     pub(super) fn more_time(&self, request: RequestId, seconds: u32) -> Result<(), Refused> {
         self.client.more_time(request, Duration::from_secs(seconds.into()))
+    }
+
+    pub(super) fn unlock(&self, request: RequestId, pin: &Pin<'_>) -> Result<(), Refused> {
+        self.client.unlock(request, pin)
+    }
+
+    pub(super) fn is_unlocked(&self, request: RequestId) -> bool {
+        self.client.is_unlocked(request)
     }
 
     pub(super) fn stop(&self, session_id: &str) -> Result<(), Refused> {
@@ -88,7 +101,9 @@ pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
         named => named.iter().map(|url| named_hub(url)).collect::<Result<_, _>>()?,
     };
     let certificates = discovery::certificates(options.ca.as_deref())?;
-    let prepared = |hub: Hub| {
+    let identity = discovery::identity(options.cert.as_deref(), options.key.as_deref())?;
+    let prepared = |mut hub: Hub| {
+        hub.options.identity.clone_from(&identity);
         let hub = if options.trust_loopback { hub.trust_loopback() } else { hub };
         let hub = match &certificates {
             Some(certificates) => hub.trust_pem(certificates.clone()),
@@ -104,9 +119,25 @@ pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
     found.into_iter().map(prepared).collect()
 }
 
+/// Whose signed manifests are believed. Without a place to remember keys, nobody looks.
+fn trust(options: &ListenOptions) -> Result<Option<Trust>, String> {
+    if let Some(file) = &options.signers {
+        return crate::manifest::signers(file).map(|list| Some(Trust::listed(list)));
+    }
+    let trust = KnownFile::usual().map(Trust::on_first_use);
+    match (trust, options.signed) {
+        (Some(trust), true) => Ok(Some(trust.signed_only())),
+        (None, true) => {
+            Err("There is no place to remember keys: set HOME, or use --signers.".into())
+        }
+        (trust, false) => Ok(trust),
+    }
+}
+
 /// A hub that signed its own certificate on this machine is trusted by it, as `aaep ask` does.
 fn named_hub(url: &str) -> Result<Hub, String> {
-    let mut hub = Hub::parse(url).map_err(|error| error.to_string())?;
+    let hub = Hub::parse(url).map_err(|error| error.to_string())?;
+    let mut hub = hub.named(spoken(url));
     // Published producers know no base: with a slash at its end, an address is the whole of it.
     if let (Address::Http(_), Some(root)) = (&hub.address, url.strip_suffix('/'))
         && root.matches('/').count() == 2
@@ -118,4 +149,24 @@ fn named_hub(url: &str) -> Result<Hub, String> {
         Some(certificate) => hub.trust_pem(certificate),
         None => hub,
     })
+}
+
+/// An address as it is said: what every hub's has in common is left out.
+fn spoken(url: &str) -> &str {
+    let address = url.split_once("://").map_or(url, |(_, address)| address);
+    let address = address.trim_end_matches('/').trim_end_matches("/ws");
+    address.trim_end_matches("/aaep/v1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_said_without_what_every_hub_has_in_common() {
+        assert_eq!(spoken("https://hub.example/aaep/v1"), "hub.example");
+        assert_eq!(spoken("ws://127.0.0.1:8707/aaep/v1/ws"), "127.0.0.1:8707");
+        assert_eq!(spoken("https://hub.example/ann/aaep/v1/"), "hub.example/ann");
+        assert_eq!(spoken("unix:/run/aaep/aaep-hub.sock"), "unix:/run/aaep/aaep-hub.sock");
+    }
 }

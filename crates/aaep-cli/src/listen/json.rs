@@ -1,7 +1,8 @@
 //! `--json`: everything that happens as JSON Lines, and answers as JSON Lines.
 
 use aaep_subscriber::inbox::Answer;
-use aaep_subscriber::{Agent, Asks, Notification, Request, Silence};
+use aaep_subscriber::{Agent, Asks, Identity, Notification, Request, Silence};
+use aaep_types::Presence;
 use serde_json::{Map, Value, json};
 
 use crate::lines::Visible;
@@ -34,16 +35,35 @@ pub(super) fn line(notification: &Notification, said: Vec<String>) -> String {
         Notification::Over { agent, session_id } => json!({
             "happening": "over", "agent": name(agent), "session_id": &**session_id,
         }),
-        Notification::Connected { hub, again, may_reply } => json!({
+        Notification::Connected { hub, again, may_reply, identity: who } => json!({
             "happening": "connected", "hub": &**hub, "again": again, "may_reply": may_reply,
+            "identity": who.as_ref().map(identity),
         }),
         Notification::Lost { hub, why } => {
             json!({ "happening": "lost", "hub": &**hub, "why": &**why })
         }
+        Notification::Presence { hub, state, seconds, failures } => json!({
+            "happening": "presence", "hub": &**hub, "state": state.as_str(),
+            "seconds": seconds, "failures": failures,
+        }),
         _ => json!({ "happening": "other" }),
     };
     line["said"] = said.into();
     harmless(&line)
+}
+
+/// Whether a hub is who it says.
+fn identity(identity: &Identity) -> Value {
+    match identity {
+        Identity::Unsigned => json!({ "is": "unsigned" }),
+        Identity::New { agent_id, key } => {
+            json!({ "is": "new", "agent_id": &**agent_id, "key": &**key })
+        }
+        Identity::Verified { agent_id, key } => {
+            json!({ "is": "verified", "agent_id": &**agent_id, "key": &**key })
+        }
+        _ => json!({ "is": "other" }),
+    }
 }
 
 /// What is said that nothing happened for.
@@ -76,6 +96,9 @@ fn asked(request: &Request) -> Value {
         "timeout_seconds": request.timeout_seconds, "continues": request.continues,
         "language": request.language.as_deref(),
     });
+    if request.needs() != Presence::None {
+        line["needs"] = request.needs().as_str().into();
+    }
     let asks = match &request.asks {
         Asks::Consent { action, consequence, risk, reversibility, silence_accepts } => json!({
             "asks": "consent", "action": action, "consequence": consequence,
@@ -138,7 +161,7 @@ pub(super) fn read(line: &str) -> ProgramLine {
 
 fn object(members: &Map<String, Value>) -> Option<ProgramLine> {
     let known = ["request", "answer", "certain", "command"];
-    // Whoever misspells a member must not be taken at half their word.
+    // A line with a misspelled member must not be half obeyed.
     if members.keys().any(|name| !known.contains(&name.as_str())) {
         return None;
     }
@@ -169,6 +192,12 @@ pub(super) fn answer(asks: &Asks, value: &Value) -> Option<Answer> {
         }
         _ => None,
     }
+}
+
+/// The PIN in a line of a program, `{"pin": "…"}`; empty if there is none.
+pub(super) fn pin(line: &str) -> String {
+    let line: Value = serde_json::from_str(line).unwrap_or_default();
+    line["pin"].as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

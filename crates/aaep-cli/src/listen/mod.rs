@@ -6,6 +6,7 @@ mod keyboard;
 #[cfg(target_os = "linux")]
 mod notify;
 mod options;
+mod pin;
 mod shell;
 mod sound;
 mod source;
@@ -147,6 +148,12 @@ async fn listen(
         talk.rules_in_force(&file.display().to_string());
     }
     terminal::restore_on_panic();
+    if terminal.is_terminal()
+        && options.hubs.urls.is_empty()
+        && let Some(missing) = crate::presence::missing()
+    {
+        exit::say(&missing);
+    }
     let mut shell = Shell {
         talk,
         ears,
@@ -158,6 +165,7 @@ async fn listen(
         voices,
         transcript,
         in_line: false,
+        pin: None,
         prompts,
     };
     let ended = shell.listen(signals).await;
@@ -193,7 +201,7 @@ pub(crate) fn languages(named: &[String]) -> Vec<String> {
     }
 }
 
-/// What is negotiated: whoever is burdened wants to hear less.
+/// What is negotiated: under a high load people want to hear less.
 fn wanted(load: Level) -> Level {
     match load {
         Level::Low => Level::High,

@@ -1,4 +1,4 @@
-//! Requests as notifications of the desktop, for whoever is in another window. They hold the question's
+//! Requests as notifications of the desktop, for users who are in another window. They hold the question's
 //! words and no buttons: nothing can be answered from them.
 
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ impl DesktopNotifications {
     }
 }
 
-/// Everything that is shown goes away with whoever showed it.
+/// Everything that is shown goes away with its owner.
 async fn run(
     desktop: Desktop,
     mut messages: UnboundedReceiver<Message>,
@@ -117,8 +117,9 @@ impl Desktop {
     }
 
     async fn show(&self, one: &DesktopNotification, replaces: Option<u32>) -> Result<u32, String> {
-        let short: String = one.body.chars().take(BODY_CHARACTERS).collect();
-        let body = if short.len() < one.body.len() { format!("{short}…") } else { short };
+        // enforces: L6
+        let short = aaep_types::cut(&one.body, BODY_CHARACTERS);
+        let body = if short.len() < one.body.len() { format!("{short}…") } else { short.into() };
         // enforces: D34
         // What an agent wrote is shown as it is: no link, no picture, no bold.
         let body = if self.reads_markup { escaped(&body) } else { body };
@@ -128,7 +129,7 @@ impl Desktop {
             ("desktop-entry", Variant::from("aaep")),
         ]);
         // enforces: T21
-        // No actions: whoever clicks somewhere answers nothing.
+        // No actions: a click answers nothing.
         let (actions, never): (&[&str], i32) = (&[], 0);
         let arguments =
             ("AAEP", replaces.unwrap_or(0), "", &one.title, &body, actions, hints, never);

@@ -21,6 +21,12 @@ pub(crate) struct HubsOptions {
     /// Certificates (PEM) to trust beside those of this machine, for a hub that signed its own.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
+    /// A certificate (PEM) to show to hubs that ask for one, with the rest of its chain.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its private key (PEM).
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
     /// Believe whatever listens on a loopback address. Any user of this machine can then pass for it.
     #[arg(long)]
     pub(crate) trust_loopback: bool,
@@ -55,6 +61,13 @@ See docs/listening.md.")]
 pub(crate) struct ListenOptions {
     #[command(flatten)]
     pub(crate) hubs: HubsOptions,
+    /// Listen only to hubs that sign their manifest.
+    #[arg(long)]
+    pub(crate) signed: bool,
+    /// Believe only signatures with the keys in this file, a JWK set. Without it: the first key that a hub
+    /// shows is remembered.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signers: Option<PathBuf>,
     /// Type words and Enter rather than single keys.
     #[arg(long)]
     pub(crate) line: bool,

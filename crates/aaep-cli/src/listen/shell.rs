@@ -10,6 +10,7 @@ use super::Prompts;
 use super::ears::Ears;
 use super::json;
 use super::keyboard::{Keyboard, Typed};
+use super::pin::PinEntry;
 use super::sound::Sounds;
 use super::talk::{Named, Output, Talk};
 use super::terminal::Terminal;
@@ -34,6 +35,8 @@ pub(super) struct Shell<'o, W: Write> {
     pub(super) transcript: Option<Transcript>,
     /// Something may stand in the line already.
     pub(super) in_line: bool,
+    /// A yes that waits for the PIN.
+    pub(super) pin: Option<PinEntry>,
     /// An agent that this terminal is for.
     pub(super) prompts: Option<Prompts>,
 }
@@ -48,7 +51,7 @@ impl<W: Write> Shell<'_, W> {
                 return Ok(exit);
             }
             let bell = self.sounds.due();
-            // Whoever wants to leave or to answer comes before whatever else there is to hear.
+            // Leaving and answering come before anything else there is to hear.
             tokio::select! { biased;
                 signal = signals.next_of_terminal() => match signal {
                     Signal::Continue => self.terminal.apply(),
@@ -91,9 +94,10 @@ impl<W: Write> Shell<'_, W> {
             return Ok(Some(exit));
         }
         let focus = self.talk.focus();
-        // Whoever types has the cursor somewhere in a line: what is said now begins another one.
+        // While somebody types, the cursor is within a line: what is said now begins another one.
         self.in_line = self.terminal.is_terminal() && self.talk.is_typing();
         self.talk.happened(notification, self.ears.now());
+        self.pin_happened(notification);
         if self.talk.focus() != focus && self.terminal.is_terminal() {
             // Half a line for one request must not become an answer to another.
             self.keyboard.decoder.clear();
@@ -105,6 +109,15 @@ impl<W: Write> Shell<'_, W> {
     /// Hands what was typed to the conversation.
     fn typed(&mut self) -> io::Result<Option<Exit>> {
         loop {
+            if self.types_pin() {
+                if !self.type_pin() {
+                    return Ok(None);
+                }
+                if let Some(exit) = self.carry_out(None)? {
+                    return Ok(Some(exit));
+                }
+                continue;
+            }
             let by_line = self.talk.wants_line();
             let decoder = &mut self.keyboard.decoder;
             let Some(typed) = (if by_line { decoder.line() } else { decoder.key() }) else {
@@ -186,7 +199,7 @@ impl<W: Write> Shell<'_, W> {
         }
     }
 
-    /// Ctrl-D in a terminal: whoever types an answer goes back, whoever does not wants to leave. It
+    /// Ctrl-D in a terminal: in the middle of an answer it goes back, otherwise it leaves. It
     /// is no last word: if something waits, it is asked back, and a second one leaves.
     fn end_of_file(&mut self) {
         self.keyboard.decoder.reopen();
@@ -197,7 +210,7 @@ impl<W: Write> Shell<'_, W> {
     /// Does what the conversation wants done.
     fn carry_out(&mut self, notification: Option<&Notification>) -> io::Result<Option<Exit>> {
         // Before anybody is told to type, the terminal takes what is typed.
-        self.terminal.by_key(!self.talk.wants_line());
+        self.terminal.by_key(self.types_pin() || !self.talk.wants_line());
         let mut said = Vec::new();
         let mut sent = Vec::new();
         let mut exit = None;
@@ -226,6 +239,10 @@ impl<W: Write> Shell<'_, W> {
                     self.ring()?;
                 }
                 Output::Reply { id, request, answer } => {
+                    if self.waits_for_pin(id, &request, &answer) {
+                        self.terminal.by_key(self.types_pin() || !self.talk.wants_line());
+                        continue;
+                    }
                     let line = self.json.then(|| json::sent(&request, &answer));
                     match self.ears.answer(id, answer) {
                         Ok(()) => sent.extend(line),

@@ -118,7 +118,7 @@ impl Sounds {
     }
 }
 
-/// Runs a program beside everything else, with this as its input. Whoever named one that does not run
+/// Runs a program beside everything else, with this as its input. A user who named one that does not run
 /// hears words only.
 fn start(mut command: Command, room: &Arc<Semaphore>, input: Vec<u8>) {
     let Ok(place) = room.clone().try_acquire_owned() else { return };

@@ -1,6 +1,6 @@
 //! Standard input, for somebody who must know what was typed before a certain moment.
 //!
-//! A thread waits until there is something to read; reading itself is done by whoever asks, so that
+//! A thread waits until there is something to read; the caller does the reading, so that
 //! what was typed before a request was printed can be told from what was typed after it.
 
 use tokio::sync::mpsc;

@@ -12,7 +12,7 @@ use rustix::termios::{
     self, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios,
 };
 
-/// The terminal as it was found, for whoever has to restore it.
+/// The terminal as it was found, to be restored.
 #[cfg(unix)]
 static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
 

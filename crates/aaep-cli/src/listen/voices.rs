@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aaep_voice::braille::{Display, Event, Settings as BrailleSettings};
+use aaep_voice::braille::{BrailleDisplay, Event, Settings as BrailleSettings};
 use aaep_voice::speech::{Command, Notice, Settings, Speaker};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -23,7 +23,7 @@ pub(super) enum VoiceEvent {
 
 pub(super) struct Voices {
     speaker: Option<Speaker>,
-    display: Option<Display>,
+    display: Option<BrailleDisplay>,
     #[cfg(target_os = "linux")]
     notifications: Option<DesktopNotifications>,
     tell: UnboundedSender<VoiceEvent>,
@@ -33,7 +33,7 @@ pub(super) struct Voices {
 }
 
 impl Voices {
-    /// Starts what is wanted. Whoever wants to hear must know at once that nothing can be heard.
+    /// Starts what is wanted. The user must know at once if nothing can be heard.
     pub(super) fn start(
         speech: Option<Settings>,
         braille: Option<BrailleSettings>,
@@ -47,7 +47,9 @@ impl Voices {
             )
         });
         let display = braille.map(|settings| {
-            Display::start(settings, move |event| drop(shown.send(VoiceEvent::Braille(event))))
+            BrailleDisplay::start(settings, move |event| {
+                drop(shown.send(VoiceEvent::Braille(event)))
+            })
         });
         let (speaker, display) = (speaker.transpose()?, display.transpose()?);
         Ok(Self {
@@ -115,7 +117,7 @@ impl Voices {
         Err("Notifications are shown on Linux only, so far. Leave out --notify.".into())
     }
 
-    /// A request waits: whoever shows it for as long as it does.
+    /// A request waits, and is shown for as long as it does.
     pub(super) fn waits(&self, talk: &Talk, number: u32) {
         if let (Some(display), Some(question)) = (&self.display, talk.on_display(number)) {
             display.ask(question);

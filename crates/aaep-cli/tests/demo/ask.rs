@@ -34,6 +34,33 @@ fn a_script_with_a_name_asks_under_it() {
     });
 }
 
+// covers: L13
+#[test]
+fn a_question_is_labelled_with_its_language_and_ours_with_english() {
+    run(async {
+        let hub = demo(&[]);
+        let mut ear = Ear::subscribe(hub.anonymous()).await;
+        let options = ["--language", "fr", "--consequence", "C’est perdu."];
+        let child = ask(&hub, &options);
+        let started = ear.event("session.started").await;
+        let request = ear.event("awaiting.confirmation").await;
+        ear.decide(&request, "accept").await;
+        let invoked = ear.event("tool.invoked").await;
+        let over = ear.event("session.completed").await;
+        for (event, language) in
+            [(&started, "fr"), (&request, "fr"), (&invoked, "fr"), (&over, "en")]
+        {
+            assert_eq!(event["localization_hints"]["primary_language"], language, "{event}");
+        }
+        assert_eq!(started["summary_normal"], "Delete the build?", "nothing English around it");
+        assert_eq!(ended(child).await.code, 0);
+        ear.is_lawful();
+        let half = ended(ask(&hub, &["--language", "fr"])).await;
+        assert_eq!(half.code, 2, "{}", half.err);
+        assert!(half.err.contains("--consequence"), "{}", half.err);
+    });
+}
+
 // covers: C1, C12, T27
 #[test]
 fn yes_is_0_no_is_1_and_silence_is_3() {

@@ -611,6 +611,10 @@ fn in_a_terminal_what_cannot_be_asked_is_a_no_and_a_lost_agent_is_told() {
         terminal.hears("Tester is done.");
         assert!(terminal.ran().ends_with(answer), "{wish}: {}", terminal.ran());
     }
+    assert_eq!(terminal.quits(), 0);
+
+    let mut terminal = Terminal::start(hub.home(), &[], &[]);
+    terminal.hears("Type what the agent should do");
     terminal.types("ask");
     terminal.hears("waits for you");
     terminal.types("/stop");

@@ -327,21 +327,6 @@ fn in_a_terminal_a_question_survives_a_restart_of_the_hub_and_garbage_is_passed_
 }
 
 #[test]
-fn a_guard_names_the_stronger_way_where_there_is_one() {
-    let home = tempfile::tempdir().unwrap();
-    for (program, is_there) in
-        [("claude", true), ("codex", true), ("opencode", true), ("kimi", false)]
-    {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
-        command.args(["guard", program, "--dry-run"]).current_dir(project(home.path()));
-        let output = command.env_clear().env("HOME", home.path()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        let way = format!("aaep guard run {program}");
-        assert_eq!(said.contains(&way), is_there, "{program}: {said}");
-    }
-}
-
-#[test]
 fn a_call_that_runs_unasked_is_told_also_when_its_turn_ends_at_once() {
     run(async {
         let hub = Hub::start(Setup::default());

@@ -329,6 +329,7 @@ fn status_notices_modes_in_which_the_program_asks_nothing_by_itself() {
         ("codex", ".codex/config.toml", "approval_policy = \"never\"\n"),
         ("gemini", ".gemini/settings.json", "{\"general\":{\"defaultApprovalMode\":\"yolo\"}}"),
         ("qwen", ".qwen/settings.json", "{\"tools\":{\"approvalMode\":\"yolo\"}}"),
+        ("kimi", ".kimi-code/config.toml", "default_permission_mode = \"yolo\"\n"),
     ];
     for (program, file, text) in cases {
         let desk = Desk::new();
@@ -339,6 +340,15 @@ fn status_notices_modes_in_which_the_program_asks_nothing_by_itself() {
         // The hook asks all the same.
         assert_eq!(status.code, 0, "{program}: {status:?}");
     }
+    let desk = Desk::new();
+    assert_eq!(desk.guard(&["copilot", "--yes"]).code, 0);
+    let status = said_with(desk.command(&["status"]).env("COPILOT_ALLOW_ALL", "yes"));
+    assert!(status.code == 0 && status.out.contains("ask nothing by itself"), "{status:?}");
+    // It says that this switches hooks off, but the version that was tried runs them.
+    desk.write(".copilot/settings.json", "{\"disableAllHooks\":true}");
+    let weak = desk.guard(&["status"]);
+    assert!(weak.code == 0 && weak.out.contains("Weak: "), "{weak:?}");
+    assert!(weak.out.contains("has disableAllHooks"), "{weak:?}");
 }
 
 fn said_with(command: &mut Command) -> Ended {
@@ -367,7 +377,7 @@ fn an_old_version_is_said_to_be_old() {
 fn a_hook_that_does_not_refuse_is_found_out() {
     let desk = Desk::new();
     assert_eq!(desk.guard(&["claude", "--yes"]).code, 0);
-    // Of our name, and whoever wrote it lets everything pass.
+    // A file of our name that lets everything pass.
     desk.write("elsewhere/aaep", "#!/bin/sh\nexit 0\n");
     std::fs::set_permissions(desk.at("elsewhere/aaep"), PermissionsExt::from_mode(0o755)).unwrap();
     let text = desk.read(".claude/settings.json").unwrap();

@@ -18,6 +18,7 @@ mod mcp_remote;
 mod once;
 mod programs;
 mod real;
+mod real_acp;
 mod real_doors;
 mod real_mcp;
 mod sessions;

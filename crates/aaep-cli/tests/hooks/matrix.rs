@@ -1,8 +1,10 @@
 //! What each program does when its hook says something, or fails: the table of docs/guard-matrix.md.
 //!
 //! `cargo xtask guard-matrix` runs the whole table and writes it down; the step `agents` of the tests runs
-//! a part of it. "It ran" is a file on disk.
+//! what `aaep hook` answers and the commonest failures, with every program. "It ran" is a file on disk.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::programs::*;
@@ -20,6 +22,7 @@ enum Case {
     NobodyAnswers,
     NoHub,
     HubKilled,
+    GarbageIn,
     HookKilled,
     TwoAtOnce,
     HookMissing,
@@ -43,13 +46,14 @@ enum Seen {
 }
 
 impl Case {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::NoHook,
         Self::Yes,
         Self::No,
         Self::NobodyAnswers,
         Self::NoHub,
         Self::HubKilled,
+        Self::GarbageIn,
         Self::TwoAtOnce,
         Self::HookKilled,
         Self::HookMissing,
@@ -63,6 +67,19 @@ impl Case {
         Self::DenyExit1,
     ];
 
+    /// What the tests try with every program.
+    const HELD: [Self; 9] = [
+        Self::Yes,
+        Self::No,
+        Self::NobodyAnswers,
+        Self::NoHub,
+        Self::HubKilled,
+        Self::GarbageIn,
+        Self::TwoAtOnce,
+        Self::HookKilled,
+        Self::Garbage,
+    ];
+
     fn words(self) -> &'static str {
         match self {
             Self::NoHook => "there is no hook",
@@ -71,6 +88,7 @@ impl Case {
             Self::NobodyAnswers => "`aaep hook`, nobody answers",
             Self::NoHub => "`aaep hook`, there is no hub",
             Self::HubKilled => "`aaep hook`, the hub is killed while you are asked",
+            Self::GarbageIn => "`aaep hook`, which is given garbage",
             Self::TwoAtOnce => "`aaep hook`, two calls at once, no to one and yes to the other",
             Self::HookKilled => "`aaep hook` is killed while you are asked",
             Self::HookMissing => "the hook's command is missing",
@@ -89,10 +107,23 @@ impl Case {
     fn wanted(self) -> Option<Seen> {
         match self {
             Self::NoHook | Self::Yes => Some(Seen::Ran),
-            Self::No | Self::NobodyAnswers | Self::NoHub | Self::HubKilled | Self::TwoAtOnce => {
-                Some(Seen::Blocked)
-            }
+            Self::No
+            | Self::NobodyAnswers
+            | Self::NoHub
+            | Self::HubKilled
+            | Self::GarbageIn
+            | Self::TwoAtOnce => Some(Seen::Blocked),
             _ => None,
+        }
+    }
+
+    /// How the document puts it.
+    fn cell(self, seen: Seen) -> &'static str {
+        match seen {
+            Seen::Ran if self.wanted().is_none() => "**runs**",
+            Seen::Ran => "runs",
+            Seen::Blocked => "blocked",
+            Seen::Waits => "waits",
         }
     }
 }
@@ -121,6 +152,7 @@ fn script(case: Case, program: Program) -> String {
         Case::NobodyAnswers => hook(program, "--host-timeout 5"),
         Case::NoHub => hook(program, "--hub unix:/nowhere"),
         Case::HubKilled => hook(program, "--host-timeout 12"),
+        Case::GarbageIn => format!("cat > /dev/null\necho '{{\"tool' | {}", ours(program)),
         Case::Yes | Case::No | Case::HookKilled | Case::TwoAtOnce => hook(program, ""),
         Case::HookMissing => "exec /nowhere/aaep hook".into(),
         Case::Exit1 => says("", 1),
@@ -227,14 +259,59 @@ fn chosen() -> Vec<Program> {
     Program::ALL.into_iter().filter(is_chosen).collect()
 }
 
-#[test]
-fn what_you_answer_holds_with_every_program() {
+/// What the document says of a case with a program.
+fn kept(case: Case, program: Program) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guard-matrix.md");
+    let text = std::fs::read_to_string(file).unwrap();
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let mut rows = text.lines().filter(|line| line.starts_with('|')).map(cells);
+    let is_of = |cell: &String| cell.split(' ').next() == Some(program.id());
+    let at = rows.next().unwrap().iter().position(is_of).unwrap();
+    rows.find(|row| row[1] == case.words()).unwrap()[at].clone()
+}
+
+/// What `aaep hook` answers holds; what happens when it cannot answer is what the document says.
+fn holds(program: Program) {
     let Some(bin) = programs() else { return };
-    for program in chosen().into_iter().filter(|program| !Program::FIRST.contains(program)) {
-        for case in [Case::Yes, Case::No, Case::NoHub] {
-            tried(&bin, case, program);
-        }
+    for case in Case::HELD {
+        let seen = tried(&bin, case, program);
+        assert_eq!(case.cell(seen), kept(case, program), "{program:?}, {case:?}");
     }
+}
+
+#[test]
+fn what_you_answer_holds_with_claude() {
+    holds(Program::Claude);
+}
+
+#[test]
+fn what_you_answer_holds_with_codex() {
+    holds(Program::Codex);
+}
+
+#[test]
+fn what_you_answer_holds_with_gemini() {
+    holds(Program::Gemini);
+}
+
+#[test]
+fn what_you_answer_holds_with_qwen() {
+    holds(Program::Qwen);
+}
+
+#[test]
+fn what_you_answer_holds_with_kimi() {
+    holds(Program::Kimi);
+}
+
+#[test]
+fn what_you_answer_holds_with_copilot() {
+    holds(Program::Copilot);
+}
+
+#[test]
+fn what_you_answer_holds_with_opencode() {
+    holds(Program::Opencode);
 }
 
 /// The version that a program says.
@@ -265,24 +342,32 @@ fn the_table_of_what_each_program_does_is_made() {
     }
     table += "\n|---|";
     table += &"---|".repeat(programs.len());
-    let mut failed = Vec::new();
-    for case in Case::ALL {
-        table += &format!("\n| {} |", case.words());
-        for program in &programs {
-            let cell = std::panic::catch_unwind(|| tried(&bin, case, *program));
-            let word = match cell {
-                Ok(Seen::Ran) if case.wanted().is_none() => "**runs**",
-                Ok(Seen::Ran) => "runs",
-                Ok(Seen::Blocked) => "blocked",
-                Ok(Seen::Waits) => "waits",
-                Err(_) => {
-                    failed.push((program.id(), case));
-                    "not measured"
-                }
-            };
-            eprintln!("{}, {}: {word}", program.id(), case.words());
-            table += &format!(" {word} |");
+    let all: Vec<_> =
+        Case::ALL.into_iter().flat_map(|case| programs.iter().map(move |it| (case, *it))).collect();
+    let (next, cells) = (AtomicUsize::new(0), Mutex::new(vec![None; all.len()]));
+    let work = || {
+        while let Some((at, (case, program))) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, *all.get(at)?)))
+        {
+            let seen = std::panic::catch_unwind(|| tried(&bin, case, program)).ok();
+            eprintln!("{}, {}: {seen:?}", program.id(), case.words());
+            cells.lock().unwrap()[at] = seen;
         }
+    };
+    std::thread::scope(|scope| {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..workers.min(4)).for_each(|_| drop(scope.spawn(work)));
+    });
+    let cells = cells.into_inner().unwrap();
+    let mut failed = Vec::new();
+    for ((case, program), seen) in all.iter().zip(cells) {
+        if *program == programs[0] {
+            table += &format!("\n| {} |", case.words());
+        }
+        if seen.is_none() {
+            failed.push((program.id(), *case));
+        }
+        table += &format!(" {} |", seen.map_or("not measured", |seen| case.cell(seen)));
     }
     std::fs::write(file, table + "\n").unwrap();
     assert!(failed.is_empty(), "{failed:?}");

@@ -276,7 +276,12 @@ pub fn write(path: &Path, text: &str) {
 
 /// Our hook for a program, as a script.
 pub fn hook(program: Program, options: &str) -> String {
-    format!("exec {} hook --host {} {options}", env!("CARGO_BIN_EXE_aaep"), program.id())
+    format!("exec {} {options}", ours(program))
+}
+
+/// `aaep hook` for a program.
+pub fn ours(program: Program) -> String {
+    format!("{} hook --host {}", env!("CARGO_BIN_EXE_aaep"), program.id())
 }
 
 /// A step that is asked, because it is outside the project, and leaves its mark.

@@ -35,81 +35,6 @@ fn yes_runs_and_no_does_not_and_what_is_harmless_is_told() {
 }
 
 #[test]
-fn without_an_answer_without_a_hub_and_with_a_dying_hub_nothing_runs() {
-    let Some(bin) = programs() else { return };
-    for program in Program::FIRST {
-        run(async {
-            let hub = Hub::start(Setup::default());
-            let home = hub.home();
-            let (late, command) = mark(home, "LATE");
-            let slow = model(program, &[&[&command]]);
-            let agent = program.start(&bin, home, &hook(program, "--host-timeout 5"), &slow);
-            let silent = ended(agent).await;
-            assert!(!late.exists(), "{program:?}: {silent:?}");
-            assert!(slow.told().contains("in time"), "{program:?}: {}", slow.told());
-
-            let (absent, command) = mark(home, "ABSENT");
-            let model_without = model(program, &[&[&command, "touch HARMLESS"]]);
-            let agent =
-                program.start(&bin, home, &hook(program, "--hub unix:/nowhere"), &model_without);
-            let without = ended(agent).await;
-            assert!(
-                !absent.exists() && !home.join("project/HARMLESS").exists(),
-                "{program:?}: {without:?}"
-            );
-
-            let (killed, command) = mark(home, "KILLED");
-            let model = model(program, &[&[&command]]);
-            let mut ear = Ear::unix(&hub).await;
-            let agent = program.start(&bin, home, &hook(program, "--host-timeout 12"), &model);
-            asked(&mut ear, program).await;
-            hub.kill();
-            let dying = ended(agent).await;
-            assert!(!killed.exists(), "{program:?}: {dying:?}");
-        });
-    }
-}
-
-#[test]
-fn two_calls_at_once_are_two_questions_with_two_answers() {
-    let Some(bin) = programs() else { return };
-    run(async {
-        let program = Program::Claude;
-        let hub = Hub::start(Setup::default());
-        let home = hub.home();
-        let ((first, one), (second, two)) = (mark(home, "FIRST"), mark(home, "SECOND"));
-        let model = model(program, &[&[&one, &two]]);
-        let mut ear = Ear::unix(&hub).await;
-        let agent = program.start(&bin, home, &hook(program, ""), &model);
-        for _ in 0..2 {
-            let request = asked(&mut ear, program).await;
-            let yes = request["action"].as_str().unwrap().contains("FIRST");
-            ear.decide(&request, if yes { "accept" } else { "reject" }).await;
-        }
-        let ended = ended(agent).await;
-        assert_eq!((first.exists(), second.exists()), (true, false), "{ended:?}");
-    });
-}
-
-#[test]
-fn a_hook_that_is_killed_lets_nothing_through_where_the_program_can_be_told_so() {
-    let Some(bin) = programs() else { return };
-    run(async {
-        let program = Program::Claude;
-        let hub = Hub::start(Setup::default());
-        let home = hub.home();
-        let (ran, command) = mark(home, "RAN");
-        let model = model(program, &[&[&command]]);
-        let mut ear = Ear::unix(&hub).await;
-        let agent = program.start(&bin, home, &hook(program, ""), &model);
-        asked(&mut ear, program).await;
-        kill_hook(home);
-        let ended = ended(agent).await;
-        assert!(!ran.exists(), "{ended:?}");
-    });
-}
-
-#[test]
 fn a_published_server_behind_the_proxy_waits_for_the_person() {
     let Some(bin) = programs() else { return };
     run(async {
@@ -202,8 +127,7 @@ fn the_other_programs_are_tried_too() {
         let made = guard(&bin, home, &[program.id(), "--yes"]);
         assert_eq!(made.code, 0, "{program:?}: {made:?}");
         assert!(made.out.contains("the hook refused, and the file was not made"), "{made:?}");
-        let has_door = matches!(program, Program::Qwen | Program::Opencode);
-        assert_eq!(made.out.contains("it asked, was told no"), has_door, "{made:?}");
+        assert!(made.out.contains("it asked, was told no"), "{program:?}: {made:?}");
         // The same hook, which the program no longer sees.
         if program == Program::Qwen {
             let file = home.join(".qwen/settings.json");

@@ -95,15 +95,18 @@ fn is_told(model: &Model, words: &str) {
     }
 }
 
-/// What each program tells its model when somebody said no.
+/// What each program tells its model when somebody said no. Copilot ends its turn, and tells nothing.
 fn no(program: Program) -> &'static str {
     match program {
         Program::Claude => "The person said no.",
+        Program::Copilot => "",
+        Program::Qwen => "cancel",
         _ => "reject",
     }
 }
 
-const DOORS: [Program; 2] = [Program::Claude, Program::Codex];
+/// Programs whose questions come with an id that their hooks have too, or nearly.
+const DOORS: [Program; 3] = [Program::Claude, Program::Codex, Program::Kimi];
 
 fn start(program: Program, bin: &Path, home: &Path, model: &Model, options: &[&str]) -> Used {
     // Its settings and its environment. No hook of ours: the door asks.
@@ -118,7 +121,8 @@ fn start(program: Program, bin: &Path, home: &Path, model: &Model, options: &[&s
 #[test]
 fn behind_a_door_yes_runs_and_no_does_not() {
     let Some(bin) = programs() else { return };
-    for program in DOORS {
+    // opencode and Gemini CLI have tests of their own.
+    for program in DOORS.into_iter().chain([Program::Qwen, Program::Copilot]) {
         let hub = Hub::start(Setup::default());
         let home = hub.home();
         let ((yes, first), (refused, second)) = (mark(home, "YES"), mark(home, "NO"));

@@ -14,6 +14,8 @@ fn a_turn_of_the_agent_is_one_session_from_the_wish_to_the_last_word() {
             assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", ""), "{said}");
         };
         quiet(event(home, "SessionStart", json!({ "source": "startup" }))).await;
+        is_in_passing(&mut ear, "Claude Code has started.").await;
+        quiet(event(home, "SessionStart", json!({ "source": "compact" }))).await;
         quiet(event(home, "UserPromptSubmit", json!({ "prompt": "Tidy up, please." }))).await;
         let started = ear.event("session.started").await;
         assert_eq!(started["summary_normal"], "Claude Code: Tidy up, please.");
@@ -55,7 +57,124 @@ fn a_turn_of_the_agent_is_one_session_from_the_wish_to_the_last_word() {
         for part in [&invoked, &completed, &asked, &end] {
             assert_eq!(part["session_id"], started["session_id"]);
         }
+        let waits = json!({ "message": "Claude is waiting for your input",
+            "notification_type": "idle_prompt" });
+        quiet(event(home, "Notification", waits)).await;
+        is_in_passing(&mut ear, "Claude is waiting for your input").await;
         quiet(event(home, "SessionEnd", json!({ "reason": "other" }))).await;
+        is_in_passing(&mut ear, "Claude Code has ended.").await;
+        ear.is_lawful();
+    });
+}
+
+/// Something is told though the agent works on nothing, and no session stays open for it.
+async fn is_in_passing(ear: &mut Ear, words: &str) {
+    let started = ear.event("session.started").await;
+    assert_eq!(started["summary_normal"], "Claude Code in project.");
+    let completed = ear.event("session.completed").await;
+    assert_eq!(completed["summary_normal"], words);
+    assert_eq!(completed["session_id"], started["session_id"]);
+}
+
+/// A turn, as each program tells it: what is wanted, a call before and after it, a note, and the end.
+fn turns(home: &Path) -> Vec<(&'static str, [Value; 5])> {
+    let look = json!({ "command": "ls" });
+    let kimi = |name: &str, members: Value| {
+        let mut said = event(home, name, members);
+        said["client_type"] = json!("kimi_code_cli");
+        said
+    };
+    let copilot = |members: Value| {
+        let mut said = json!({ "sessionId": "c", "timestamp": 1, "cwd": project(home) });
+        for (name, value) in members.as_object().unwrap() {
+            said[name] = value.clone();
+        }
+        said
+    };
+    let opencode = |hook: &str, input: Value, output: Value| json!({ "hook": hook, "directory": project(home), "input": input, "output": output });
+    let (bash, id) = (json!("Bash"), json!("call_0"));
+    let used = json!({ "tool_name": bash, "tool_input": look, "tool_call_id": id });
+    let copied = json!({ "toolName": "bash", "toolArgs": look });
+    let mut failed = copied.clone();
+    failed["toolResult"] = json!({ "resultType": "failure" });
+    let session = json!({ "sessionID": "o" });
+    let open = json!({ "sessionID": "o", "tool": "bash", "callID": "1", "args": look });
+    vec![
+        (
+            "kimi",
+            [
+                kimi(
+                    "UserPromptSubmit",
+                    json!({ "prompt": [{ "type": "text", "text": "Look." }] }),
+                ),
+                kimi("PreToolUse", used.clone()),
+                kimi("PostToolUseFailure", used),
+                kimi("SubagentStop", json!({ "agent_name": "helper" })),
+                kimi("Stop", json!({ "stop_hook_active": false })),
+            ],
+        ),
+        (
+            "copilot",
+            [
+                copilot(json!({ "prompt": "Look." })),
+                copilot(copied),
+                copilot(failed),
+                copilot(json!({ "message": "A helper", "hook_event_name": "Notification" })),
+                copilot(json!({ "stopReason": "end_turn", "stop_hook_active": false })),
+            ],
+        ),
+        (
+            "opencode",
+            [
+                opencode(
+                    "chat.message",
+                    session.clone(),
+                    json!({ "parts": [{ "text": "Look." }] }),
+                ),
+                opencode("tool.execute.before", open.clone(), json!({ "args": look })),
+                opencode("tool.execute.after", open, json!({})),
+                // It tells nothing else.
+                Value::Null,
+                opencode("session.idle", session, json!({})),
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn what_other_programs_tell_of_a_turn_is_one_session_too() {
+    run(async {
+        let hub = Hub::start(Setup::default());
+        let home = hub.home();
+        let mut ear = Ear::unix(&hub).await;
+        for (host, told) in turns(home) {
+            for said in told.iter().filter(|said| !said.is_null()) {
+                let ended = ended(call(home, said.to_string(), &["--host", host])).await;
+                assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{host}: {said}");
+                // And nobody has to name the program.
+                assert_eq!(
+                    aaep_bridge::host::Incoming::read(said.to_string().as_bytes(), None)
+                        .unwrap()
+                        .host
+                        .id(),
+                    host
+                );
+            }
+            let started = ear.event("session.started").await;
+            let wish = started["summary_normal"].as_str().unwrap();
+            assert!(wish.ends_with(": Look."), "{host}: {wish}");
+            let invoked = ear.event("tool.invoked").await;
+            let completed = ear.event("tool.completed").await;
+            assert_eq!(completed["tool_call_id"], invoked["tool_call_id"], "{host}");
+            let end = if host == "opencode" { "success" } else { "error" };
+            assert_eq!(completed["status"], end, "{host}");
+            if host != "opencode" {
+                let note = ear.event("progress.updated").await.to_string();
+                assert!(note.contains("elper"), "{host}: {note}");
+            }
+            let end = ear.event("session.completed").await;
+            assert_eq!(end["session_id"], started["session_id"], "{host}");
+        }
         ear.is_lawful();
     });
 }
@@ -180,6 +299,8 @@ fn what_a_server_wants_to_know_and_what_became_of_it_is_told() {
         let hub = Hub::start(Setup::default());
         let home = hub.home();
         let mut ear = Ear::unix(&hub).await;
+        let wish = event(home, "UserPromptSubmit", json!({ "prompt": "Ask me." }));
+        assert_eq!(ended(call(home, wish.to_string(), &[])).await.code, 0);
         for (name, members, words) in [
             (
                 "Elicitation",

@@ -235,7 +235,7 @@ fn a_space_or_another_order_makes_no_second_question_and_the_agents_bytes_come_b
     });
 }
 
-// covers: D37
+// covers: D37, T27
 #[test]
 fn what_waits_or_was_refused_cannot_be_announced_as_running() {
     run(async {
@@ -263,15 +263,19 @@ fn what_waits_or_was_refused_cannot_be_announced_as_running() {
                 assert_eq!(refusal(&again, 409, "conflict"), "D37");
                 assert_eq!(announce(Some(other.clone())).await.status.as_u16(), 201);
             } else {
-                assert_eq!(again.status.as_u16(), 201, "{again:?}");
+                // It cannot be undone: it is announced by the request that was accepted.
+                assert_eq!(refusal(&again, 409, "conflict"), "T27");
+                assert_eq!(agent.invoke(&request, "{}").await.status.as_u16(), 200);
             }
         }
         agent.complete(&session).await;
         ear.event("session.completed").await;
         let heard = ear.heard.iter().filter(|text| text.contains("tool.invoked"));
         let heard: Vec<_> = heard.collect();
-        assert_eq!(heard.len(), 2);
-        assert!(!heard.iter().any(|text| text.contains("old.txt") || text.contains("another")));
+        // What an agent says of its arguments to the hub is not announced; what was confirmed is.
+        let [announced, confirmed] = heard[..] else { panic!("{heard:?}") };
+        assert!(!announced.contains("another"), "{announced}");
+        assert!(confirmed.contains(r#""args_summary":"path: old.txt""#), "{confirmed}");
     });
 }
 
@@ -303,8 +307,8 @@ fn what_the_person_said_arrives_and_what_was_approved_is_explained() {
         assert_eq!(given.status.as_u16(), 200, "{given:?}");
         let invoked = ear.event("tool.invoked").await;
         assert_eq!(
-            (&invoked["risk_level"], &invoked["irreversible"]),
-            (&"high".into(), &true.into())
+            (&invoked["risk_level"], &invoked["irreversible"], &invoked["args_summary"]),
+            (&"high".into(), &true.into(), &"path: old.txt".into())
         );
         // Another one is approved, and never run.
         let other = agent.ask_for(&session, &deletion("b.txt")).await;

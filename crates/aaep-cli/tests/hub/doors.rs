@@ -263,7 +263,7 @@ fn no_link_or_image_of_a_web_page_reaches_the_api() {
             assert_eq!(reply.status, 403, "{path} {headers:?} {}", reply.text());
         }
     }
-    // Nobody took what was said; a program does, whoever wrote it.
+    // Nobody took what was said; now a program does.
     let reply = status("agent/inputs", BY_PROGRAMS[1]);
     assert!(reply.status == 200 && reply.text().contains("Hello."), "{}", reply.text());
     for headers in BY_PROGRAMS {

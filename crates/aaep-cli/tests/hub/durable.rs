@@ -396,6 +396,37 @@ fn what_a_sub_agent_asked_for_is_still_its_own_after_a_restart() {
     });
 }
 
+// covers: S5, I22, I29
+#[test]
+fn a_call_that_is_refused_claims_no_id_and_leaves_no_record() {
+    run(async {
+        let house = House::new();
+        let hub = house.hub();
+        let (person, other) = (hub.person(), hub.person());
+        let (agent, eve) = (person.agent(), person.helper());
+        // A session that is not open to it, another user's, and none at all.
+        let none = "sess_00000000000000000000000000000000".to_owned();
+        let sessions = [agent.open().await, other.agent().open().await, none];
+        for (number, session) in sessions.iter().enumerate() {
+            let producer = json!({ "agent_id": format!("squatted-{number}") });
+            let progress = json!({ "progress": { "step": 1 }, "summary_normal": "On.",
+                "producer": producer });
+            let refused = eve.try_emit(session, "progress.updated", progress).await;
+            assert!(refused.status.is_client_error(), "{refused:?}");
+            let mut asked = deletion("old.txt");
+            asked["producer"] = producer;
+            let refused = eve.post(&format!("agent/sessions/{session}/requests"), &asked).await;
+            assert!(refused.status.is_client_error(), "{refused:?}");
+        }
+        let (code, audit) = house.aaep(&["audit", "export", "--kind", "claimed"]);
+        assert_eq!((code, &*audit), (0, ""));
+        // So everybody else may still use them.
+        let mut opening = other.agent().opening();
+        opening["producer"] = json!({ "agent_id": "squatted-1" });
+        assert_eq!(other.agent().post("agent/sessions", &opening).await.status, 201);
+    });
+}
+
 // covers: X9, I3
 #[test]
 fn what_a_session_owes_by_its_profile_is_owed_after_a_kill_until_it_followed() {
@@ -485,8 +516,9 @@ fn the_audit_is_verified_and_exported_and_a_backup_made_while_the_hub_works() {
             (code, whole),
             (
                 0,
-                json!({ "whole": true, "records": 4, "end_is_known": true, "key_is_known": true,
-                    "trust_begins": 1 })
+                json!({ "whole": true, "records": 4, "erased": 0, "to_remove": 0, "erasures": [],
+                    "end_is_known": true, "key_is_known": true, "trust_begins": 1,
+                    "old_copies": [] })
             )
         );
         let (code, lines) =

@@ -48,7 +48,7 @@ const STREAMS: usize = 20;
 /// The same and two WebSockets, with a handshake and without.
 const UNREAD: usize = STREAMS + 2;
 
-/// Bytes that wait for a subscription. Few, so that whoever does not read is ended soon after its
+/// Bytes that wait for a subscription. Few, so that a client that does not read is ended soon after its
 /// connection takes no more, and not because a connection that takes nothing is given up after a while.
 const HELD: usize = 256 * 1024;
 
@@ -108,7 +108,7 @@ fn clients_that_never_read_are_ended_and_everybody_else_hears_everything() {
     });
 }
 
-/// Subscriptions that were given up because they could not keep up. Not by the hub's figures: whoever asks
+/// Subscriptions that were given up because they could not keep up. Not by the hub's figures: a caller that asks
 /// for those is another user, for whom the agent would have to wait.
 fn ended(hub: &Hub) -> usize {
     hub.log().iter().filter(|line| line.contains("a subscription was ended")).count()

@@ -126,6 +126,36 @@ fn a_journal_that_is_longer_than_at_its_good_end_is_refused_also_with_right_link
     });
 }
 
+// covers: I26, I33
+#[test]
+fn an_end_that_was_cut_off_is_named_before_the_next_start_and_for_good_after_it() {
+    run(async {
+        let (house, person, request) = with_a_question("TERM").await;
+        house.edit().execute("DELETE FROM records WHERE number = 2", []).unwrap();
+        let (code, said) = house.verified();
+        assert!(code == 1 && said.starts_with("Record 2: It is missing"), "{said}");
+        // Nothing of it goes on.
+        let hub = house.hub();
+        let said = hub.greetings().join("\n");
+        assert!(said.contains("its end was lost"), "{said}");
+        assert_eq!(person.at(&hub).agent().invoke(&request, "{}").await.status, 404);
+        hub.signal("TERM");
+        assert!(hub.ended().success());
+        // The chain is whole again; that something is missing in it stays on record.
+        let missing = "(old copy, 1 of 2 records)";
+        let (code, said) = house.verified();
+        assert!(code == 0 && said.contains("Start 2, at ") && said.contains(missing), "{said}");
+        let (_, json) = house.aaep(&["audit", "verify", "--json"]);
+        assert!(json.contains(r#""old_copies":[{"start":2,"at":"#), "{json}");
+        // Whoever takes that away as well is noticed.
+        for edit in ["UPDATE starts SET trust = 'trusted'", "DELETE FROM starts WHERE start = 2"] {
+            house.edit().execute_batch(edit).unwrap();
+            let (code, said) = house.verified();
+            assert!(code == 1 && said.contains("start"), "{edit}: {said}");
+        }
+    });
+}
+
 // covers: I33
 #[test]
 fn edits_of_records_calls_and_starts_are_refused_and_named() {
@@ -332,6 +362,7 @@ fn make_old(house: &House) {
     file.execute("UPDATE starts SET seal = ?1", [sum.unwrap()]).unwrap();
     file.execute_batch(
         "DELETE FROM calls;
+         DROP INDEX erasures;
          ALTER TABLE store DROP COLUMN anchor_number;
          ALTER TABLE store DROP COLUMN anchor_hash;
          ALTER TABLE store DROP COLUMN seal;

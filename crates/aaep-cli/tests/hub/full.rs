@@ -171,7 +171,7 @@ fn when_a_sync_fails_nobody_is_told_yes_and_the_next_start_reads_what_is_there()
 #[test]
 fn while_the_disk_is_slow_the_only_worker_thread_still_answers_others() {
     run(async {
-        // In memory, where a commit is quick: then it is made by whoever asked, and not by the
+        // In memory, where a commit is quick: then the caller makes it, and not the
         // journal's own thread.
         let memory = PathBuf::from("/dev/shm");
         let directory = Arc::new(if memory.is_dir() {

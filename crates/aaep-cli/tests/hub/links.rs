@@ -296,6 +296,6 @@ fn broken_lengths_end_their_unix_connection_and_nothing_else() {
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
     }
-    // A stranger's text does not hurt whoever is honest on the same kind of connection.
+    // A stranger's text does not hurt an honest client on the same kind of connection.
     is_well(&hub);
 }

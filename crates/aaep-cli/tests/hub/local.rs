@@ -73,7 +73,7 @@ fn the_socket_has_the_same_doors() {
     assert!(get("host: evil.example\r\n").starts_with("HTTP/1.1 403"));
     assert!(get("").starts_with("HTTP/1.1 400"));
     assert!(get(&format!("{shown}origin: https://evil.example\r\n")).starts_with("HTTP/1.1 403"));
-    // Whoever comes through a proxy is not this user.
+    // A client behind a proxy is not this user.
     assert!(get(&format!("{shown}x-forwarded-for: 10.0.0.1\r\n")).starts_with("HTTP/1.1 401"));
     let wrong = format!("host: localhost\r\nauthorization: Bearer {}\r\n", token("nobody"));
     assert!(get(&wrong).starts_with("HTTP/1.1 401"));

@@ -3,11 +3,14 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run programs and clocks
 
+mod admin;
 mod agents;
+mod certificates;
 mod conversations;
 mod crowds;
 mod doors;
 mod durable;
+mod erasure;
 mod floods;
 mod flows;
 mod forgery;
@@ -23,10 +26,12 @@ mod page;
 mod patience;
 mod peers;
 mod policy;
+mod presence;
 mod rates;
 mod replies;
 mod returning;
 mod secrets;
+mod signed;
 #[path = "../../../../testing/skipped.rs"]
 mod skipped;
 mod speaking;

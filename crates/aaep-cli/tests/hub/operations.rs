@@ -1,4 +1,4 @@
-//! Starting, reloading, stopping: what whoever runs a hub sees of it.
+//! Starting, reloading, stopping: what an operator sees of a hub.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

@@ -71,7 +71,7 @@ fn a_secret_is_told_once_and_an_idempotency_key_does_not_repeat_it() {
         let path = format!("agent/sessions/{}", text(&session, "session_id"));
         assert_eq!(bare.get(&path).await.unwrap().status, 404);
         assert_eq!(with(&bare, Method::GET, &path, &secret, "").await.status, 200);
-        // A key without a secret of one's own would tell it to whoever repeats the key.
+        // A key without a secret of one's own would tell it to anyone who repeats the key.
         let agent = Agent::new(bare, "local");
         let refused = agent.post_once("agent/sessions", "k", &agent.opening()).await;
         assert_eq!(refused.status, StatusCode::BAD_REQUEST);

@@ -284,7 +284,7 @@ fn a_filter_is_honoured_at_once_on_coming_back_and_in_what_a_newcomer_is_told() 
     });
 }
 
-// covers: H22, H27
+// covers: H22, H27, W15
 #[cfg(unix)]
 #[test]
 fn programs_on_this_machine_find_the_manifest_beside_the_socket() {

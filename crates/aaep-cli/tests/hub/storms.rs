@@ -317,6 +317,7 @@ fn broken_bytes_of_every_kind_leave_the_hub_as_it_was() {
     }
     run(async { serves(&hub.person()).await });
     assert!(hub.is_up());
+    hub.has_not_panicked();
     stays_small(&hub);
 }
 

@@ -268,7 +268,7 @@ fn calls_that_wait_are_bounded_for_one_principal() {
         refused(&answer.await, "waits_per_principal");
         assert_eq!(eve.client.get("agent/inputs").await.unwrap().status, 200);
         is_served(&victim).await;
-        // Whoever hangs up waits no more.
+        // A client that hangs up waits no more.
         drop(waiting);
         soon("room", async {
             while eve.client.get("agent/inputs?wait=1").await.unwrap().status != 200 {}
@@ -297,6 +297,43 @@ fn what_people_say_to_an_agent_that_does_not_listen_is_bounded_in_bytes() {
         assert_eq!(eve.inputs(0).await.len(), 3);
         assert_eq!(client.post("messages", said).await.unwrap().status, 202);
         is_served(&victim).await;
+    });
+}
+
+// covers: I29
+#[test]
+fn an_agent_that_does_not_listen_keeps_from_no_other_what_people_say() {
+    run(async {
+        let hub = Hub::start(Setup::default().limit("inputs", 2));
+        let person = hub.person();
+        let agents = [person.agent(), person.helper()];
+        let look = async || {
+            for agent in &agents {
+                agent.inputs(0).await;
+            }
+        };
+        let client = person.client("reader");
+        // Whichever of them comes first, the other one takes nothing more.
+        for listens in &agents {
+            look().await;
+            for number in 0..5 {
+                let said = json!({ "kind": "user_input", "text": number.to_string() }).to_string();
+                let answer = client.post("messages", said).await.unwrap();
+                assert_eq!(answer.status, 202, "{answer:?}");
+                let heard = listens.inputs(5).await;
+                assert_eq!(heard.last().unwrap()["text"], number.to_string());
+            }
+        }
+        // If nobody takes it, whoever says it is told.
+        look().await;
+        for number in 0..3 {
+            let said = json!({ "kind": "user_input", "text": "Hello?" }).to_string();
+            let answer = client.post("messages", said).await.unwrap();
+            match number {
+                0..2 => assert_eq!(answer.status, 202, "{answer:?}"),
+                _ => refused(&answer, "inputs"),
+            }
+        }
     });
 }
 

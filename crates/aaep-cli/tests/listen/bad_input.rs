@@ -113,8 +113,9 @@ fn a_display_that_is_unplugged_shows_the_question_again_and_takes_its_answer() {
     say(&hub, "delete the record");
     brltty.shows("? “Delete the record 12345.” No undo.   ");
     brltty.unplug();
-    brltty.plug(20);
-    brltty.shows("? “Delete the record");
+    brltty.plug(24);
+    // Cut at a word: this is ours, and not what BRLTTY has left of the old one.
+    brltty.shows("? “Delete the record    ");
     presses_no(&mut brltty);
     tty.sees("Request 1: rejected.");
 }

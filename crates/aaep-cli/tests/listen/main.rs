@@ -8,10 +8,12 @@ mod bad_input;
 mod comeback;
 mod docs;
 mod guests;
+mod heard;
 mod hostile;
 #[cfg(target_os = "linux")]
 mod notify;
 mod pipes;
+mod presence;
 mod races;
 mod stage;
 mod status;
@@ -32,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use support::*;
 
-/// A demo with a directory of its own, on a free port. Strict: otherwise it lets whoever speaks
+/// A demo with a directory of its own, on a free port. Strict: otherwise it lets any client that speaks
 /// without a stream of their own wait for one.
 fn demo() -> Arc<Hub> {
     let directory = tempfile::tempdir().unwrap();
@@ -70,7 +72,7 @@ fn around(hub: &Hub) -> Vec<(String, String)> {
 /// Bytes that a process has written so far, and whether that was all.
 type Bytes = (Vec<u8>, bool);
 
-/// What a process writes, for whoever waits for it.
+/// What a process writes, to be waited for.
 #[derive(Clone, Default)]
 pub struct Written(Arc<(Mutex<Bytes>, Condvar)>);
 

@@ -240,7 +240,7 @@ fn a_hub_that_is_not_there_yet_is_waited_for() {
     let home = tempfile::tempdir().unwrap();
     let around = [("HOME".to_owned(), home.path().to_str().unwrap().to_owned())];
     let mut listener = Piped::start(&["http://127.0.0.1:1"], &around);
-    listener.sees("The connection to http://127.0.0.1:1 is lost");
+    listener.sees("The connection to 127.0.0.1:1 is lost");
     listener.types("quit");
     assert_eq!(listener.ended().0, 0);
 }

@@ -121,7 +121,7 @@ fn a_request_is_felt_and_answered_with_routing_keys() {
     let braille = format!("--braille={}", brltty.host());
     let mut tty = Tty::start(&["--pause", "0", &braille], &around(&hub));
     tty.sees("Connected to");
-    brltty.shows_like("Press ? for help.");
+    brltty.showed("Press ? for help.");
     say(&hub, "delete the record");
     brltty.shows("? “Delete the record 12345.” No undo.   ");
     brltty.press("LNDN");
@@ -130,7 +130,7 @@ fn a_request_is_felt_and_answered_with_routing_keys() {
     brltty.shows("? No undo. Sure?  no  yes               ");
     brltty.press("ROUTE 22");
     tty.sees("Request 1: accepted.");
-    brltty.shows_like("Request 1: accepted.");
+    brltty.showed("Request 1: accepted.");
     say(&hub, "delete the record");
     brltty.shows("? “Delete the record 12345.” No undo.   ");
     brltty.press("LNDN");
@@ -153,16 +153,13 @@ fn without_speech_it_is_said_what_to_do_before_anything_else() {
 /// `say` is a stand-in on the path that writes down what it is given; the real one was not run.
 #[test]
 fn a_request_is_heard_through_say_with_its_codes_spelled() {
-    use std::os::unix::fs::PermissionsExt;
-
     let directory = tempfile::tempdir().unwrap();
     let (program, heard) = (directory.path().join("say"), directory.path().join("heard"));
     let script = format!(
         "#!/bin/sh\n[ \"$2\" = '?' ] && exit\nread -r text\necho \"$text\" >> '{}'\n",
         heard.display()
     );
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::speech::program(&program, &script);
     let stage = crate::stage::Stage::start();
     let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap());
     let variables = [("HOME".into(), "/nonexistent".into()), ("PATH".into(), path)];
@@ -182,6 +179,6 @@ fn a_request_is_heard_through_say_with_its_codes_spelled() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     };
     let lines: Vec<&str> = heard.lines().collect();
-    assert!(lines.contains(&"Pay account capital D, capital E, 4 [ [volm 0] ] now"), "{heard}");
+    assert!(lines.contains(&"Pay account capital D, capital E, 4 [ [volm 0] ] now."), "{heard}");
     assert!(lines.contains(&"Allow this?"), "{heard}");
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 /// A user that owns nothing here.
 pub const NOBODY: &str = "65534";
 
-/// What is said in the place of whoever decided.
+/// What is said in the place of the decider's name.
 pub const WORDS: &str = "your own hand";
 
 /// A program that answers yes to everything.

@@ -171,6 +171,7 @@ fn is_within(number: &Number, min: u32, max: Option<u32>) -> bool {
     })
 }
 
+// enforces: C16
 /// Looks at the members as they are, well-formed or not: a broken one is reported by its own row.
 fn accepts_the_irreversible(members: &Map<String, Value>) -> bool {
     let text = |name| members.get(name).and_then(Value::as_str);

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
 mod attendance;
+mod presence;
 mod restarts;
 mod told;
 #[path = "../world/mod.rs"]

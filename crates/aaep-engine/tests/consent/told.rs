@@ -157,7 +157,10 @@ fn what_waits_or_was_refused_is_not_announced_as_running() {
     let agent = world.agent.clone();
     world.handle(Input::Withdraw { agent: &agent, request }).unwrap();
     refused(&mut world, Some(PAY));
-    let request = world.ask(session, PAY);
+    let more = r#","timeout_seconds":300,"default_decision":"reject","risk_level":"medium","reversibility":"reversible""#;
+    let Answer::Waiting { request, .. } = world.try_ask(session, PAY, more).unwrap() else {
+        panic!()
+    };
     world.reply(request, "accept");
     world.announce(session, "transfer_funds", Some(PAY)).unwrap();
     world.announce(session, "transfer_funds", None).unwrap();
@@ -167,6 +170,55 @@ fn what_waits_or_was_refused_is_not_announced_as_running() {
     refused(&mut world, Some(other));
     refused(&mut world, None);
     world.announce(session, "transfer_funds", Some(PAY)).unwrap();
+}
+
+// covers: T27
+#[test]
+fn a_yes_to_what_cannot_be_undone_is_used_by_its_request_and_not_beside_it() {
+    let mut world = World::new();
+    let session = world.open();
+    let request = world.ask(session, PAY);
+    world.reply(request, "accept");
+    let refused = |world: &mut World| {
+        let before = world.events.len();
+        let refusal = world.announce(session, "transfer_funds", Some(PAY)).unwrap_err();
+        assert_eq!((refusal.rule.id, refusal.blame), ("T27", Blame::OutOfOrder));
+        assert_eq!(world.events.len(), before);
+    };
+    refused(&mut world);
+    world.restart(ClockTrust::Trusted);
+    refused(&mut world);
+    // Other arguments are another action.
+    world.announce(session, "transfer_funds", Some(r#"{"amount":"7"}"#)).unwrap();
+    world.invoke(request, Some(PAY)).unwrap();
+    assert_eq!(last(&world, EventKind::ToolInvoked)["irreversible"], true);
+}
+
+// covers: T11, L13
+#[test]
+fn the_call_that_follows_a_yes_says_its_arguments_and_speaks_the_language_of_the_question() {
+    for restarts in [false, true] {
+        let mut world = World::new();
+        let session = world.open();
+        let more = r#","timeout_seconds":300,"default_decision":"reject","risk_level":"medium","irreversible":true,"localization_hints":{"primary_language":"yo-NG"}"#;
+        let arguments = r#"{"to":"Ann","euros":[1,2]}"#;
+        let Answer::Waiting { request, .. } = world.try_ask(session, arguments, more).unwrap()
+        else {
+            panic!()
+        };
+        world.reply(request, "accept");
+        if restarts {
+            world.restart(ClockTrust::Trusted);
+        }
+        world.invoke(request, None).unwrap();
+        let invoked = last(&world, EventKind::ToolInvoked);
+        assert_eq!(invoked["args_summary"], "to: Ann; euros[0]: 1; euros[1]: 2");
+        assert_eq!(invoked["risk_level"], "medium");
+        assert_eq!(invoked["localization_hints"]["primary_language"], "yo-NG");
+        if !restarts {
+            world.check();
+        }
+    }
 }
 
 /// What the last event of this kind says.
@@ -221,7 +273,7 @@ fn a_no_with_a_wrong_clock_is_told_as_such_and_what_a_reply_says_reaches_the_age
     world.check();
     for _ in 0..2 {
         let view = world.engine.request(&world.agent, request).unwrap();
-        assert_eq!(view.decided_by.as_deref(), Some(&*ann.name), "whoever the reply says");
+        assert_eq!(view.decided_by.as_deref(), Some(&*ann.name), "whatever name the reply gives");
         let said: serde_json::Value = serde_json::from_str(view.reply.as_deref().unwrap()).unwrap();
         assert_eq!((&said["decided_by"], &said["wrong_clock"]), (&"Ann".into(), &true.into()));
         assert_eq!(said["correlation_id"], "trace-1");

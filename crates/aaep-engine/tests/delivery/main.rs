@@ -12,7 +12,7 @@ use aaep_types::json::Members;
 use aaep_types::{Event, EventKind, Payload, SubscriptionId};
 use world::World;
 
-struct Heard {
+struct Delivered {
     subscription: SubscriptionId,
     kind: Option<EventKind>,
     id: String,
@@ -34,7 +34,7 @@ struct Hall {
     world: World,
     delivery: Delivery,
     offered: usize,
-    heard: Vec<Heard>,
+    heard: Vec<Delivered>,
     ended: usize,
 }
 
@@ -77,7 +77,7 @@ impl Hall {
         self.delivery.tick(now);
         while let Some(output) = self.delivery.poll_output(now) {
             match output {
-                Deliver::Send { subscription, event, bytes, .. } => self.heard.push(Heard {
+                Deliver::Send { subscription, event, bytes, .. } => self.heard.push(Delivered {
                     subscription,
                     kind: event.kind(),
                     id: event.event_id().to_string(),
@@ -139,12 +139,13 @@ fn an_agent_hears_its_own_sessions_only_and_never_a_reply_token() {
     hall.listen(5, &ann, "{}");
     hall.drain();
     let asked = |number: u128| {
-        let of = move |heard: &&Heard| heard.subscription == id(number);
-        let asking = |heard: &&Heard| heard.kind == Some(AwaitingConfirmation);
-        let found: Vec<&Heard> = hall.heard.iter().filter(of).filter(asking).collect();
+        let of = move |heard: &&Delivered| heard.subscription == id(number);
+        let asking = |heard: &&Delivered| heard.kind == Some(AwaitingConfirmation);
+        let found: Vec<&Delivered> = hall.heard.iter().filter(of).filter(asking).collect();
         found
     };
-    let token_of = |heard: &Heard| match Event::parse(heard.json.as_bytes()).unwrap().payload() {
+    let token_of = |heard: &Delivered| match Event::parse(heard.json.as_bytes()).unwrap().payload()
+    {
         Payload::AwaitingConfirmation(asks) => asks.reply_token.as_str().to_owned(),
         other => panic!("{other:?}"),
     };

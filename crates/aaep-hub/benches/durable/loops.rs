@@ -93,28 +93,48 @@ async fn answer_all(mut listening: Listening) {
     }
 }
 
-/// How long each confirmation takes, from asking to knowing.
-pub async fn one_at_a_time(durable: bool, count: usize) -> Vec<Duration> {
-    let place = crate::place();
-    let running = start_hub(durable.then_some(place.path())).await;
-    let hub = running.hub().clone();
-    let mut listening = hub.listen_inside(&reader()).await.expect("a stream");
-    let subscription = listening.subscription().to_string();
-    let session = open(&hub).await;
-    let mut times = Vec::with_capacity(count);
-    for number in 0..count {
+/// An agent that asks, and a person who answers.
+pub struct Confirming {
+    hub: Hub,
+    listening: Listening,
+    session: SessionId,
+    asked: usize,
+}
+
+impl Confirming {
+    pub async fn new(hub: &Hub) -> Self {
+        let listening = hub.listen_inside(&reader()).await.expect("a stream");
+        Self { hub: hub.clone(), listening, session: open(hub).await, asked: 0 }
+    }
+
+    /// How long a confirmation takes, from asking to knowing.
+    pub async fn once(&mut self) -> Duration {
         let start = Instant::now();
-        let request = ask(&hub, session, number).await;
+        let request = ask(&self.hub, self.session, self.asked).await;
+        self.asked += 1;
+        let subscription = self.listening.subscription().to_string();
         let reply = loop {
-            let event = listening.next().await.expect("it goes on");
+            let event = self.listening.next().await.expect("it goes on");
             if let Some(reply) = reply_to(&event, &subscription) {
                 break reply;
             }
         };
-        assert!(listening.replier().send(reply.into()).await);
-        decided(&hub, request).await;
-        times.push(start.elapsed());
+        assert!(self.listening.replier().send(reply.into()).await);
+        decided(&self.hub, request).await;
+        start.elapsed()
     }
+}
+
+/// How long each confirmation takes.
+pub async fn one_at_a_time(durable: bool, count: usize) -> Vec<Duration> {
+    let place = crate::place();
+    let running = start_hub(durable.then_some(place.path())).await;
+    let mut confirming = Confirming::new(running.hub()).await;
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        times.push(confirming.once().await);
+    }
+    drop(confirming);
     running.stop().await.expect("a good end");
     times
 }

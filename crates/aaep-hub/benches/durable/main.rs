@@ -4,6 +4,8 @@
 //! Rounds take turns; times and rates are medians over all of them, by the clock on the wall, since a
 //! disk is waited for. The processor time of this process, load and hub together, is shown beside.
 //!
+//! `one`, `many`, `restart` or `compaction` as an argument measures only that.
+//!
 //! `AAEP_BENCH_DIR` names the directory (and so the disk) to measure; the temporary one by default.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a benchmark
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // with files and clocks
@@ -13,6 +15,7 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod bare;
+mod compaction;
 mod loops;
 mod restart;
 
@@ -45,9 +48,21 @@ pub fn processor_time() -> Duration {
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    one_at_a_time(&runtime);
-    many_at_a_time(&runtime);
-    restart::measure(&runtime);
+    // `cargo bench` adds flags of its own.
+    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let wants = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    if wants("one") {
+        one_at_a_time(&runtime);
+    }
+    if wants("many") {
+        many_at_a_time(&runtime);
+    }
+    if wants("restart") {
+        restart::measure(&runtime);
+    }
+    if wants("compaction") {
+        compaction::measure(&runtime);
+    }
 }
 
 /// In rounds that take turns, so that what else the machine does hits all alike.

@@ -25,7 +25,7 @@ type Ends = (Option<oneshot::Sender<()>>, Option<oneshot::Receiver<()>>);
 struct Shared {
     events: broadcast::Sender<Bytes>,
     asked: AtomicU64,
-    /// Whoever waits for an answer, and the answers that nobody waits for yet.
+    /// Tasks that wait for an answer, and answers that nobody waits for yet.
     open: Mutex<HashMap<u64, Ends>>,
 }
 
@@ -87,7 +87,7 @@ async fn wait(State(shared): Bare, Path(id): Path<u64>) -> impl IntoResponse {
     (StatusCode::OK, format!(r#"{{"request_id":"{id}","status":"accepted"}}"#))
 }
 
-/// Answers: whoever waits goes on, and everybody is told.
+/// Answers: the waiting task goes on, and everybody is told.
 async fn reply(State(shared): Bare, body: String) -> StatusCode {
     let token = member(&body, "reply_token");
     let id = u64::from_str_radix(&token[4..], 16).unwrap_or_default();

@@ -28,6 +28,8 @@ fn main() {
         user: Label::parse("ann").unwrap(),
         token_sha256: Some(own.hash()),
         token_file: None,
+        certificate_sha256: None,
+        certificate_name: None,
     });
     let access = Access::new(&config).unwrap();
     let signed: Vec<String> = (0..TOKENS)

@@ -88,6 +88,30 @@ pub const ATTACKS: &[Attack] = &[
         run: handoffs,
     },
     Attack {
+        name: "errors",
+        about: "sessions that fail without end, 8 connections",
+        connections: 8,
+        run: errors,
+    },
+    Attack {
+        name: "questions",
+        about: "questions with 60 kB of arguments, taken back at once, 8 connections",
+        connections: 8,
+        run: questions,
+    },
+    Attack {
+        name: "connections",
+        about: "connections on which nothing is sent, as many as there are, 8 threads",
+        connections: 8,
+        run: connections,
+    },
+    Attack {
+        name: "codes",
+        about: "wrong codes of the page, 64 connections",
+        connections: 64,
+        run: codes,
+    },
+    Attack {
         name: "outputs",
         about: "outputs of 16 kB each, 8 connections",
         connections: 8,
@@ -323,6 +347,56 @@ fn talk(mut attacker: Attacker, bytes: usize) {
             }
         }
         end(&mut attacker, &session);
+    }
+}
+
+fn errors(mut attacker: Attacker) {
+    let body = r#"{"type":"aaep:agent.session.errored","error_category":"permanent","summary_normal":"It fell over."}"#;
+    while attacker.goes_on() {
+        let Some(session) = attacker.open() else { continue };
+        attacker.post(&format!("agent/sessions/{session}/events"), HOSTILE_AGENT, body);
+    }
+}
+
+fn questions(mut attacker: Attacker) {
+    let text = "All work and no play makes a long argument. ".repeat(1400);
+    let mut number = attacker.number;
+    while attacker.goes_on() {
+        let Some(session) = attacker.open() else { continue };
+        for _ in 0..20 {
+            number += 100;
+            let body = format!(
+                r#"{{"kind":"confirmation","tool":"write","arguments":{{"number":{number},"text":"{text}"}},"action":"Write it.","consequence":"It is written.","summary_normal":"Write it?","timeout_seconds":600,"default_decision":"reject","risk_level":"low","irreversible":false}}"#
+            );
+            let path = format!("agent/sessions/{session}/requests");
+            let asked = attacker.post(&path, HOSTILE_AGENT, &body);
+            let Some(asked) = asked.filter(|asked| asked.status == 201) else { break };
+            let id = member(&asked.body, "request_id");
+            let path = format!("/aaep/v1/agent/requests/{id}");
+            attacker.call(&request("DELETE", &path, HOSTILE_AGENT, ""));
+        }
+        end(&mut attacker, &session);
+    }
+}
+
+fn connections(attacker: Attacker) {
+    let mut held = std::collections::VecDeque::new();
+    while attacker.goes_on() {
+        match TcpStream::connect(attacker.address) {
+            Ok(stream) => held.push_back(stream),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+        // The hub closes the oldest by itself; here they only use up descriptors.
+        if held.len() > 100 {
+            held.pop_front();
+        }
+    }
+}
+
+fn codes(mut attacker: Attacker) {
+    let body = format!(r#"{{"code":"{}"}}"#, "x".repeat(43));
+    while attacker.goes_on() {
+        attacker.call(&request("POST", "/aaep/v1/page/token", "", &body));
     }
 }
 

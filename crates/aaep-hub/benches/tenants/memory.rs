@@ -6,8 +6,8 @@ use crate::server::{Attackers, Server};
 use crate::victim::Victim;
 
 /// What fills memory, if anything does.
-const FILLING: [&str; 6] =
-    ["sessions", "sessions-local", "subscriptions", "keys", "outputs", "unread"];
+const FILLING: [&str; 7] =
+    ["sessions", "sessions-local", "subscriptions", "keys", "outputs", "unread", "questions"];
 
 pub fn run(length: Duration) {
     let server = Server::start();

@@ -1,7 +1,7 @@
 //! Who is there: the one place where principals come from.
 //!
-//! A request shows a token, or comes from this machine, or is denied. Whoever shows a token is that
-//! token's principal or nobody: a wrong token never falls back to what the same peer could do
+//! A request shows a token or a certificate, or comes from this machine, or is denied. A client that
+//! shows one is its principal or nobody: a wrong one never falls back to what the same peer could do
 //! without one. A token is the hub's own, or one that an identity provider signed.
 //!
 //! # Without a token
@@ -12,7 +12,7 @@
 //! | Unix socket, same user | `socket` | `socket-agent` | yes |
 //! | anything else | denied | denied | |
 //!
-//! All four belong to the user `local`, so that whoever listens on this machine hears the agents on
+//! All four belong to the user `local`, so that a listener on this machine hears the agents on
 //! this machine. There are two faces because one principal has one role, and an agent must never
 //! answer its own questions: which of them it is depends on which interface is called ([`ApiSurface`]).
 //! The two ways have different principals, since any user of the machine can reach loopback but only
@@ -24,21 +24,27 @@
 //! requests, idempotency keys, input, and who opened what in the journal) is kept for each secret, and
 //! an id alone opens nothing.
 
+pub(crate) mod certificate;
 mod issuer;
 mod secret;
 mod token;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use aaep_engine::{Principal, Role};
+use aaep_transport::peer::Peer;
 use arc_swap::ArcSwap;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 use crate::config::{Config, IssuerEntry, PrincipalEntry};
 use crate::{Fault, clock, files};
 
+use self::certificate::Clients;
 use self::issuer::Issuer;
+
+pub use certificate::Chain;
 
 pub use secret::{SESSION_SECRET_HEADER, SESSION_SECRET_PREFIX, SessionSecret};
 pub use token::{TOKEN_PREFIX, Token, TokenHash};
@@ -101,12 +107,30 @@ pub struct AuthenticatedPeer {
     /// Who it is.
     pub principal: Principal,
     proof: Proof,
+    /// The other end of the connection that it came by.
+    peer: Option<Peer>,
 }
 
 impl AuthenticatedPeer {
+    /// The same, with the connection that it came by.
+    pub(crate) fn over(mut self, peer: &Peer) -> Self {
+        self.peer = Some(peer.clone());
+        self
+    }
+
+    /// The other end of the connection that it came by, if it came by one.
+    pub(crate) fn peer(&self) -> Option<&Peer> {
+        self.peer.as_ref()
+    }
+
+    /// Whether anybody has proven who it is: a token, the socket, or this very process.
+    pub(crate) fn is_proven(&self) -> bool {
+        !matches!(self.proof, Proof::Loopback { .. })
+    }
+
     /// Somebody in this very process.
     pub(crate) fn inside(principal: Principal) -> Self {
-        Self { principal, proof: Proof::Inside }
+        Self { principal, proof: Proof::Inside, peer: None }
     }
 
     /// Whether this is an agent that showed neither a token nor a session secret: it owns nothing,
@@ -128,7 +152,7 @@ impl AuthenticatedPeer {
     /// When it has to show another token, in milliseconds of the wall clock.
     pub(crate) fn expires(&self) -> Option<i64> {
         match self.proof {
-            Proof::Signed { expires, .. } => Some(expires),
+            Proof::Signed { expires, .. } | Proof::Certificate { expires, .. } => Some(expires),
             _ => None,
         }
     }
@@ -167,6 +191,11 @@ enum Proof {
         issuer: Arc<IssuerEntry>,
         expires: i64,
         is_new: bool,
+    },
+    /// Certificates, and until when they are good (in milliseconds of the wall clock).
+    Certificate {
+        chain: Chain,
+        expires: i64,
     },
     /// And whether its replies counted then.
     Loopback {
@@ -219,6 +248,8 @@ impl std::error::Error for Denied {}
 pub struct Access {
     tokens: Vec<(TokenHash, Principal)>,
     issuers: Vec<Arc<Issuer>>,
+    clients: Option<Clients>,
+    denied: BTreeSet<Arc<str>>,
     loopback: bool,
     local_replies: bool,
     own_uid: Option<u32>,
@@ -229,6 +260,9 @@ impl Access {
     pub fn new(config: &Config) -> Result<Self, Fault> {
         let mut tokens: Vec<(TokenHash, Principal)> = Vec::new();
         for entry in &config.principals {
+            if entry.certificate_sha256.is_some() || entry.certificate_name.is_some() {
+                continue;
+            }
             let hash = hash_of(entry)?;
             if tokens.iter().any(|(other, _)| *other == hash) {
                 return Err(Fault::unsafely(
@@ -243,6 +277,8 @@ impl Access {
         Ok(Self {
             tokens,
             issuers: issuers.collect::<Result<_, Fault>>()?,
+            clients: Clients::new(config)?,
+            denied: config.denied.iter().map(|name| name.as_str().into()).collect(),
             loopback: config.loopback_without_credentials,
             local_replies: config.development.local_replies,
             own_uid: own_uid(),
@@ -257,21 +293,21 @@ impl Access {
         &self,
         bearer: Option<&str>,
         via: Via,
-        face: ApiSurface,
+        surface: ApiSurface,
     ) -> Result<AuthenticatedPeer, Denied> {
         let built_in = |listener, agent, proof| {
-            let principal = match face {
+            let principal = match surface {
                 ApiSurface::Listener => {
                     Principal::new(listener, Role::AccessibilityConsumer, LOCAL_USER)
                 }
                 ApiSurface::Agent => Principal::new(agent, Role::Agent, LOCAL_USER),
             };
-            Ok(AuthenticatedPeer { principal, proof })
+            Ok(AuthenticatedPeer { principal, proof, peer: None })
         };
         match (bearer, via) {
             (Some(text), _) => {
                 let owner = self.owner(text).or_else(|| self.signed(text));
-                owner.ok_or(Denied::UnknownToken)
+                owner.filter(|owner| !self.is_denied(owner)).ok_or(Denied::UnknownToken)
             }
             (None, Via::Loopback) if self.loopback => {
                 let replies = self.local_replies;
@@ -285,6 +321,69 @@ impl Access {
         }
     }
 
+    /// The same for somebody who has shown certificates as well. Whoever shows a token is judged by that
+    /// alone; a peer that shows certificates is who they say, or nobody.
+    pub fn who_with(
+        &self,
+        bearer: Option<&str>,
+        chain: Option<&Chain>,
+        via: Via,
+        face: ApiSurface,
+    ) -> Result<AuthenticatedPeer, Denied> {
+        let (None, Some(chain)) = (bearer, chain) else { return self.who(bearer, via, face) };
+        let now = clock::now().wall.as_millis();
+        let found = self.clients.as_ref().and_then(|clients| clients.who(chain, now));
+        let (principal, expires) = found.ok_or(Denied::UnknownToken)?;
+        let proof = Proof::Certificate { chain: chain.clone(), expires };
+        let known = AuthenticatedPeer { principal, proof, peer: None };
+        if self.is_denied(&known) { Err(Denied::UnknownToken) } else { Ok(known) }
+    }
+
+    /// The principal of this name, if the configuration has one.
+    pub(crate) fn named(&self, name: &str) -> Option<Principal> {
+        let tokens = self.tokens.iter().map(|(_, principal)| principal);
+        let clients = self.clients.iter().flat_map(Clients::principals);
+        tokens.chain(clients).find(|principal| &*principal.name == name).cloned()
+    }
+
+    /// Whether somebody is not let in, whatever they show.
+    fn is_denied(&self, known: &AuthenticatedPeer) -> bool {
+        self.denied.contains(&known.principal.name)
+    }
+
+    /// What changes for whom when this takes the place of another: who is let in from now on, and who is
+    /// shut out, by name.
+    pub(crate) fn changes_since(&self, before: &Self) -> Vec<(&'static str, Arc<str>)> {
+        let names = |access: &Self| -> BTreeSet<Arc<str>> {
+            let tokens = access.tokens.iter().map(|(_, who)| who.name.clone());
+            let clients = access.clients.iter().flat_map(Clients::principals);
+            let clients = clients.map(|who| who.name.clone());
+            let issuers = access.issuers.iter().map(|issuer| {
+                let IssuerEntry { name, .. } = &**issuer.entry();
+                format!("{name}/").into()
+            });
+            let all = tokens.chain(clients).chain(issuers);
+            all.filter(|name| !access.denied.contains(name)).collect()
+        };
+        let (then, now) = (names(before), names(self));
+        let added = now.difference(&then).map(|name| ("let_in", name.clone()));
+        let gone = then.difference(&now).map(|name| ("shut_out", name.clone()));
+        // Those of an issuer have no entry of their own.
+        let denied = self.denied.difference(&before.denied).map(|name| ("shut_out", name.clone()));
+        let allowed = before.denied.difference(&self.denied).map(|name| ("let_in", name.clone()));
+        let mut all: Vec<_> = added.chain(gone).chain(denied).chain(allowed).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// What verifies the certificates of clients in a handshake, if any are taken.
+    pub(crate) fn client_verifier(
+        &self,
+    ) -> Option<Arc<dyn rustls::server::danger::ClientCertVerifier>> {
+        self.clients.as_ref().map(Clients::verifier)
+    }
+
     /// The principal of a token. Every principal is compared with, each in the same time, so that
     /// neither a hash nor a place in the list can be measured.
     fn owner(&self, text: &str) -> Option<AuthenticatedPeer> {
@@ -294,7 +393,8 @@ impl Access {
             found.conditional_assign(&at, hash.ct_eq(&shown));
         }
         let (hash, principal) = self.tokens.get(usize::try_from(found).ok()?)?;
-        Some(AuthenticatedPeer { principal: principal.clone(), proof: Proof::Token(*hash) })
+        let (principal, proof) = (principal.clone(), Proof::Token(*hash));
+        Some(AuthenticatedPeer { principal, proof, peer: None })
     }
 
     /// Whom a signed token names.
@@ -302,7 +402,8 @@ impl Access {
         let now = clock::now().wall.as_millis();
         let issuer::Signed { principal, expires, issuer, is_new } =
             issuer::signed(&self.issuers, text, now)?;
-        Some(AuthenticatedPeer { principal, proof: Proof::Signed { issuer, expires, is_new } })
+        let proof = Proof::Signed { issuer, expires, is_new };
+        Some(AuthenticatedPeer { principal, proof, peer: None })
     }
 
     /// Begins to fetch the keys of issuers; those whose entries stay as they were keep what they have.
@@ -321,8 +422,8 @@ impl Access {
 
     // enforces: S6
     /// Whether somebody may use an interface at all: only agents act as agents.
-    pub fn may_use(&self, known: &AuthenticatedPeer, face: ApiSurface) -> Result<(), Denied> {
-        match (face, known.principal.role) {
+    pub fn may_use(&self, known: &AuthenticatedPeer, surface: ApiSurface) -> Result<(), Denied> {
+        match (surface, known.principal.role) {
             (ApiSurface::Agent, Role::Agent) | (ApiSurface::Listener, _) => Ok(()),
             (ApiSurface::Agent, _) => Err(Denied::Role),
         }
@@ -334,7 +435,7 @@ impl Access {
     pub fn may_reply(&self, known: &AuthenticatedPeer) -> bool {
         let role_replies = match known.principal.role {
             Role::AccessibilityConsumer | Role::Admin => true,
-            Role::Agent | Role::Auditor | Role::Listener => false,
+            Role::Agent | Role::Auditor | Role::Listener | Role::Metrics => false,
         };
         let unproven = matches!(known.proof, Proof::Loopback { .. });
         role_replies && (self.local_replies || !unproven)
@@ -346,12 +447,20 @@ impl Access {
     /// replaced hears nothing more, also if its principal lives on. Who may no longer reply, or now
     /// may, begins anew as well.
     pub fn still_valid(&self, known: &AuthenticatedPeer) -> bool {
+        if self.is_denied(known) && !matches!(known.proof, Proof::Inside) {
+            return false;
+        }
         match &known.proof {
             Proof::Token(hash) => self.tokens.contains(&(*hash, known.principal.clone())),
             // A key that the issuer no longer uses says nothing of what it signed before.
             Proof::Signed { issuer, expires, .. } => {
                 let is_known = self.issuers.iter().any(|known| known.entry() == issuer);
                 is_known && clock::now().wall.as_millis() < *expires
+            }
+            Proof::Certificate { chain, .. } => {
+                let now = clock::now().wall.as_millis();
+                let who = self.clients.as_ref().and_then(|clients| clients.who(chain, now));
+                who.is_some_and(|(principal, _)| principal == known.principal)
             }
             Proof::Loopback { replies } => self.loopback && *replies == self.local_replies,
             Proof::Socket { uid } => self.own_uid == Some(*uid),
@@ -361,7 +470,7 @@ impl Access {
 
     /// Whether anybody has a token.
     pub fn has_tokens(&self) -> bool {
-        !self.tokens.is_empty() || !self.issuers.is_empty()
+        !self.tokens.is_empty() || !self.issuers.is_empty() || self.clients.is_some()
     }
 }
 
@@ -380,7 +489,7 @@ impl SharedAccess {
         self.0.load_full()
     }
 
-    /// Puts another in force. Whoever holds streams asks [`Access::still_valid`] for each then.
+    /// Puts another in force. The holder of streams asks [`Access::still_valid`] for each then.
     pub fn replace(&self, access: Access) {
         self.0.store(Arc::new(access));
     }

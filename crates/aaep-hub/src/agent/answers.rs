@@ -15,7 +15,7 @@ pub struct AskedRequest {
     pub again: bool,
 }
 
-/// An answer that is given again to whoever repeats an idempotency key. What is kept is the status
+/// An answer that is given again when an idempotency key is repeated. What is kept is the status
 /// and the body that HTTP has for it.
 pub(super) trait Repeatable: Sized {
     fn kept(&self) -> (u16, String);
@@ -92,13 +92,13 @@ fn status(view: &View) -> RequestStatus {
 }
 
 /// An open session as its agent sees it.
-pub(super) fn session_state(session: SessionId, standing: SessionSnapshot) -> SessionState {
+pub(super) fn session_state(session: SessionId, snapshot: SessionSnapshot) -> SessionState {
     let call = |(tool_call_id, tool)| OpenTool { tool_call_id, tool };
     let output = |(output_id, position)| OpenOutput { output_id, position };
     SessionState {
         session_id: session,
-        state: standing.state.into_owned(),
-        calls: standing.calls.into_iter().map(call).collect(),
-        outputs: standing.outputs.into_iter().map(output).collect(),
+        state: snapshot.state.into_owned(),
+        calls: snapshot.calls.into_iter().map(call).collect(),
+        outputs: snapshot.outputs.into_iter().map(output).collect(),
     }
 }

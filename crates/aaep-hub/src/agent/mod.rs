@@ -9,6 +9,7 @@ mod prepare;
 use std::time::Duration;
 
 use aaep_engine::{Ask, Blame, Open, Principal, Refusal, RequestId, Status};
+use aaep_transport::process::Origin;
 use aaep_types::agent_api::{
     AgentInput, ApiError, ApiErrorKind, AskUser, EventPosted, Granted, InvokeAction, OpenSession,
     PostEvent, RequestState, SessionOpened, SessionState,
@@ -182,8 +183,13 @@ impl AgentDoor {
         request: Request<AskUser>,
         key: Option<&str>,
     ) -> Result<AskedRequest, ApiError> {
-        let hub = self.hub.clone();
-        let prepare = move |request| prepare::question(&hub, request);
+        let (hub, user) = (self.hub.clone(), self.known.principal.user.clone());
+        // Whose words the question has may depend on it.
+        let language = match hub.policy().is_some() {
+            true => self.hub.call(move |core| core.language_of(session)).await?,
+            false => None,
+        };
+        let prepare = move |request| prepare::question(&hub, &user, language.as_deref(), request);
         let act = move |core: &mut Core, agent: &Principal, question| {
             Ok((session, ask(core, agent, session, &question)?))
         };
@@ -209,6 +215,12 @@ impl AgentDoor {
         let keyed = key.is_some();
         let room = request.room();
         let read = move || request.prepare(keyed, prepare);
+        // I30: those who open a session or ask in it are the ones who may not answer.
+        let asks = matches!(place, CallPath::Sessions | CallPath::Requests(_));
+        let origin = match asks {
+            true => self.hub.origin_of_agent(&self.known).await,
+            false => Origin::Unknown,
+        };
         let (body, turn) = self.hub.read_apart(&self.known.principal, room, read).await?;
         let agent = self.agent();
         let done = self.hub.call(move |core| -> Result<A, ApiError> {
@@ -222,11 +234,13 @@ impl AgentDoor {
                 KeyUse::New => {}
             }
             let (session, answer) = act(core, &agent, body.said?)?;
+            core.note_processes(session, &origin);
             if let Some((key, body)) = key {
                 let (status, text) = answer.kept();
                 let kept = KeptAnswer { body, status, answer: text };
                 // What ends a session is remembered beyond it.
-                if matches!(place, CallPath::Events(_)) && core.standing(&agent, session).is_some()
+                if matches!(place, CallPath::Events(_))
+                    && core.session_snapshot(&agent, session).is_some()
                 {
                     core.keep_event(&agent, key, session, kept);
                 } else {
@@ -278,7 +292,7 @@ impl AgentDoor {
             let view = view.ok_or_else(lost)?;
             let slice = until.min(Instant::now() + SIGN_OF_LIFE);
             let view = match decided {
-                // Whoever waits when the hub stops is not told, but let go.
+                // Callers that wait when the hub stops are released without an answer.
                 Some(decided) if Instant::now() < until && !stopping => {
                     match timeout_at(slice, decided).await {
                         Ok(Ok(view)) => view,
@@ -381,22 +395,22 @@ impl AgentDoor {
         let (until, _wait) = self.begin_wait(wait)?;
         loop {
             let agent = self.agent();
-            let (standing, ended) = self
+            let (snapshot, ended) = self
                 .hub
                 .call(move |core| {
-                    let standing = core.standing(&agent, session);
-                    let ended = standing.is_some().then(|| core.when_ended(session));
-                    (standing, ended)
+                    let snapshot = core.session_snapshot(&agent, session);
+                    let ended = snapshot.is_some().then(|| core.when_ended(session));
+                    (snapshot, ended)
                 })
                 .await?;
-            let (Some(standing), Some(ended)) = (standing, ended) else { return Err(over()) };
+            let (Some(snapshot), Some(ended)) = (snapshot, ended) else { return Err(over()) };
             let slice = until.min(Instant::now() + SIGN_OF_LIFE);
             let stopped = tokio::select! {
                 _ = timeout_at(slice, ended) => false,
                 () = self.hub.stopping() => true,
             };
             if stopped || Instant::now() >= until {
-                return Ok(session_state(session, standing));
+                return Ok(session_state(session, snapshot));
             }
         }
     }
@@ -475,7 +489,7 @@ fn unreadable() -> ApiError {
 
 // enforces: S4
 /// A secret for an agent that begins with neither a token nor a secret of its own. It is told once: what
-/// is remembered for an idempotency key would be told again to whoever repeats the key, so both do not
+/// is remembered for an idempotency key would be told again to anyone who repeats the key, so both do not
 /// go together.
 fn new_secret(with_key: bool) -> Result<SessionSecret, ApiError> {
     if with_key {
@@ -507,12 +521,18 @@ fn emit(
     event: Emission,
 ) -> Result<EventPosted, ApiError> {
     let Emission { mut event, arguments, speaker, piece, asks_to_follow } = event;
-    let agent = &core.speaks_in(agent, session, speaker.as_deref(), event.type_name())?;
+    let speaker = core.speaks_in(agent, session, speaker.as_deref(), event.type_name())?;
+    let agent = &speaker.agent;
     if event.lacks_from_state() {
-        let standing = core.standing(agent, session).ok_or_else(over)?;
-        event = event.with_text("from_state", &standing.state);
+        let snapshot = core.session_snapshot(agent, session).ok_or_else(over)?;
+        event = event.with_text("from_state", &snapshot.state);
+    }
+    if piece.as_ref().is_some_and(|piece| !core.hub.0.outputs.follows(piece)) {
+        let text = "Another piece of this output came at the same time. Send one after the other: wait for the answer, then send this one again.";
+        return Err(Refusal { blame: Blame::OutOfOrder, rule: rule::T17, text: text.into() }.into());
     }
     let (id, number) = core.emit(agent, session, &event, arguments.as_ref(), &asks_to_follow)?;
+    core.claim(speaker)?;
     piece.into_iter().for_each(|piece| core.note_piece(piece));
     Ok(EventPosted { event_id: id.id(), sequence_number: number })
 }
@@ -524,10 +544,12 @@ fn ask(
     question: &Question,
 ) -> Result<AskedRequest, ApiError> {
     let name = question.asked.kind().as_str();
-    let agent = &core.speaks_in(agent, session, question.speaker.as_deref(), name)?;
+    let speaker = core.speaks_in(agent, session, question.speaker.as_deref(), name)?;
+    let agent = &speaker.agent.clone();
     let described_by = question.described_by;
     let asked = Ask { agent, session, question: &question.asked, described_by };
     let (request, again) = core.ask(asked)?;
+    core.claim(speaker)?;
     core.note_said(session, EventKind::StateChanged.as_str(), &[]);
     core.note_said(session, name, &question.asks_to_follow);
     let view = core.request(agent, request).ok_or_else(lost)?;
@@ -542,8 +564,50 @@ impl From<Stopped> for ApiError {
     }
 }
 
-impl From<crate::discretion::Refused> for ApiError {
-    fn from(refused: crate::discretion::Refused) -> Self {
+impl From<crate::redaction::Refused> for ApiError {
+    fn from(refused: crate::redaction::Refused) -> Self {
         Self::malformed(refused.text()).under(rule::T14)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aaep_engine::Role;
+
+    use super::*;
+    use crate::panics;
+
+    // covers: T14, T17
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_secret_does_not_pass_in_two_pieces_that_come_at_once() {
+        let place = tempfile::tempdir().unwrap();
+        let running = panics::run(place.path()).await;
+        let hub = running.hub().clone();
+        let agent = Principal::new("cook", Role::Agent, "ann");
+        let opening = r#"{"producer":{"agent_id":"cook"},"summary_normal":"Cooking."}"#;
+        let opening = OpenSession::parse(opening.as_bytes()).unwrap();
+        let session = hub.agent(&agent).open(opening, None).await.unwrap().session_id;
+        let piece = |text: &str, position: usize| {
+            let event = format!(
+                r#"{{"type":"aaep:agent.output.streaming","output_id":"out_1","chunk":"{text}","position":{position},"complete":false}}"#
+            );
+            let event = PostEvent::parse(event.as_bytes()).unwrap();
+            prepare::emission(&hub, session, event).unwrap()
+        };
+        // Both were read before either was said.
+        let (first, second) = (piece("The password=", 0), piece("hunter2, as ever.", 13));
+        let emitted = hub.call(move |core| {
+            let first = emit(core, &agent, session, first).map(drop);
+            (first, emit(core, &agent, session, second).map(drop), agent)
+        });
+        let (first, second, agent) = emitted.await.unwrap();
+        first.unwrap();
+        let refused = second.unwrap_err();
+        assert_eq!(refused.kind, ApiErrorKind::Conflict, "{refused:?}");
+        // Sent again after the other it is taken, without what both together say.
+        let again = piece("hunter2, as ever.", 13);
+        assert!(!format!("{:?}", again.event).contains("hunter2"), "{:?}", again.event);
+        hub.call(move |core| emit(core, &agent, session, again).map(drop)).await.unwrap().unwrap();
+        running.stop().await.unwrap();
     }
 }

@@ -26,18 +26,49 @@ pub(super) fn described_by(ruling: &Ruling) -> DescribedBy {
     if ruling.has_template { DescribedBy::Policy } else { DescribedBy::Agent }
 }
 
+/// Whose words a question is asked in.
+#[derive(Clone, Copy)]
+struct Wording {
+    /// The policy's, all of them: the agent's own become context.
+    policys: bool,
+    /// The policy speaks another language than the question would be labelled with.
+    foreign: bool,
+}
+
+impl Wording {
+    // enforces: L13, D39
+    /// A template describes the action. Or the agent does not, and what would be filled in has another
+    /// language: a question has one.
+    fn of(ruling: &Ruling, said: &Members<'_>, session_language: &str) -> Self {
+        let own = match said.find(LOCALIZATION) {
+            Some(Raw::Object(hints)) => {
+                let hints = Members::whole(hints, 8).ok().flatten().unwrap_or_default();
+                hints.text("primary_language").map(|tag| tag.into_owned())
+            }
+            _ => None,
+        };
+        let language = own.unwrap_or_else(|| session_language.to_owned());
+        let first = |tag: &str| tag.split('-').next().unwrap_or_default().to_ascii_lowercase();
+        let foreign = first(&language) != first(&ruling.language);
+        let described = ["action", "consequence"].iter().all(|name| said.find(name).is_some());
+        Self { policys: ruling.has_template || foreign && !described, foreign }
+    }
+}
+
 // enforces: T27, C15, I9, I31
 /// What is left of a request for consent once the policy has looked at it. What nobody can read is
 /// left as it is: the engine refuses it, and says why.
-pub(super) fn strengthen(ruling: &Ruling, said: &Members<'_>) -> String {
-    let agent_says = ruling.has_template.then(|| agent_says(ruling, said)).flatten();
+pub(super) fn strengthen(ruling: &Ruling, said: &Members<'_>, session_language: &str) -> String {
+    let Wording { policys, foreign } = Wording::of(ruling, said, session_language);
+    let agent_says = policys.then(|| agent_says(ruling, said)).flatten();
     let mut out = Writer::new();
     out.open('{');
     for member in said.iter() {
         let weighed = WEIGHED.contains(&&*member.name) && is_known(&member.name, member.value);
-        let replaced = ruling.has_template && describes(&member.name, member.value);
+        let replaced = policys && describes(&member.name, member.value);
         let context = agent_says.is_some() && is_context(&member.name, member.value);
-        if !weighed && !replaced && !context {
+        let labelled = policys && foreign && member.name == LOCALIZATION;
+        if !weighed && !replaced && !context && !labelled {
             out.name(&member.name);
             out.raw(member.value);
             out.comma();
@@ -51,9 +82,18 @@ pub(super) fn strengthen(ruling: &Ruling, said: &Members<'_>) -> String {
             out.comma();
         }
     }
+    if policys && foreign {
+        out.name(LOCALIZATION);
+        out.open('{');
+        out.name("primary_language");
+        out.string(&ruling.language);
+        out.close('}');
+        out.comma();
+    }
     for (name, words) in words_of(ruling) {
-        let ours = |value| ruling.has_template && describes(name, value);
-        if said.find(name).is_none_or(ours) {
+        let ours = |value| policys && describes(name, value);
+        // What an agent leaves out of a whole description is not said in another language.
+        if (policys || !foreign) && said.find(name).is_none_or(ours) {
             out.name(name);
             out.string(words);
             out.comma();
@@ -68,10 +108,28 @@ pub(super) fn strengthen(ruling: &Ruling, said: &Members<'_>) -> String {
     out.finish()
 }
 
+/// How much can go wrong, and whether it cannot be undone; what nobody says counts as the worst (D10).
+pub(super) fn gravity(said: &Members<'_>) -> (RiskLevel, bool) {
+    let risk = said.text("risk_level").and_then(|word| RiskLevel::parse(&word).ok());
+    let told = said.text("reversibility").and_then(|word| Reversibility::parse(&word).ok());
+    let never = match said.find("irreversible") {
+        Some(Raw::Bool(never)) => Some(never),
+        _ => None,
+    };
+    let irreversible = matches!(
+        (never, told),
+        (Some(true), _) | (None, None) | (_, Some(Reversibility::Irreversible))
+    );
+    (risk.unwrap_or(RiskLevel::High), irreversible)
+}
+
 /// What an agent adds to a question, and where its own words stand in it when the policy's are in
 /// their place.
 const CONTEXT: &str = "extra_context";
 const AGENT_SAYS: &str = "agent_says";
+
+/// Where a question says which language it has.
+const LOCALIZATION: &str = "localization_hints";
 
 fn is_context(name: &str, value: Raw<'_>) -> bool {
     name == CONTEXT && matches!(value, Raw::Object(_))
@@ -260,7 +318,43 @@ mod tests {
     fn strengthened(tool: &str, said: &str) -> serde_json::Value {
         let ruling = Policy::parse(POLICY).unwrap().decide(tool, r#"{"text":"milk"}"#);
         let members = Members::whole(said, 8).unwrap().unwrap();
-        serde_json::from_str(&strengthen(&ruling, &members)).unwrap()
+        serde_json::from_str(&strengthen(&ruling, &members, "en-GB")).unwrap()
+    }
+
+    // covers: L13, D39
+    #[test]
+    fn a_question_has_one_language_and_says_which() {
+        let french = |tool: &str, policy: &str, said: &str| -> serde_json::Value {
+            let ruling = Policy::parse(policy).unwrap().decide(tool, r#"{"text":"milk"}"#);
+            let members = Members::whole(said, 8).unwrap().unwrap();
+            serde_json::from_str(&strengthen(&ruling, &members, "fr-CA")).unwrap()
+        };
+        let language = |asked: &serde_json::Value| {
+            asked["localization_hints"]["primary_language"].as_str().map(str::to_owned)
+        };
+        let half = r#"{"action":"Ajouter du lait","localization_hints":{"text_direction":"ltr"}}"#;
+        let whole = r#"{"action":"Ajouter du lait","consequence":"C’est noté."}"#;
+        // An English template, or English sentences in place of what was left out.
+        for (tool, said) in [("notes.add", half), ("notes.add", whole), ("other", half)] {
+            let asked = french(tool, POLICY, said);
+            assert_eq!(language(&asked).as_deref(), Some("en"), "{asked}");
+            assert_ne!(asked["action"], "Ajouter du lait");
+            let says = asked["extra_context"]["agent_says"].as_str().unwrap();
+            assert!(says.starts_with("Ajouter du lait"), "{asked}");
+        }
+        // The agent says everything itself, in the session's language.
+        let asked = french("other", POLICY, whole);
+        assert_eq!((language(&asked), &asked["action"]), (None, &"Ajouter du lait".into()));
+        assert_eq!((asked.get("summary_normal"), asked.get("extra_context")), (None, None));
+        // A policy in the session's language needs no label.
+        let policy = POLICY
+            .replace("Add {text}", "Ajouter {text}")
+            .replace("It is in your notes.", "C’est dans vos notes.");
+        let asked = french("notes.add", &format!("language = \"fr\"\n{policy}"), "{}");
+        assert_eq!(language(&asked), None);
+        assert_eq!(asked["summary_normal"], "Ajouter \"milk\".");
+        assert_eq!(asked["summary_terse"], "Ajouter \"milk\"");
+        assert_eq!(asked["summary_detailed"], "Ajouter \"milk\". C’est dans vos notes.");
     }
 
     // covers: T27, C15, I9

@@ -5,18 +5,20 @@
 //! core is given is owned, checked and small to look at (I29).
 
 use aaep_engine::{AgentEvent, AgentQuestion};
+use aaep_policy::Policy;
 use aaep_types::agent_api::{
     ApiError, ApiErrorKind, AskUser, InvokeAction, OpenSession, PostEvent, agent_id_of,
     producer_of, read_object, tool_of,
 };
 use aaep_types::json::{Canonical, Members, Writer};
-use aaep_types::{DescribedBy, EventKind, LanguageTag, SessionId, rule, team};
+use aaep_types::{DescribedBy, EventKind, LanguageTag, Presence, SessionId, rule, team};
 use sha2::{Digest as _, Sha256};
 
 use super::policy;
 use crate::core::held;
-use crate::discretion::{Piece, look_through, look_through_text, telling, with_extension};
 use crate::hub::Hub;
+use crate::presence;
+use crate::redaction::{Piece, look_through, look_through_text, telling, with_extension};
 
 /// How long an agent may stay silent, in seconds: usual, least, most.
 const LEASE_SECONDS: (u64, u64, u64) = (120, 15, 24 * 60 * 60);
@@ -295,15 +297,23 @@ fn announced(
     Ok(Some(policy::announce(&ruling, members)))
 }
 
-pub(super) fn question(hub: &Hub, request: AskUser) -> Result<Question, ApiError> {
+pub(super) fn question(
+    hub: &Hub,
+    user: &str,
+    language: Option<&str>,
+    request: AskUser,
+) -> Result<Question, ApiError> {
     let AskUser { kind, tool, arguments, payload } = request;
     let members = read_object(&payload)?;
     let speaker = speaker_of(&members)?;
     let in_force = hub.policy();
+    let mut ruled = None;
     let (strengthened, described_by) = match &**in_force {
         Some(in_force) if kind == EventKind::AwaitingConfirmation => {
             let ruling = in_force.decide(&tool, &arguments);
-            (Some(policy::strengthen(&ruling, &members)), policy::described_by(&ruling))
+            ruled = ruling.presence;
+            let strengthened = policy::strengthen(&ruling, &members, language.unwrap_or("en"));
+            (Some(strengthened), policy::described_by(&ruling))
         }
         _ => (None, DescribedBy::Agent),
     };
@@ -315,8 +325,32 @@ pub(super) fn question(hub: &Hub, request: AskUser) -> Result<Question, ApiError
     bounded(hub, &payload)?;
     // enforces: I31
     let asked = AgentQuestion::read(kind, &tool, &arguments, &payload);
+    let asked = match kind {
+        EventKind::AwaitingConfirmation => {
+            let needs = needed(hub, user, ruled, in_force.as_ref().as_ref(), &payload)?;
+            asked.needing(needs)
+        }
+        _ => asked,
+    };
     let asks_to_follow = keeps_profile(hub, kind.as_str(), &payload)?;
     Ok(Question { asked, described_by, speaker, asks_to_follow })
+}
+
+// enforces: I34
+/// How present whoever says yes has to be: as the rule says, or the policy for this risk, or what is
+/// usual.
+fn needed(
+    hub: &Hub,
+    user: &str,
+    ruled: Option<Presence>,
+    in_force: Option<&Policy>,
+    payload: &str,
+) -> Result<Presence, ApiError> {
+    let (risk, irreversible) = policy::gravity(&read_object(payload)?);
+    let said = ruled.or_else(|| in_force.and_then(|policy| policy.presence_for(risk)));
+    // Looked at in any case: whoever changed a PIN is announced.
+    let has_any = hub.has_presence(user);
+    Ok(said.unwrap_or_else(|| presence::usual(risk, irreversible, has_any)))
 }
 
 /// The arguments with which an action is about to run, to be compared with those that were asked

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Config, PrincipalEntry};
 use crate::Fault;
-use crate::access::is_built_in;
+use crate::access::{certificate, is_built_in};
 
 /// What is wrong with a key, before its place is known.
 #[derive(Debug)]
@@ -25,6 +25,7 @@ pub(super) fn check(config: &Config) -> Result<Option<Wrong>, Fault> {
         .or_else(|| state(config))
         .or_else(|| hearing(config))
         .or_else(|| principals(&config.principals))
+        .or_else(|| certificates(config))
         .or_else(|| issuers(config))
         .or(limits(config)?))
 }
@@ -76,6 +77,44 @@ fn ways_in(config: &Config) -> Option<Wrong> {
     })
 }
 
+fn certificates(config: &Config) -> Option<Wrong> {
+    if config.tls.client_ca.is_some() && config.tls.files().is_none() {
+        let what = "Certificates of clients are shown over TLS, and there is none.";
+        return Some(wrong("tls.client_ca", what, "Give tls.certificate and tls.key too."));
+    }
+    if config.tls.client_crl.is_some() && config.tls.client_ca.is_none() {
+        let what = "There is nothing that could be revoked.";
+        return Some(wrong("tls.client_crl", what, "Give tls.client_ca too, or take this out."));
+    }
+    for (at, entry) in config.principals.iter().enumerate() {
+        let (hash, name) = (&entry.certificate_sha256, &entry.certificate_name);
+        if hash.is_none() && name.is_none() {
+            continue;
+        }
+        let key = |name: &str| format!("principals.{at}.{name}");
+        if config.tls.client_ca.is_none() {
+            let what =
+                format!("`{}` comes by certificate, and nothing vouches for it.", entry.name);
+            return Some(wrong(
+                key("name"),
+                what,
+                "Name the issuer's certificate in tls.client_ca.",
+            ));
+        }
+        if hash.as_deref().is_some_and(|hash| certificate::fingerprint(hash).is_none()) {
+            let what = "It is no SHA-256 of a certificate.";
+            let remedy = "openssl x509 -noout -fingerprint -sha256 -in FILE prints it.";
+            return Some(wrong(key("certificate_sha256"), what, remedy));
+        }
+        if name.as_deref().is_some_and(|name| certificate::San::parse(name).is_none()) {
+            let what = "It does not say which kind of name it is.";
+            let remedy = "Write dns:, email: or uri: before it.";
+            return Some(wrong(key("certificate_name"), what, remedy));
+        }
+    }
+    None
+}
+
 fn principals(entries: &[PrincipalEntry]) -> Option<Wrong> {
     let mut names: BTreeMap<&str, &PrincipalEntry> = BTreeMap::new();
     let mut hashes = BTreeSet::new();
@@ -93,18 +132,25 @@ fn principals(entries: &[PrincipalEntry]) -> Option<Wrong> {
                 "Give each its own name; only a second token of the same principal may share it.";
             return Some(wrong(key("name"), what, remedy));
         }
+        let shown = [
+            entry.token_sha256.is_some(),
+            entry.token_file.is_some(),
+            entry.certificate_sha256.is_some(),
+            entry.certificate_name.is_some(),
+        ];
+        if shown.iter().filter(|shown| **shown).count() != 1 {
+            let what = format!(
+                "The principal `{name}` needs one of token_sha256, token_file, certificate_sha256 and certificate_name."
+            );
+            return Some(wrong(key("token_sha256"), what, "Give exactly one of them."));
+        }
         match (&entry.token_sha256, &entry.token_file) {
             (Some(hash), None) if !hashes.insert(hash) => {
                 let remedy =
                     "Give each principal a token of its own; `aaep hub init` makes tokens.";
                 return Some(wrong(key("token_sha256"), "Two principals share a token.", remedy));
             }
-            (Some(_), None) | (None, Some(_)) => {}
-            _ => {
-                let what =
-                    format!("The principal `{name}` needs either token_sha256 or token_file.");
-                return Some(wrong(key("token_sha256"), what, "Give exactly one of the two."));
-            }
+            _ => {}
         }
     }
     None
@@ -131,6 +177,10 @@ fn issuers(config: &Config) -> Option<Wrong> {
 }
 
 fn limits(config: &Config) -> Result<Option<Wrong>, Fault> {
+    if !(1..=86_400).contains(&config.presence.unlock_seconds) {
+        let what = "A listener is unlocked for a second at least, and a day at most.";
+        return Ok(Some(wrong("presence.unlock_seconds", what, "Give a number from 1 to 86400.")));
+    }
     if config.limits.processor_percent_per_user > 100 {
         let key = "limits.processor_percent_per_user";
         let what = "There are no more than 100 percent.";

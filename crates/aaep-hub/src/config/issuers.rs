@@ -58,7 +58,7 @@ pub struct IssuerEntry {
 #[serde(transparent)]
 pub struct RoleEntry(#[serde(with = "RoleName")] pub Role);
 
-/// How tokens may be signed. All are asymmetric: whoever can verify one cannot make one.
+/// How tokens may be signed. All are asymmetric: verifying one does not allow making one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SigningAlgorithm {
     /// ECDSA with P-256.

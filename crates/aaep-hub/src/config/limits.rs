@@ -39,7 +39,7 @@ pub struct Limits {
     pub header_seconds: u64,
     /// How long a client may take to send a request's body.
     pub body_seconds: u64,
-    /// Messages at once that wait for the engine; whoever sends more waits at the door.
+    /// Messages at once that wait for the engine; further senders wait outside.
     pub messages: usize,
     /// Producers that belong to an agent, by their `agent_id`.
     pub producers: usize,

@@ -40,7 +40,7 @@ pub struct Loaded {
     pub config: Config,
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
-    /// Sentences for whoever starts the hub.
+    /// Sentences for the operator.
     pub warnings: Vec<String>,
 }
 

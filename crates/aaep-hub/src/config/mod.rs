@@ -32,6 +32,7 @@ mod source;
 mod values;
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use aaep_engine::Role;
@@ -40,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use crate::Fault;
 use crate::access::TokenHash;
 
-pub use crate::discretion::Secrets;
+pub use crate::redaction::Secrets;
 pub use crate::roles::RoleRule;
 
 pub use directories::System;
@@ -93,12 +94,16 @@ pub struct Config {
     pub unix_socket: UnixSocket,
     /// Certificate and key.
     pub tls: Tls,
+    /// How people show that it is really them who say yes.
+    pub presence: Presence,
     /// What is only for trying out.
     pub development: Development,
     /// What is done only for others who do not follow the specification.
     pub compatibility: Compatibility,
     /// The bounds of everything.
     pub limits: Limits,
+    /// How long records are kept, and how many.
+    pub records: Records,
     /// What is logged, and how.
     pub log: Log,
     /// What roles are not to hear.
@@ -107,6 +112,8 @@ pub struct Config {
     pub principals: Vec<PrincipalEntry>,
     /// Whose signed tokens are believed.
     pub issuers: Vec<IssuerEntry>,
+    /// Principals that are not let in, whatever they show.
+    pub denied: Vec<String>,
 }
 
 impl Default for Config {
@@ -127,13 +134,16 @@ impl Default for Config {
             hub: Hub::default(),
             unix_socket: UnixSocket::default(),
             tls: Tls::default(),
+            presence: Presence::default(),
             development: Development::default(),
             compatibility: Compatibility::default(),
             limits: Limits::default(),
+            records: Records::default(),
             log: Log::default(),
             hearing: Vec::new(),
             principals: Vec::new(),
             issuers: Vec::new(),
+            denied: Vec::new(),
         }
     }
 }
@@ -148,6 +158,9 @@ pub struct Hub {
     pub agent_name: Label,
     /// The languages that the agents behind it speak.
     pub languages: Vec<Language>,
+    /// The private key with which the manifest is signed; `None`: it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest_key: Option<PathBuf>,
 }
 
 impl Default for Hub {
@@ -156,6 +169,7 @@ impl Default for Hub {
             agent_id: Label::fixed("aaep-hub"),
             agent_name: Label::fixed("AAEP hub"),
             languages: Language::parse("en").into_iter().collect(),
+            manifest_key: None,
         }
     }
 }
@@ -187,6 +201,12 @@ pub struct Tls {
     /// Its private key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
+    /// Certificates that vouch for those of clients; with them, principals can come by certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_ca: Option<PathBuf>,
+    /// Certificates of clients that were revoked: one or more CRLs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_crl: Option<PathBuf>,
 }
 
 impl Tls {
@@ -203,6 +223,23 @@ pub struct Development {
     /// Whether answers from loopback without credentials count (D4). Then any program on this
     /// machine can approve.
     pub local_replies: bool,
+    /// Whether answers from an agent's own processes count (I30). Then an agent can approve what it
+    /// asks for itself. `local_replies` means this, too.
+    pub own_replies: bool,
+}
+
+/// How people show that it is really them who say yes (`docs/presence.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Presence {
+    /// How long a listener stays unlocked after the PIN was typed, in seconds.
+    pub unlock_seconds: u64,
+}
+
+impl Default for Presence {
+    fn default() -> Self {
+        Self { unlock_seconds: 900 }
+    }
 }
 
 /// What is done only for others who do not follow the specification; off unless somebody asks for it.
@@ -213,6 +250,19 @@ pub struct Compatibility {
     /// sent twice, with the same event id; what a user says waits for their stream; events that are
     /// posted are taken and dropped.
     pub published_suite: bool,
+}
+
+/// How long records are kept, and how many (S13). What a restart needs is kept in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Records {
+    /// The records of a session are erased so many days after its last one; `None`: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_days: Option<NonZeroU32>,
+    /// When the journal is larger than this, the oldest sessions that are over are erased; `None`: it
+    /// grows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_megabytes: Option<NonZeroU32>,
 }
 
 /// What is logged, and how.
@@ -269,12 +319,18 @@ pub struct PrincipalEntry {
     pub role: Role,
     /// On whose behalf.
     pub user: Label,
-    /// The SHA-256 of its token; this or a file.
+    /// The SHA-256 of its token. A principal has this or one of the next three.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_sha256: Option<TokenHash>,
     /// A file with its token, readable by the hub's user alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
+    /// The SHA-256 of its certificate, in hexadecimal digits; colons may stand between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_sha256: Option<String>,
+    /// A name in its certificate (SAN), with its kind: `dns:`, `email:` or `uri:` before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_name: Option<String>,
 }
 
 /// The names of roles in the configuration.
@@ -288,6 +344,7 @@ pub(crate) enum RoleName {
     Listener,
     Auditor,
     Admin,
+    Metrics,
 }
 
 /// What stands for a secret in [`Config::to_toml`].
@@ -322,8 +379,11 @@ impl Config {
             &mut self.policy,
             &mut self.profile,
             &mut self.unix_socket.path,
+            &mut self.hub.manifest_key,
             &mut self.tls.certificate,
             &mut self.tls.key,
+            &mut self.tls.client_ca,
+            &mut self.tls.client_crl,
         ];
         for path in own.into_iter().chain(tokens).chain(keys).flatten() {
             // Joining an absolute path gives that path.
@@ -349,12 +409,17 @@ impl Config {
             behind_proxy: defaults.behind_proxy,
             allowed_hosts: defaults.allowed_hosts,
             allowed_origins: defaults.allowed_origins,
-            hub: defaults.hub,
+            hub: Hub { manifest_key: path(), ..defaults.hub },
             unix_socket: UnixSocket { enabled: true, path: path() },
-            tls: Tls { certificate: path(), key: path() },
+            tls: Tls { certificate: path(), key: path(), client_ca: path(), client_crl: path() },
+            presence: defaults.presence,
             development: defaults.development,
             compatibility: defaults.compatibility,
             limits: defaults.limits,
+            records: Records {
+                keep_days: NonZeroU32::new(365),
+                max_megabytes: NonZeroU32::new(1024),
+            },
             log: defaults.log,
             hearing: vec![RoleRule {
                 role: Role::Auditor,
@@ -367,8 +432,11 @@ impl Config {
                 user: Label::fixed("user"),
                 token_sha256: TokenHash::parse(&"0".repeat(64)),
                 token_file: path(),
+                certificate_sha256: Some("0".repeat(64)),
+                certificate_name: Some("dns:name".into()),
             }],
             issuers: vec![IssuerEntry::with_every_key()],
+            denied: defaults.denied,
         }
     }
 }

@@ -23,7 +23,7 @@ where
     texts.iter().map(address).collect()
 }
 
-/// Gives a type that is a checked string its common face: read and written as text.
+/// Gives a type that is a checked string its common interface: read and written as text.
 macro_rules! checked_text {
     ($name:ident) => {
         impl $name {

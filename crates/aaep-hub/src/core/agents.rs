@@ -1,11 +1,13 @@
 //! Agents: their sessions and requests, what people say to them, and calls that may come twice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use aaep_engine::{
     AgentEvent, Answer, Ask, Asker, Blame, EventNumber, Input, Open, Principal, Refusal, RequestId,
     SessionSnapshot, Status, View,
 };
+use aaep_transport::process::{Lineage, Origin};
 use aaep_types::agent_api::{AgentInput, agent_id_of};
 use aaep_types::json::Canonical;
 use aaep_types::{EventKind, SessionId, rule};
@@ -15,7 +17,7 @@ use super::mailboxes::Mailboxes;
 use super::producers::somebody_elses;
 use super::{Core, Grant};
 use crate::access::{AuthenticatedPeer, BUILT_IN_NAMES, account_of, has_secret};
-use crate::discretion::Piece;
+use crate::redaction::Piece;
 
 /// What came for an agent.
 pub(crate) enum Inputs {
@@ -24,15 +26,37 @@ pub(crate) enum Inputs {
     Later(oneshot::Receiver<()>),
 }
 
+/// As whom an agent speaks in a session.
+pub(crate) struct Speaker {
+    pub(crate) agent: Principal,
+    /// The id that is its own once it has spoken, and the account that it belongs to.
+    claims: Option<(Principal, String)>,
+}
+
 #[derive(Default)]
 pub(super) struct Agents {
-    sessions: BTreeMap<SessionId, Principal>,
+    pub(super) sessions: BTreeMap<SessionId, Principal>,
     mailboxes: Mailboxes,
-    /// Whoever waits for the end of a session.
+    /// Callers that wait for the end of a session.
     watchers: BTreeMap<SessionId, Vec<oneshot::Sender<()>>>,
     /// Sessions that their own agents end.
     ending: BTreeSet<SessionId>,
+    /// The processes that opened each session, or asked in it.
+    processes: BTreeMap<SessionId, Vec<Arc<Lineage>>>,
 }
+
+/// Whether a process is one of an agent's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kinship {
+    None,
+    /// It cannot be told from an orphan of the agent's.
+    Suspected,
+    Certain,
+}
+
+/// Processes of one session that are remembered: an agent that asks from ever new ones is forgotten in
+/// the order in which it came.
+const PROCESSES: usize = 16;
 
 impl Core {
     pub(crate) fn open_session(
@@ -70,24 +94,6 @@ impl Core {
     }
 
     // enforces: S4, S5, E28
-    /// Whether an agent may speak under this producer. From then on the id is its own, also after a
-    /// restart: what a sub-agent asked for is run by nobody else.
-    pub(crate) fn may_speak_for(
-        &mut self,
-        agent: &Principal,
-        producer: &str,
-    ) -> Result<(), Refusal> {
-        if let Some(id) = self.bind_producer(agent, producer)? {
-            let agent = &account(agent);
-            if self.producers.is_new_to(agent, &id) {
-                self.handle(Input::Claim { agent, id: &id })?;
-                self.producers.claimed(agent, &id);
-            }
-        }
-        Ok(())
-    }
-
-    // enforces: S4, E28
     /// As whom an event is emitted in a session: as its own agent, also for a sub-agent of the same user
     /// that speaks under an id of its own. Whether the session is open to that id, the engine knows; how
     /// it ends is for its own agent to say.
@@ -97,14 +103,34 @@ impl Core {
         session: SessionId,
         producer: Option<&str>,
         type_name: &str,
-    ) -> Result<Principal, Refusal> {
-        let Some(producer) = producer else { return Ok(agent.clone()) };
-        self.may_speak_for(agent, producer)?;
+    ) -> Result<Speaker, Refusal> {
+        let Some(producer) = producer else {
+            return Ok(Speaker { agent: agent.clone(), claims: None });
+        };
+        let id = self.bind_producer(agent, producer)?;
+        let account = account(agent);
+        let claims = id.filter(|id| self.producers.is_new_to(&account, id));
+        if claims.is_some() {
+            self.producer.engine().needs_journal()?;
+        }
         let ends = EventKind::named(type_name).is_some_and(EventKind::is_terminal);
         let owner = self.agents.sessions.get(&session);
         let owner = owner.filter(|owner| owner.user == agent.user && !ends);
         let owner = owner.filter(|owner| *owner == agent || is_proven(owner) && is_proven(agent));
-        Ok(owner.unwrap_or(agent).clone())
+        let claims = claims.map(|id| (account, id));
+        Ok(Speaker { agent: owner.unwrap_or(agent).clone(), claims })
+    }
+
+    // enforces: S5, E28, I22
+    /// An agent has spoken under an id. From then on the id is its own, also after a restart: what a
+    /// sub-agent asked for is run by nobody else. A call that is refused claims nothing, and leaves no
+    /// record.
+    pub(crate) fn claim(&mut self, speaker: Speaker) -> Result<(), Refusal> {
+        if let Some((agent, id)) = &speaker.claims {
+            self.handle(Input::Claim { agent, id })?;
+            self.producers.claimed(agent, id);
+        }
+        Ok(())
     }
 
     // enforces: S4, E28
@@ -119,7 +145,7 @@ impl Core {
     }
 
     // enforces: S4, E28, I1
-    /// As whom an agent runs what was approved: what a sub-agent asked is run by whoever may speak for
+    /// As whom an agent runs what was approved: what a sub-agent asked is run by an agent that may speak for
     /// the sub-agent, and by nobody else, the session's own agent included.
     pub(crate) fn runs_for(
         &self,
@@ -175,6 +201,25 @@ impl Core {
         Ok((event, number))
     }
 
+    // enforces: I30
+    /// Notes which processes an agent is that opened a session, or asks in it.
+    pub(crate) fn note_processes(&mut self, session: SessionId, origin: &Origin) {
+        if !self.agents.has(session) || origin.lines().is_empty() {
+            return;
+        }
+        let known = self.agents.processes.entry(session).or_default();
+        for line in origin.lines() {
+            let key = |line: &Lineage| (line.process().pid, line.process().start);
+            if known.iter().any(|other| key(other) == key(line)) {
+                continue;
+            }
+            if known.len() >= PROCESSES {
+                known.remove(0);
+            }
+            known.push(line.clone());
+        }
+    }
+
     /// The request that now waits, and whether it did before.
     pub(crate) fn ask(&mut self, ask: Ask<'_>) -> Result<(RequestId, bool), Refusal> {
         match self.handle(Input::Ask(ask))? {
@@ -196,14 +241,19 @@ impl Core {
     }
 
     /// Where an open session stands; looking is a sign of life.
-    pub(crate) fn standing(
+    pub(crate) fn session_snapshot(
         &mut self,
         agent: &Principal,
         session: SessionId,
     ) -> Option<SessionSnapshot> {
-        let standing = self.producer.engine().session(agent, session)?;
+        let snapshot = self.producer.engine().session(agent, session)?;
         self.handle(Input::Touch { agent, session }).ok()?;
-        Some(standing)
+        Some(snapshot)
+    }
+
+    /// The language that a session speaks.
+    pub(crate) fn language_of(&self, session: SessionId) -> Option<Arc<str>> {
+        self.producer.engine().language_of(session)
     }
 
     /// Tells when a session is over.
@@ -230,10 +280,10 @@ impl Core {
         receiver
     }
 
-    /// Whoever waits for what became of a request learns it.
+    /// Tells the outcome of a request to the callers that wait for it.
     pub(super) fn tell_decided(&mut self, request: RequestId) {
         for (agent, waiting) in self.waiting.remove(&request).unwrap_or_default() {
-            // Without a view the sender is dropped, and whoever waits looks again.
+            // Without a view the sender is dropped, and the waiting caller looks again.
             if let Some(view) = self.producer.engine().request(&agent, request) {
                 let _ = waiting.send(view);
             }
@@ -289,6 +339,7 @@ impl Core {
         for watcher in self.agents.watchers.remove(&session).unwrap_or_default() {
             let _ = watcher.send(());
         }
+        self.agents.processes.remove(&session);
         self.granted.ended(session);
         self.owed.ended(session);
         self.hub.0.outputs.forget(session);
@@ -296,7 +347,7 @@ impl Core {
         self.keys.ended(session, self.now.boot);
         let agent = self.agents.sessions.remove(&session);
         if let Some(agent) = agent.filter(|_| !own) {
-            // Whoever has a secret and never looked has gone with its session.
+            // An agent that has a secret and never looked has gone with its session.
             if !has_secret(&agent) || self.agents.mailboxes.has(&agent) {
                 let limits = self.hub.config().limits;
                 let _ =
@@ -305,7 +356,7 @@ impl Core {
         }
     }
 
-    // enforces: S1, S6, D4, D5
+    // enforces: S1, S6, D4, D5, I29
     /// Somebody says something to the agents of their user. It is passed on only from somebody whose
     /// answers may count; for others it looks the same.
     pub(crate) fn say(&mut self, known: &AuthenticatedPeer, text: &str) -> Result<(), Refusal> {
@@ -320,10 +371,15 @@ impl Core {
         let input = AgentInput::UserInput(text.into());
         let may_speak = self.hub.0.access.current().may_reply(known);
         let limits = self.hub.config().limits;
+        // One who does not take what is said keeps it from nobody else.
+        let (mut heard, mut refused) = (false, Ok(()));
         for agent in agents.iter().filter(|_| may_speak) {
-            self.agents.mailboxes.put(agent, input.clone(), &limits)?;
+            match self.agents.mailboxes.put(agent, input.clone(), &limits) {
+                Ok(()) => heard = true,
+                Err(refusal) => refused = Err(refusal),
+            }
         }
-        Ok(())
+        if heard { Ok(()) } else { refused }
     }
 
     /// What was said to an agent. From the first time on, what people say is kept for it.
@@ -339,13 +395,28 @@ impl Agents {
         Self { sessions, ..Self::default() }
     }
 
+    // enforces: I30
+    /// Whether somebody is, or comes from, the processes of a session's agent. One that has gone since
+    /// it connected, of which nobody can tell any more, counts as if it did.
+    pub(super) fn kinship(&self, session: SessionId, origin: &Origin) -> Kinship {
+        let Some(processes) = self.processes.get(&session) else { return Kinship::None };
+        let any = |is: fn(&Lineage, &Lineage) -> bool| {
+            origin.lines().iter().any(|line| processes.iter().any(|agent| is(line, agent)))
+        };
+        match () {
+            () if *origin == Origin::Gone || any(Lineage::descends_from) => Kinship::Certain,
+            () if any(Lineage::may_be_orphan_of) => Kinship::Suspected,
+            () => Kinship::None,
+        }
+    }
+
     /// Whether a session is open.
     pub(super) fn has(&self, session: SessionId) -> bool {
         self.sessions.contains_key(&session)
     }
 }
 
-/// Whoever shows no token is nobody's colleague: an id alone opens nothing.
+/// An agent without a token is nobody's colleague: an id alone opens nothing.
 fn is_proven(agent: &Principal) -> bool {
     !BUILT_IN_NAMES.contains(&account_of(&agent.name))
 }

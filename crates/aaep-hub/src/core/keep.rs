@@ -1,11 +1,12 @@
 //! What is made durable, and what waits for it.
 //!
 //! A step is one job with all that it leads to. Its records and notes are handed to the journal's
-//! thread as one unit, so they are durable together or not at all; whoever waits for the step is
+//! thread as one unit, so they are durable together or not at all; the caller that waits for the step is
 //! answered when they are.
 
-use aaep_engine::Input;
-use aaep_store::{InlineCommit, Note, Report};
+use aaep_engine::{Input, Refusal};
+use aaep_store::audit::Plan;
+use aaep_store::{InlineCommit, JournalWriter, Note, Report};
 use tokio::runtime::RuntimeFlavor;
 use tracing::{error, info, warn};
 
@@ -50,7 +51,7 @@ impl Core {
     }
 
     /// Does this once everything that was recorded so far is durable. While nothing can be made
-    /// durable, it is not done: whoever waits for it learns that it could not be kept.
+    /// durable, it is not done: the waiting caller learns that it could not be kept.
     pub(super) fn when_durable(&mut self, after: Box<dyn FnOnce() + Send>) {
         if self.handed <= self.kept {
             after();
@@ -85,6 +86,40 @@ impl Core {
                 self.broken = Some(fault);
                 self.afters.clear();
             }
+            Report::Compacted { before, after } => {
+                info!(before, after, "the journal was written anew without what was erased");
+            }
+            Report::NotCompacted(fault) => {
+                warn!(
+                    "The journal could not be written anew without what was erased, and is tried again later: {fault}"
+                );
+            }
+        }
+    }
+
+    // enforces: S13
+    /// Erases what was found to be no longer needed; false if the clock jumped, since nobody knows how
+    /// old anything is then. What is known of agents' ids goes on: it is written again.
+    pub(crate) fn erase(&mut self, plan: Plan) -> Result<bool, Refusal> {
+        if self.clock.is_none() {
+            return Ok(false);
+        }
+        let Plan { why, runs, records, with_calls, .. } = plan;
+        info!(records, why = why.as_str(), "records are erased");
+        self.handle(Input::Erase { why, runs })?;
+        for (agent, id) in self.producers.unused() {
+            self.handle(Input::Claim { agent: &agent, id: &id })?;
+        }
+        for session in with_calls {
+            self.note(Note::ForgetCalls { session: session.to_string() });
+        }
+        Ok(true)
+    }
+
+    /// Takes away the bytes of what was erased, while everything goes on.
+    pub(crate) fn compact(&self) {
+        if let Some(Err(error)) = self.writer.as_ref().map(JournalWriter::compact) {
+            warn!("The journal cannot be written anew: {error}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! The core, which owns the producer. Everything comes to it as a job, one at a time, in the order of
-//! the inbox; what comes out is carried out here, in its order. Whoever brings a job does it at once
+//! the inbox; what comes out is carried out here, in its order. The caller runs its job inline
 //! if the core is free; the rest is done by the core's own task, which also keeps the time.
 
+mod administer;
 mod agents;
 mod frames;
 mod grants;
@@ -22,8 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_engine::{
-    Answer, Boot, Deliver, Input, Now, Outcomes, Output, Principal, Producer, Refusal, RequestId,
-    View,
+    Answer, Boot, Deliver, Input, Now, Output, Principal, Producer, ProducerOutput, Refusal,
+    RequestId, View,
 };
 use aaep_store::{Entry, Fault as JournalFault, InlineCommit, JournalWriter, Unit};
 use aaep_types::{EventKind, SubscriptionId};
@@ -104,12 +105,12 @@ pub(crate) struct Core {
     owed: Owed,
     producers: Producers,
     keys: Keys,
-    /// Whoever waits for the outcome of a request.
+    /// Callers that wait for the outcome of a request.
     waiting: BTreeMap<RequestId, Vec<(Principal, oneshot::Sender<View>)>>,
     granted: Grants,
     /// Numbers the messages of subscribers.
     last_call: u64,
-    /// Whoever waits for the answer to a message beyond the rate (decision D40).
+    /// Callers that wait for the answer to a message beyond the rate (decision D40).
     held_answers: BTreeMap<u64, oneshot::Sender<()>>,
     /// Streams have come to their end.
     stopping: bool,
@@ -121,6 +122,11 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// What subscribers can agree on from now on.
+    pub(crate) fn set_offer(&mut self, offer: std::sync::Arc<aaep_engine::Offer>) {
+        self.producer.set_offer(offer);
+    }
+
     pub(crate) fn new(
         hub: Hub,
         producer: Producer,
@@ -173,7 +179,7 @@ impl Core {
             match next {
                 Next::End => break,
                 Next::More => tokio::task::yield_now().await,
-                // Whoever came after it looked found the core taken, and relies on it.
+                // A caller that came after it looked found the core taken, and relies on it.
                 Next::Sleep(_) if !hub.0.inbox.is_empty() => {}
                 Next::Sleep(sleep) => tokio::select! {
                     () = hub.0.inbox.called() => {}
@@ -185,7 +191,7 @@ impl Core {
             }
         }
         let core = hub.0.core.occupy().await.take();
-        // Whoever still waits learns that the hub has stopped.
+        // Callers that still wait learn that the hub has stopped.
         hub.0.inbox.close();
         let Some(core) = core else { return Ok(()) };
         let broken = core.broken;
@@ -197,7 +203,7 @@ impl Core {
         broken.map_or(Ok(()), |fault| Err(Ended::Journal(fault)))
     }
 
-    /// Every stream ends, whoever waits is let go, and the journal is closed.
+    /// Every stream ends, waiting callers are released, and the journal is closed.
     fn end(mut self) {
         self.streams.end_all(End::Stopping);
     }
@@ -230,7 +236,7 @@ impl Core {
         self.steps(jobs);
     }
 
-    /// Does what waits, and then this. If that is the only thing that is not durable, whoever wanted it
+    /// Does what waits, and then this. If that is the only thing that is not durable, the caller
     /// may make it so.
     pub(crate) fn run_now<T: Send + 'static>(
         &mut self,
@@ -310,11 +316,11 @@ impl Core {
     pub(crate) fn drain(&mut self) {
         while let Some(outcome) = self.producer.poll_output(self.now) {
             match outcome {
-                Outcomes::Engine(output) => self.carry_out(output),
-                Outcomes::Deliver(Deliver::Send { subscription, place, event, bytes }) => {
+                ProducerOutput::Engine(output) => self.carry_out(output),
+                ProducerOutput::Deliver(Deliver::Send { subscription, place, event, bytes }) => {
                     self.send(subscription, place, &event, &bytes);
                 }
-                Outcomes::Deliver(Deliver::End { subscription, reason }) => {
+                ProducerOutput::Deliver(Deliver::End { subscription, reason }) => {
                     self.give_up(subscription, &reason);
                 }
                 _ => {}
@@ -362,7 +368,7 @@ impl Core {
         let _ = self.handle(Input::Drain);
     }
 
-    /// Every stream comes to its end, and no other begins; whoever waits for an outcome waits no more.
+    /// Every stream comes to its end, and no other begins; callers that wait for an outcome are released.
     pub(crate) fn end_streams(&mut self) {
         self.stopping = true;
         self.waiting.clear();
@@ -408,7 +414,7 @@ impl Core {
         if stream.starts_twice && event.kind() == Some(EventKind::SessionStarted) {
             stream.outbox.push(frame.clone());
         }
-        // enforces: H21, I21
+        // enforces: H21, I21, W14
         // A connection without room makes its own subscription wait, and no other.
         if !stream.outbox.push(frame) {
             self.producer.pause(subscription);

@@ -39,7 +39,7 @@ impl Place {
         Some(Occupied { place: self, core })
     }
 
-    /// The place, after whoever has it.
+    /// The place, after its present holder.
     pub(crate) async fn occupy(&self) -> Occupied<'_> {
         Occupied { place: self, core: self.core.lock().await }
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use aaep_engine::{Blame, Bound, Principal, Refusal, Shares};
 use aaep_types::{SessionId, rule};
 
+use super::administer::{Held, in_use, nobodys};
 use crate::access::BUILT_IN_NAMES;
 
 struct Binding {
@@ -114,6 +115,7 @@ impl Producers {
         self.moments += 1;
         let binding = Binding { agent: agent.clone(), sessions: 0, idle_since: self.moments };
         self.bindings.insert(id.clone(), binding);
+        self.of_user.entry(agent.user.clone()).or_default().insert(id.clone());
         self.idle.entry(agent.name.clone()).or_default().insert(self.moments, id);
     }
 
@@ -153,6 +155,59 @@ impl Producers {
             if ids.is_empty() {
                 self.of_user.remove(&agent.user);
             }
+        }
+    }
+
+    /// Every id that nobody uses now and its agent, the oldest first.
+    pub(super) fn unused(&self) -> Vec<(Principal, Arc<str>)> {
+        let mut unused: Vec<(u64, &Arc<str>)> =
+            self.idle.values().flatten().map(|(since, id)| (*since, id)).collect();
+        unused.sort_unstable();
+        let bound = |id: &Arc<str>| Some((self.bindings.get(id)?.agent.clone(), id.clone()));
+        unused.into_iter().filter_map(|(_, id)| bound(id)).collect()
+    }
+
+    /// Every id, and whose it is.
+    pub(super) fn held(&self) -> impl Iterator<Item = Held> {
+        self.bindings.iter().map(|(id, binding)| Held {
+            id: id.clone(),
+            agent: binding.agent.clone(),
+            sessions: binding.sessions,
+        })
+    }
+
+    /// Whether an id can be taken from whoever has it: not while sessions run under it, or two agents
+    /// would speak under one name.
+    pub(super) fn may_change(&self, id: &str) -> Result<(), Refusal> {
+        match self.bindings.get(id) {
+            None => Err(nobodys(id)),
+            Some(binding) if binding.sessions > 0 => Err(in_use(id)),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Frees an id without sessions.
+    pub(super) fn release(&mut self, id: &str) {
+        let Some(binding) = self.bindings.get(id).filter(|binding| binding.sessions == 0) else {
+            return;
+        };
+        let (name, since) = (binding.agent.name.clone(), binding.idle_since);
+        if let Some(idle) = self.idle.get_mut(&name) {
+            idle.remove(&since);
+            if idle.is_empty() {
+                self.idle.remove(&name);
+            }
+        }
+        self.forget(id);
+    }
+
+    /// Gives an id without sessions to another agent.
+    pub(super) fn hand_over(&mut self, id: &str, to: &Principal) {
+        self.release(id);
+        self.claimed(to, id);
+        if let Some(binding) = self.bindings.get(id) {
+            let user = binding.agent.user.clone();
+            self.of_user.entry(user).or_default().insert(id.into());
         }
     }
 
@@ -207,6 +262,27 @@ mod tests {
         known.ended(sessions[1]);
         assert!(known.admit(&other, "cook").is_ok());
         assert_eq!((known.ids(None).count(), known.shares.total()), (0, 0));
+    }
+
+    // covers: S13, S5
+    #[test]
+    fn ids_that_are_claimed_again_are_known_as_before() {
+        let mut known = producers(3);
+        for (number, (name, id)) in
+            [("ours", "b"), ("other", "x"), ("ours", "a")].into_iter().enumerate()
+        {
+            let session = SessionId::from_bits(number as u128);
+            known.opened(session, &agent(name), id);
+            known.ended(session);
+        }
+        known.opened(SessionId::from_bits(9), &agent("ours"), "used");
+        let mut again = producers(3);
+        for (agent, id) in known.unused() {
+            again.claimed(&agent, &id);
+        }
+        assert_eq!(again.unused(), known.unused());
+        assert_eq!(again.ids(Some("someone")).collect::<Vec<_>>(), ["a", "b", "x"]);
+        assert!(again.admit(&agent("third"), "a").is_err());
     }
 
     // covers: I29, S5

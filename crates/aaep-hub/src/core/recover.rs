@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep_engine::{
-    ClockTrust, Engine, Now, Principal, Record, Recovery, RequestId, Role, Secrets, Status,
+    ClockTrust, DecodedRecord, Engine, Now, Principal, Record, Recovery, RequestId, Role, Secrets,
+    Status,
 };
 use aaep_store::{Damage, Fault as JournalFault, KeptCall, Note, Unit};
 use aaep_types::agent_api::{EventPosted, agent_id_of};
 use aaep_types::{SessionId, ToolCallId};
 
+use super::administer::new_owner;
 use super::agents::{Agents, account};
 use super::grants::{Grant, Grants};
 use super::keys::{KeptAnswer, Keys, REMEMBERED_SECONDS};
@@ -26,6 +28,8 @@ pub(crate) struct Recovered {
     pub(crate) engine: Engine,
     pub(crate) known: RecoveredState,
     pub(crate) trust: Trust,
+    /// Whether erased records still take their room.
+    pub(crate) to_compact: bool,
 }
 
 /// What the hub knew beside the engine.
@@ -74,7 +78,10 @@ pub(crate) fn recover(
     let old: BTreeSet<String> = old.into_iter().collect();
     recovery.forget(old.iter().cloned());
     let mut unconfirmed = old.clone();
-    let each = |at: i64, bytes: &[u8]| {
+    let decoder = recovery.decoder();
+    let decode = |bytes: &[u8]| decoder.decode(bytes);
+    let each = |number: u64, at: i64, decoded: DecodedRecord| {
+        recovery.skip_to(number);
         let look = |record: &Record| {
             if let Record::Ended { session, .. } = record
                 && at < before
@@ -83,9 +90,9 @@ pub(crate) fn recover(
             }
             learned.look(record);
         };
-        recovery.replay(bytes, look).map(drop)
+        recovery.replay_decoded(decoded, look).map(drop)
     };
-    let replayed = kept.journal.replay(kept.noted, each).map_err(failed)?;
+    let replayed = kept.journal.replay_decoded(kept.noted, decode, each).map_err(failed)?;
     // Only the records are bound by the key; a column that tells of an end that never was is forged.
     if !unconfirmed.is_empty() {
         let why = "a column says that a session ended, and no record does".into();
@@ -105,7 +112,7 @@ pub(crate) fn recover(
     if !is_old {
         kept.note_head()?;
     }
-    start.trust = trust.word().into();
+    start.trust = trust.words(&replayed);
     let noted = kept.journal.note_start(&start).and_then(|()| {
         let forget = gone.into_iter().map(|call| Note::ForgetCalls { session: call.session });
         kept.journal.keep(&[Unit { entries: Vec::new(), notes: forget.collect() }])
@@ -117,7 +124,7 @@ pub(crate) fn recover(
     kept.note_place()?;
     let durable = replayed.records;
     let known = learned.known(&engine, calls, durable, now);
-    Ok(Recovered { engine, known, trust })
+    Ok(Recovered { engine, known, trust, to_compact: replayed.to_remove > 0 })
 }
 
 fn cannot_write(path: &std::path::Path, fault: JournalFault) -> Fault {
@@ -161,6 +168,11 @@ impl Learned {
                     Principal { name: agent.clone(), role: Role::Agent, user: user.clone() };
                 self.known.producers.claimed(&agent, id);
             }
+            Record::Administered { act, what, to, .. } => match (&**act, new_owner(to)) {
+                ("released", _) => self.known.producers.release(what),
+                ("handed_over", Some(to)) => self.known.producers.hand_over(what, &to),
+                _ => {}
+            },
             Record::Ended { session, .. } => {
                 if let Ok(session) = SessionId::parse(session) {
                     self.sessions.remove(&session);

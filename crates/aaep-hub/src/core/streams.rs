@@ -4,18 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aaep_engine::{
-    Answer, Boot, Handshake, Input, Negotiated, Principal, Refusal, Resumed, Role,
+    Answer, Boot, Evidence, Handshake, Input, Negotiated, Principal, Refusal, Resumed, Role,
     SubscriberMessage,
 };
 use aaep_shaping::Terms;
-use aaep_types::SubscriptionId;
+use aaep_types::{Presence, PresenceWord, SubscriptionId, presence};
 use tokio::sync::oneshot;
 
+use super::agents::Kinship;
 use super::opening::Opening;
 use super::{Core, Framing};
 use crate::access::{Access, AuthenticatedPeer};
 use crate::hub::Stopped;
 use crate::outbox::{End, Hearing, Outbox};
+use crate::presence::{Arrival, Unlocked, state};
 
 pub(super) struct Stream {
     pub(super) outbox: Arc<Outbox>,
@@ -23,6 +25,10 @@ pub(super) struct Stream {
     known: AuthenticatedPeer,
     /// When its token is no longer good.
     expires: Option<Boot>,
+    /// Since when it is heard on this connection.
+    heard_since: Boot,
+    /// The person's PIN was typed on it.
+    unlocked: Option<Unlocked>,
     /// Whether the start of a session is sent twice, for the published suite (docs/guests.md).
     pub(super) starts_twice: bool,
 }
@@ -71,7 +77,7 @@ impl Streams {
         self.places.len()
     }
 
-    /// Puts a stream in; whoever had the place is told why not any more.
+    /// Puts a stream in; the stream that had the place is told why it ends.
     fn insert(&mut self, id: SubscriptionId, place: usize, stream: Stream) {
         self.remove(id).inspect(|before| before.outbox.end(End::TakenOver));
         if self.at.len() <= place {
@@ -248,7 +254,7 @@ impl Core {
     }
 
     // enforces: S4, W7
-    /// A connection hears a subscription from now on, instead of whoever heard it before. `first`
+    /// A connection hears a subscription from now on, instead of the one before. `first`
     /// is said before everything else. `None`: there is no such subscription of theirs.
     pub(crate) fn attach(
         &mut self,
@@ -258,7 +264,7 @@ impl Core {
         framing: Framing,
         first: Option<&str>,
     ) -> Option<Attached> {
-        // Whoever was let in a moment ago may not be any more.
+        // A client that was let in a moment ago may not be any more.
         if self.stopping || !self.still_lets_in(known) {
             return None;
         }
@@ -271,7 +277,15 @@ impl Core {
         self.streams.opening.opened(&known.principal);
         let (known, starts_twice) = (known.clone(), false);
         let expires = known.expires().map(|at| self.boot_of(at));
-        let stream = Stream { outbox: outbox.clone(), framing, known, expires, starts_twice };
+        let stream = Stream {
+            outbox: outbox.clone(),
+            framing,
+            known,
+            expires,
+            heard_since: self.now.boot,
+            unlocked: None,
+            starts_twice,
+        };
         self.streams.insert(id, self.producer.place(id)?, stream);
         self.drain();
         Some(Attached { hearing: Hearing { outbox }, resumed })
@@ -430,12 +444,13 @@ impl Core {
     }
 
     /// A message of a subscriber that is no handshake (§6.3). Whatever becomes of it, nobody can see
-    /// from outside; the error says that nothing can be kept now (decision D5). Whoever sends
+    /// from outside; the error says that nothing can be kept now (decision D5). A client that sends
     /// too much is answered later, when the receiver says so (decision D40).
     pub(crate) fn message(
         &mut self,
         known: &AuthenticatedPeer,
-        message: &SubscriberMessage,
+        message: SubscriberMessage,
+        arrival: &Arrival,
     ) -> Result<Taken, Refusal> {
         // Better no answer than one that may be forgotten: its sender can send it again.
         if !self.is_ready() {
@@ -446,6 +461,8 @@ impl Core {
             });
         }
         self.last_call += 1;
+        let evidence = self.evidence(known, &message, arrival);
+        let message = &message.with_evidence(evidence);
         let input = Input::Message { peer: &known.principal, message, call: self.last_call };
         let answer = self.handle(input)?;
         self.hub.metrics().replies.add(1);
@@ -457,6 +474,94 @@ impl Core {
             }
             _ => None,
         }))
+    }
+
+    // enforces: I30, I34
+    /// What is known of a message beyond who sent it.
+    fn evidence(
+        &self,
+        known: &AuthenticatedPeer,
+        message: &SubscriberMessage,
+        arrival: &Arrival,
+    ) -> Evidence {
+        let development = self.hub.config().development;
+        let judged = !development.own_replies && !development.local_replies;
+        let session = self.producer.engine().session_about(message).filter(|_| judged);
+        let kinship = session.map(|session| self.agents.kinship(session, &arrival.origin));
+        let stream = self.streams.get(message.subscription());
+        let stream = stream.filter(|stream| stream.known.principal == known.principal);
+        let unlocked = stream.and_then(|stream| stream.unlocked.as_ref());
+        let proven = if !arrival.assertion.is_empty() {
+            Some(Presence::Passkey)
+        } else {
+            let counts =
+                unlocked.is_some_and(|unlocked| unlocked.counts_for(arrival, self.now.boot));
+            counts.then_some(Presence::Pin)
+        };
+        let own_tree = match kinship {
+            Some(Kinship::Certain) => true,
+            // What only the person knows or has says more than what a process looks like.
+            Some(Kinship::Suspected) => proven.is_none(),
+            Some(Kinship::None) | None => false,
+        };
+        let heard = if known.is_proven() { Presence::Listener } else { Presence::None };
+        let presence = proven.unwrap_or(heard);
+        Evidence { presence, assertion: arrival.assertion.clone(), own_tree }
+    }
+
+    /// Since when somebody hears this subscription of theirs where they type their PIN; `None` if they
+    /// do not.
+    pub(crate) fn may_unlock(
+        &self,
+        known: &AuthenticatedPeer,
+        id: SubscriptionId,
+        arrival: &Arrival,
+    ) -> Option<Boot> {
+        let stream = self.streams.get(id)?;
+        let here = arrival.link.is_none_or(|serial| stream.outbox.serial() == serial);
+        (stream.known.principal == known.principal && here).then_some(stream.heard_since)
+    }
+
+    /// The person's PIN was typed: answers on this connection count until then. False if it is gone.
+    pub(crate) fn unlock(
+        &mut self,
+        known: &AuthenticatedPeer,
+        id: SubscriptionId,
+        arrival: &Arrival,
+        until: Boot,
+    ) -> bool {
+        let may = self.may_unlock(known, id, arrival).is_some();
+        let stream = self.streams.get_mut(id).filter(|_| may);
+        stream.map(|stream| stream.unlocked = Some(Unlocked::new(until, arrival))).is_some()
+    }
+
+    /// Tells those who hear for a user, and know the words, that something happened to their PIN.
+    pub(crate) fn announce_presence(
+        &mut self,
+        user: &str,
+        but: Option<SubscriptionId>,
+        word: PresenceWord,
+        failures: u32,
+    ) {
+        let streams = self.streams.at.iter().flatten();
+        let theirs = streams.filter(|stream| &*stream.known.principal.user == user);
+        let ids: Vec<(SubscriptionId, Principal)> = theirs
+            .filter(|stream| stream.known.principal.role != Role::Agent)
+            .map(|stream| (stream.outbox.subscription(), stream.known.principal.clone()))
+            .filter(|(id, _)| Some(*id) != but)
+            .collect();
+        for (id, peer) in ids {
+            let asked = self.producer.asked(id, &peer);
+            if asked.is_some_and(|asked| asked.contains(presence::URI)) {
+                self.answer_on(id, &state(id, word, 0, failures));
+            }
+            // A PIN that is another now was not typed here.
+            if word == PresenceWord::Changed
+                && let Some(stream) = self.streams.get_mut(id)
+            {
+                stream.unlocked = None;
+            }
+        }
     }
 
     /// The sender of a message whose answer was held gets it.

@@ -27,6 +27,8 @@ pub struct Client {
     pub secure: bool,
     /// For [`crate::access::Access::who`].
     pub via: Via,
+    /// Whether somebody passed it on: then what TLS knows of the other end is not about the client.
+    pub is_forwarded: bool,
 }
 
 impl Client {
@@ -34,7 +36,8 @@ impl Client {
     /// anywhere.
     pub(super) fn local(headers: &HeaderMap, uid: u32) -> Self {
         let via = if is_forwarded(headers) { Via::Network } else { Via::Socket { uid } };
-        Self { address: Ipv4Addr::LOCALHOST.into(), secure: false, via }
+        let is_forwarded = is_forwarded(headers);
+        Self { address: Ipv4Addr::LOCALHOST.into(), secure: false, via, is_forwarded }
     }
 }
 
@@ -62,16 +65,18 @@ impl Guard {
                 return Err(Refused::NotEncrypted);
             }
             let address = self.first_beyond_proxies(headers).unwrap_or(address);
-            // Whoever comes through a proxy is not on this machine, even if the proxy is.
-            return Ok(Client { address, secure: true, via: Via::Network });
+            // A client behind a proxy is not on this machine, even if the proxy is.
+            return Ok(Client { address, secure: true, via: Via::Network, is_forwarded: true });
         }
         if !address.is_loopback() {
-            let client = Client { address, secure: true, via: Via::Network };
+            let is_forwarded = is_forwarded(headers);
+            let client = Client { address, secure: true, via: Via::Network, is_forwarded };
             return if tls { Ok(client) } else { Err(Refused::NotEncrypted) };
         }
         // A proxy on this machine that nobody named: its clients could be anywhere.
-        let via = if is_forwarded(headers) { Via::Network } else { Via::Loopback };
-        Ok(Client { address, secure: tls, via })
+        let is_forwarded = is_forwarded(headers);
+        let via = if is_forwarded { Via::Network } else { Via::Loopback };
+        Ok(Client { address, secure: tls, via, is_forwarded })
     }
 
     fn is_proxy(&self, address: IpAddr) -> bool {

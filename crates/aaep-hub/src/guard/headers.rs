@@ -27,7 +27,7 @@ pub fn content_type(headers: &HeaderMap) -> Result<(), Refused> {
     if json && utf8 { Ok(()) } else { Err(Refused::NotJson) }
 }
 
-/// The bearer token that a request shows, if it shows any. Whoever tries to show something else is
+/// The bearer token that a request shows, if it shows any. A client that tries to show something else is
 /// refused, rather than treated as somebody who shows nothing.
 pub fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refused> {
     if !headers.contains_key(AUTHORIZATION) {

@@ -100,7 +100,7 @@ impl Guard {
 
 // enforces: S5, W5
 /// Whether a program or a script sent this, and no link, image, frame or address bar. A link brings no
-/// `Origin`, whoever wrote it, so what changes something has to be out of its reach: only scripts can
+/// `Origin`, from any site, so what changes something has to be out of its reach: only scripts can
 /// use the API, and a script says where it is from.
 ///
 /// Browsers say how a request came to be (`Sec-Fetch-Mode`). One that does not say it has to show a

@@ -99,11 +99,11 @@ impl Guard {
     }
 }
 
-/// Why a request is refused, whoever sent it.
+/// Why a request is refused, independent of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
-    /// A body with two lengths: whoever stands between could have read the other one, and take the
+    /// A body with two lengths: a proxy could have read the other one, and take the
     /// rest for another request.
     UnclearLength,
     /// No host, or more than one, or one in the target and another in the header.

@@ -50,7 +50,7 @@ fn read_request(hub: &Hub, known: &AuthenticatedPeer, bytes: &[u8]) -> Result<Ha
     held::assert_free();
     match Message::parse(bytes).map_err(|invalid| Problem::from_invalid(&invalid))? {
         request @ Message::Request(_) => {
-            Ok(Handshake::of(request, &known.principal, &hub.0.offer)?)
+            Ok(Handshake::of(request, &known.principal, &hub.0.offer.load())?)
         }
         _ => Err(Problem::malformed("Send a subscription.request here.")),
     }
@@ -89,7 +89,7 @@ pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
             let asked = hub.look(move |core| core.asked_at_first(&peer, id)).await?;
             let made = asked.and_then(|asked| {
                 held::assert_free();
-                terms_of(&asked, &known.principal, &hub.0.offer).map(|terms| (asked, terms))
+                terms_of(&asked, &known.principal, &hub.0.offer.load()).map(|terms| (asked, terms))
             });
             hub.look(move |core| {
                 if let Some((asked, terms)) = made {
@@ -122,7 +122,7 @@ fn stream(heard: Attached) -> Answer {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // enforces: I32
-    // Whoever is told how things stand knows that what is not spoken of is over.
+    // A client that is told the present state knows that what is not mentioned is over.
     headers.insert(RESUMED, HeaderValue::from_static(resumed));
     // Proxies that gather answers before they pass them on would hold the stream back.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));

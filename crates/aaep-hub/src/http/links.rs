@@ -146,7 +146,7 @@ async fn ask(hub: &Hub, known: &AuthenticatedPeer, message: &Text) -> Result<Beg
     let (request, last) = match Message::parse(message.as_bytes()) {
         Ok(Message::Request(request)) => {
             let request = Message::Request(request);
-            match Handshake::of(request, &known.principal, &hub.0.offer) {
+            match Handshake::of(request, &known.principal, &hub.0.offer.load()) {
                 // enforces: W7
                 Ok(request) => request.over_link(),
                 Err(_) => return Ok(Begun::Nothing),
@@ -214,7 +214,7 @@ async fn read(
     receiver: &mut Receiver,
     negotiated: bool,
 ) -> Closing {
-    let id = hearing.outbox.subscription();
+    let (id, serial) = (hearing.outbox.subscription(), hearing.outbox.serial());
     let (pace, user) = (&hub.0.pace, &known.principal.user);
     let mut rest = Rest::default();
     loop {
@@ -227,8 +227,8 @@ async fn read(
         };
         let taking = async {
             match negotiated {
-                true => take(hub, known, id, &message).await,
-                false => take_unnegotiated(hub, known, id, &message).await,
+                true => take(hub, known, (id, serial), &message).await,
+                false => take_unnegotiated(hub, known, (id, serial), &message).await,
             }
         };
         match pace.take(user, &mut rest, message.len() as u64, taking).await {
@@ -243,14 +243,14 @@ async fn read(
 async fn take(
     hub: &Hub,
     known: &AuthenticatedPeer,
-    id: SubscriptionId,
+    (id, serial): (SubscriptionId, u64),
     message: &Text,
 ) -> Result<bool, Stopped> {
     held::assert_free();
     let peer = known.clone();
     match Message::parse(message.as_bytes()) {
         Ok(handshake @ (Message::Renegotiate(_) | Message::Close(_))) => {
-            let message = Handshake::of(handshake, &known.principal, &hub.0.offer);
+            let message = Handshake::of(handshake, &known.principal, &hub.0.offer.load());
             let Ok(message) = message else { return Ok(false) };
             let closes = message.closes().is_some();
             let turn = hub.handshake_turn(&known.principal).await?;
@@ -267,9 +267,15 @@ async fn take(
             answer(hub, id, rejection::second().to_json()).await?;
             Ok(false)
         }
+        Ok(Message::Unlock(unlock)) => {
+            let told = hub.unlock(known, &unlock, Some(serial)).await?;
+            answer(hub, id, told).await?;
+            Ok(false)
+        }
         Ok(message) => {
             if let Ok(message) = SubscriberMessage::of(message) {
-                let _ = hub.call(move |core| core.message(&peer, &message)).await?;
+                let arrival = hub.arrival(known, Some(serial)).await;
+                let _ = hub.call(move |core| core.message(&peer, message, &arrival)).await?;
             }
             Ok(false)
         }
@@ -296,14 +302,14 @@ async fn answer(hub: &Hub, id: SubscriptionId, answer: String) -> Result<(), Sto
 async fn take_unnegotiated(
     hub: &Hub,
     known: &AuthenticatedPeer,
-    id: SubscriptionId,
+    (id, serial): (SubscriptionId, u64),
     message: &Text,
 ) -> Result<bool, Stopped> {
     let bytes = message.as_bytes();
     match messages::read(hub, known, bytes).await {
         Ok(message) => {
             // There is no answer to it on a link, whatever becomes of it.
-            let _ = messages::take(hub, known, message).await;
+            let _ = messages::take(hub, known, message, Some(serial)).await;
         }
         // D4: a rejection leaves the stream as it is.
         Err(_) if matches!(meant(bytes), Meant::Request | Meant::Renegotiate) => {

@@ -29,13 +29,17 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
         | Message::MoreTime(_)
         | Message::StopSession(_) => {
             let message = SubscriberMessage::of(message)?;
-            let taken = hub.call(move |core| core.message(&known, &message)).await??;
+            let arrival = hub.arrival(&known, None).await;
+            let taken = hub.call(move |core| core.message(&known, message, &arrival)).await??;
             // One answer for all, after the same record, whatever became of it.
             taken.answered().await?;
             Ok(empty(StatusCode::NO_CONTENT))
         }
+        Message::Unlock(unlock) => {
+            Ok(json(StatusCode::OK, hub.unlock(&known, &unlock, None).await?))
+        }
         Message::Renegotiate(_) | Message::Close(_) => {
-            let message = Handshake::of(message, &known.principal, &hub.0.offer)?;
+            let message = Handshake::of(message, &known.principal, &hub.0.offer.load())?;
             let turn = hub.handshake_turn(&known.principal).await?;
             let message = hub.judge(&known, message).await?;
             let answer = hub.call(move |core| core.handshake(&known, message, None)).await??.json();
@@ -55,7 +59,7 @@ pub(crate) async fn say(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, 
     if hub.config().compatibility.published_suite && matches!(message, Unnegotiated::Input(_)) {
         stream_opens(hub, &call.known).await?;
     }
-    if let Some(taken) = take(hub, &call.known, message).await? {
+    if let Some(taken) = take(hub, &call.known, message, None).await? {
         taken.answered().await?;
     }
     Ok(empty(StatusCode::ACCEPTED))
@@ -116,7 +120,7 @@ pub(crate) async fn read(
             let bytes = if is_request(&members) { bytes } else { filled.as_bytes() };
             let message =
                 Message::parse(bytes).map_err(|invalid| Problem::from_invalid(&invalid))?;
-            let message = Handshake::of(message, &known.principal, &hub.0.offer)?;
+            let message = Handshake::of(message, &known.principal, &hub.0.offer.load())?;
             Ok(Unnegotiated::Handshake(message))
         }
         Some(_) if hub.config().compatibility.published_suite && is_event(bytes) => {
@@ -131,6 +135,7 @@ pub(crate) async fn take(
     hub: &Hub,
     known: &AuthenticatedPeer,
     message: Unnegotiated,
+    link: Option<u64>,
 ) -> Result<Option<Taken>, Problem> {
     let peer = known.clone();
     match message {
@@ -140,7 +145,8 @@ pub(crate) async fn take(
             Ok(None)
         }
         Unnegotiated::Reply(message) => {
-            Ok(Some(hub.call(move |core| core.message(&peer, &message)).await??))
+            let arrival = hub.arrival(known, link).await;
+            Ok(Some(hub.call(move |core| core.message(&peer, message, &arrival)).await??))
         }
         Unnegotiated::Handshake(message) => {
             let turn = hub.handshake_turn(&known.principal).await?;

@@ -1,6 +1,7 @@
 //! The doors: HTTP requests are looked at, in this order: where they claim to go and come from, who
 //! sent them, and only then what they say (D5).
 
+mod admin;
 mod agent;
 mod answer;
 mod body;
@@ -17,6 +18,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use aaep_engine::Role;
 use aaep_transport::peer::Peer;
 use aaep_transport::server::{BodyError, RequestBody, discard_body, read_body};
 use aaep_types::rule;
@@ -139,9 +141,10 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
         }
     };
     // Everybody may see the hub's own manifest; who shows a token sees more.
-    let shows_token = route == Route::Manifest && admitted.bearer.is_some();
-    let face = route.face().or(shows_token.then_some(ApiSurface::Listener));
-    let Some(face) = face else {
+    let shows_token =
+        route == Route::Manifest && (admitted.bearer.is_some() || peer.certificates().is_some());
+    let surface = route.surface().or(shows_token.then_some(ApiSurface::Listener));
+    let Some(surface) = surface else {
         return Ok((Visitor::Anybody(Box::new((parts, route))), page));
     };
     if route.is_for_programs()
@@ -151,12 +154,21 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
         return Err(answered(Problem::from(refused).into_answer()));
     }
     let access = hub.0.access.current();
-    match who(&access, admitted.bearer, admitted.client.via, face) {
-        Ok(mut known) => {
+    let chain = peer.certificates().filter(|_| !admitted.client.is_forwarded);
+    let known = who(&access, (admitted.bearer, chain), admitted.client.via, surface);
+    // enforces: S6
+    // A principal that reads figures hears nothing.
+    let known = known.and_then(|known| match known.principal.role {
+        Role::Metrics if route != Route::Metrics => Err(crate::access::Denied::Role),
+        _ => Ok(known),
+    });
+    match known {
+        Ok(known) => {
+            let mut known = known.over(peer);
             if let Err(problem) = show_secret(&mut known, &parts.headers) {
                 return Err(answered(problem.into_answer()));
             }
-            if let (Some(until), ApiSurface::Listener) = (known.renewed_until(), face) {
+            if let (Some(until), ApiSurface::Listener) = (known.renewed_until(), surface) {
                 let peer = known.principal.clone();
                 hub.tell(move |core| core.renew(&peer, until));
             }
@@ -176,15 +188,15 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
 
 fn who(
     access: &crate::access::Access,
-    bearer: Option<&str>,
+    (bearer, chain): (Option<&str>, Option<&crate::access::Chain>),
     via: crate::access::Via,
-    face: ApiSurface,
+    surface: ApiSurface,
 ) -> Result<AuthenticatedPeer, crate::access::Denied> {
-    let mut known = access.who(bearer, via, face)?;
-    access.may_use(&known, face)?;
+    let mut known = access.who_with(bearer, chain, via, surface)?;
+    access.may_use(&known, surface)?;
     // enforces: D4
-    // Whoever may not reply is, to the engine, somebody who only listens.
-    if face == ApiSurface::Listener && !access.may_reply(&known) {
+    // To the engine, a peer that may not reply only listens.
+    if surface == ApiSurface::Listener && !access.may_reply(&known) {
         known.listens_only();
     }
     Ok(known)
@@ -207,7 +219,7 @@ fn show_secret(known: &mut AuthenticatedPeer, headers: &HeaderMap) -> Result<(),
 async fn enter(hub: &Hub, visitor: Visitor, body: RequestBody) -> Answer {
     let call = match visitor {
         Visitor::Anybody(request) => {
-            // Whoever watches the hub is told at once how it is.
+            // Health checks are answered at once.
             let when = match request.1 {
                 Route::Health | Route::Ready => When::Never,
                 _ => When::Before,
@@ -254,6 +266,11 @@ async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> Answer {
         Route::Status => Box::pin(operations::status(hub, call)).await,
         Route::Metrics => Box::pin(operations::metrics(hub, call)).await,
         Route::Manifest => Box::pin(operations::manifest(hub, call)).await,
+        Route::HeldIds
+        | Route::ReleaseId
+        | Route::HandOverId
+        | Route::OpenSessions
+        | Route::EndSession(_) => Box::pin(admin::answer(hub, call, bytes)).await,
         _ => agent::answer(hub, call, bytes).await,
     };
     answered.unwrap_or_else(Problem::into_answer)
@@ -269,7 +286,7 @@ async fn take_body(
 ) -> Result<(Bytes, Option<Turn>), Problem> {
     let limits = &hub.config().limits;
     let patience = Duration::from_secs(limits.body_seconds);
-    let (max, name) = match call.route.face() {
+    let (max, name) = match call.route.surface() {
         Some(ApiSurface::Agent) => (limits.body_bytes, "body_bytes"),
         _ => (limits.reply_bytes, "reply_bytes"),
     };
@@ -314,7 +331,7 @@ async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody)
         Route::PageToken => {
             page::token(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
         }
-        other => operations::open(hub, &other).await,
+        other => operations::open(hub, &other, &parts.headers).await,
     }
 }
 

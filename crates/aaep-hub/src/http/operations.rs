@@ -2,7 +2,8 @@
 //! description.
 
 use aaep_engine::Role;
-use http::StatusCode;
+use http::header::ACCEPT;
+use http::{HeaderMap, StatusCode};
 
 use super::route::Route;
 use super::{Answer, Call, Problem, json, typed};
@@ -12,7 +13,7 @@ use crate::metrics::{Counter, Gauges};
 use crate::{manifest, openapi};
 
 /// What everybody may see.
-pub(crate) async fn open(hub: &Hub, route: &Route) -> Answer {
+pub(crate) async fn open(hub: &Hub, route: &Route, headers: &HeaderMap) -> Answer {
     match route {
         // enforces: I28
         Route::Health if hub.is_broken() => {
@@ -28,8 +29,31 @@ pub(crate) async fn open(hub: &Hub, route: &Route) -> Answer {
         Route::OpenApi => {
             json(StatusCode::OK, openapi::document(hub.config().base.as_str()).to_string())
         }
+        Route::Manifest if wants_signed(headers) => signed(hub),
         Route::Manifest => json(StatusCode::OK, hub.0.manifests.own()),
         _ => Problem::not_found("There is nothing here.").into_answer(),
+    }
+}
+
+/// The type of a JWS in compact form (RFC 7515).
+const JOSE: &str = "application/jose";
+
+/// Whether somebody wants the manifest signed, and says so.
+fn wants_signed(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
+    let mut kinds = accepted.flat_map(|accept| accept.split(','));
+    kinds.any(|kind| kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(JOSE))
+}
+
+// enforces: S7
+/// The hub's own part of the manifest, signed.
+fn signed(hub: &Hub) -> Answer {
+    match hub.0.manifests.signed() {
+        Some(signed) => typed(StatusCode::OK, JOSE, signed),
+        None => {
+            let text = "This hub does not sign its manifest (hub.manifest_key).";
+            Problem::new(StatusCode::NOT_ACCEPTABLE, "not_acceptable", text).into_answer()
+        }
     }
 }
 
@@ -37,6 +61,9 @@ pub(crate) async fn open(hub: &Hub, route: &Route) -> Answer {
 /// The manifest for somebody who showed a token: with the agents of their user, or all of them for
 /// auditors and admins.
 pub(crate) async fn manifest(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
+    if wants_signed(&call.parts.headers) {
+        return Ok(signed(hub));
+    }
     let principal = &call.known.principal;
     let all = matches!(principal.role, Role::Auditor | Role::Admin);
     let user = (!all).then(|| principal.user.clone());
@@ -62,11 +89,11 @@ pub(crate) async fn status(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     Ok(json(StatusCode::OK, status.to_string()))
 }
 
-/// `GET metrics`: for auditors, admins, and whoever comes from this machine.
+/// `GET metrics`: for auditors, admins, the role `metrics`, and clients on this machine.
 pub(crate) async fn metrics(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     let principal = &call.known.principal;
     let local = crate::access::BUILT_IN_NAMES.contains(&&*principal.name);
-    if !local && !matches!(principal.role, Role::Auditor | Role::Admin) {
+    if !local && !matches!(principal.role, Role::Auditor | Role::Admin | Role::Metrics) {
         return Err(Denied::Role.into());
     }
     let (open_sessions, pending_requests, streams) = hub.look(|core| core.counts()).await?;

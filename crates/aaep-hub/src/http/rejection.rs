@@ -3,7 +3,7 @@
 
 use aaep_engine::Rejection;
 use aaep_types::json::Members;
-use aaep_types::{AAEP_VERSION, Invalid, RejectionCode, Version};
+use aaep_types::{AAEP_VERSION, Invalid, RejectionCode, Version, cut};
 use http::HeaderValue;
 use http::header::WWW_AUTHENTICATE;
 
@@ -58,7 +58,8 @@ pub(crate) fn malformed(bytes: &[u8], invalid: &Invalid) -> Rejection {
         () if at("/aaep_version") => RejectionCode::VersionUnsupported,
         () => RejectionCode::Unknown,
     };
-    Rejection::new(code, invalid.to_string().chars().take(REASON).collect::<String>())
+    // enforces: L6
+    Rejection::new(code, cut(&invalid.to_string(), REASON))
 }
 
 /// The rejection of a second request on a link. The first one's subscription goes on.

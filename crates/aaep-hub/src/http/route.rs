@@ -23,6 +23,11 @@ pub(crate) enum Route {
     Invoke(RequestId),
     Inputs,
     Status,
+    HeldIds,
+    ReleaseId,
+    HandOverId,
+    OpenSessions,
+    EndSession(SessionId),
     Manifest,
     Health,
     Ready,
@@ -35,15 +40,16 @@ pub(crate) enum Route {
 
 impl Route {
     /// As whom a request is looked at; `None` for what everybody may see.
-    pub(crate) fn face(&self) -> Option<ApiSurface> {
+    pub(crate) fn surface(&self) -> Option<ApiSurface> {
         use Route::*;
         match self {
-            Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics => {
+            Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics
+            | HeldIds | ReleaseId | HandOverId | OpenSessions | EndSession(_) => {
                 Some(ApiSurface::Listener)
             }
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
             | Inputs => Some(ApiSurface::Agent),
-            // Whoever shows a code for the token proves nothing else.
+            // A code for the token proves nothing else.
             Manifest | Health | Ready | OpenApi | Page | PageFile(_) | PageToken => None,
         }
     }
@@ -52,7 +58,7 @@ impl Route {
 impl Route {
     /// Whether it is no place to look at with a browser: asking for it changes something.
     pub(crate) fn is_for_programs(&self) -> bool {
-        self.face().is_some() && *self != Self::Metrics
+        self.surface().is_some() && *self != Self::Metrics
     }
 }
 
@@ -107,6 +113,11 @@ paths! {
     POST "agent/requests/{request_id}/invoke" => |ids| ids.request.map(Route::Invoke);
     GET "agent/inputs" => |_| Some(Route::Inputs);
     GET "status" => |_| Some(Route::Status);
+    GET "admin/agents" => |_| Some(Route::HeldIds);
+    POST "admin/agents/release" => |_| Some(Route::ReleaseId);
+    POST "admin/agents/hand-over" => |_| Some(Route::HandOverId);
+    GET "admin/sessions" => |_| Some(Route::OpenSessions);
+    POST "admin/sessions/{session_id}/end" => |ids| ids.session.map(Route::EndSession);
     POST "page/token" => |_| Some(Route::PageToken);
     GET "/.well-known/aaep-manifest.json" => |_| Some(Route::Manifest);
     GET "/healthz" => |_| Some(Route::Health);

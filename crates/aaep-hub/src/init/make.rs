@@ -103,6 +103,7 @@ fn configuration(hosts: &[HostName], principals: &[(&str, Role, TokenHash)]) -> 
             Role::AccessibilityConsumer | Role::Listener => "accessibility_consumer",
             Role::Auditor => "auditor",
             Role::Admin => "admin",
+            Role::Metrics => "metrics",
         };
         // Writing to a string cannot fail.
         let _ = write!(

@@ -1,5 +1,6 @@
 //! The API's description (OpenAPI 3.1), made from the table of paths.
 
+mod messages;
 mod schemas;
 
 use http::Method;
@@ -35,25 +36,33 @@ fn about(method: &Method, path: &str) -> Option<About> {
     match (method.as_str(), path) {
         ("POST", "subscriptions") => about(
             "Subscribe: what to hear, and how.",
-            Some("Message"),
+            Some("SubscriptionRequest"),
             &[
-                ("201", "Accepted; the stream is at Location.", "Message"),
-                ("422", "Rejected.", "Message"),
+                ("201", "Accepted; the stream is at Location.", "SubscriptionAccepted"),
+                ("401", "Send a valid token.", "HandshakeRefusal"),
+                ("403", "This principal may not listen.", "HandshakeRefusal"),
+                ("422", "Rejected.", "SubscriptionRejected"),
+                ("429", "Too much at once.", "HandshakeRefusal"),
+                ("503", "It cannot be had now.", "HandshakeRefusal"),
             ],
             &[],
         ),
         ("GET", "events") => about(
             "Hear a subscription; without one, everything in the default terms.",
             None,
-            &[("200", "Server-sent events.", "text/event-stream")],
+            &[(
+                "200",
+                "Server-sent events: `id` is the event's id, `data` an `Event` of the components.",
+                "text/event-stream",
+            )],
             &["subscription_id", "Last-Event-ID"],
         ),
         ("POST", "replies") => about(
             "Answer, ask for more time, stop the agent, change the terms, or say goodbye.",
-            Some("Message"),
+            Some("Reply"),
             &[
                 ("204", "Taken; what became of it is heard on the stream.", ""),
-                ("200", "The new terms.", "Message"),
+                ("200", "The new terms, or why they cannot be had.", "HandshakeAnswer"),
             ],
             &[],
         ),
@@ -136,8 +145,38 @@ fn about(method: &Method, path: &str) -> Option<About> {
             &[("200", "So many.", "Status")],
             &[],
         ),
+        ("GET", "admin/agents") => about(
+            "For administrators: every agent id that belongs to somebody.",
+            None,
+            &[("200", "Them.", "HeldIds")],
+            &[],
+        ),
+        ("POST", "admin/agents/release") => about(
+            "For administrators: free an agent id without open sessions.",
+            Some("AgentId"),
+            &[("204", "Whoever speaks under it next has it.", "")],
+            &[],
+        ),
+        ("POST", "admin/agents/hand-over") => about(
+            "For administrators: give an agent id without open sessions to another agent.",
+            Some("AgentId"),
+            &[("204", "It is theirs.", "")],
+            &[],
+        ),
+        ("GET", "admin/sessions") => about(
+            "For administrators: every open session.",
+            None,
+            &[("200", "Them.", "OpenSessions")],
+            &[],
+        ),
+        ("POST", "admin/sessions/{session_id}/end") => about(
+            "For administrators: end a session.",
+            None,
+            &[("204", "It was cancelled, and what it asked for with it.", "")],
+            &[],
+        ),
         ("GET", "/.well-known/aaep-manifest.json") => {
-            about("What this hub is.", None, &[("200", "The manifest.", "Message")], &[])
+            about("What this hub is.", None, &[("200", "The manifest.", "Manifest")], &[])
         }
         ("GET", "/healthz") => {
             about("Whether it runs.", None, &[("200", "It does.", "text/plain")], &[])
@@ -287,6 +326,54 @@ mod tests {
         for found in text.match_indices("#/components/schemas/") {
             let name = text[found.0 + found.1.len()..].split('"').next().unwrap();
             assert!(document["components"]["schemas"][name].is_object(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_message_and_every_event_that_is_heard_is_described_with_an_example_of_what_is_sent() {
+        let document = document("/aaep/v1");
+        let schemas = &document["components"]["schemas"];
+        let parts = |name: &str| {
+            let parts = schemas[name]["oneOf"].as_array().unwrap().iter();
+            let name = |part: &Value| {
+                part["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
+            };
+            parts.map(name).collect::<Vec<_>>()
+        };
+        assert_eq!((parts("Event").len(), parts("Reply").len()), (12, 6));
+        for event in parts("Event") {
+            let schema = &schemas[&event];
+            for member in
+                ["event_id", "session_id", "timestamp", "producer", "localization_hints", "type"]
+            {
+                assert!(schema["properties"][member].is_object(), "{event}: {member}");
+            }
+            for member in ["event_id", "session_id", "timestamp", "producer", "type"] {
+                assert!(
+                    schema["required"].as_array().unwrap().contains(&json!(member)),
+                    "{event}: {member}"
+                );
+            }
+        }
+        assert!(schemas["AwaitingConfirmationEvent"]["properties"]["reply_token"].is_object());
+        assert!(schemas["ConfirmationReply"]["properties"]["modified_action"].is_object());
+        let asked = &schemas["SubscriptionRequest"]["properties"]["capabilities"];
+        assert!(asked["properties"]["event_filters"].is_object(), "{asked}");
+        // Whoever sends something sees an example of it, and those of the protocol are valid.
+        for operation in document["paths"].as_object().unwrap().values() {
+            for (method, operation) in operation.as_object().unwrap() {
+                let Some(body) = operation.get("requestBody") else { continue };
+                let examples = body["content"]["application/json"]["examples"].as_object();
+                let examples = examples.unwrap_or_else(|| panic!("{method} {operation}"));
+                for example in examples.values().map(|example| &example["value"]) {
+                    let spoken = example["type"].as_str().is_some_and(|t| !t.starts_with("aaep:"));
+                    if spoken {
+                        let text = example.to_string();
+                        let problems = aaep_types::validate(text.as_bytes());
+                        assert!(problems.is_empty(), "{problems:?} {text}");
+                    }
+                }
+            }
         }
     }
 

@@ -25,7 +25,9 @@ pub(super) fn all() -> Value {
     let mut schemas = fixed();
     if let Value::Object(schemas) = &mut schemas {
         schemas.insert("NewSession".into(), new_session());
+        schemas.append(&mut super::messages::all());
         schemas.insert("NewEvent".into(), new_event());
+        schemas.insert("NewExtensionEvent".into(), extension_event());
         for kind in EMITTED {
             schemas.insert(event_name(kind), event(kind));
         }
@@ -38,12 +40,17 @@ pub(super) fn all() -> Value {
 
 /// `NewToolInvoked` for `aaep:agent.tool.invoked`.
 fn event_name(kind: EventKind) -> String {
+    format!("New{}", capitals(kind))
+}
+
+/// `ToolInvoked` for `aaep:agent.tool.invoked`.
+pub(super) fn capitals(kind: EventKind) -> String {
     let words = kind.as_str().trim_start_matches("aaep:agent.").split('.');
     let capital = |word: &str| {
         let (first, rest) = word.split_at(1);
         first.to_uppercase() + rest
     };
-    format!("New{}", words.map(capital).collect::<String>())
+    words.map(capital).collect()
 }
 
 fn new_event() -> Value {
@@ -51,11 +58,31 @@ fn new_event() -> Value {
         .iter()
         .map(|kind| (kind.as_str().to_owned(), reference(&event_name(*kind))["$ref"].clone()))
         .collect();
+    let mut parts = EMITTED.map(|kind| reference(&event_name(kind))).to_vec();
+    parts.push(reference("NewExtensionEvent"));
     json!({
-        "description": "An event: its type and what it says. The hub adds the envelope.",
-        "oneOf": EMITTED.map(|kind| reference(&event_name(kind))),
+        "description": "An event: its type and what it says. The hub adds the envelope. A type that is not in the list is one of an extension.",
+        "oneOf": parts,
         "discriminator": { "propertyName": "type", "mapping": mapping },
     })
+}
+
+/// An event of an extension's own type (§7.4): what else it says is the extension's.
+fn extension_event() -> Value {
+    let mut schema = json!({
+        "description": "An event of a type that an extension defines. Its prefix needs an address in `@context`.",
+        "type": "object",
+        "properties": {
+            "type": { "type": "string", "pattern": "^(?!aaep:)[A-Za-z_][A-Za-z0-9._-]*:", "example": "medai:patient.consulted" },
+            "summary_terse": text(),
+            "summary_normal": text(),
+            "summary_detailed": text(),
+        },
+        "required": ["type"],
+        "additionalProperties": true,
+    });
+    with_envelope(&mut schema);
+    schema
 }
 
 fn event(kind: EventKind) -> Value {
@@ -178,11 +205,11 @@ fn request(kind: EventKind, word: &str) -> Value {
     schema
 }
 
-fn text() -> Value {
+pub(super) fn text() -> Value {
     json!({ "type": "string" })
 }
 
-fn put(schema: &mut Value, name: &str, member: Value, required: bool) {
+pub(super) fn put(schema: &mut Value, name: &str, member: Value, required: bool) {
     schema["properties"][name] = member;
     if let Some(names) = schema["required"].as_array_mut().filter(|_| required) {
         names.push(json!(name));
@@ -237,7 +264,7 @@ pub(super) fn examples(schema: &str) -> Map<String, Value> {
             },
         }),
         "Invocation" => json!({ "as_confirmed": {} }),
-        _ => return Map::new(),
+        other => super::messages::examples(other),
     };
     let Value::Object(examples) = examples else { return Map::new() };
     examples.into_iter().map(|(name, value)| (name, json!({ "value": value }))).collect()
@@ -258,11 +285,6 @@ fn fixed() -> Value {
         "unknown",
     ];
     json!({
-        "Message": {
-            "description": "A message of the protocol; `aaep schema` prints the schema of each.",
-            "type": "object",
-            "properties": { "type": text() },
-        },
         "Problem": {
             "type": "object",
             "required": ["error", "rule", "section", "text"],
@@ -322,6 +344,30 @@ fn fixed() -> Value {
         },
         "PageCode": { "type": "object", "required": ["code"], "properties": { "code": text() } },
         "PageToken": { "type": "object", "required": ["token"], "properties": { "token": text() } },
+        "AgentId": {
+            "type": "object",
+            "required": ["agent_id"],
+            "properties": { "agent_id": text(), "to": text(), "user": text() },
+        },
+        "HeldIds": {
+            "type": "object",
+            "required": ["agents"],
+            "properties": { "agents": { "type": "array", "items": {
+                "type": "object",
+                "properties": {
+                    "agent_id": text(), "principal": text(), "user": text(),
+                    "sessions": { "type": "integer", "minimum": 0 },
+                },
+            } } },
+        },
+        "OpenSessions": {
+            "type": "object",
+            "required": ["sessions"],
+            "properties": { "sessions": { "type": "array", "items": {
+                "type": "object",
+                "properties": { "session_id": text(), "principal": text(), "user": text() },
+            } } },
+        },
         "Status": {
             "type": "object",
             "required": ["name", "waiting", "sessions"],
@@ -334,7 +380,12 @@ fn fixed() -> Value {
         "Inputs": {
             "type": "object",
             "required": ["inputs"],
-            "properties": { "inputs": { "type": "array", "items": { "type": "object", "properties": { "kind": text() } } } },
+            "properties": { "inputs": { "type": "array", "items": {
+                "description": "`user_input` with `text`, or `session_ended` with `session_id`; ignore other kinds.",
+                "type": "object",
+                "required": ["kind"],
+                "properties": { "kind": text(), "text": text(), "session_id": text() },
+            } } },
         },
     })
 }

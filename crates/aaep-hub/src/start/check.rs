@@ -87,8 +87,11 @@ fn warnings(config: &Config) -> Vec<String> {
         warnings.push(if config.development.local_replies {
             "Trying out: any program on this machine, also one that an agent started, can connect without a token and approve in your name. For real work, turn development.local_replies off.".into()
         } else {
-            "Any program on this machine can connect without a token and hear what agents without a token do. Its answers do not count. To demand tokens here too, set loopback_without_credentials = false.".into()
+            "Any program on this machine can connect without a token and hear what agents without a token do, and what is said to them. Its answers do not count. To demand tokens here too, set loopback_without_credentials = false.".into()
         });
+    }
+    if config.development.own_replies && !config.development.local_replies {
+        warnings.push("Trying out: answers from an agent's own processes count. For real work, turn development.own_replies off.".into());
     }
     if everywhere && config.allowed_hosts.is_empty() {
         warnings.push("The hub listens on every address but answers only to loopback names. Add the names that other machines use for it to allowed_hosts.".into());

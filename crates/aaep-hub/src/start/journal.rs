@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use aaep_engine::{ClockTrust, Now};
 use aaep_store::{
-    CannotOpen, ChainKey, Damage, Head, HeadCheck, JournalFile, JournalMarker, Noted, Options,
-    Replayed, Sqlite, Start,
+    CannotOpen, ChainKey, Damage, Head, HeadCheck, JournalFile, JournalMarker, Noted, OLD_COPY,
+    Options, Replayed, Sqlite, Start,
 };
 
 use super::DataDirectory;
@@ -76,8 +76,8 @@ impl Kept {
 
     // enforces: I33
     /// How a journal stands that was read with so many records. One that somebody wrote to is refused.
-    pub(crate) fn standing(&self, replayed: &Replayed) -> Result<HeadCheck, Damage> {
-        match replayed.standing {
+    pub(crate) fn head_check(&self, replayed: &Replayed) -> Result<HeadCheck, Damage> {
+        match replayed.head_check {
             HeadCheck::Longer { noted } => Err(Damage {
                 number: noted + 1,
                 why: "it was written after the hub stopped in good order. If you put an old copy of the state directory in place, remove the file that ends with .head from it: then what waits is rejected".into(),
@@ -124,8 +124,8 @@ impl Kept {
         let last = self.journal.last_start()?;
         let written = last.as_ref().map_or(0, |last| last.at).max(replayed.last_at);
         let is_empty = replayed.records == 0;
-        let standing = self.standing(replayed)?;
-        Ok(judge(standing, is_empty, key_is_new, last.as_ref(), written, start, now))
+        let head_check = self.head_check(replayed)?;
+        Ok(judge(head_check, is_empty, key_is_new, last.as_ref(), written, start, now))
     }
 }
 
@@ -167,18 +167,22 @@ impl Trust {
         Self { clock: ClockTrust::OldCopy, why: Some(why) }
     }
 
-    /// In a word or two, for the journal.
-    pub(crate) fn word(&self) -> &'static str {
-        match self.clock {
-            ClockTrust::Trusted => "trusted",
-            ClockTrust::Doubtful => "doubtful",
-            ClockTrust::OldCopy => "old copy",
+    /// In a few words, for the journal. How much of it an old copy lacks is said for good: afterwards
+    /// nobody can tell.
+    pub(crate) fn words(&self, replayed: &Replayed) -> String {
+        match (self.clock, replayed.head_check) {
+            (ClockTrust::Trusted, _) => "trusted".into(),
+            (ClockTrust::Doubtful, _) => "doubtful".into(),
+            (ClockTrust::OldCopy, HeadCheck::Behind { noted }) => {
+                format!("{OLD_COPY}, {} of {noted} records", replayed.records)
+            }
+            (ClockTrust::OldCopy, _) => OLD_COPY.into(),
         }
     }
 }
 
 fn judge(
-    standing: HeadCheck,
+    head_check: HeadCheck,
     is_empty: bool,
     key_is_new: bool,
     last: Option<&Start>,
@@ -186,7 +190,7 @@ fn judge(
     start: &Start,
     now: Now,
 ) -> Trust {
-    match standing {
+    match head_check {
         HeadCheck::Behind { .. } => {
             return Trust::old_copy(
                 "The journal ends before what was noted outside of it: it is an old copy, or its end was lost.",
@@ -202,7 +206,7 @@ fn judge(
                 "Nothing is noted outside of the journal, so it may be an old copy.",
             );
         }
-        // `Kept::standing` has refused a longer one.
+        // `Kept::head_check` has refused a longer one.
         HeadCheck::New | HeadCheck::Same | HeadCheck::Longer { .. } => {}
     }
     if is_empty {
@@ -327,13 +331,13 @@ mod tests {
     #[test]
     fn an_old_copy_and_a_new_key_are_recognised_before_any_clock() {
         let last = start("a", 500);
-        let judge = |standing, key_is_new, last| {
-            judge(standing, false, key_is_new, last, WALL * 1000, &start("a", 500), now()).clock
+        let judge = |head_check, key_is_new, last| {
+            judge(head_check, false, key_is_new, last, WALL * 1000, &start("a", 500), now()).clock
         };
-        for standing in
+        for head_check in
             [HeadCheck::Unknown, HeadCheck::Behind { noted: 9 }, HeadCheck::Different { noted: 9 }]
         {
-            assert_eq!(judge(standing, false, Some(&last)), ClockTrust::OldCopy);
+            assert_eq!(judge(head_check, false, Some(&last)), ClockTrust::OldCopy);
         }
         assert_eq!(judge(HeadCheck::Same, true, Some(&last)), ClockTrust::Doubtful);
         assert_eq!(judge(HeadCheck::Same, false, None), ClockTrust::Doubtful);

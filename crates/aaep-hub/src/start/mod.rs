@@ -3,14 +3,17 @@
 
 mod check;
 mod data;
+mod erase;
 mod files;
 pub(crate) mod journal;
 mod keys;
 mod migrate;
 mod policy;
 mod profile;
+mod signing;
 
 use aaep_policy::Policy;
+use aaep_signature::SigningKey;
 use aaep_types::profile::Profile;
 
 use crate::access::Access;
@@ -20,12 +23,14 @@ use crate::{Fault, Running, Tls};
 pub use check::check;
 pub use data::DataDirectory;
 pub(crate) use data::hub_at_work;
+pub use erase::{Erase, Erased, erase};
 pub use files::allow_connections;
 pub use journal::{HEADS_NAME, JOURNAL_NAME, Kept};
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};
 pub use migrate::{Migrated, migrate};
 pub use policy::policy;
 pub use profile::profile;
+pub use signing::{make_manifest_key, manifest_key};
 
 /// A configuration that was found safe, and what a hub needs before it opens its doors. It is made
 /// only by the checks ([`Builder::prepare`](crate::Builder::prepare)), and cannot be changed.
@@ -36,6 +41,8 @@ pub struct Prepared {
     pub(crate) access: Access,
     pub(crate) policy: Option<Policy>,
     pub(crate) profile: Option<Profile>,
+    /// Signs the manifest.
+    pub(crate) manifest_key: Option<SigningKey>,
     pub(crate) tls: Option<Tls>,
     /// Held against other hubs while this lives; `None` if ephemeral.
     pub(crate) data: Option<DataDirectory>,
@@ -56,7 +63,7 @@ impl Prepared {
         Running::start(self).await
     }
 
-    /// Sentences for whoever starts the hub: what is safe only under some condition.
+    /// Sentences for the operator: what is safe only under some condition.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -87,8 +94,11 @@ fn prepare(config: Config) -> Result<Prepared, Fault> {
     let access = Access::new(&config)?;
     let policy = policy(&config)?;
     let profile = profile(&config)?;
+    let manifest_key = manifest_key(&config)?;
     let tls = match config.tls.files() {
-        Some((certificate, key)) => Some(Tls::load(certificate, key)?),
+        Some((certificate, key)) => {
+            Some(Tls::load_with(certificate, key, access.client_verifier())?)
+        }
         None => None,
     };
     warnings.extend(tls.as_ref().and_then(Tls::warning));
@@ -107,5 +117,16 @@ fn prepare(config: Config) -> Result<Prepared, Fault> {
     if data.is_some() && config.state.is_none() {
         warnings.push("Nothing is noted outside of the data directory, and the journal's key lies in it: an old copy of it would not be recognised, and whoever can write there can forge records. Set state to a directory outside of it.".into());
     }
-    Ok(Prepared { config, access, policy, profile, tls, data, kept, token_key, warnings })
+    Ok(Prepared {
+        config,
+        access,
+        policy,
+        profile,
+        manifest_key,
+        tls,
+        data,
+        kept,
+        token_key,
+        warnings,
+    })
 }

@@ -98,7 +98,8 @@ fn get(address: SocketAddr, path: &str) -> String {
 /// The yes counts, as far as this step goes, and then the step panics.
 fn accept_and_panic(core: &mut Core, yes: &Bytes) {
     let yes = SubscriberMessage::parse(yes).unwrap();
-    let _ = core.message(&AuthenticatedPeer::inside(ann()), &yes);
+    let arrival = crate::presence::Arrival::default();
+    let _ = core.message(&AuthenticatedPeer::inside(ann()), yes, &arrival);
     assert!(core.stages_something(), "the accept is staged");
     panic!("injected");
 }
@@ -162,7 +163,7 @@ async fn goes_on(directory: &Path, request: RequestId) {
 async fn a_panic_in_the_callers_task_ends_the_hub() {
     breaks_down(async |hub, yes| {
         let called = hub.call(move |core| accept_and_panic(core, &yes)).await;
-        assert!(called.is_err(), "whoever brought the job is told as well");
+        assert!(called.is_err(), "the caller of the job is told as well");
     })
     .await;
 }

@@ -45,7 +45,7 @@ fn ann() -> Principal {
     Principal::new("login/ann", Role::AccessibilityConsumer, "ann")
 }
 
-// covers: S4
+// covers: S4, S14
 #[test]
 fn a_token_that_the_issuer_signed_for_this_hub_names_its_principal() {
     let provider = Provider::new();

@@ -37,7 +37,7 @@ impl Shaper {
             return self.offer(event, now);
         }
         let (session, bytes) = (event.session_id(), event.bytes(&self.terms.shape));
-        self.queue.push(session, Item::Again(Delivery { event: event.clone(), bytes }), now);
+        self.queue.push(session, Item::Resent(Delivery { event: event.clone(), bytes }), now);
         self.relieve(now)
     }
 
@@ -55,7 +55,7 @@ impl Shaper {
     fn again(&mut self, delivery: Delivery, now: Mono) {
         let session = delivery.event.session_id();
         if !delivery.event.is_critical() && !delivery.event.is_resolution() {
-            return self.queue.push(session, Item::Again(delivery), now);
+            return self.queue.push(session, Item::Resent(delivery), now);
         }
         // D14: first what comes before it in its session; nothing is held here but what is sent again.
         for item in self.queue.take_session(session) {

@@ -214,7 +214,7 @@ impl Oracle {
             }
             let admitted = listener.wants.admits(event.kind);
             let was_asked = hearing.asked.contains(&event.session);
-            // D31: no filter hides the outcome from whoever was asked.
+            // D31: no filter hides the outcome from anyone who was asked.
             if critical || outcome && admitted || (outcome || ends) && !admitted && was_asked {
                 hearing.at_once.push(event.event);
             } else if admitted && whole {
@@ -353,7 +353,7 @@ impl Oracle {
         }
     }
 
-    /// T11: before an action is given back to run, whoever listens has heard of it.
+    /// T11: before an action is given back to run, every listener has heard of it.
     pub(super) fn heard_before_it_runs(&mut self, event: EventNumber) {
         let late = self.listeners.iter().any(|listener| {
             listener.hears()

@@ -1,7 +1,7 @@
 //! Records on their way to the journal: each must follow from what happened.
 
 use aaep_engine::{Outcome, Record, RequestId};
-use aaep_types::{SessionId, ToolCallId};
+use aaep_types::{Presence, SessionId, ToolCallId};
 
 use super::facts::{Asking, Resolved};
 use super::{Call, Cause, Oracle};
@@ -209,9 +209,14 @@ impl Oracle {
             .is_some_and(|session| self.now >= session.touched + session.lease);
         match outcome {
             Outcome::TimedOut => {
-                let default = request.question.default_accept && !request.question.irreversible;
+                let question = request.question;
+                let default = question.default_accept
+                    && !question.irreversible
+                    && question.needs() == Presence::None;
                 if runs && !default {
-                    return Some(("I9", "silence became consent"));
+                    let silent = question.default_accept && !question.irreversible;
+                    let broken = if silent { "I34" } else { "I9" };
+                    return Some((broken, "silence became consent"));
                 }
                 if self.now >= request.now().deadline {
                     return (runs != default).then_some(("I9", "the default was not applied"));

@@ -1,7 +1,7 @@
 //! What a reply is worth: §6.3.4 and the decisions about it, read a second time.
 
 use aaep_engine::{Outcome, RequestId};
-use aaep_types::{ReplyToken, SubscriptionId, Timestamp};
+use aaep_types::{Presence, ReplyToken, SubscriptionId, Timestamp};
 
 use super::{Line, Oracle, Verdict};
 use crate::cast::may_answer;
@@ -28,6 +28,10 @@ pub(crate) struct Reply {
     pub(crate) token: u128,
     pub(crate) said: ReplyKind,
     pub(crate) stamp: Timestamp,
+    /// What the hub verified of it.
+    pub(crate) shown: Presence,
+    /// It comes from the processes of the agent that asked.
+    pub(crate) own_tree: bool,
 }
 
 impl Reply {
@@ -92,6 +96,13 @@ impl Oracle {
         }
         if !listener.supports(request) {
             return ignored(about, "I16");
+        }
+        if reply.own_tree {
+            return ignored(about, "I30");
+        }
+        let consents = !matches!(reply.said, ReplyKind::Reject | ReplyKind::MoreTime(_));
+        if consents && reply.shown < request.question.needs() {
+            return ignored(about, "I34");
         }
         // Over a lost line both readings of "live" are lawful; without a journal nothing counts.
         let surely = listener.line == Line::Live && !self.journal_down;

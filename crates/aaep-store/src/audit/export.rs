@@ -10,7 +10,7 @@ use aaep_types::{Presence, Timestamp};
 
 use super::{COLUMNS, StoredRow};
 use crate::chain::hex;
-use crate::sqlite::{Columns, Reader};
+use crate::sqlite::{Reader, gone, kind_of};
 
 /// How deep an event may nest to be shown as JSON.
 const DEPTH: usize = 64;
@@ -28,9 +28,16 @@ pub struct Filter {
     pub user: Option<String>,
     /// Of one of these kinds; of any, if there is none.
     pub kinds: Vec<String>,
+    /// With these numbers: the first and the last of each run, in order; any, if there is none.
+    pub runs: Vec<(u64, u64)>,
 }
 
 impl Filter {
+    fn names(&self, number: u64) -> bool {
+        let after = self.runs.partition_point(|run| run.0 <= number);
+        after.checked_sub(1).is_some_and(|at| self.runs[at].1 >= number)
+    }
+
     fn admits(&self, kept: &StoredRow, whose: Option<&Whose>) -> bool {
         let micros = |time: &Timestamp| time.as_micros();
         let is = |wanted: &Option<String>, found: Option<&Arc<str>>| {
@@ -39,6 +46,7 @@ impl Filter {
         self.since.as_ref().map(micros).is_none_or(|since| kept.at >= since)
             && self.until.as_ref().map(micros).is_none_or(|until| kept.at < until)
             && (self.kinds.is_empty() || self.kinds.iter().any(|kind| **kind == *kept.columns.kind))
+            && (self.runs.is_empty() || self.names(kept.number.unsigned_abs()))
             && is(&self.agent, whose.map(|whose| &whose.agent))
             && is(&self.user, whose.map(|whose| &whose.user))
     }
@@ -46,10 +54,10 @@ impl Filter {
 
 /// Whose session it is.
 #[derive(Clone)]
-struct Whose {
-    session: Arc<str>,
-    agent: Arc<str>,
-    user: Arc<str>,
+pub(super) struct Whose {
+    pub(super) session: Arc<str>,
+    pub(super) agent: Arc<str>,
+    pub(super) user: Arc<str>,
 }
 
 /// What records say about those after them.
@@ -92,14 +100,47 @@ impl Context {
 }
 
 /// Writes one line for each record that the filter admits; returns how many. It says what the bytes
-/// of the records say; whether they are as they were written, [`super::verify`] knows.
+/// of the records say; whether they are as they were written, [`super::verify`] knows. Of erased
+/// records only a line for each run is left, and no filter for a person, an agent or a kind admits it.
 pub fn export(reader: &Reader, filter: &Filter, out: &mut impl Write) -> io::Result<u64> {
+    each_line(reader, filter, |exported| writeln!(out, "{}", line(exported)))
+}
+
+/// What there is to say of one row.
+pub(super) struct Exported<'a> {
+    pub(super) kept: &'a StoredRow,
+    /// `None` for records that were erased.
+    pub(super) record: Option<&'a Record>,
+    pub(super) whose: Option<&'a Whose>,
+    /// Whether the link is made with the journal's key, or is from before there was one.
+    pub(super) keyed: bool,
+}
+
+/// Hands on every row that the filter admits; returns how many.
+pub(super) fn each_line(
+    reader: &Reader,
+    filter: &Filter,
+    mut write: impl FnMut(&Exported<'_>) -> io::Result<()>,
+) -> io::Result<u64> {
+    let erased = gone::told(&reader.connection).map_err(io::Error::other)?;
     let all = format!("SELECT {COLUMNS} FROM records ORDER BY number");
     let mut statement = reader.connection.prepare(&all).map_err(io::Error::other)?;
     let mut rows = statement.query([]).map_err(io::Error::other)?;
     let (mut known, mut lines) = (Context::default(), 0);
     while let Some(row) = rows.next().map_err(io::Error::other)? {
         let kept = StoredRow::read(row).map_err(io::Error::other)?;
+        let keyed = reader.keyed_after().is_some_and(|after| kept.number as u64 > after);
+        if &*kept.columns.kind == gone::KIND {
+            if filter.admits(&kept, None) {
+                write(&Exported { kept: &kept, record: None, whose: None, keyed })?;
+                lines += 1;
+            }
+            continue;
+        }
+        // It is erased, and waits for its room to be used again.
+        if erased.contains(kept.number.unsigned_abs()) {
+            continue;
+        }
         let record = Record::decode(&kept.bytes).map(|(_, record, _)| record);
         let record = record.map_err(|why| {
             io::Error::other(format!("record {}: {why}; see `aaep audit verify`", kept.number))
@@ -107,8 +148,7 @@ pub fn export(reader: &Reader, filter: &Filter, out: &mut impl Write) -> io::Res
         known.learn(&record);
         let whose = known.whose(&record);
         if filter.admits(&kept, whose) {
-            let keyed = reader.keyed_after().is_some_and(|after| kept.number as u64 > after);
-            writeln!(out, "{}", line(&kept, &record, whose, keyed))?;
+            write(&Exported { kept: &kept, record: Some(&record), whose, keyed })?;
             lines += 1;
         }
     }
@@ -177,20 +217,23 @@ fn object(out: &mut Writer, json: &str) {
     }
 }
 
-fn line(kept: &StoredRow, record: &Record, whose: Option<&Whose>, keyed: bool) -> String {
-    let columns = Columns::of(record);
+fn line(exported: &Exported<'_>) -> String {
+    let Exported { kept, record, whose, keyed } = *exported;
     let mut line = Line(Writer::with_capacity(kept.bytes.len() + 256));
     line.0.open('{');
     line.json("number", &kept.number.to_string());
     line.time("at", kept.at);
-    line.text("kind", &columns.kind);
+    line.text("kind", record.map_or("gap", kind_of));
     if let Some(whose) = whose {
         line.text("session", &whose.session);
         line.text("agent", &whose.agent);
         line.text("user", &whose.user);
     }
-    details(&mut line, record);
-    // Whether the link is made with the journal's key, or is from before there was one.
+    match (record, kept.bytes.first_chunk()) {
+        (Some(record), _) => details(&mut line, record),
+        (None, Some(first)) => line.json("first", &u64::from_le_bytes(*first).to_string()),
+        (None, None) => {}
+    }
     line.flag("keyed", keyed);
     line.text("hash", &hex(&kept.hash));
     line.0.close('}');
@@ -291,7 +334,22 @@ fn details(line: &mut Line, record: &Record) {
             line.text("user", user);
             line.text("agent_id", id);
         }
+        Record::Administered { by, act, what, to } => {
+            for (name, text) in [("by", by), ("act", act), ("what", what), ("to", to)] {
+                if !text.is_empty() {
+                    line.text(name, text);
+                }
+            }
+        }
         Record::Owed { rules, .. } => line.texts("rules", rules),
+        Record::Erased { why, note, runs } => {
+            line.text("why", why.as_str());
+            if !note.is_empty() {
+                line.text("note", note);
+            }
+            let erased: u64 = runs.iter().map(|(first, last)| last - first + 1).sum();
+            line.json("erased", &erased.to_string());
+        }
         Record::Flooded { by, replies, ignored } => {
             line.text("sent_by", by);
             line.json("replies", &replies.to_string());

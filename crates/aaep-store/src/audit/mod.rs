@@ -15,24 +15,33 @@
 //! # Ok::<(), aaep_store::CannotOpen>(())
 //! ```
 
+mod csv;
 mod export;
+mod plan;
 
-use aaep_engine::Record;
+use aaep_engine::{Erasure, Record};
 use rusqlite::Row;
 
-use crate::chain::{self, Anchor, ChainKey, Hash};
+use crate::chain::{self, Anchor, ChainHash, ChainKey};
 use crate::head::{HeadCheck, Noted};
-use crate::sqlite::{Columns, NAMES, Reader};
+use crate::sqlite::gone::{self, Act, Gap, Runs};
+use crate::sqlite::{Columns, NAMES, OLD_COPY, Reader, Start};
 
+pub use csv::export_csv;
 pub use export::{Filter, export};
+pub use plan::{Plan, Which, plan};
 
 /// A chain without a flaw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole {
-    /// How many records there are.
+    /// How many records there are, erased ones among them.
     pub records: u64,
+    /// Every erasure, in order.
+    pub erasures: Vec<RecordedErasure>,
+    /// How many erased records still take their room.
+    pub to_remove: u64,
     /// The hash of the last one.
-    pub hash: Hash,
+    pub hash: ChainHash,
     /// Whether the end was compared with what was noted outside. If not, records may have been cut
     /// off at the end.
     pub end_is_known: bool,
@@ -42,6 +51,42 @@ pub struct Whole {
     /// The last record from before the journal had its key: up to there, a
     /// change by anyone with write access goes unnoticed. 0 if it always had one; `None` if it has none yet.
     pub keyed_after: Option<u64>,
+    /// Starts that found an old copy of the journal, or one whose end was cut off, the first one
+    /// first: what was written after it is not here. Known only with the key.
+    pub old_copies: Vec<OldCopy>,
+}
+
+/// A start that found an old copy of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OldCopy {
+    /// The number of the start.
+    pub start: u64,
+    /// When it was, in microseconds since 1970.
+    pub at: i64,
+    /// What it found, in a few words.
+    pub found: String,
+}
+
+/// An erasure that is on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedErasure {
+    /// The number of the record that says so.
+    pub number: u64,
+    /// When it was written, in microseconds since 1970.
+    pub at: i64,
+    /// Why.
+    pub why: Erasure,
+    /// The operator's words.
+    pub note: String,
+    /// How many records were erased.
+    pub records: u64,
+}
+
+impl Whole {
+    /// How many records were erased.
+    pub fn erased(&self) -> u64 {
+        self.erasures.iter().map(|erasure| erasure.records).sum()
+    }
 }
 
 /// The first record that is not as it was written.
@@ -69,7 +114,7 @@ struct StoredRow {
     number: i64,
     at: i64,
     bytes: Vec<u8>,
-    hash: Hash,
+    hash: ChainHash,
     columns: Columns,
 }
 
@@ -94,6 +139,16 @@ impl StoredRow {
 /// says about it; then at what is kept beside the records. What was noted outside says where the end
 /// is. Without the key, links that were made with it cannot be checked, and the answer says so.
 pub fn verify(reader: &Reader, key: Option<&ChainKey>, noted: Option<Noted>) -> Result<Whole, Bad> {
+    verify_each(reader, key, noted, |_, _| {})
+}
+
+/// The same; `each` sees every record that was not erased, once it was verified.
+fn verify_each(
+    reader: &Reader,
+    key: Option<&ChainKey>,
+    noted: Option<Noted>,
+    each: impl FnMut(&StoredRow, &Record),
+) -> Result<Whole, Bad> {
     let first = chain::first(&reader.store);
     let anchor = match reader.anchor {
         // From before journals had keys.
@@ -107,7 +162,9 @@ pub fn verify(reader: &Reader, key: Option<&ChainKey>, noted: Option<Noted>) -> 
             return Err(Bad { number: 0, what: what.into() });
         }
     };
-    let (records, hash, found) = verify_records(reader, key, &anchor, first, noted)?;
+    let chain = Chain { key, anchor: &anchor, first, noted };
+    let Verified { number: records, last: hash, found, erasures, to_remove } =
+        verify_records(reader, chain, each)?;
     if records < reader.keyed_after().unwrap_or(0) {
         return Err(missing(records, anchor.number));
     }
@@ -125,17 +182,24 @@ pub fn verify(reader: &Reader, key: Option<&ChainKey>, noted: Option<Noted>) -> 
         }
         HeadCheck::New | HeadCheck::Same | HeadCheck::Unknown => {}
     }
+    let mut old_copies = Vec::new();
     if let Some(key) = key.filter(|_| !reader.is_unkeyed()) {
-        reader
+        let starts = reader
             .check_rows(key, noted)
             .map_err(|damage| Bad { number: damage.number, what: format!("{}.", damage.why) })?;
+        let old = starts.into_iter().rev().filter(|(_, start)| start.trust.starts_with(OLD_COPY));
+        let told = old.map(|(start, Start { at, trust, .. })| OldCopy { start, at, found: trust });
+        old_copies.extend(told);
     }
     Ok(Whole {
         records,
+        erasures,
+        to_remove,
         hash,
         end_is_known: noted.is_some(),
         key_is_known: key.is_some(),
         keyed_after: reader.keyed_after(),
+        old_copies,
     })
 }
 
@@ -146,37 +210,98 @@ fn missing(records: u64, up_to: u64) -> Bad {
     Bad { number: records + 1, what }
 }
 
-/// How many records there are, the hash of the last, and that of the one that was noted.
+/// What records are held against.
+struct Chain<'a> {
+    key: Option<&'a ChainKey>,
+    anchor: &'a Anchor,
+    first: ChainHash,
+    noted: Option<Noted>,
+}
+
+/// Where the chain was followed to.
+struct Verified {
+    /// The last record, and its hash.
+    number: u64,
+    last: ChainHash,
+    /// The hash of the record that was noted.
+    found: Option<ChainHash>,
+    erasures: Vec<RecordedErasure>,
+    to_remove: u64,
+}
+
 fn verify_records(
     reader: &Reader,
-    key: Option<&ChainKey>,
-    anchor: &Anchor,
-    first: Hash,
-    noted: Option<Noted>,
-) -> Result<(u64, Hash, Option<Hash>), Bad> {
-    let (mut number, mut last) = (0, first);
-    let mut found = noted.filter(|noted| noted.number == 0).map(|_| first);
+    chain: Chain<'_>,
+    mut each: impl FnMut(&StoredRow, &Record),
+) -> Result<Verified, Bad> {
+    let Chain { key, anchor, first, noted } = chain;
     let failed = |number: u64| {
         move |error: rusqlite::Error| Bad { number, what: format!("It cannot be read: {error}.") }
     };
+    // One moment for all of it.
+    let moment = reader.connection.unchecked_transaction().map_err(failed(1))?;
+    let (told, mut found_erased) = (gone::told(&moment).map_err(failed(1))?, Runs::default());
+    let found = noted.filter(|noted| noted.number == 0).map(|_| first);
+    let mut state = Verified { number: 0, last: first, found, erasures: Vec::new(), to_remove: 0 };
     let all = format!("SELECT {COLUMNS} FROM records ORDER BY number");
-    let mut statement = reader.connection.prepare(&all).map_err(failed(1))?;
+    let mut statement = moment.prepare(&all).map_err(failed(1))?;
     let mut rows = statement.query([]).map_err(failed(1))?;
-    while let Some(row) = rows.next().map_err(failed(number + 1))? {
-        number += 1;
+    while let Some(row) = rows.next().map_err(failed(state.number + 1))? {
+        let (number, before) = (state.number + 1, state.last);
+        let bad = |what: String| Bad { number, what };
         let kept = StoredRow::read(row).map_err(failed(number))?;
-        let record = decode(&kept, number).map_err(|what| Bad { number, what })?;
-        if !anchor.follows(key, number, &last, (kept.at, &kept.bytes), &kept.hash) {
-            let what = "It does not follow from the record before it: one of the two was changed, something between them was taken away, or it was not written with this journal's key.";
-            return Err(Bad { number, what: what.into() });
+        if &*kept.columns.kind == gone::KIND {
+            let last = verify_gap(&kept, (number, &before), key, &reader.store, &told);
+            (state.number, state.last) = (last.map_err(bad)?, kept.hash);
+            continue;
         }
-        check_columns(&kept, &record).map_err(|what| Bad { number, what })?;
-        last = kept.hash;
+        let record = decode(&kept, number).map_err(bad)?;
+        if !anchor.follows(key, number, &before, (kept.at, &kept.bytes), &kept.hash) {
+            let what = "It does not follow from the record before it: one of the two was changed, something between them was taken away, or it was not written with this journal's key.";
+            return Err(bad(what.into()));
+        }
+        check_columns(&kept, &record).map_err(bad)?;
+        if let Some(Act { why, note, runs, .. }) = Act::of(number, &kept.bytes) {
+            found_erased.add(&runs);
+            let records = runs.iter().map(|(first, last)| last - first + 1).sum();
+            state.erasures.push(RecordedErasure { number, at: kept.at, why, note, records });
+        }
+        if told.contains(number) {
+            state.to_remove += 1;
+        } else {
+            each(&kept, &record);
+        }
+        (state.number, state.last) = (number, kept.hash);
         if noted.is_some_and(|noted| noted.number == number) {
-            found = Some(last);
+            state.found = Some(kept.hash);
         }
     }
-    Ok((number, last, found))
+    if told != found_erased {
+        let what = "a row says that records were erased, and no record does.".into();
+        return Err(Bad { number: 0, what });
+    }
+    Ok(state)
+}
+
+/// Looks at a row that stands for erased records; says which is the last of them.
+fn verify_gap(
+    kept: &StoredRow,
+    next: (u64, &ChainHash),
+    key: Option<&ChainKey>,
+    store: &str,
+    told: &Runs,
+) -> Result<u64, String> {
+    let row = (kept.number.unsigned_abs(), kept.at, &*kept.bytes, kept.hash);
+    let gap = Gap::read(row, next, key, store).map_err(|why| format!("In its place {why}."))?;
+    if !told.contains_all(gap.first, gap.last) {
+        return Err("It was taken away, and no record says that it was erased.".into());
+    }
+    let plain = Columns { kind: gone::KIND.into(), ..Columns::default() };
+    if kept.columns != plain {
+        let column = differing(&plain, &kept.columns);
+        return Err(format!("The column `{column}` says something of an erased record."));
+    }
+    Ok(gap.last)
 }
 
 fn decode(kept: &StoredRow, number: u64) -> Result<Record, String> {

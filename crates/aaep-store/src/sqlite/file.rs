@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{CannotOpen, Options, Sqlite, notes, open, schema, set_room};
+use super::{CannotOpen, Options, Sqlite, compact, notes, open, schema, set_room};
 use crate::Lock;
-use crate::chain::{self, Anchor, ChainKey, Hash};
+use crate::chain::{self, Anchor, ChainHash, ChainKey};
 
 /// A journal's file that this process holds. It becomes a journal with its key.
 #[derive(Debug)]
@@ -14,6 +14,7 @@ pub struct JournalFile {
     connection: Connection,
     path: PathBuf,
     store: String,
+    options: Options,
     lock: Lock,
 }
 
@@ -22,21 +23,25 @@ impl JournalFile {
     /// open it; everybody who may read the file can still look into it.
     pub fn open(path: &Path, options: Options) -> Result<Self, CannotOpen> {
         let lock = open::lock(path)?;
+        compact::forget_unfinished(path);
         open::create(path)?;
         let mut connection = open::writing(path)?;
         // A file of another application is not touched.
         let version = schema::version_of(&connection)?;
         if version == 0 {
             connection.pragma_update(None, "page_size", options.page_bytes)?;
-        } else if version < schema::VERSION {
+        } else if version < schema::KEYED {
             return Err(CannotOpen::Older { found: version, known: schema::VERSION });
+        }
+        if version > 0 {
+            schema::check(&connection)?;
         }
         open::make_durable(&connection)?;
         schema::lay_out(&mut connection)?;
         schema::check(&connection)?;
         set_room(&connection, options.max_bytes)?;
         let store = store_of(&connection)?;
-        Ok(Self { connection, path: path.to_owned(), store, lock })
+        Ok(Self { connection, path: path.to_owned(), store, options, lock })
     }
 
     /// The name of this store, and of every copy of it.
@@ -52,7 +57,7 @@ impl JournalFile {
     // enforces: I33
     /// The journal. A key that is not the one with which it was written is refused.
     pub fn with_key(self, key: ChainKey) -> Result<Sqlite, CannotOpen> {
-        let Self { connection, path, store, lock } = self;
+        let Self { connection, path, store, options, lock } = self;
         let anchor = match anchor_of(&connection)? {
             Some((anchor, seal)) if anchor.seal(&key, &store) == seal => anchor,
             None if is_empty(&connection)? => {
@@ -82,6 +87,7 @@ impl JournalFile {
             next,
             last,
             start,
+            options,
             log_pages: 0,
             failed: false,
             room: None,
@@ -103,7 +109,7 @@ pub(super) fn store_of(connection: &Connection) -> Result<String, CannotOpen> {
 }
 
 /// Where trust begins, and its seal; `None` if it was never written.
-pub(super) fn anchor_of(connection: &Connection) -> rusqlite::Result<Option<(Anchor, Hash)>> {
+pub(super) fn anchor_of(connection: &Connection) -> rusqlite::Result<Option<(Anchor, ChainHash)>> {
     let one = "SELECT anchor_number, anchor_hash, seal FROM store WHERE seal IS NOT NULL";
     let anchor = connection.query_row(one, [], |row| {
         let anchor = Anchor { number: row.get::<_, i64>(0)?.unsigned_abs(), hash: row.get(1)? };
@@ -129,7 +135,7 @@ fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row(any, [], |row| row.get::<_, bool>(0)).map(|any| !any)
 }
 
-fn last_of(connection: &Connection) -> rusqlite::Result<Option<(u64, Hash)>> {
+fn last_of(connection: &Connection) -> rusqlite::Result<Option<(u64, ChainHash)>> {
     let last = "SELECT number, hash FROM records ORDER BY number DESC LIMIT 1";
     let last = connection.query_row(last, [], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
     // A number below 1 leads to a gap that is noticed when records are read.

@@ -6,9 +6,10 @@ use std::path::Path;
 use aaep_engine::Record;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
+use super::gone::Gap;
 use super::{CannotOpen, Damage, file, notes, open, schema};
 use crate::Lock;
-use crate::chain::{self, Anchor, ChainKey, Hash};
+use crate::chain::{self, Anchor, ChainHash, ChainKey};
 
 /// A journal that is to get a key: one from before journals had keys, or one whose key is lost.
 #[derive(Debug)]
@@ -49,16 +50,17 @@ impl Migration {
         let store = self.store.clone();
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
-        let anchor = if self.version < schema::VERSION {
-            let anchor = end_of(&transaction, &store, true).map_err(damaged)?;
+        let anchor = if self.version < schema::KEYED {
+            let anchor = end_of(&transaction, &store, None).map_err(damaged)?;
             schema::migrate(&transaction)?;
             seal_rows(&transaction, key)?;
             anchor
         } else {
             // Without the key neither its links nor the notes beside the records can be checked:
             // the links are rebuilt, and the notes are dropped.
-            let anchor = end_of(&transaction, &store, false).map_err(damaged)?;
+            let anchor = end_of(&transaction, &store, Some(key)).map_err(damaged)?;
             transaction.execute_batch("DELETE FROM calls; DELETE FROM starts;")?;
+            schema::migrate(&transaction)?;
             anchor
         };
         file::write_anchor(&transaction, &anchor, key, &store)?;
@@ -72,18 +74,31 @@ fn damaged(damage: Damage) -> CannotOpen {
     CannotOpen::Damaged { what: format!("record {}: {}", damage.number, damage.why) }
 }
 
-/// The last record and its unkeyed hash. Hashes are compared with those that are there, or replace them.
-fn end_of(transaction: &Transaction<'_>, store: &str, compare: bool) -> Result<Anchor, Damage> {
+/// The last record and its unkeyed hash. Hashes are compared with those that are there; with a new key
+/// they replace them, and what stands for erased records is sealed anew.
+fn end_of(
+    transaction: &Transaction<'_>,
+    store: &str,
+    key: Option<&ChainKey>,
+) -> Result<Anchor, Damage> {
     let mut last = Anchor { number: 0, hash: chain::first(store) };
-    let all = "SELECT number, at, bytes, hash FROM records ORDER BY number";
+    let all = "SELECT number, at, bytes, hash, kind = 'gap' FROM records ORDER BY number";
     let mut statement = transaction.prepare(all)?;
+    let mut reseal = transaction.prepare("UPDATE records SET bytes = ?2 WHERE number = ?1")?;
     let mut replace = transaction.prepare("UPDATE records SET hash = ?2 WHERE number = ?1")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let number = last.number + 1;
         let damage = |why: &str| Damage { number, why: why.into() };
         let (found, at): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let (bytes, hash): (Vec<u8>, Hash) = (row.get(2)?, row.get(3)?);
+        let (bytes, hash): (Vec<u8>, ChainHash) = (row.get(2)?, row.get(3)?);
+        if let (Some(key), true) = (key, row.get(4)?) {
+            let row = (found.unsigned_abs(), at, &*bytes, hash);
+            let gap = Gap::read(row, (number, &last.hash), None, store).map_err(damage)?;
+            reseal.execute(params![found, gap.bytes(key, store, &last.hash)])?;
+            last = Anchor { number: gap.last, hash };
+            continue;
+        }
         match Record::decode(&bytes) {
             Ok((inside, _, length))
                 if u64::try_from(found) == Ok(number)
@@ -92,7 +107,7 @@ fn end_of(transaction: &Transaction<'_>, store: &str, compare: bool) -> Result<A
             _ => return Err(damage("it is missing, or was changed")),
         }
         last = Anchor { number, hash: chain::unkeyed(&last.hash, at, &bytes) };
-        if !compare {
+        if key.is_some() {
             replace.execute(params![found, last.hash])?;
         } else if last.hash != hash {
             return Err(damage("it does not follow from the record before it"));

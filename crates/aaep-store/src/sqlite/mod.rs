@@ -4,7 +4,9 @@
 //! and a hash that binds each to everything before it. The layout is in `schema.rs`.
 #![allow(clippy::disallowed_methods)] // a store on disk has files, and says when it wrote
 
+mod compact;
 mod file;
+pub(crate) mod gone;
 mod migrate;
 mod notes;
 mod open;
@@ -21,19 +23,20 @@ use aaep_engine::{Corrupt, Record};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params_from_iter};
 
 use crate::Lock;
-use crate::chain::{self, Anchor, ChainKey, Hash};
+use crate::chain::{self, Anchor, ChainHash, ChainKey};
 use crate::head::Noted;
 use crate::journal::{Entry, Fault, Journal};
 
+pub use compact::Compaction;
 pub use file::JournalFile;
 pub use migrate::Migration;
-pub use notes::{KeptCall, Note, Start};
+pub use notes::{KeptCall, Note, OLD_COPY, Start};
 pub use open::CannotOpen;
 pub(crate) use open::{private, sync_directory_of};
 pub use reader::Reader;
 pub use replay::Replayed;
 pub use row::KINDS;
-pub(crate) use row::{Columns, NAMES};
+pub(crate) use row::{Columns, NAMES, kind_of, shown};
 pub use schema::VERSION;
 
 /// About how many pages of the write-ahead log are carried over at once.
@@ -106,9 +109,10 @@ pub struct Sqlite {
     /// The number of the next record.
     next: u64,
     /// The hash of the last one.
-    last: Hash,
+    last: ChainHash,
     /// The number of the last start, and whether the clock jumped since.
     start: (u64, bool),
+    options: Options,
     /// Pages of the log that were not carried over, by estimate.
     log_pages: usize,
     /// A write failed; the state on disk is unknown.
@@ -135,13 +139,19 @@ impl Sqlite {
         &self.store
     }
 
+    /// The key of its chain.
+    pub fn key(&self) -> &ChainKey {
+        &self.key
+    }
+
     /// The number and the hash of the last record; 0 and what stands before the first if there is none.
-    pub fn head(&self) -> (u64, Hash) {
+    pub fn head(&self) -> (u64, ChainHash) {
         (self.next - 1, self.last)
     }
 
     /// Changes how large the file may become.
     pub fn set_room(&mut self, max_bytes: u64) -> Result<(), Fault> {
+        self.options.max_bytes = max_bytes;
         set_room(&self.connection, max_bytes).map_err(|error| fault_of(&error))
     }
 
@@ -178,7 +188,7 @@ impl Sqlite {
         }
     }
 
-    fn write(&mut self, units: &[Unit]) -> rusqlite::Result<Hash> {
+    fn write(&mut self, units: &[Unit]) -> rusqlite::Result<ChainHash> {
         let connection = &self.connection;
         // Both are kept ready: reading them anew takes as long as the rest of a small commit.
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
@@ -236,24 +246,40 @@ impl Sqlite {
     }
 
     // enforces: I3, I33
-    /// Hands every record to `each` with the time of its writing, in order, once its place in the chain
-    /// was verified. A gap, an end too early or a record without the key is damage.
+    /// Hands every record to `each` with its number and the time of its writing, in order, once its place
+    /// in the chain was verified; numbers of erased records are left out. A gap, an end too early or a record without the key is damage.
     pub fn replay(
         &mut self,
         noted: Option<Noted>,
-        each: impl FnMut(i64, &[u8]) -> Result<(), Corrupt>,
+        mut each: impl FnMut(u64, i64, &[u8]) -> Result<(), Corrupt>,
     ) -> Result<Replayed, Damage> {
-        let (key, anchor, last) = (&self.key, self.anchor, self.head());
-        let chain = replay::Chain { key, anchor, first: chain::first(&self.store), last };
-        replay::replay(&mut self.connection, chain, noted, each)
+        let copied = |bytes: &[u8]| Ok(bytes.to_vec());
+        self.replay_decoded(noted, copied, |number, at, bytes| each(number, at, &bytes))
     }
 
-    /// Sessions whose end was written before this time, in microseconds since 1970. This is what the
+    /// The same with records that `decode` has read, on a thread beside.
+    pub fn replay_decoded<T: Send>(
+        &mut self,
+        noted: Option<Noted>,
+        decode: impl Fn(&[u8]) -> Result<T, Corrupt> + Send,
+        each: impl FnMut(u64, i64, T) -> Result<(), Corrupt>,
+    ) -> Result<Replayed, Damage> {
+        let (key, store, anchor, last) = (&self.key, &self.store, self.anchor, self.head());
+        let chain = replay::Chain { key, store, anchor, first: chain::first(&self.store), last };
+        replay::replay(&mut self.connection, chain, noted, decode, each)
+    }
+
+    /// Sessions, but for erased ones, whose end was written before this time, in microseconds since 1970. This is what the
     /// table says, and not verified: compare it with the records.
     pub fn ended_before(&self, at: i64) -> Result<Vec<String>, Damage> {
-        let old = "SELECT session FROM records WHERE kind = 'ended' AND at < ?1";
+        let erased = gone::told(&self.connection)?;
+        let old = "SELECT session, number FROM records WHERE kind = 'ended' AND at < ?1";
         let mut statement = self.connection.prepare(old)?;
-        let sessions = statement.query_map([at], |row| row.get(0))?;
+        let sessions = statement.query_map([at], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
+        let there = |number: i64| !erased.contains(number.unsigned_abs());
+        let sessions = sessions.filter_map(|row| {
+            row.map(|(session, number)| there(number).then_some(session)).transpose()
+        });
         Ok(sessions.collect::<rusqlite::Result<_>>()?)
     }
 }
@@ -262,8 +288,8 @@ fn write_all(
     connection: &Connection,
     units: &[Unit],
     key: &ChainKey,
-    mut last: Hash,
-) -> rusqlite::Result<Hash> {
+    mut last: ChainHash,
+) -> rusqlite::Result<ChainHash> {
     let at = wall_micros();
     let mut insert = connection.prepare_cached(INSERT)?;
     for entry in units.iter().flat_map(|unit| &unit.entries) {
@@ -301,9 +327,9 @@ impl Journal for Sqlite {
 
     fn read(&mut self) -> Result<Vec<Vec<u8>>, Fault> {
         let mut records = Vec::new();
-        let each = |_, bytes: &[u8]| {
-            let (number, _, length) = Record::decode(bytes)?;
-            if number != records.len() as u64 + 1 || length != bytes.len() {
+        let each = |number, _, bytes: &[u8]| {
+            let (inside, _, length) = Record::decode(bytes)?;
+            if inside != number || length != bytes.len() {
                 return Err(Corrupt::Unknown);
             }
             records.push(bytes.to_vec());

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{Damage, Fault, Sqlite, Unit, fault_of, wall_micros};
-use crate::chain::{ChainKey, Hash, checksum};
+use crate::chain::{ChainHash, ChainKey, checksum};
 use crate::head::Noted;
 
 /// A call of an agent with an idempotency key, and what it led to.
@@ -39,7 +39,7 @@ impl KeptCall {
         ])
     }
 
-    pub(super) fn seal(&self, key: &ChainKey) -> Hash {
+    pub(super) fn seal(&self, key: &ChainKey) -> ChainHash {
         self.fields(|fields| key.seal("call", fields))
     }
 
@@ -117,12 +117,16 @@ pub struct Start {
     pub clock: i64,
     /// Whether the clock on the wall jumped while it ran.
     pub jumped: bool,
-    /// What it concluded about what was there.
+    /// What it concluded about what was there; begins with [`OLD_COPY`] if that was one.
     pub trust: String,
 }
 
+/// How the conclusion of a start begins that found an old copy of the journal, or one whose end was cut
+/// off.
+pub const OLD_COPY: &str = "old copy";
+
 impl Start {
-    pub(super) fn seal(&self, key: &ChainKey, number: u64) -> Hash {
+    pub(super) fn seal(&self, key: &ChainKey, number: u64) -> ChainHash {
         let Self { at, version, boot, clock, jumped, trust } = self;
         key.seal(
             "start",
@@ -222,13 +226,13 @@ fn check_calls(
     Ok(calls.into_iter().map(|(call, _)| call).collect())
 }
 
-// enforces: I33
-/// Looks at every start and every call.
+// enforces: I26, I33
+/// Looks at every start and every call. Gives the starts, the last first.
 pub(super) fn check_rows(
     connection: &Connection,
     key: &ChainKey,
     noted: Option<Noted>,
-) -> Result<(), Damage> {
+) -> Result<Vec<(u64, Start)>, Damage> {
     let starts = start_rows(connection, "seal", u32::MAX)?;
     let last = starts.first().map_or((0, false), |(number, start, _)| (*number, start.jumped));
     for (expected, (number, start, seal)) in (1..=last.0).rev().zip(&starts) {
@@ -242,7 +246,8 @@ pub(super) fn check_rows(
         return Err(changed("notes of starts were taken away"));
     }
     check_start(last, noted)?;
-    check_calls(connection, key, noted).map(drop)
+    check_calls(connection, key, noted)?;
+    Ok(starts.into_iter().map(|(number, start, _)| (number, start)).collect())
 }
 
 /// Every call with what stands for its seal, in the order of their keys.
@@ -271,7 +276,7 @@ pub(super) fn call_rows(
 }
 
 /// Seals all calls together, by their seals, in the order of their keys.
-fn seal_calls(key: &ChainKey, calls: &[(KeptCall, Vec<u8>)]) -> Hash {
+fn seal_calls(key: &ChainKey, calls: &[(KeptCall, Vec<u8>)]) -> ChainHash {
     let seals: Vec<&[u8]> = calls.iter().map(|(_, seal)| &**seal).collect();
     key.seal("calls", &seals)
 }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::Lock;
 
 /// How long another program that writes is waited for.
-const BUSY: Duration = Duration::from_secs(2);
+pub(super) const BUSY: Duration = Duration::from_secs(2);
 
 /// Why a journal cannot be opened. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

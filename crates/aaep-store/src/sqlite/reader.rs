@@ -1,5 +1,6 @@
 //! Looking into a journal without writing it, also while a hub works with it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,8 +8,8 @@ use std::time::Duration;
 use rusqlite::{Connection, backup::Backup};
 
 use super::open::{self, CannotOpen};
-use super::{Damage, file, notes, schema};
-use crate::chain::{Anchor, ChainKey, Hash};
+use super::{Damage, Start, file, notes, schema};
+use crate::chain::{Anchor, ChainHash, ChainKey};
 use crate::head::Noted;
 
 /// Pages that a copy takes at once, and how long it lets others go first.
@@ -20,7 +21,7 @@ pub struct Reader {
     pub(crate) connection: Connection,
     pub(crate) store: String,
     /// Where trust begins, and its seal; `None` if the journal has no key yet.
-    pub(crate) anchor: Option<(Anchor, Hash)>,
+    pub(crate) anchor: Option<(Anchor, ChainHash)>,
     version: u32,
     path: PathBuf,
 }
@@ -35,7 +36,7 @@ impl Reader {
             found if found > schema::VERSION => {
                 return Err(CannotOpen::Newer { found, known: schema::VERSION });
             }
-            found if found < schema::VERSION => None,
+            found if found < schema::KEYED => None,
             _ => file::anchor_of(&connection)?,
         };
         let store = file::store_of(&connection)?;
@@ -49,12 +50,16 @@ impl Reader {
 
     /// Whether it was written before journals had keys.
     pub fn is_unkeyed(&self) -> bool {
-        self.version < schema::VERSION
+        self.version < schema::KEYED
     }
 
     // enforces: I33
-    /// Looks at what is kept beside the records.
-    pub(crate) fn check_rows(&self, key: &ChainKey, noted: Option<Noted>) -> Result<(), Damage> {
+    /// Looks at what is kept beside the records. Gives the starts, the last first.
+    pub(crate) fn check_rows(
+        &self,
+        key: &ChainKey,
+        noted: Option<Noted>,
+    ) -> Result<Vec<(u64, Start)>, Damage> {
         if let Err(CannotOpen::Damaged { what: why }) = schema::check(&self.connection) {
             return Err(Damage { number: 0, why });
         }
@@ -65,6 +70,12 @@ impl Reader {
     /// key yet.
     pub fn keyed_after(&self) -> Option<u64> {
         self.anchor.map(|(anchor, _)| anchor.number)
+    }
+
+    /// The sessions of which calls are kept.
+    pub(crate) fn sessions_with_calls(&self) -> rusqlite::Result<BTreeSet<String>> {
+        let mut statement = self.connection.prepare("SELECT DISTINCT session FROM calls")?;
+        statement.query_map([], |row| row.get(0))?.collect()
     }
 
     /// Copies the journal, as it is at this moment, into a new file: one file, complete, durable.

@@ -59,13 +59,15 @@ pub(crate) fn kind_of(record: &Record) -> &'static str {
         Record::Ignored { .. } => "ignored",
         Record::Flooded { .. } => "flooded",
         Record::Claimed { .. } => "claimed",
+        Record::Administered { .. } => "administered",
         Record::Owed { .. } => "owed",
+        Record::Erased { .. } => "erased",
         _ => "other",
     }
 }
 
 /// Every kind that `kind_of` can say.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 16] = [
     "opened",
     "asked",
     "extended",
@@ -78,8 +80,10 @@ pub const KINDS: [&str; 14] = [
     "ignored",
     "flooded",
     "claimed",
+    "administered",
     "owed",
     "restarted",
+    "erased",
 ];
 
 impl Columns {
@@ -134,6 +138,9 @@ impl Columns {
             }
             Record::Claimed { agent, user, .. } => {
                 Self { agent: Some(agent.clone()), user: Some(user.clone()), ..columns }
+            }
+            Record::Administered { by, act, .. } => {
+                Self { decided_by: Some(by.clone()), outcome: Some(act.to_string()), ..columns }
             }
             Record::Owed { session, .. } => Self { session: Some(session.clone()), ..columns },
             Record::Flooded { by, .. } => Self { decided_by: Some(by.clone()), ..columns },

@@ -13,7 +13,10 @@ pub(super) const APPLICATION_ID: i32 = 0x4141_4550;
 
 /// One step for each version: from an empty file to 1, from 1 to 2, and so on. A step that was
 /// released is never changed.
-const STEPS: &[&str] = &[VERSION_1, VERSION_2];
+const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
+
+/// The first version whose journals have keys.
+pub(super) const KEYED: u32 = 2;
 
 /// The version that this program writes.
 pub const VERSION: u32 = STEPS.len() as u32;
@@ -156,8 +159,16 @@ ALTER TABLE calls RENAME COLUMN checksum TO seal;
 ALTER TABLE starts RENAME COLUMN checksum TO seal;
 ";
 
-/// Gives an empty file the layout of this program, all of it or not at all. One that has it stays as
-/// it is.
+/// Records can be erased since this version: a row of the kind `gap` stands for those that are gone. It
+/// has the number, the time and the hash of the last of them, and in the place of a record's bytes the
+/// number of the first and a seal.
+const VERSION_3: &str = r"
+-- Records that say which others were erased.
+CREATE INDEX erasures ON records (number) WHERE kind = 'erased';
+";
+
+/// Gives an empty file, or one of an earlier version that has its key, the layout of this program, all
+/// of it or not at all. One that has it stays as it is.
 pub(super) fn lay_out(connection: &mut Connection) -> Result<(), CannotOpen> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
     upgrade(&transaction, STEPS)?;

@@ -28,6 +28,12 @@ pub(super) fn unix_ms_at_zero() -> i64 {
     unix.saturating_sub(i64::try_from(now_ms()).unwrap_or(i64::MAX))
 }
 
+/// The Unix time now, in seconds.
+pub(super) fn unix_seconds() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
 /// Any number, so that many who lost the same hub do not come back at once.
 pub(super) fn jitter() -> u64 {
     getrandom::u64().unwrap_or(0)

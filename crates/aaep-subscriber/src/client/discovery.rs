@@ -30,7 +30,7 @@ fn sockets() -> Vec<Hub> {
     Vec::new()
 }
 
-/// The usual address, and the token that was made for whoever listens.
+/// The usual address, and the token that was made for listeners.
 fn usual(configuration: Option<&Path>) -> Hub {
     let discovery::Usual { url, certificate } = discovery::usual(configuration);
     // It is an address, as the test says.

@@ -13,7 +13,10 @@ use tracing::debug;
 use super::clock;
 use super::hub::{Address, Hub};
 use super::shared::Shared;
-use crate::inbox::{Backoff, Connection, Input, Purpose, Send, SubscriptionState};
+use crate::inbox::{Backoff, Connection, Input, Outgoing, Purpose, SubscriptionState};
+
+/// Where a hub has its manifest.
+const MANIFEST: &str = ".well-known/aaep-manifest.json";
 
 /// What ended a stream, or kept it from beginning.
 pub(super) struct Broken {
@@ -38,6 +41,7 @@ struct Http {
     shared: Arc<Shared>,
     connection: Connection,
     client: HttpClient,
+    hub: Hub,
     /// The hub knows no handshake (D4).
     bare: AtomicBool,
 }
@@ -47,7 +51,7 @@ pub(super) async fn run(
     shared: Arc<Shared>,
     connection: Connection,
     hub: Hub,
-    outgoing: mpsc::Receiver<Send>,
+    outgoing: mpsc::Receiver<Outgoing>,
 ) {
     let Address::Http(base) = &hub.address else { return };
     let client = match HttpClient::new(base, hub.options.clone()) {
@@ -58,7 +62,7 @@ pub(super) async fn run(
             return shared.handle(Input::Lost { connection, why: &why });
         }
     };
-    let http = Http { shared, connection, client, bare: AtomicBool::new(false) };
+    let http = Http { shared, connection, client, hub, bare: AtomicBool::new(false) };
     // Posting goes on when listening ends: goodbye has to be said.
     tokio::join!(http.post_all(outgoing), async {
         tokio::select! {
@@ -130,6 +134,7 @@ impl Http {
         if let SubscriptionState::Subscribed(id) = self.standing()
             && !self.bare.load(Ordering::Relaxed)
         {
+            self.is_still_itself().await?;
             match self.client.events(&path(id), last_event).await {
                 Err(ClientError::Refused(StatusCode::NOT_FOUND, _)) => {
                     self.shared.handle(Input::Forgotten { connection: self.connection });
@@ -149,6 +154,25 @@ impl Http {
         }
     }
 
+    // enforces: S7
+    /// Looks at who is there after a break, by the manifest at its address: no handshake follows, and
+    /// somebody else may listen there by now.
+    async fn is_still_itself(&self) -> Result<(), Broken> {
+        let Some(trust) = &self.hub.trust else { return Ok(()) };
+        if !trust.expects_signature(&self.hub).map_err(not_believed)? {
+            return Ok(());
+        }
+        let Address::Http(base) = &self.hub.address else { return Ok(()) };
+        let origin = base.match_indices('/').nth(2).map_or(&**base, |(at, _)| &base[..at]);
+        let client = HttpClient::new(origin, self.hub.options.clone())?;
+        let mut headers = http::HeaderMap::new();
+        headers.insert(http::header::ACCEPT, http::HeaderValue::from_static("application/jose"));
+        let answer = client.request(http::Method::GET, MANIFEST, headers, Vec::new()).await?;
+        let signed = std::str::from_utf8(&answer.body).ok();
+        let signed = signed.filter(|_| answer.status == StatusCode::OK);
+        trust.judge_signed(&self.hub, None, signed).map(drop).map_err(not_believed)
+    }
+
     /// Asks for a subscription, for less if need be (X8); `None` where nobody knows of handshakes.
     async fn subscribe(&self) -> Result<Option<SubscriptionId>, Broken> {
         loop {
@@ -157,6 +181,10 @@ impl Http {
             self.note_date(&answer);
             let unknown = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
             if unknown.contains(&answer.status) {
+                // Whoever has to sign cannot do without the handshake.
+                if let Some(trust) = &self.hub.trust {
+                    trust.judge_signed(&self.hub, None, None).map_err(not_believed)?;
+                }
                 return Ok(None);
             }
             let is_answer = matches!(
@@ -164,6 +192,7 @@ impl Http {
                 Ok(Message::Accepted(_) | Message::Rejected(_))
             );
             if answer.status.is_success() || is_answer {
+                identify(&self.shared, self.connection, &self.hub, &answer.body)?;
                 self.shared.receive(self.connection, &answer.body).await;
             }
             match self.standing() {
@@ -178,7 +207,7 @@ impl Http {
     }
 
     /// Sends what is to be sent, one after the other, until goodbye.
-    async fn post_all(&self, mut outgoing: mpsc::Receiver<Send>) {
+    async fn post_all(&self, mut outgoing: mpsc::Receiver<Outgoing>) {
         loop {
             let send = tokio::select! {
                 biased;
@@ -191,7 +220,8 @@ impl Http {
             let input = match self.client.post(path, send.json).await {
                 Ok(answer) => {
                     self.note_date(&answer);
-                    if purpose == Purpose::Renegotiate && answer.status == StatusCode::OK {
+                    let answers = matches!(purpose, Purpose::Renegotiate | Purpose::Unlock);
+                    if answers && answer.status == StatusCode::OK {
                         self.shared.receive(self.connection, &answer.body).await;
                     }
                     arrived(&answer, ticket)
@@ -217,6 +247,30 @@ impl Http {
             self.shared.handle(Input::ServerTime { connection: self.connection, unix_ms });
         }
     }
+}
+
+// enforces: S7
+/// Looks at who accepted a subscription, before anything that it says is heard.
+pub(super) fn identify(
+    shared: &Shared,
+    connection: Connection,
+    hub: &Hub,
+    answer: &[u8],
+) -> Result<(), Broken> {
+    let Some(trust) = &hub.trust else { return Ok(()) };
+    match trust.judge(hub, answer) {
+        Ok(Some(identity)) => {
+            shared.handle(Input::Identified { connection, identity: &identity });
+            Ok(())
+        }
+        Ok(None) => Ok(()),
+        Err(why) => Err(not_believed(why)),
+    }
+}
+
+/// Nothing that is tried again soon will change this.
+fn not_believed(why: String) -> Broken {
+    Broken { why, wait_ms: 60_000 }
 }
 
 fn path(id: SubscriptionId) -> String {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use aaep_transport::client::{ClientError, Options, Token};
 
+use super::trust::Trust;
+
 /// The path under which a hub's paths live when an address names none.
 const BASE: &str = "/aaep/v1";
 
@@ -18,6 +20,8 @@ pub struct Hub {
     pub address: Address,
     /// Token, certificates and waiting times.
     pub options: Options,
+    /// Whose signed manifests are believed; `None`: nobody looks.
+    pub trust: Option<Trust>,
 }
 
 /// Where a hub is.
@@ -74,7 +78,7 @@ impl Hub {
                 _ => return Err(wrong()),
             }
         };
-        Ok(Self { name: text.into(), address, options: Options::default() })
+        Ok(Self { name: text.into(), address, options: Options::default(), trust: None })
     }
 
     /// The hub at this Unix socket.
@@ -82,7 +86,7 @@ impl Hub {
     pub fn at_socket(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let name = path.display().to_string().into();
-        Self { name, address: Address::Socket(path), options: Options::default() }
+        Self { name, address: Address::Socket(path), options: Options::default(), trust: None }
     }
 
     /// The same under another name.
@@ -97,7 +101,39 @@ impl Hub {
         Ok(self)
     }
 
-    /// The same, trusting whatever listens on a loopback address, whoever's program it is: for
+    /// The same, looking at whether its manifest is signed, and by whom.
+    pub fn identified(mut self, trust: Trust) -> Self {
+        self.trust = Some(trust);
+        self
+    }
+
+    /// What its key is remembered under: host and port, or the socket.
+    pub fn place(&self) -> String {
+        match &self.address {
+            Address::Http(url) | Address::WebSocket(url) => {
+                let rest = url.split_once("://").map_or(&**url, |(_, rest)| rest);
+                rest.split('/').next().unwrap_or_default().to_owned()
+            }
+            #[cfg(unix)]
+            Address::Socket(path) => format!("unix:{}", path.display()),
+        }
+    }
+
+    /// Whether it is on this machine, where the kernel says whose it is.
+    pub(super) fn is_local(&self) -> bool {
+        match &self.address {
+            #[cfg(unix)]
+            Address::Socket(_) => true,
+            Address::Http(url) | Address::WebSocket(url) => {
+                let uri = url.parse::<http::Uri>().ok();
+                let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
+                let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+                host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+            }
+        }
+    }
+
+    /// The same, trusting whatever listens on a loopback address, whichever user runs it: for
     /// containers and the like, where nobody can tell. Every user of the machine could then pass for
     /// the hub.
     pub fn trust_loopback(mut self) -> Self {

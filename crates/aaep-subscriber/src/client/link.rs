@@ -10,10 +10,10 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use super::clock;
-use super::http::Broken;
+use super::http::{Broken, identify};
 use super::hub::{Address, Hub};
 use super::shared::Shared;
-use crate::inbox::{Backoff, Connection, Input, Purpose, Send, SubscriptionState};
+use crate::inbox::{Backoff, Connection, Input, Outgoing, Purpose, SubscriptionState};
 
 /// How long a hub may take to answer the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ enum End {
     /// It broke, or was refused: it is tried again.
     Broken(Broken),
     /// Less is to be asked for, at once (X8).
-    Again,
+    Renegotiate,
     /// Goodbye was said.
     Closed,
 }
@@ -39,14 +39,14 @@ pub(super) async fn run(
     shared: Arc<Shared>,
     connection: Connection,
     hub: Hub,
-    mut outgoing: mpsc::Receiver<Send>,
+    mut outgoing: mpsc::Receiver<Outgoing>,
 ) {
     let mut backoff = Backoff::default();
     loop {
         let listening = listen(&shared, connection, &hub, &mut outgoing, &mut backoff);
         let broken = match listening.await {
             End::Closed => return,
-            End::Again => continue,
+            End::Renegotiate => continue,
             End::Broken(broken) => broken,
         };
         shared.handle(Input::Lost { connection, why: &broken.why });
@@ -68,7 +68,7 @@ async fn listen(
     shared: &Shared,
     connection: Connection,
     hub: &Hub,
-    outgoing: &mut mpsc::Receiver<Send>,
+    outgoing: &mut mpsc::Receiver<Outgoing>,
     backoff: &mut Backoff,
 ) -> End {
     let begun = tokio::select! {
@@ -125,7 +125,11 @@ async fn begin(
     sender.send(request).await?;
     let agreeing = async {
         loop {
-            take(shared, connection, receiver.receive().await).await?;
+            let message = receiver.receive().await;
+            if let Ok(Some(text)) = &message {
+                identify(shared, connection, hub, text.as_bytes()).map_err(End::Broken)?;
+            }
+            take(shared, connection, message).await?;
             match shared.look(|inbox, _| inbox.standing(connection)) {
                 SubscriptionState::Subscribed(_) => return Ok(()),
                 SubscriptionState::Asking => {}
@@ -155,7 +159,7 @@ async fn open(hub: &Hub) -> Result<Link, Broken> {
 
 fn refused(standing: SubscriptionState) -> End {
     match standing {
-        SubscriptionState::Refused { again_now: true, .. } => End::Again,
+        SubscriptionState::Refused { again_now: true, .. } => End::Renegotiate,
         SubscriptionState::Refused { retry_after_ms, why, .. } => {
             End::Broken(Broken { why, wait_ms: retry_after_ms })
         }
@@ -187,7 +191,7 @@ async fn take(shared: &Shared, connection: Connection, message: Received) -> Res
 }
 
 /// Sends something; after goodbye comes the end.
-async fn carry(shared: &Shared, sender: &mut Sender, send: Send) -> Result<(), End> {
+async fn carry(shared: &Shared, sender: &mut Sender, send: Outgoing) -> Result<(), End> {
     let (ticket, purpose) = (send.ticket, send.purpose);
     let sent = sender.send(send.json).await;
     shared.handle(match &sent {

@@ -28,6 +28,7 @@ mod http;
 mod hub;
 mod link;
 mod shared;
+mod trust;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +46,7 @@ use shared::Shared;
 
 pub use discovery::find_local;
 pub use hub::{Address, Hub, NoAddress};
+pub use trust::{KNOWN_AGENTS_FILE, KnownFile, Trust};
 
 /// How long goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(3);
@@ -129,6 +131,21 @@ impl Client {
     pub fn more_time(&self, request: RequestId, time: Duration) -> Result<(), Refused> {
         let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
         self.shared.with(|inbox, now| inbox.more_time(request.get(), seconds, now))
+    }
+
+    /// The user types their PIN, so that a yes to this request counts; what becomes of it is among the
+    /// notifications.
+    pub fn unlock(
+        &self,
+        request: RequestId,
+        pin: &aaep_types::presence::Pin<'_>,
+    ) -> Result<(), Refused> {
+        self.shared.with(|inbox, now| inbox.unlock(request.get(), pin, now))
+    }
+
+    /// Whether a PIN that was typed still counts for this request.
+    pub fn is_unlocked(&self, request: RequestId) -> bool {
+        self.shared.look(|inbox, now| inbox.is_unlocked(request.get(), now))
     }
 
     /// The user stops the agent of a session.

@@ -10,13 +10,13 @@ use tokio::sync::{Notify, mpsc, watch};
 use tracing::warn;
 
 use super::clock;
-use crate::inbox::{Connection, Inbox, Input, Send};
+use crate::inbox::{Connection, Inbox, Input, Outgoing};
 use crate::notification::Notification;
 
 pub(super) struct Shared {
     inbox: Mutex<Inbox>,
     /// Where messages to each hub go.
-    outgoing: Vec<mpsc::Sender<Send>>,
+    outgoing: Vec<mpsc::Sender<Outgoing>>,
     /// Who takes the notifications: there may be something to tell.
     reader: AtomicWaker,
     /// Something may be due at another time than before.
@@ -28,7 +28,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(inbox: Inbox, outgoing: Vec<mpsc::Sender<Send>>) -> Self {
+    pub(super) fn new(inbox: Inbox, outgoing: Vec<mpsc::Sender<Outgoing>>) -> Self {
         Self {
             inbox: Mutex::new(inbox),
             outgoing,

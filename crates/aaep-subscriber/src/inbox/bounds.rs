@@ -47,7 +47,7 @@ pub struct Bounds {
     /// restarts skips that far.
     pub believable_hole: u64,
     /// How long after a connection began a session that was not known before may come in with holes
-    /// in its numbers: whoever joins late is told how things stand (D28).
+    /// in its numbers: a late joiner is told the present state (D28).
     pub joining_ms: u64,
     /// How often the same agent's silence is told.
     pub silence_every_ms: u64,

@@ -2,7 +2,7 @@
 
 use aaep_types::json::{Members, Raw, elements};
 use aaep_types::resume::{self, LeftOff};
-use aaep_types::{KNOWN_EXTENSIONS, SubscriptionId};
+use aaep_types::{KNOWN_EXTENSIONS, Message, PresenceWord, SubscriptionId};
 
 use super::bucket::Bucket;
 use super::lanes::Rank;
@@ -187,6 +187,7 @@ impl Inbox {
                 self.rejected(connection, &members);
                 true
             }
+            Some("presence:state") => self.presence_state(connection, text, now),
             // enforces: H19
             Some("subscription.close") => {
                 if let Some(link) = self.link_mut(connection) {
@@ -197,6 +198,28 @@ impl Inbox {
             }
             _ => false,
         }
+    }
+
+    /// What the hub says about a PIN.
+    fn presence_state(&mut self, connection: Connection, text: &str, now: u64) -> bool {
+        let Ok(Message::PresenceState(told)) = Message::parse(text.as_bytes()) else {
+            return false;
+        };
+        let Some(link) = self.link_mut(connection) else { return false };
+        let (state, seconds) = (told.state, told.seconds.get());
+        match state {
+            // A little less than the hub counts: what is sent in the last second may come too late.
+            PresenceWord::Unlocked => {
+                link.unlocked_until =
+                    now.saturating_add(seconds.saturating_sub(1).saturating_mul(1000));
+            }
+            PresenceWord::Changed => link.unlocked_until = 0,
+            _ => {}
+        }
+        let hub = link.name.clone();
+        let failures = told.failures.map_or(0, |failures| failures.get());
+        self.tell_critical(Notification::Presence { hub, state, seconds, failures });
+        true
     }
 
     fn accepted(&mut self, connection: Connection, members: &Members<'_>, now: u64) -> bool {
@@ -253,16 +276,19 @@ impl Inbox {
         let Some(link) = self.link_mut(connection) else { return };
         let again = std::mem::replace(&mut link.was_attached, true);
         (link.attached, link.lost_told) = (true, false);
+        // A PIN counts on the connection on which it was typed.
+        link.unlocked_until = 0;
         link.joining_until = now.saturating_add(bounds.joining_ms);
         let fresh = std::mem::take(&mut link.fresh);
         let may_reply = link.terms.confirm || link.terms.clarify;
         let (hub, checks) = (link.name.clone(), fresh && link.terms.outcome);
+        let identity = link.identity.clone();
         // enforces: I32
         // Who was told only a part of how things stand hears the rest now.
         for session in link.sessions.values_mut().filter(|session| session.doubted) {
             session.confirm_by = Some(now.saturating_add(bounds.redelivery_ms));
         }
-        self.tell_critical(Notification::Connected { hub, again, may_reply });
+        self.tell_critical(Notification::Connected { hub, again, may_reply, identity });
         for open in self.requests.iter_mut().filter(|open| open.connection == connection) {
             // D28: a new subscription is told again what waits.
             let doubted = std::mem::take(&mut open.doubted);

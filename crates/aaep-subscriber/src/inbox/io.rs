@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::notification::Identity;
+
 /// Names a connection to a hub or a producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Connection(pub(super) u32);
@@ -32,6 +34,13 @@ pub enum Input<'a> {
     TooLong {
         /// By which connection.
         connection: Connection,
+    },
+    /// It was looked at whether the other side is who it says; told with the next connection.
+    Identified {
+        /// By which connection.
+        connection: Connection,
+        /// What was found.
+        identity: &'a Identity,
     },
     /// Events flow from now on, after a subscription was accepted or taken up again.
     Attached {
@@ -87,13 +96,15 @@ pub enum Purpose {
     Reply,
     /// Other terms. The answer to it comes in as a message.
     Renegotiate,
+    /// The person's PIN. The answer to it comes in as a message.
+    Unlock,
     /// Goodbye.
     Close,
 }
 
 /// A message to be sent.
 #[derive(Clone, Debug)]
-pub struct Send {
+pub struct Outgoing {
     /// By which connection.
     pub connection: Connection,
     /// To report with [`Input::Sent`] or [`Input::NotSent`].

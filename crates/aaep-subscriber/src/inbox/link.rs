@@ -12,7 +12,7 @@ use super::handshake::{SubscriptionState, Terms};
 use super::lanes::Lane;
 use super::memory::Memory;
 use super::session::Session;
-use crate::notification::Agent;
+use crate::notification::{Agent, Identity};
 
 /// A connection to a hub or a producer.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(super) struct Link {
     pub(super) name: Arc<str>,
     /// Who speaks when an event does not say.
     pub(super) agent: Agent,
+    /// Whether it is who it says, where somebody has looked.
+    pub(super) identity: Option<Identity>,
     pub(super) standing: SubscriptionState,
     /// Extensions that are not asked for any more, by their prefix (X8).
     pub(super) without: Vec<&'static str>,
@@ -40,6 +42,8 @@ pub(super) struct Link {
     pub(super) leaving: bool,
     /// Whether the user knows that it is lost.
     pub(super) lost_told: bool,
+    /// Until when a PIN that was typed on it counts.
+    pub(super) unlocked_until: u64,
     /// The subscription is a new one: what waits is asked again.
     pub(super) fresh: bool,
     /// The last event that came, and the subscription on which it did.
@@ -117,6 +121,7 @@ impl Link {
         Self {
             agent: Agent { id: name.clone(), name: name.clone() },
             name,
+            identity: None,
             standing: SubscriptionState::Idle,
             without: Vec::new(),
             smaller: 0,
@@ -129,6 +134,7 @@ impl Link {
             was_attached: false,
             leaving: false,
             lost_told: false,
+            unlocked_until: 0,
             fresh: true,
             left_off: None,
             resumed: false,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hasher};
 
-/// Stands for an event of a session in 16 bytes. The hash has fixed keys: every run agrees. Whoever
+/// Stands for an event of a session in 16 bytes. The hash has fixed keys: every run agrees. An attacker who
 /// finds two events with one digest can only hide an event of the very same session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Digest(u64, u64);

@@ -1,5 +1,5 @@
 //! The core of a listener: what came in, what is told, what is sent. No sockets, no clock, no
-//! randomness; whoever drives it brings the time.
+//! randomness; the driver brings the time.
 //!
 //! # The contract
 //!
@@ -73,7 +73,7 @@ use silence::Silences;
 pub use backoff::Backoff;
 pub use bounds::Bounds;
 pub use handshake::SubscriptionState;
-pub use io::{Connection, Input, LogEntry, Purpose, Send, Ticket};
+pub use io::{Connection, Input, LogEntry, Outgoing, Purpose, Ticket};
 pub use reply::{Answer, Refused};
 pub use session::{Doing, Progress};
 pub use settings::{Settings, TextBy};
@@ -89,7 +89,7 @@ pub struct Inbox {
     requests: Requests,
     critical: Critical,
     silences: Silences,
-    sends: VecDeque<Send>,
+    sends: VecDeque<Outgoing>,
     notes: VecDeque<LogEntry>,
     last_place: LaneIndex,
     last_ticket: u64,
@@ -135,6 +135,11 @@ impl Inbox {
             Input::Message { connection, bytes } => self.message(connection, bytes, now),
             Input::TooLong { connection } => {
                 self.unreadable(connection, "A message is longer than we take.", now);
+            }
+            Input::Identified { connection, identity } => {
+                if let Some(link) = self.link_mut(connection) {
+                    link.identity = Some(identity.clone());
+                }
             }
             Input::Attached { connection } => self.attached(connection, now),
             Input::AttachedAnew { connection } => {
@@ -185,7 +190,7 @@ impl Inbox {
     }
 
     /// The next message to send.
-    pub fn poll_send(&mut self) -> Option<Send> {
+    pub fn poll_send(&mut self) -> Option<Outgoing> {
         let send = self.sends.pop_front()?;
         if let Some(own) = self.requests.by_ticket(send.ticket).and_then(|open| open.own.as_mut()) {
             // From here on nobody knows whether it arrives.
@@ -309,7 +314,7 @@ impl Inbox {
         }
         self.last_ticket += 1;
         let ticket = Ticket(self.last_ticket);
-        self.sends.push_back(Send { connection, ticket, purpose, json });
+        self.sends.push_back(Outgoing { connection, ticket, purpose, json });
         Some(ticket)
     }
 

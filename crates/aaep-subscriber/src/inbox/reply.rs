@@ -3,6 +3,7 @@
 use std::fmt;
 
 use aaep_types::json::Writer;
+use aaep_types::presence::Pin;
 use aaep_types::{ReplyToken, ResponseKind, SubscriptionId, Timestamp};
 
 use super::settings::{cut, member};
@@ -214,6 +215,16 @@ pub(super) fn more_time(token: &ReplyToken, seconds: u64, head: Head<'_>) -> Str
     out.finish()
 }
 
+/// `presence:unlock`.
+pub(super) fn unlock(pin: &Pin<'_>, head: Head<'_>) -> String {
+    let mut out = Writer::new();
+    out.open('{');
+    member(&mut out, "type", "presence:unlock");
+    member(&mut out, "pin", pin.expose());
+    end(&mut out, Head { decided_by: None, ..head });
+    out.finish()
+}
+
 /// `control:cancel`.
 pub(super) fn stop(session_id: &str, head: Head<'_>) -> String {
     let mut out = Writer::new();
@@ -314,6 +325,8 @@ mod tests {
         let mut messages: Vec<String> =
             answers.iter().map(|answer| write(answer, &token, head)).collect();
         messages.push(more_time(&token, 0, head));
+        let typed = unlock(&Pin::new("12\"34").unwrap(), head);
+        assert!(matches!(Message::parse(typed.as_bytes()), Ok(Message::Unlock(_))), "{typed}");
         for message in &messages {
             assert!(Message::parse(message.as_bytes()).is_ok(), "{message}");
             assert!(message.contains(r#""reply_token":"rpl_AbC123xyZ""#));

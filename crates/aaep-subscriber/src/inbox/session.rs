@@ -38,7 +38,7 @@ pub(super) struct Session {
     pub(super) touched: u64,
 }
 
-/// What an agent does, for whoever asks. Texts are the agent's own, cut where they are long.
+/// What an agent does, for a user who asks. Texts are the agent's own, cut where they are long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Doing {
     /// Who.

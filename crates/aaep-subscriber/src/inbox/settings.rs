@@ -52,6 +52,8 @@ pub struct Settings {
     pub time_factor: u32,
     /// Who answers, if that is to be said in replies.
     pub decided_by: Option<String>,
+    /// Whether only producers with a signed manifest are wanted (H11).
+    pub signed_only: bool,
 }
 
 impl Default for Settings {
@@ -72,6 +74,7 @@ impl Default for Settings {
             text: TextBy::Sentence,
             time_factor: 1,
             decided_by: None,
+            signed_only: false,
         }
     }
 }
@@ -135,6 +138,11 @@ impl Settings {
         let languages = self.languages.iter().map(String::as_str);
         let tags = languages.filter(|tag| aaep_types::LanguageTag::parse(*tag).is_ok());
         list(out, "languages", tags);
+        if self.signed_only {
+            out.name("accept_signed_manifests_only");
+            out.display(true);
+            out.comma();
+        }
         for name in ["supports_confirmation_reply", "supports_clarification_reply"] {
             out.name(name);
             out.display(self.replies);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aaep_types::presence::Pin;
 use aaep_types::{LenientEvent, SessionId};
 
 use super::lanes::Rank;
@@ -360,6 +361,23 @@ impl Inbox {
         let head = self.head(connection, now).ok_or(Refused::NotConnected)?;
         let json = reply::more_time(&token, seconds, head);
         self.send(connection, Purpose::Reply, json).map(|_| ()).ok_or(Refused::Busy)
+    }
+
+    /// The user types their PIN, so that a yes to this request counts. What becomes of it comes as
+    /// [`Notification::Presence`].
+    pub fn unlock(&mut self, number: u32, pin: &Pin<'_>, now: u64) -> Result<(), Refused> {
+        let connection = self.waits_for(number)?.connection;
+        let attached = self.link(connection).is_some_and(|link| link.attached);
+        let head = self.head(connection, now).filter(|_| attached).ok_or(Refused::NotConnected)?;
+        let json = reply::unlock(pin, head);
+        self.send(connection, Purpose::Unlock, json).map(|_| ()).ok_or(Refused::Busy)
+    }
+
+    /// Whether the user typed their PIN on the connection that a request came by, and it still counts.
+    pub fn is_unlocked(&self, number: u32, now: u64) -> bool {
+        let open = self.requests.get(number);
+        let link = open.and_then(|open| self.link(open.connection)).filter(|link| link.attached);
+        link.is_some_and(|link| now < link.unlocked_until)
     }
 
     /// The user stops the agent of a session.

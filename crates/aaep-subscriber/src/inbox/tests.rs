@@ -38,7 +38,7 @@ impl World {
         let hub = inbox.add("hub", 0);
         let mut world = Self { inbox, hub, now: 0, event: 0 };
         world.begins(honored, "sub_1");
-        // Whoever is there now has seen how things stood.
+        // A client that is connected now has seen the present state.
         world.passes(10_000);
         world.hears();
         world
@@ -112,7 +112,7 @@ impl World {
         self.hears().iter().map(short).collect()
     }
 
-    fn sends(&mut self) -> Vec<Send> {
+    fn sends(&mut self) -> Vec<Outgoing> {
         std::iter::from_fn(|| self.inbox.poll_send()).collect()
     }
 
@@ -162,5 +162,6 @@ fn short(notification: &Notification) -> String {
         }
         Notification::Over { session_id, .. } => format!("over {session_id}"),
         Notification::Lost { .. } => "lost".into(),
+        Notification::Presence { .. } => "presence".into(),
     }
 }

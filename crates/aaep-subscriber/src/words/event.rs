@@ -47,7 +47,7 @@ impl<'a> Texts<'_, 'a> {
 
 impl Speech<'_> {
     pub(super) fn event(&mut self, json: &str, critical: bool) {
-        // Whoever received it has bounded it (E21); what came this far is not lost to its size.
+        // The receiver has bounded it (E21); what came this far is not lost to its size.
         let limits = Limits { max_bytes: usize::MAX, ..Limits::default() };
         let Ok(heard) = LenientEvent::parse_with(json.as_bytes(), &limits) else {
             self.say(if critical { "important.unreadable" } else { "unreadable" }, &[]);

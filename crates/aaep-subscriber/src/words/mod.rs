@@ -18,7 +18,7 @@ mod speech;
 mod spell;
 mod time;
 
-use aaep_types::{LanguageTag, Level, Verbosity, choose_language};
+use aaep_types::{LanguageTag, Level, PresenceWord, Verbosity, choose_language};
 use std::fmt;
 
 use crate::notification::Notification;
@@ -62,7 +62,7 @@ pub enum Span {
 }
 
 impl Span {
-    /// Its text, whoever's it is.
+    /// Its text, ours or the agent's.
     pub fn text(&self) -> &str {
         match self {
             Span::Ours(text) | Span::Theirs(text) => text,
@@ -192,12 +192,26 @@ impl Words {
                 speech.say("session.gone", &[]);
                 Some(agent)
             }
-            Notification::Connected { hub, again, may_reply } => {
+            Notification::Connected { hub, again, may_reply, identity } => {
                 speech.connected(hub, *again, *may_reply);
+                if let Some(identity) = identity {
+                    speech.identity(identity, *again);
+                }
                 None
             }
             Notification::Lost { hub, why } => {
                 speech.lost(hub, why);
+                None
+            }
+            Notification::Presence { state, failures, .. } => {
+                match state {
+                    PresenceWord::Tried => {
+                        speech.say("presence.tried", &[("count", Argument::Count(*failures))]);
+                    }
+                    PresenceWord::Changed => speech.say("presence.changed", &[]),
+                    // Whoever typed it is told where it was typed.
+                    _ => {}
+                }
                 None
             }
         };

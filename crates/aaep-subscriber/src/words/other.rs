@@ -2,7 +2,7 @@
 
 use super::Argument;
 use super::speech::Speech;
-use crate::notification::Silence;
+use crate::notification::{Identity, Silence};
 
 impl Speech<'_> {
     /// Text of the agent's answer: its lines, as they are.
@@ -32,6 +32,21 @@ impl Speech<'_> {
         self.say(key, &[("hub", Argument::Ours(hub))]);
         if !may_reply {
             self.say("connected.listen_only", &[]);
+        }
+    }
+
+    /// Who is known is not named again at every comeback.
+    pub(super) fn identity(&mut self, identity: &Identity, again: bool) {
+        match identity {
+            Identity::Unsigned if !again => self.say("identity.unsigned", &[]),
+            Identity::Verified { agent_id, .. } if !again => {
+                self.say("identity.verified", &[("agent", Argument::Theirs(agent_id))]);
+            }
+            Identity::New { agent_id, key } => {
+                let agent = ("agent", Argument::Theirs(agent_id));
+                self.say("identity.new", &[agent, ("key", Argument::Ours(key))]);
+            }
+            Identity::Unsigned | Identity::Verified { .. } => {}
         }
     }
 

@@ -46,7 +46,7 @@ impl House {
             data: Some(home.path().join("data")),
             state: Some(home.path().join("state")),
             allowed_hosts,
-            development: Development { local_replies: replies },
+            development: Development { local_replies: replies, ..Development::default() },
             unix_socket: UnixSocket { enabled: true, path: Some(socket) },
             ..Config::default()
         };

@@ -66,7 +66,7 @@ impl HttpClient {
     }
 
     /// A client for this base path, such as `/aaep/v1`, over the Unix socket of a hub. The socket and
-    /// whoever listens there have to be our own user's, or root's.
+    /// the process that listens there have to be our own user's, or root's.
     #[cfg(unix)]
     pub fn over_socket(
         socket: impl Into<std::path::PathBuf>,

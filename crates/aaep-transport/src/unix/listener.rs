@@ -95,6 +95,7 @@ impl Listener {
                     continue;
                 }
             };
+            peer.look();
             match self.places.take(peer.credentials().and_then(|found| found.pid)) {
                 Ok(place) => return Connection { stream, peer, place, options: self.options },
                 Err(why) => warn!(%peer, "a connection was refused: {why}"),

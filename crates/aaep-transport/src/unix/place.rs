@@ -112,6 +112,7 @@ fn encoded(agent_id: &str, room: usize) -> String {
 
 /// Makes the directory if it is missing; if not, it must be ours alone.
 // enforces: W10
+#[cfg_attr(not(feature = "server"), allow(dead_code))] // for those who listen
 pub(super) fn claim_directory(path: &Path) -> Result<(), PlaceError> {
     let unusable = |error| PlaceError::Unusable { path: path.into(), error };
     match DirBuilder::new().mode(0o700).create(path) {
@@ -119,7 +120,7 @@ pub(super) fn claim_directory(path: &Path) -> Result<(), PlaceError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(unusable(error)),
     }
-    // Looked at after making: whoever was faster has not fooled us.
+    // Looked at after making: a faster attacker has not fooled us.
     let found = fs::symlink_metadata(path).map_err(unusable)?;
     let why = if found.file_type().is_symlink() {
         "it is a symbolic link"
@@ -162,6 +163,7 @@ pub(super) fn check_socket(path: &Path) -> io::Result<()> {
 
 /// Takes the place beside the socket, so that two hubs that start at once do not remove each
 /// other's. The kernel frees the lock when its holder ends, however it ends.
+#[cfg_attr(not(feature = "server"), allow(dead_code))] // for those who listen
 pub(super) fn lock(socket: &Path) -> Result<File, PlaceError> {
     let path = socket.with_extension("lock");
     let unusable = |error| PlaceError::Unusable { path: path.clone(), error };

@@ -6,8 +6,11 @@ use crate::envelope::{Envelope, EnvelopeFields, Tail, TailFields};
 use crate::json::{Member, Members, Raw};
 use crate::language::LanguageTag;
 use crate::limits::{Limits, soft};
+use crate::ours::{OutcomeMember, TimingMember};
+use crate::redaction::{self, Redaction};
 use crate::report::{Reading, Report};
 use crate::rule::{self, Rule};
+use crate::team::{self, Team};
 use crate::type_name::{TypeName, core_name};
 use crate::vocabulary::{TextDirection, Urgency};
 use crate::wire::{MemberInfo, Object, Others, Seen, Slot, Wire, check_others};
@@ -265,14 +268,24 @@ fn check_declared(envelope: &EnvelopeFields<'_>, tail: &TailFields<'_>, report: 
                         ),
                     )
                 });
-            } else if prefix == action::PREFIX {
-                // enforces: X7
-                report.within(prefix, |report| {
-                    action::Account::read(Raw::Object(json), rule::X7, report);
-                });
+            } else if context.is_ours(prefix) {
+                report.within(prefix, |report| check_ours(prefix, Raw::Object(json), report));
             }
         }
     });
+}
+
+/// What one of our own extensions adds: judged by its own members alone, whatever else the event says.
+fn check_ours(prefix: &str, value: Raw<'_>, report: &mut Report) {
+    // enforces: X5, X7
+    match prefix {
+        action::PREFIX => drop(action::Account::read(value, rule::X7, report)),
+        redaction::PREFIX => drop(Redaction::read(value, rule::X7, report)),
+        team::PREFIX => drop(Team::read(value, rule::X7, report)),
+        "outcome" => drop(OutcomeMember::read(value, rule::X7, report)),
+        "timing" => drop(TimingMember::read(value, rule::X7, report)),
+        _ => {}
+    }
 }
 
 /// §3.7: what is larger than recommended is served all the same, but said.

@@ -26,6 +26,9 @@ impl Canonical {
         if json.is_empty() {
             return Ok(Self::default());
         }
+        if is_plainly_canonical(json.as_bytes()) {
+            return Ok(Self(json.to_owned()));
+        }
         let marks = Marks::of(json.as_bytes());
         let mut scanner = Scanner::new(json, marks.words(), DEPTH);
         scanner.skip_space();
@@ -44,6 +47,89 @@ impl Canonical {
     /// The text; empty for nothing.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// How deep what is recognised at a glance may nest.
+const PLAIN_DEPTH: usize = 16;
+
+/// Whether a text is its own canonical form, told at a glance, as most arguments that programs write
+/// are: printable ASCII without escapes, names in order, whole numbers that a double holds, no space.
+/// Reading and writing it took a sixth of a recovery; what is not recognised takes the long
+/// way, to the same text.
+fn is_plainly_canonical(json: &[u8]) -> bool {
+    plain_value(json, PLAIN_DEPTH).is_some_and(<[u8]>::is_empty)
+}
+
+/// What follows a plain value.
+fn plain_value(json: &[u8], depth: usize) -> Option<&[u8]> {
+    match json.first()? {
+        b'"' => plain_string(json).map(|(_, rest)| rest),
+        b'{' => plain_object(&json[1..], depth.checked_sub(1)?),
+        b'[' => plain_array(&json[1..], depth.checked_sub(1)?),
+        b't' => json.strip_prefix(b"true"),
+        b'f' => json.strip_prefix(b"false"),
+        b'n' => json.strip_prefix(b"null"),
+        _ => plain_number(json),
+    }
+}
+
+/// A string's content, and what follows it.
+fn plain_string(json: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = json.strip_prefix(b"\"")?;
+    let end = text
+        .iter()
+        .position(|byte| !matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\'))?;
+    let (text, rest) = text.split_at(end);
+    Some((text, rest.strip_prefix(b"\"")?))
+}
+
+/// At most fifteen digits: every such number is a double, and written as it is.
+fn plain_number(json: &[u8]) -> Option<&[u8]> {
+    let digits = json.strip_prefix(b"-").unwrap_or(json);
+    let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, rest) = digits.split_at(count);
+    match number {
+        [b'0'] if digits.len() == json.len() => Some(rest),
+        [b'1'..=b'9', ..] if count <= 15 && !matches!(rest.first(), Some(b'.' | b'e' | b'E')) => {
+            Some(rest)
+        }
+        _ => None,
+    }
+}
+
+fn plain_array(mut json: &[u8], depth: usize) -> Option<&[u8]> {
+    if let Some(rest) = json.strip_prefix(b"]") {
+        return Some(rest);
+    }
+    loop {
+        let rest = plain_value(json, depth)?;
+        match rest.split_first()? {
+            (b',', rest) => json = rest,
+            (b']', rest) => return Some(rest),
+            _ => return None,
+        }
+    }
+}
+
+fn plain_object(mut json: &[u8], depth: usize) -> Option<&[u8]> {
+    if let Some(rest) = json.strip_prefix(b"}") {
+        return Some(rest);
+    }
+    let mut before: Option<&[u8]> = None;
+    loop {
+        let (name, rest) = plain_string(json)?;
+        // Each comes after the one before, so none comes twice.
+        if before.is_some_and(|before| before >= name) {
+            return None;
+        }
+        before = Some(name);
+        let rest = plain_value(rest.strip_prefix(b":")?, depth)?;
+        match rest.split_first()? {
+            (b',', rest) => json = rest,
+            (b'}', rest) => return Some(rest),
+            _ => return None,
+        }
     }
 }
 
@@ -147,6 +233,90 @@ mod tests {
             "\"€$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\u{7f}\\b\""
         );
     }
+
+    // covers: D36
+    #[test]
+    fn what_is_recognised_at_a_glance_is_what_the_long_way_writes() {
+        let plain = [
+            "0",
+            "7",
+            "-7",
+            "123456789012345",
+            "true",
+            "false",
+            "null",
+            "\"\"",
+            "\"a b~\"",
+            "[]",
+            "{}",
+            "[1,[],{}]",
+            r#"{"":1,"A":[true],"a":{"b":"c"},"aa":null}"#,
+        ];
+        for json in plain {
+            assert!(is_plainly_canonical(json.as_bytes()), "{json}");
+        }
+        let other = [
+            "-0",
+            "00",
+            "01",
+            "-",
+            "1.0",
+            "1e3",
+            "1E3",
+            "1234567890123456",
+            "9007199254740993",
+            " 1",
+            "1 ",
+            "[1 ]",
+            "[1,]",
+            "[,1]",
+            "{\"a\":1,}",
+            r#"{"b":1,"a":2}"#,
+            r#"{"a":1,"a":2}"#,
+            "\"\\n\"",
+            "\"\u{7f}\"",
+            "\"é\"",
+            "\"\t\"",
+            "\"",
+            "[",
+            "{",
+            "{\"a\"}",
+            "truex",
+            "tru",
+            "{}{}",
+        ];
+        for json in other {
+            assert!(!is_plainly_canonical(json.as_bytes()), "{json}");
+        }
+        for json in plain {
+            let value: Value = serde_json::from_str(json).unwrap();
+            assert_eq!(serde_json_canonicalizer::to_string(&value).unwrap(), json);
+        }
+        let deep = |depth: usize| ["[".repeat(depth), "]".repeat(depth)].concat();
+        assert!(is_plainly_canonical(deep(PLAIN_DEPTH).as_bytes()));
+        assert!(!is_plainly_canonical(deep(PLAIN_DEPTH + 1).as_bytes()));
+        assert_eq!(canonical(&deep(60)), deep(60));
+        assert!(!is_plainly_canonical("[".repeat(100_000).as_bytes()));
+    }
+
+    proptest::proptest! {
+        // covers: D36
+        #[test]
+        fn nothing_else_is_recognised_at_a_glance(
+            pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 1..9)
+        ) {
+            let json = pieces.concat();
+            if is_plainly_canonical(json.as_bytes()) {
+                let value: Value = serde_json::from_str(&json).unwrap();
+                assert_eq!(serde_json_canonicalizer::to_string(&value).unwrap(), json);
+            }
+        }
+    }
+
+    const PIECES: [&str; 24] = [
+        "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "\"b\"", "{\"a\":", ",\"b\":", "\"\"", "0",
+        "1", "-", ".5", "e1", "12345678", "true", "null", " ", "\\", "é", "[]",
+    ];
 
     // covers: D36
     #[test]

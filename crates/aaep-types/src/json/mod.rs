@@ -12,6 +12,7 @@ mod canonical;
 mod fault;
 mod marks;
 mod members;
+mod names;
 mod pointer;
 mod scan;
 mod string;

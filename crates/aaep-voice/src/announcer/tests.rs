@@ -31,7 +31,7 @@ fn says(announcer: &mut Announcer, expected: &str) -> Id {
 #[track_caller]
 fn whole(announcer: &mut Announcer, expected: &str) {
     let id = says(announcer, expected);
-    announcer.ended(id, End::Said, 0);
+    announcer.ended(id, End::Spoken, 0);
 }
 
 #[test]
@@ -66,11 +66,35 @@ fn a_request_never_interrupts_another_request_and_done_never_interrupts_a_questi
     announcer.push(said(Class::Error, "Failed."));
     announcer.push(said(Class::Outcome, "Request 7: accepted."));
     assert_eq!(announcer.poll(0), None);
-    announcer.ended(first, End::Said, 0);
+    announcer.ended(first, End::Spoken, 0);
     whole(&mut announcer, "Question 2. It cannot be undone.");
     whole(&mut announcer, "Failed.");
     whole(&mut announcer, "Request 7: accepted.");
     whole(&mut announcer, "Done.");
+}
+
+#[test]
+fn what_became_of_one_request_is_said_before_the_next_one_is_read_again() {
+    let mut announcer = Announcer::default();
+    for number in [1, 2] {
+        announcer.asked(number);
+        announcer.push(question(number));
+        whole(&mut announcer, &format!("Question {number}. It cannot be undone."));
+    }
+    // Answered with a key; the next one is read again, and then comes what became of the first.
+    announcer.settled(1);
+    announcer.push(said(Class::Feedback, "Sent."));
+    let id = says(&mut announcer, "Sent.");
+    announcer.push(question(2));
+    assert_eq!(announcer.poll(0), None, "an answer to a key is heard");
+    announcer.push(said(Class::Outcome, "Rejected."));
+    announcer.ended(id, End::Spoken, 0);
+    whole(&mut announcer, "Rejected.");
+    // One that nobody has heard yet still comes first.
+    announcer.asked(3);
+    announcer.push(question(3));
+    whole(&mut announcer, "Question 3. It cannot be undone.");
+    whole(&mut announcer, "Question 2. It cannot be undone.");
 }
 
 #[test]

@@ -52,12 +52,12 @@ enum Message {
 }
 
 /// Shows what it is given. No call waits.
-pub struct Display {
+pub struct BrailleDisplay {
     messages: Sender<Message>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Display {
+impl BrailleDisplay {
     /// Connects and starts the thread.
     pub fn start(
         settings: Settings,
@@ -101,7 +101,7 @@ impl Display {
     }
 }
 
-impl Drop for Display {
+impl Drop for BrailleDisplay {
     fn drop(&mut self) {
         let _ = self.messages.send(Message::Close);
         if let Some(thread) = self.thread.take() {

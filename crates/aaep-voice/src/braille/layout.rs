@@ -252,7 +252,7 @@ impl Board {
 
     fn next_message(&mut self, now_ms: u64) {
         if let Page::Message(id, _) = self.page {
-            self.announcer.ended(id, End::Said, now_ms);
+            self.announcer.ended(id, End::Spoken, now_ms);
             self.page = Page::Nothing;
             self.settle(now_ms);
         }
@@ -269,7 +269,7 @@ impl Board {
         match self.page {
             Page::Question | Page::Sure(_) => return,
             Page::Message(id, _) if over && self.next_deadline().is_some() => {
-                self.announcer.ended(id, End::Said, now_ms);
+                self.announcer.ended(id, End::Spoken, now_ms);
                 self.page = Page::Nothing;
             }
             _ => {}

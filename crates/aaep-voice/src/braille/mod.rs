@@ -4,5 +4,5 @@ pub mod brlapi;
 mod display;
 mod layout;
 
-pub use display::{Display, Event, Settings};
+pub use display::{BrailleDisplay, Event, Settings};
 pub use layout::{Board, Key, Label, Pressed, Question, Reply, View};

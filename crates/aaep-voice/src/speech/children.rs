@@ -76,7 +76,7 @@ fn run(
             }
         }
         if said {
-            reporter(Event::Said(id));
+            reporter(Event::Spoken(id));
         }
     }
 }

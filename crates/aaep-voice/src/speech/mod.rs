@@ -52,7 +52,7 @@ pub enum Event {
         count: usize,
     },
     /// Everything was spoken.
-    Said(Id),
+    Spoken(Id),
     /// Somebody else stopped it.
     Cut(Id),
     /// The synthesizer is gone.

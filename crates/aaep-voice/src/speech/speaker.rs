@@ -188,7 +188,7 @@ impl Driver {
             Message::Event(_, Event::Part { id, index, count }) => {
                 self.announcer.reached(id, index, count);
             }
-            Message::Event(_, Event::Said(id)) => self.announcer.ended(id, End::Said, now),
+            Message::Event(_, Event::Spoken(id)) => self.announcer.ended(id, End::Spoken, now),
             Message::Event(_, Event::Cut(id)) => {
                 // The rest of it would be spoken without its beginning.
                 let stopped = self.synthesizer.as_mut().map_or(Ok(()), |it| it.stop());

@@ -18,8 +18,9 @@ mod address;
 
 use address::Stream;
 
-/// How long the server may take for a reply.
-const REPLY_WITHIN: Duration = Duration::from_secs(3);
+/// How long the server may take for a reply. One that dies is noticed at once; this is for one that
+/// hangs, and a busy machine is no reason to take it for that.
+const REPLY_WITHIN: Duration = Duration::from_secs(10);
 
 /// A line of text as it goes over the wire: no control characters, no line breaks, its first dot
 /// escaped, and not empty. There is no other way to make one than [`Line::new`].
@@ -249,7 +250,7 @@ impl Spoken {
             701 => Some(Event::Part { id, index, count }),
             702 => {
                 self.messages.remove(&number);
-                (index + 1 == count).then_some(Event::Said(id))
+                (index + 1 == count).then_some(Event::Spoken(id))
             }
             703 => {
                 self.messages.retain(|_, (of, ..)| *of != id);

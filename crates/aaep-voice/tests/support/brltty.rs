@@ -22,26 +22,43 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-fn connect(port: u16) -> TcpStream {
-    let until = Instant::now() + PATIENCE;
+fn try_connect(port: u16, patience: Duration) -> std::io::Result<TcpStream> {
+    let until = Instant::now() + patience;
     loop {
         match TcpStream::connect(("127.0.0.1", port)) {
-            Ok(stream) => return stream,
-            Err(error) => assert!(Instant::now() < until, "BRLTTY does not listen: {error}"),
+            Err(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(20)),
+            connected => return connected,
         }
-        std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+fn connect(port: u16) -> TcpStream {
+    try_connect(port, PATIENCE).expect("BRLTTY listens")
+}
+
+/// BRLTTY on two free ports, and these. Somebody else may take one before BRLTTY does; then there are
+/// others.
+fn spawn_somewhere(directory: &std::path::Path) -> (Child, u16, u16) {
+    for _ in 0..3 {
+        let (port, api) = (free_port(), free_port().max(4102));
+        let number = api - 4101;
+        let mut child = spawn(directory, port, number);
+        // The display's port has room for one, and that is not tried.
+        if try_connect(api, PATIENCE / 3).is_ok() {
+            return (child, port, number);
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    panic!("BRLTTY does not listen");
 }
 
 impl Brltty {
     pub fn start(cells: usize) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let (port, api) = (free_port(), free_port().max(4102));
-        let number = api - 4101;
-        let child = spawn(directory.path(), port, number);
+        let (child, port, number) = spawn_somewhere(directory.path());
         let shown = Arc::default();
         let display = plug(port, cells, &shown);
-        drop(connect(api));
         Self { child, directory, display, port, number, shown }
     }
 
@@ -80,6 +97,29 @@ impl Brltty {
         self.wait(text, |shown| shown == text)
     }
 
+    /// Waits until the display has shown something with this, however short: a message gives way to the
+    /// next one. The last of these.
+    #[track_caller]
+    pub fn showed(&self, text: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let shown = self.shown.lock().unwrap();
+            if let Some((_, found)) = shown.iter().rfind(|(_, shown)| shown.contains(text)) {
+                return found.clone();
+            }
+            assert!(Instant::now() < until, "{text:?} was not shown, but {:#?}", *shown);
+            drop(shown);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits until the display shows something else than this, and gives it.
+    #[track_caller]
+    pub fn shows_other_than(&self, text: &str) -> String {
+        self.wait("something else", |shown| shown != text);
+        self.shown.lock().unwrap().last().unwrap().1.clone()
+    }
+
     #[track_caller]
     pub fn shows_like(&self, text: &str) -> Instant {
         self.wait(text, |shown| shown.contains(text))
@@ -109,7 +149,20 @@ impl Brltty {
 
 fn spawn(directory: &std::path::Path, port: u16, number: u16) -> Child {
     let mut command = Command::new("brltty");
-    command.args(["-n", "-e", "-E", "-l", "error", "-f", "/dev/null", "-b", "vr", "-x", "no"]);
+    command.args([
+        "-n",
+        "-q",
+        "-e",
+        "-E",
+        "-l",
+        "error",
+        "-f",
+        "/dev/null",
+        "-b",
+        "vr",
+        "-x",
+        "no",
+    ]);
     command.args(["-s", "no", "-d", &format!("server:127.0.0.1:{port}")]);
     command.args(["-A", &format!("auth=none,host=127.0.0.1:{number}")]);
     command.arg("-P").arg(directory.join("pid")).arg("-L").arg(directory.join("log"));

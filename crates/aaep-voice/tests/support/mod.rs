@@ -7,13 +7,13 @@ pub mod brltty;
 mod skipped;
 
 use skipped::skipped;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a test waits for what has to come.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether to try this program. Speech takes its time, so that is done where it is asked for
 /// (`AAEP_VOICES=required`, as `cargo xtask voices` sets it); there its absence is a failure.
@@ -30,7 +30,7 @@ pub fn installed(program: &str) -> bool {
 
 /// What was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct LogEntry {
     /// Milliseconds since 1970.
     pub at: u64,
     /// `begin`, `end` or `cut`.
@@ -45,7 +45,7 @@ pub struct Heard {
 pub struct Log(pub PathBuf);
 
 impl Log {
-    pub fn all(&self) -> Vec<Heard> {
+    pub fn all(&self) -> Vec<LogEntry> {
         let text = std::fs::read_to_string(&self.0).unwrap_or_default();
         // The last line may still be on its way.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -54,7 +54,7 @@ impl Log {
 
     /// Waits until something is heard that fits.
     #[track_caller]
-    pub fn wait(&self, what: &str, fits: impl Fn(&Heard) -> bool) -> Heard {
+    pub fn wait(&self, what: &str, fits: impl Fn(&LogEntry) -> bool) -> LogEntry {
         let until = Instant::now() + PATIENCE;
         loop {
             let all = self.all();
@@ -67,12 +67,12 @@ impl Log {
     }
 
     #[track_caller]
-    pub fn ends(&self, text: &str) -> Heard {
+    pub fn ends(&self, text: &str) -> LogEntry {
         self.wait(text, |heard| heard.kind == "end" && heard.text.contains(text))
     }
 
     #[track_caller]
-    pub fn begins(&self, text: &str) -> Heard {
+    pub fn begins(&self, text: &str) -> LogEntry {
         self.wait(text, |heard| heard.kind == "begin" && heard.text.contains(text))
     }
 
@@ -83,7 +83,7 @@ impl Log {
     }
 }
 
-fn heard(line: &str) -> Option<Heard> {
+fn heard(line: &str) -> Option<LogEntry> {
     let mut fields = line.splitn(5, '\t');
     let mut next = || fields.next().map(str::to_owned);
     let (at, kind, language, pitch, text) = (next()?, next()?, next()?, next()?, next()?);
@@ -93,14 +93,23 @@ fn heard(line: &str) -> Option<Heard> {
         plain.push_str(piece.split_once('>').map_or(piece, |(_, after)| after));
     }
     let text = plain.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    Some(Heard { at: at.parse().ok()?, kind, language, pitch, text })
+    Some(LogEntry { at: at.parse().ok()?, kind, language, pitch, text })
+}
+
+/// Writes a program. Another process does: if we had the file open while another test starts a program,
+/// that one would have it open too for a moment, and the system runs no file that is open for writing.
+pub fn program(path: &Path, text: &str) {
+    let mut command = Command::new("sh");
+    command.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
 }
 
 /// Writes the module and a configuration that has only this one.
 pub fn configure(directory: &Path) {
     let module = directory.join("heard.sh");
-    std::fs::write(&module, include_str!("heard.sh")).unwrap();
-    std::fs::set_permissions(&module, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program(&module, include_str!("heard.sh"));
     let configuration = format!(
         "LogLevel 1\nDefaultLanguage en\nSymbolsPreproc \"char\"\n\
          AddModule \"heard\" \"{}\" \"\"\nDefaultModule heard\n",

@@ -8,22 +8,22 @@ use serde_json::{Value, json};
 
 use super::super::Guard;
 use super::super::child::{Installed, Lines};
-use super::{Outcome, PROGRAM_TAKES, Stage, Way};
+use super::{CanaryOutcome, PROGRAM_TAKES, Stage, Way};
 use crate::doors::Door;
 
 /// Runs the program behind its door, with `aaep` as an editor would start it, and says no. None if it
 /// has no door.
-pub fn door(guard: &Guard, installed: &Installed) -> Option<Outcome> {
+pub fn door(guard: &Guard, installed: &Installed) -> Option<CanaryOutcome> {
     let door = Door::of(guard.host)?;
     Some(tried(guard, door, installed).unwrap_or_else(|error| {
-        Outcome::Unproven(format!(
+        CanaryOutcome::Unproven(format!(
             "{} could not be tried behind its door: {error}.",
             guard.host.name()
         ))
     }))
 }
 
-fn tried(guard: &Guard, door: Door, installed: &Installed) -> io::Result<Outcome> {
+fn tried(guard: &Guard, door: Door, installed: &Installed) -> io::Result<CanaryOutcome> {
     let (name, version) = (guard.host.name(), installed.version_text());
     let stage = Stage::new(guard, installed, Way::Door)?;
     let mut command = Command::new(&guard.program);
@@ -33,14 +33,16 @@ fn tried(guard: &Guard, door: Door, installed: &Installed) -> io::Result<Outcome
     command.envs(stage.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let talked = talk(Lines::start(command)?, &stage);
     Ok(match talked {
-        _ if stage.ran.exists() => Outcome::Broken(format!(
+        _ if stage.ran.exists() => CanaryOutcome::Broken(format!(
             "{name} does not ask behind its door: a scripted model wanted a file made outside the project, and it was made."
         )),
-        Ok(true) => Outcome::Held(format!(
+        Ok(true) => CanaryOutcome::Held(format!(
             "{name} {version} ran behind its door with a scripted model that wanted a file made outside the project: it asked, was told no, and the file was not made."
         )),
-        Ok(false) => Outcome::Unproven(format!("{name} ran behind its door, but asked nothing.")),
-        Err(why) => Outcome::Unproven(format!(
+        Ok(false) => {
+            CanaryOutcome::Unproven(format!("{name} ran behind its door, but asked nothing."))
+        }
+        Err(why) => CanaryOutcome::Unproven(format!(
             "{name} did not come to a tool behind its door: {}",
             crate::act::shown(&why)
         )),

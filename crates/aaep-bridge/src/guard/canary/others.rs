@@ -44,8 +44,9 @@ pub(super) fn kimi(
     command: &mut Command,
     model: &Model,
     home: &Path,
+    way: Way,
 ) -> io::Result<()> {
-    let text = fs::read_to_string(settings(guard)?)?;
+    let text = fs::read_to_string(settings(guard)?).unwrap_or_default();
     // What cannot be read is tried as it is.
     let text = match toml::from_str::<toml::Table>(&text) {
         Ok(mut table) => {
@@ -56,12 +57,17 @@ pub(super) fn kimi(
                 model.url
             );
             table.extend(toml::from_str::<toml::Table>(&ours).unwrap_or_default());
+            if way == Way::Door {
+                table.remove("hooks");
+            }
             table.to_string()
         }
         Err(_) => text,
     };
     write(&home.join(".kimi-code/config.toml"), &text)?;
-    command.args(["--output-format", "stream-json", "-p", "do it"]);
+    if way == Way::Hook {
+        command.args(["--output-format", "stream-json", "-p", "do it"]);
+    }
     command.env("KIMI_DISABLE_TELEMETRY", "1").env("DO_NOT_TRACK", "1");
     Ok(())
 }
@@ -71,9 +77,20 @@ pub(super) fn copilot(
     command: &mut Command,
     model: &Model,
     home: &Path,
+    way: Way,
 ) -> io::Result<()> {
-    copy(&settings(guard)?, &home.join(".copilot/hooks/aaep.json"), |_| {})?;
-    command.args(["--no-auto-update", "--allow-all-tools", "--allow-all-paths", "-p", "do it"]);
+    command.arg("--no-auto-update");
+    if way == Way::Hook {
+        copy(&settings(guard)?, &home.join(".copilot/hooks/aaep.json"), |_| {})?;
+        let (from, to) = (&guard.paths.home, home.join(".copilot/settings.json"));
+        // Nothing else of it matters to hooks.
+        copy(&from.join(".copilot/settings.json"), &to, |settings| {
+            if let Some(settings) = settings.as_object_mut() {
+                settings.retain(|name, _| name == "disableAllHooks");
+            }
+        })?;
+        command.args(["--allow-all-tools", "--allow-all-paths", "-p", "do it"]);
+    }
     command.env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", model.url));
     command.env("COPILOT_PROVIDER_API_KEY", "canary").env("COPILOT_MODEL", "gpt-4.1");
     command.env("COPILOT_OFFLINE", "true").env("COPILOT_AUTO_UPDATE", "false");

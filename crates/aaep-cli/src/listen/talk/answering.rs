@@ -184,7 +184,7 @@ impl Talk {
         let text = text.trim();
         let request = self.find(number).map(|open| open.request.clone());
         self.mode = Mode::Free;
-        // Whoever speaks says the number too: nobody says that by chance.
+        // Spoken answers include the number: nobody says that by chance.
         let (word, certain) = match self.vocabulary.read(text) {
             Some((word, rest)) if self.settings.dictation => {
                 (Some(word), vocabulary::whole(rest) == Some(number))

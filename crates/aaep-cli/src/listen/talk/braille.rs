@@ -131,7 +131,7 @@ impl Talk {
             (Asks::Consent { .. }, Reply::Choice(_)) => None,
         };
         if self.focus == Some(number) {
-            // Whoever was typing an answer has given another one.
+            // It replaces an answer that was being typed.
             self.mode = super::Mode::Free;
         }
         self.named(Named { number, answer, certain }, now);

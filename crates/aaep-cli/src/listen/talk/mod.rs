@@ -9,6 +9,7 @@ mod answering;
 mod braille;
 mod commands;
 mod going_on;
+mod presence;
 mod reading;
 mod saying;
 mod scan;
@@ -62,7 +63,7 @@ pub(crate) struct Settings {
     pub(crate) standing: Option<StandingRules>,
     /// A program listens: it hears everything at once, under the numbers that requests have.
     pub(crate) for_program: bool,
-    /// Whoever listens has one key: what can be chosen is offered, so long each.
+    /// The user has one key: each choice is offered for this long.
     pub(crate) scan_ms: Option<u64>,
     /// What is typed comes from speech recognition.
     pub(crate) dictation: bool,
@@ -324,6 +325,9 @@ impl Talk {
                 if !std::mem::replace(&mut self.greeted.lost, true) && !self.greeted.connected {
                     self.say("no_hub", &[]);
                 }
+            }
+            Notification::Presence { .. } => {
+                self.tell_of(notification, &About::new(Class::Error));
             }
             Notification::Connected { may_reply, .. } => {
                 self.listens_only = !may_reply;

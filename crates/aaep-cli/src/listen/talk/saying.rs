@@ -159,7 +159,7 @@ impl Talk {
         let Some(Action::Say { id, utterance }) = self.announcer.poll(self.now) else {
             return false;
         };
-        self.announcer.ended(id, End::Said, self.now);
+        self.announcer.ended(id, End::Spoken, self.now);
         self.out.push_back(Output::Say(utterance));
         true
     }

@@ -30,7 +30,11 @@ impl Default for Setup {
         Self {
             toml: String::new(),
             principals: principals(),
-            environment: vec![("AAEP_LOG".into(), "debug".into())],
+            // A test is agent and listener at once.
+            environment: vec![
+                ("AAEP_LOG".into(), "debug".into()),
+                ("AAEP_DEVELOPMENT__OWN_REPLIES".into(), "true".into()),
+            ],
             arguments: ["--ephemeral", "--listen", "127.0.0.1:0"].map(String::from).to_vec(),
         }
     }
@@ -348,6 +352,12 @@ impl Hub {
         self.log.all()
     }
 
+    /// A panic of a connection takes only that connection with it, so the hub looks well: the log knows.
+    pub fn has_not_panicked(&self) {
+        let panicked = self.log.all().into_iter().find(|line| line.contains("panicked at"));
+        assert_eq!(panicked, None, "the hub panicked");
+    }
+
     /// Shows its log, once, if the test has failed.
     pub fn show_if_failed(&self) {
         if std::thread::panicking() && !self.shown.swap(true, Ordering::Relaxed) {
@@ -372,6 +382,10 @@ impl Drop for Hub {
         let mut child = self.child.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let _ = child.kill();
         let _ = child.wait();
+        drop(child);
         self.show_if_failed();
+        if !std::thread::panicking() {
+            self.has_not_panicked();
+        }
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use super::keys::Keys;
 use super::{Issuer, MAX_KEYS_BYTES};
 
-/// The shortest time between two tries, whoever asks for unknown keys.
+/// The shortest time between two tries, however often unknown keys are asked for.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How long the issuer's server may take.

@@ -73,7 +73,7 @@ impl Key {
             AlgorithmParameters::RSA(key) if key.n.len() >= MIN_RSA_CHARACTERS => {
                 vec![Algorithm::RS256, Algorithm::PS256]
             }
-            // Shared secrets above all: whoever knows the set could sign with them.
+            // Shared secrets above all: anyone who knows the set could sign with them.
             _ => return None,
         };
         let own = common.key_algorithm.map(|algorithm| algorithm.to_string());

@@ -3,7 +3,7 @@
 //! A token is believed if its issuer is one of the configuration's, a key of that issuer that fits the
 //! algorithm has signed it, it was made for this hub, and it is neither too old nor too new. Keys are
 //! read from a file at every start and reload, or fetched in the background: a request never waits for
-//! somebody else's server. Whoever is refused learns nothing of why.
+//! somebody else's server. A refused client learns nothing of why.
 
 mod fetch;
 mod keys;
@@ -180,7 +180,7 @@ impl Issuer {
         Some(Principal::new(name.as_str(), self.role(claims)?, user.as_str()))
     }
 
-    /// The one role that the claims stand for. Whoever could be two is neither.
+    /// The one role that the claims stand for. Claims that fit two roles give neither.
     fn role(&self, claims: &Map<String, Value>) -> Option<Role> {
         let Some(claim) = &self.entry.role_claim else { return Some(self.entry.role?.0) };
         let values: Vec<&str> = match claims.get(claim)? {
@@ -194,7 +194,7 @@ impl Issuer {
     }
 }
 
-// enforces: S4
+// enforces: S4, S14
 /// Whom a token names, by whichever of these issuers has signed it.
 pub(super) fn signed(issuers: &[Arc<Issuer>], text: &str, now: i64) -> Option<Signed> {
     if issuers.is_empty() || text.len() > MAX_TOKEN_BYTES {

@@ -25,7 +25,12 @@ fn chatter_waits_while_a_request_does_and_only_the_latest_progress_is_said() {
 #[test]
 fn a_request_that_cannot_be_answered_from_here_holds_nothing_back() {
     let mut story = Story::new();
-    let connected = Notification::Connected { hub: "hub".into(), again: false, may_reply: false };
+    let connected = Notification::Connected {
+        hub: "hub".into(),
+        again: false,
+        may_reply: false,
+        identity: None,
+    };
     story.happens(connected).asked(mild(1, "Go")).heard();
     story.event("progress.updated", "Halfway.").is("“Halfway.”");
 }

@@ -135,7 +135,12 @@ fn the_hub_that_goes_and_comes_back_is_told_and_what_waits_still_does() {
     let mut story = Story::new();
     story.asked(mild(1, "Go")).heard();
     let lost = Notification::Lost { hub: "home".into(), why: "it does not answer".into() };
-    let again = Notification::Connected { hub: "home".into(), again: true, may_reply: true };
+    let again = Notification::Connected {
+        hub: "home".into(),
+        again: true,
+        may_reply: true,
+        identity: None,
+    };
     let heard = story.happens(lost).happens(again).heard();
     assert_eq!(heard.lines().count(), 4, "{heard}");
     assert!(heard.contains("Start one with") && heard.contains("Press ? for help."), "{heard}");

@@ -64,6 +64,8 @@ struct Flow {
     redactor: Redactor,
     /// By how many characters more was said than came.
     shift: i64,
+    /// How many pieces were said.
+    pieces: u64,
 }
 
 /// The outputs of all sessions: a secret may lie across many pieces. Only what was said is kept, so
@@ -79,6 +81,13 @@ impl Outputs {
         let mut followed = all.get(&session).into_iter().flatten();
         let flow = followed.find(|(known, _)| *known == output).map(|(_, flow)| flow.clone());
         flow.unwrap_or_default()
+    }
+
+    // enforces: T14
+    /// Whether this piece was looked through with all before it in mind. Two that come at once are each
+    /// looked through without the other, and a secret may lie across both.
+    pub(crate) fn follows(&self, piece: &Piece) -> bool {
+        self.flow(piece.session, piece.output).pieces + 1 == piece.next.pieces
     }
 
     // enforces: I22
@@ -118,6 +127,7 @@ impl Outputs {
         }
         let shift = next.shift;
         next.shift += passed.text.chars().count() as i64 - came.chars().count() as i64;
+        next.pieces += 1;
         let piece = Some(Piece { session, output, next, over });
         if shift == 0 && passed.text == came {
             return Ok((None, piece));

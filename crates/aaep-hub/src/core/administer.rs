@@ -1,0 +1,100 @@
+//! What whoever runs the hub does to it while it works. Every act is in the audit.
+
+use std::sync::Arc;
+
+use aaep_engine::{Blame, Input, Principal, Refusal, Role};
+use aaep_types::{SessionId, rule};
+
+use super::Core;
+
+/// By whom a change of the configuration is made.
+const CONFIGURATION: &str = "configuration";
+
+/// An `agent_id`, and whose it is.
+pub(crate) struct Held {
+    pub(crate) id: Arc<str>,
+    pub(crate) agent: Principal,
+    pub(crate) sessions: usize,
+}
+
+impl Core {
+    /// Every `agent_id` that belongs to somebody.
+    pub(crate) fn held_ids(&self) -> Vec<Held> {
+        self.producers.held().collect()
+    }
+
+    /// Every open session, and whose it is.
+    pub(crate) fn open_sessions(&self) -> Vec<(SessionId, Principal)> {
+        self.agents.sessions.iter().map(|(id, agent)| (*id, agent.clone())).collect()
+    }
+
+    // enforces: S5
+    /// Frees an `agent_id`: whoever speaks under it next has it.
+    pub(crate) fn release_id(&mut self, by: &Principal, id: &str) -> Result<(), Refusal> {
+        self.producers.may_change(id)?;
+        self.handle(Input::Administer { by: &by.name, act: "released", what: id, to: "" })?;
+        self.producers.release(id);
+        tracing::info!(by = &*by.name, id, "an agent id was released");
+        Ok(())
+    }
+
+    // enforces: S5
+    /// Gives an `agent_id` to another agent.
+    pub(crate) fn hand_id_over(
+        &mut self,
+        by: &Principal,
+        id: &str,
+        (name, user): (&str, &str),
+    ) -> Result<(), Refusal> {
+        self.producers.may_change(id)?;
+        let to = format!("{name} of {user}");
+        self.handle(Input::Administer { by: &by.name, act: "handed_over", what: id, to: &to })?;
+        self.producers.hand_over(id, &Principal::new(name, Role::Agent, user));
+        tracing::info!(by = &*by.name, id, to, "an agent id was handed over");
+        Ok(())
+    }
+
+    /// Ends a session: what it asked for dies, its listeners hear that it was cancelled, its agent is told.
+    pub(crate) fn end_session(
+        &mut self,
+        by: &Principal,
+        session: SessionId,
+    ) -> Result<(), Refusal> {
+        self.handle(Input::EndSession { by, session })
+            .map(drop)
+            .map_err(|refusal| Refusal { text: "There is no such session.".into(), ..refusal })?;
+        tracing::info!(by = &*by.name, %session, "a session was ended");
+        Ok(())
+    }
+
+    /// Notes a change of who may come in. That nothing can be kept just now is no reason to let somebody
+    /// in who was shut out.
+    pub(crate) fn note_change(&mut self, act: &str, what: &str) {
+        let noted = self.handle(Input::Administer { by: CONFIGURATION, act, what, to: "" });
+        if let Err(refusal) = noted {
+            tracing::warn!(act, what, %refusal, "a change of who may come in is not in the audit");
+        }
+    }
+}
+
+/// Reads whom a record says that an id was handed over to.
+pub(super) fn new_owner(to: &str) -> Option<Principal> {
+    let (name, user) = to.rsplit_once(" of ")?;
+    Some(Principal::new(name, Role::Agent, user))
+}
+
+pub(super) fn nobodys(id: &str) -> Refusal {
+    Refusal {
+        blame: Blame::NotYours,
+        rule: rule::S5,
+        text: format!("The agent id {id} belongs to nobody."),
+    }
+}
+
+pub(super) fn in_use(id: &str) -> Refusal {
+    Refusal {
+        blame: Blame::OutOfOrder,
+        rule: rule::S5,
+        text: format!("Sessions are open under {id}. End them first."),
+    }
+}

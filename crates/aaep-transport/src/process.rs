@@ -1,0 +1,403 @@
+//! Which process is at the other end of a local connection, and whose descendant it is.
+//!
+//! Linux only: `/proc` tells. Elsewhere, and for peers on other machines, nothing is known.
+//!
+//! A process that forks twice loses its parents: the kernel gives it to a reaper, and its line no
+//! longer leads to where it came from. [`Lineage::may_be_orphan_of`] says what is taken for such an orphan,
+//! and what it cannot know.
+
+#[cfg(target_os = "linux")]
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::{Mutex, PoisonError};
+
+/// The longest line of ancestors that is looked at.
+#[cfg(target_os = "linux")]
+const MAX_DEPTH: usize = 64;
+
+/// Shells that stand between a program and the helper that it starts.
+const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "env"];
+
+/// One process, as `/proc` tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number, which may be given to another once it has ended.
+    pub pid: i32,
+    /// When it began, in ticks since the machine did: with the number it names one process for good.
+    pub start: u64,
+    /// Its parent now.
+    parent: i32,
+    /// Its session, named by the process that began it.
+    session: i32,
+    /// Its controlling terminal; 0 for none.
+    terminal: i32,
+    /// Its control groups, as the kernel lists them.
+    groups: Arc<str>,
+    /// The name of its program.
+    name: Box<str>,
+}
+
+impl Process {
+    fn is(&self, other: &Process) -> bool {
+        (self.pid, self.start) == (other.pid, other.start)
+    }
+}
+
+/// A process and its ancestors, itself first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lineage(Vec<Process>);
+
+impl Lineage {
+    /// The line of a process; `None` if there is no such process, or nobody can tell.
+    #[cfg(target_os = "linux")]
+    pub fn of(pid: i32) -> Option<Self> {
+        let mut line = Vec::new();
+        let mut next = pid;
+        while next > 0 && line.len() < MAX_DEPTH {
+            // An ancestor that ends meanwhile ends the line; the process itself must be there.
+            let Some(process) = read_process(next) else { break };
+            next = process.parent;
+            line.push(process);
+        }
+        (!line.is_empty()).then_some(Self(line))
+    }
+
+    /// The line of a process; `None` if there is no such process, or nobody can tell.
+    #[cfg(not(target_os = "linux"))]
+    pub fn of(_: i32) -> Option<Self> {
+        None
+    }
+
+    /// The process itself.
+    pub fn process(&self) -> &Process {
+        &self.0[0]
+    }
+
+    /// The line as it is now; `None` if the process has ended since, also if its number lives on. While
+    /// it has the same parent, what was known of its ancestors stays true: one that has ended since was
+    /// one all the same.
+    pub fn now(&self) -> Option<Self> {
+        let process = read_process(self.process().pid)?;
+        match process == *self.process() {
+            true => Some(self.clone()),
+            false if process.is(self.process()) => Self::of(process.pid),
+            false => None,
+        }
+    }
+
+    /// For a helper that a program starts to ask on its behalf: the line from that program on, past
+    /// the shells between.
+    pub fn of_host(&self) -> Self {
+        let is_shell = |process: &&Process| SHELLS.contains(&&*process.name);
+        let skipped = 1 + self.0.iter().skip(1).take_while(is_shell).count();
+        if skipped < self.0.len() { Self(self.0[skipped..].to_vec()) } else { self.clone() }
+    }
+
+    // enforces: I30
+    /// Whether this process is the other, or descends from it: it has the other among its ancestors.
+    pub fn descends_from(&self, other: &Lineage) -> bool {
+        self.0.iter().any(|ancestor| ancestor.is(other.process()))
+    }
+
+    // enforces: I30
+    /// Whether this process cannot be told from an orphan of the other's.
+    ///
+    /// An orphan began later than the other, is in the same control groups, and the lines of both meet
+    /// in a process that did not begin it itself, by all marks: it has the other's session or terminal
+    /// and the common ancestor has not; or it has no terminal, and has left the session of the common
+    /// ancestor. A shell, a terminal multiplexer or a session manager above both is no such mark: what
+    /// a person starts beside an agent is the person's.
+    pub fn may_be_orphan_of(&self, other: &Lineage) -> bool {
+        let (own, root) = (self.process(), other.process());
+        let met = self.0.iter().enumerate().find_map(|(at, process)| {
+            other.0.iter().find(|theirs| theirs.is(process)).map(|common| (at, common))
+        });
+        // The highest process of this line that the other does not share.
+        let (top, common) = match met {
+            Some((0, _)) | None => return false,
+            Some((at, common)) => (&self.0[at - 1], common),
+        };
+        let shares =
+            |mine: i32, theirs: i32, above: i32| mine != 0 && mine == theirs && mine != above;
+        let stayed = shares(top.session, root.session, common.session)
+            || shares(top.terminal, root.terminal, common.terminal);
+        let left = top.session != common.session && own.terminal == 0;
+        top.start >= root.start && top.groups == root.groups && (stayed || left)
+    }
+}
+
+/// What is known of the process at the other end of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// It is on another machine, or nobody can tell.
+    #[default]
+    Unknown,
+    /// It connected, and was gone when it was looked at.
+    Gone,
+    /// It is this one; for a connection that several processes hold, each of them.
+    Known(Vec<Arc<Lineage>>),
+}
+
+impl Origin {
+    /// The process with this number, as the kernel named it when it connected.
+    pub fn of_pid(pid: Option<i32>) -> Self {
+        match pid.filter(|pid| *pid > 0 && cfg!(target_os = "linux")) {
+            None => Self::Unknown,
+            Some(pid) => match Lineage::of(pid) {
+                Some(line) => Self::Known(vec![Arc::new(line)]),
+                None => Self::Gone,
+            },
+        }
+    }
+
+    /// The processes that hold the other end of a connection over loopback to one of these ports.
+    /// May read all that this user may see, so do it apart.
+    pub fn of_loopback(peer: SocketAddr, ports: &[u16], holders: &SocketHolders) -> Self {
+        let held = holders.of(peer, ports);
+        // Another user's process, or one that hides what it holds.
+        if held.is_empty() { Self::Unknown } else { Self::Known(held) }
+    }
+
+    /// The same processes as they are now.
+    pub fn now(&self) -> Self {
+        match self {
+            Self::Known(lines) => {
+                let now: Option<Vec<_>> =
+                    lines.iter().map(|line| line.now().map(Arc::new)).collect();
+                now.map_or(Self::Gone, Self::Known)
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// The processes, as far as they are known.
+    pub fn lines(&self) -> &[Arc<Lineage>] {
+        match self {
+            Self::Known(lines) => lines,
+            _ => &[],
+        }
+    }
+
+    /// Whether any of these is the process with this number.
+    pub fn includes(&self, pid: u32) -> bool {
+        self.lines().iter().any(|line| u32::try_from(line.process().pid) == Ok(pid))
+    }
+
+    /// The program on whose behalf a process asks that is called so (`aaep hook`); itself otherwise.
+    #[cfg(target_os = "linux")]
+    pub fn on_behalf(self, program: &str, helpers: &[&str]) -> Self {
+        let Self::Known(lines) = self else { return self };
+        let host = |line: Arc<Lineage>| {
+            let called = std::fs::read(format!("/proc/{}/cmdline", line.process().pid));
+            let called = called.unwrap_or_default();
+            let mut words = called.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+            let name = words.next().unwrap_or_default();
+            let ours = name.rsplit('/').next() == Some(program);
+            let helps = words.next().is_some_and(|word| helpers.contains(&&*word));
+            if ours && helps { Arc::new(line.of_host()) } else { line }
+        };
+        Self::Known(lines.into_iter().map(host).collect())
+    }
+
+    /// The program on whose behalf a process asks that is called so (`aaep hook`); itself otherwise.
+    #[cfg(not(target_os = "linux"))]
+    pub fn on_behalf(self, _: &str, _: &[&str]) -> Self {
+        self
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_process(_: i32) -> Option<Process> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn read_process(pid: i32) -> Option<Process> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    parse_stat(&stat, &groups)
+}
+
+/// `pid (name) state ppid pgrp session tty_nr … starttime …`; the name may hold anything.
+#[cfg(any(target_os = "linux", test))]
+fn parse_stat(stat: &str, groups: &str) -> Option<Process> {
+    let (pid, rest) = stat.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let field = |at: usize| fields.get(at)?.parse().ok();
+    Some(Process {
+        pid: pid.parse().ok()?,
+        parent: field(1)?,
+        session: field(3)?,
+        terminal: field(4)?,
+        start: fields.get(19)?.parse().ok()?,
+        groups: groups.into(),
+        name: name.into(),
+    })
+}
+
+/// Which processes hold which sockets, as of the last look. A look goes through every process that
+/// this user may look into; those who ask at the same time share one.
+#[derive(Debug, Default)]
+pub struct SocketHolders(#[cfg(target_os = "linux")] Mutex<BTreeMap<u64, Vec<i32>>>);
+
+impl SocketHolders {
+    #[cfg(target_os = "linux")]
+    fn of(&self, peer: SocketAddr, ports: &[u16]) -> Vec<Arc<Lineage>> {
+        let Some(inode) = crate::owner::socket_at(peer, ports) else { return Vec::new() };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The number of a socket is not given again within the life of a machine.
+        if !known.contains_key(&inode) {
+            *known = all_holders();
+        }
+        let pids = known.get(&inode).cloned().unwrap_or_default();
+        drop(known);
+        pids.into_iter().filter_map(Lineage::of).map(Arc::new).collect()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of(&self, _: SocketAddr, _: &[u16]) -> Vec<Arc<Lineage>> {
+        Vec::new()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn all_holders() -> BTreeMap<u64, Vec<i32>> {
+    let mut holders: BTreeMap<u64, Vec<i32>> = BTreeMap::new();
+    let Ok(all) = std::fs::read_dir("/proc") else { return holders };
+    for pid in all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
+        let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
+        let targets = open.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+        for inode in targets.filter_map(|target| socket_number(target.to_str()?)) {
+            let held = holders.entry(inode).or_default();
+            if held.last() != Some(&pid) {
+                held.push(pid);
+            }
+        }
+    }
+    holders
+}
+
+/// `socket:[12345]`.
+#[cfg(target_os = "linux")]
+fn socket_number(target: &str) -> Option<u64> {
+    target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, parent: i32, start: u64, session: i32, terminal: i32) -> Process {
+        let stat = format!(
+            "{pid} (a) b) S {parent} {pid} {session} {terminal} -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {start} 0"
+        );
+        parse_stat(&stat, "0::/user\n").unwrap()
+    }
+
+    fn in_group(mut process: Process, groups: &str) -> Process {
+        process.groups = groups.into();
+        process
+    }
+
+    impl Lineage {
+        fn is_of(&self, other: &Lineage) -> bool {
+            self.descends_from(other) || self.may_be_orphan_of(other)
+        }
+    }
+
+    fn line(processes: &[Process]) -> Lineage {
+        Lineage(processes.to_vec())
+    }
+
+    // covers: I30
+    #[test]
+    fn what_descends_from_an_agent_is_the_agents_and_what_stands_beside_it_is_not() {
+        let init = in_group(process(1, 0, 0, 1, 0), "0::/init\n");
+        let tmux = process(10, 1, 5, 10, 0);
+        let (shell, other_shell) = (process(20, 10, 10, 20, 34816), process(30, 10, 11, 30, 34817));
+        let agent = process(40, 20, 50, 20, 34816);
+        let of_agent = line(&[agent.clone(), shell.clone(), tmux.clone(), init.clone()]);
+        let beside = |first: Process, shell: &Process| {
+            line(&[first, shell.clone(), tmux.clone(), init.clone()]).is_of(&of_agent)
+        };
+        assert!(of_agent.is_of(&of_agent), "itself");
+        let child = process(41, 40, 60, 41, 0);
+        let grandchild = process(42, 41, 61, 41, 0);
+        let deep = line(&[grandchild, child, agent.clone(), shell.clone(), tmux.clone()]);
+        assert!(deep.is_of(&of_agent), "whatever session it made");
+        // The person: in the same shell, in another pane, before or after the agent.
+        assert!(!beside(process(43, 20, 70, 20, 34816), &shell));
+        assert!(!beside(process(44, 30, 70, 30, 34817), &other_shell));
+        assert!(!line(&[other_shell.clone(), tmux.clone(), init.clone()]).is_of(&of_agent));
+        let new_pane = process(45, 10, 99, 45, 34818);
+        assert!(!line(&[new_pane, tmux.clone(), init.clone()]).is_of(&of_agent));
+        // A number that was given again is another process.
+        assert!(!beside(process(40, 20, 80, 20, 34816), &shell));
+        // Another machine's, or nothing known in common.
+        assert!(!line(&[process(7, 0, 90, 7, 0)]).is_of(&of_agent));
+    }
+
+    // covers: I30
+    #[test]
+    fn an_orphan_that_cannot_be_told_from_the_agents_own_is_taken_for_it() {
+        let init = in_group(process(1, 0, 0, 1, 0), "0::/init\n");
+        let shell = process(20, 1, 10, 20, 34816);
+        let agent = process(40, 20, 50, 20, 34816);
+        let of_agent = line(&[agent, shell.clone(), init.clone()]);
+        let orphan = |process: Process| line(&[process, init.clone()]).is_of(&of_agent);
+        assert!(orphan(process(50, 1, 60, 49, 0)), "forked twice, a session of its own");
+        assert!(!orphan(process(50, 1, 60, 50, 34820)), "somebody sits before it");
+        assert!(orphan(process(50, 1, 60, 20, 34816)), "forked twice, the agent's session");
+        assert!(!orphan(process(50, 1, 49, 49, 0)), "it was there before the agent");
+        let elsewhere = in_group(process(50, 1, 60, 49, 0), "0::/user/other.service\n");
+        assert!(!orphan(elsewhere), "a service of the session manager");
+        // A reaper below the first process, as session managers are.
+        let reaper = process(5, 1, 1, 5, 0);
+        let of_agent = line(&[
+            process(40, 20, 50, 20, 34816),
+            process(20, 5, 10, 20, 34816),
+            reaper.clone(),
+            init.clone(),
+        ]);
+        let orphan = |process| line(&[process, reaper.clone(), init.clone()]).is_of(&of_agent);
+        assert!(orphan(process(50, 5, 60, 49, 0)));
+        assert!(orphan(process(50, 5, 60, 20, 0)));
+        assert!(!orphan(process(50, 5, 60, 5, 0)), "begun by the reaper itself");
+    }
+
+    #[test]
+    fn a_helper_asks_for_the_program_that_started_it() {
+        let agent = Process { name: "claude".into(), ..process(40, 20, 50, 20, 1) };
+        let shell = Process { name: "sh".into(), ..process(41, 40, 60, 20, 1) };
+        let helper =
+            line(&[process(42, 41, 61, 20, 1), shell, agent.clone(), process(20, 1, 1, 20, 1)]);
+        assert_eq!(*helper.of_host().process(), agent);
+        let alone = line(&[process(42, 1, 61, 20, 1)]);
+        assert_eq!(alone.of_host(), alone);
+    }
+
+    // covers: I30
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_kernel_tells_who_holds_a_socket_and_whose_child_it_is() {
+        let own = std::process::id();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let ports = [listener.local_addr().unwrap().port()];
+        let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let holders = SocketHolders::default();
+        let origin = Origin::of_loopback(stream.local_addr().unwrap(), &ports, &holders);
+        assert!(origin.includes(own), "{origin:?}");
+        assert_eq!(origin.now().lines().len(), origin.lines().len());
+        let here = Lineage::of(i32::try_from(own).unwrap()).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let its = Lineage::of(i32::try_from(child.id()).unwrap()).unwrap();
+        assert!(its.is_of(&here) && !here.is_of(&its));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(its.now(), None);
+        assert_eq!(Origin::of_pid(Some(process(i32::MAX, 1, 0, 0, 0).pid)), Origin::Gone);
+    }
+}
