@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::route::PasskeyStep;
 use super::{Answer, Call, Problem, empty, json as json_answer};
 use crate::Fault;
 use crate::access::AuthenticatedPeer;
@@ -68,8 +69,24 @@ pub(crate) fn list(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     Ok(json_answer(StatusCode::OK, json!({ "passkeys": listed }).to_string()))
 }
 
+/// What is done about passkeys, step by step.
+pub(crate) async fn answer(
+    hub: &Hub,
+    call: &Call,
+    step: PasskeyStep,
+    bytes: Bytes,
+) -> Result<Answer, Problem> {
+    match step {
+        PasskeyStep::Begin => begin(hub, call, bytes).await,
+        PasskeyStep::Register => register(hub, call, bytes).await,
+        PasskeyStep::Remove => remove(hub, call, bytes).await,
+        PasskeyStep::Challenge => challenge(hub, call, bytes).await,
+        PasskeyStep::Assertion => assertion(hub, call, bytes).await,
+    }
+}
+
 /// `POST presence/passkeys/options`: begins a registration.
-pub(crate) async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let body: Begin = read(&bytes)?;
     let party = party(&call.parts.headers)?;
     may_change(hub, &call.known, &body.subscription_id).await?;
@@ -78,7 +95,7 @@ pub(crate) async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
 }
 
 /// `POST presence/passkeys`: takes a new passkey.
-pub(crate) async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let Register { name, registration } = read(&bytes)?;
     let (hub, principal) = (hub.clone(), call.known.principal.clone());
     let passkey = blocking(move || hub.0.passkeys.register(&principal, &registration, &name)).await?;
@@ -89,7 +106,7 @@ pub(crate) async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Ans
 }
 
 /// `POST presence/passkeys/remove`.
-pub(crate) async fn remove(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn remove(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let body: Remove = read(&bytes)?;
     may_change(hub, &call.known, &body.subscription_id).await?;
     let (hub, user) = (hub.clone(), call.known.principal.user.clone());
@@ -103,7 +120,7 @@ pub(crate) async fn remove(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answe
 }
 
 /// `POST presence/passkeys/challenge`: what has to be signed for a yes to a request.
-pub(crate) async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let body: Sign = read(&bytes)?;
     let party = party(&call.parts.headers)?;
     let (request, digest) = match body.reply_token.as_str() {
@@ -126,7 +143,7 @@ pub(crate) async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<An
 }
 
 /// `POST presence/passkeys/assertion`: shows a signature; the reply follows.
-pub(crate) async fn assertion(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+async fn assertion(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let Signed { reply_token, assertion } = read(&bytes)?;
     let (at, principal) = (hub.clone(), call.known.principal.clone());
     let verified = blocking(move || at.0.passkeys.answer(&principal, &reply_token, assertion)).await?;
@@ -151,7 +168,7 @@ async fn may_change(
     let text = "Type your PIN first, or sign with a passkey that you have.";
     let locked = || Problem::new(StatusCode::FORBIDDEN, "locked", text);
     let id = SubscriptionId::parse(subscription).map_err(|_| locked())?;
-    let arrival = hub.arrival(known, None).await;
+    let arrival = hub.arrival(known, None, None).await;
     let peer = known.clone();
     let unlocked = hub.look(move |core| core.is_unlocked(&peer, id, &arrival)).await?;
     if unlocked { Ok(()) } else { Err(locked()) }

@@ -368,6 +368,75 @@ fn fixed() -> Value {
                 "properties": { "session_id": text(), "principal": text(), "user": text() },
             } } },
         },
+        "Passkey": {
+            "type": "object",
+            "required": ["id", "name", "domain"],
+            "properties": { "id": text(), "name": text(), "domain": text() },
+        },
+        "Passkeys": {
+            "type": "object",
+            "required": ["passkeys"],
+            "properties": { "passkeys": { "type": "array", "items": { "$ref": "#/components/schemas/Passkey" } } },
+        },
+        "PasskeyBegin": {
+            "type": "object",
+            "required": ["subscription_id"],
+            "properties": { "subscription_id": text() },
+            "additionalProperties": false,
+        },
+        "PasskeyRemoval": {
+            "type": "object",
+            "required": ["subscription_id", "id"],
+            "properties": { "subscription_id": text(), "id": text() },
+            "additionalProperties": false,
+        },
+        "PasskeyCreation": {
+            "type": "object",
+            "required": ["challenge", "domain", "userId", "algorithms", "exclude"],
+            "properties": {
+                "challenge": text(), "domain": text(), "userId": text(),
+                "algorithms": { "type": "array", "items": { "type": "integer" } },
+                "exclude": { "type": "array", "items": text() },
+            },
+        },
+        "PasskeyRegistration": {
+            "type": "object",
+            "required": ["name", "registration"],
+            "properties": { "name": text(), "registration": {
+                "description": "What `navigator.credentials.create` gave, in base64url.",
+                "type": "object",
+                "required": ["clientDataJSON", "attestationObject"],
+                "properties": { "clientDataJSON": text(), "attestationObject": text() },
+            } },
+            "additionalProperties": false,
+        },
+        "PasskeyQuestion": {
+            "type": "object",
+            "properties": { "reply_token": text() },
+            "additionalProperties": false,
+        },
+        "PasskeyChallenge": {
+            "type": "object",
+            "required": ["challenge", "domain", "allow"],
+            "properties": {
+                "challenge": text(), "domain": text(),
+                "allow": { "type": "array", "items": text() },
+            },
+        },
+        "PasskeyAssertion": {
+            "type": "object",
+            "required": ["assertion"],
+            "properties": { "reply_token": text(), "assertion": {
+                "description": "What `navigator.credentials.get` gave, in base64url.",
+                "type": "object",
+                "required": ["credentialId", "clientDataJSON", "authenticatorData", "signature"],
+                "properties": {
+                    "credentialId": text(), "clientDataJSON": text(),
+                    "authenticatorData": text(), "signature": text(),
+                },
+            } },
+            "additionalProperties": false,
+        },
         "Status": {
             "type": "object",
             "required": ["name", "waiting", "sessions"],

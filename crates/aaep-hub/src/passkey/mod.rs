@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 pub use assertion::{Assertion, SignedYes};
 pub use key::PublicKey;
 pub use registration::Registration;
-pub(crate) use store::{CreationOptions, Passkeys, RequestOptions};
+pub(crate) use store::Passkeys;
 
 /// The longest id of a credential (WebAuthn, section 4).
 pub const CREDENTIAL_ID_BYTES: usize = 1023;
