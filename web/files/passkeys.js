@@ -10,8 +10,11 @@ const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/
 const written = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer)))
   .replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 
+/** @typedef {import("./connection.js").Connection} Connection */
+/** @typedef {import("./asking.js").Asking} Asking */
+
 /** Whether this browser has passkeys for this address: names only, and only where nobody listens in. */
-export const available = () => globalThis.isSecureContext && "PublicKeyCredential" in globalThis &&
+const available = () => globalThis.isSecureContext && "PublicKeyCredential" in globalThis &&
   !/^[\d.]+$|^\[/.test(location.hostname);
 
 /** @param {Response} answer */
@@ -32,7 +35,7 @@ const descriptors = (ids) => ids.map((id) => ({ type: "public-key", id: bytes(id
  * Has a yes signed, and shows the signature to the hub. Without a token, a change of passkeys.
  * @param {Connection} hub @param {string} [token]
  */
-export async function sign(hub, token = "") {
+async function sign(hub, token = "") {
   const { challenge, domain, allow } = await ask(hub, "/challenge", { reply_token: token });
   const credential = await navigator.credentials.get({ publicKey: { challenge: bytes(challenge), rpId: domain,
     allowCredentials: descriptors(allow), userVerification: "required" } });
@@ -64,34 +67,74 @@ async function change(hub, has, act) {
   return act();
 }
 
+/** Whether this person has a passkey for this address. @param {Connection} hub */
+async function isHere(hub) {
+  if (!available()) return false;
+  const { passkeys = [] } = await read(await hub.fetch("presence/passkeys", {}));
+  return passkeys.some((/** @type {{domain: string}} */ { domain }) => domain === location.hostname);
+}
+
+// enforces: I34
 /**
- * The part of the settings about passkeys.
- * @param {Words} words @param {() => Connection | null} connected
- * @param {(key: string, given?: Arguments) => void} say
+ * Has a yes signed, where the person has a passkey; asks for the PIN where that is enough, and they
+ * have none or did not use it the first time.
+ * @param {Asking} asking @param {string} needs
  */
-export function passkeyPanel(words, connected, say) {
+export async function prove(asking, needs) {
+  const request = asking.current;
+  const hub = asking.hands.connection();
+  if (!request || !hub || !asking.mayAnswer(request)) return;
+  asking.busy(true);
+  const here = await isHere(hub).catch(() => false);
+  if (needs === "pin" && (!here || asking.unsigned === request.number)) {
+    asking.unsigned = 0;
+    asking.busy(false);
+    if (asking.current !== request) return;
+    const { askPin } = await import("./pin.js");
+    return askPin(asking);
+  }
+  let signed = here;
+  if (here) {
+    asking.say("page.passkey.sign", {}, true);
+    signed = await sign(hub, request.reply_token).then(() => true, () => false);
+  }
+  asking.busy(false);
+  if (asking.current !== request) return;
+  if (signed) return void asking.send(request, asking.hands.decide(request, "accept"));
+  asking.unsigned = request.number;
+  asking.say(available() ? "page.passkey.not_signed" : "page.passkeys.elsewhere", {}, true);
+}
+
+/**
+ * Fills the part of the settings about passkeys.
+ * @param {HTMLElement} panel @param {Words} words @param {() => Connection | null} connected
+ * @param {(key: string) => void} say
+ */
+export async function fillPanel(panel, words, connected, say) {
+  panel.append(h("p", { class: "hint" }, words.text(available() ? "page.passkeys.about" : "page.passkeys.elsewhere")));
+  if (!available()) return;
   const list = h("ul", { class: "passkeys" });
-  const name = h("input", { id: "passkey-name", type: "text", autocomplete: "off", maxlength: 64 });
+  const name = h("input", { id: "passkey-name", type: "text", autocomplete: "off", maxlength: "64" });
   let has = false;
   const show = async () => {
     const hub = connected();
     if (!hub) return;
     const { passkeys = [] } = await read(await hub.fetch("presence/passkeys", {}));
-    has = passkeys.length > 0;
+    has = passkeys.some((/** @type {{domain: string}} */ { domain }) => domain === location.hostname);
     list.replaceChildren(...passkeys.map((/** @type {{id: string, name: string}} */ { id, name: called }) => {
       const label = words.text("page.passkey.remove", { name: { theirs: called } });
-      const remove = button(label, () => act(() => change(hub, true,
+      const remove = button(label, () => act(() => change(hub, has,
         () => ask(hub, "/remove", { subscription_id: hub.subscription, id })), "page.passkey.removed"));
       return h("li", {}, h("span", { dir: "auto" }, called), " ", remove);
     }));
-    list.hidden = !has;
+    list.hidden = passkeys.length === 0;
   };
   /** @param {() => Promise<unknown>} does @param {string} done */
   const act = async (does, done) => {
     try {
       await does();
-      say(done);
       await show();
+      say(done);
     } catch {
       // The browser has told the person why; nothing has changed.
       say("page.passkey.failed");
@@ -103,14 +146,6 @@ export function passkeyPanel(words, connected, say) {
     const called = name.value.trim() || words.text("page.passkey.unnamed");
     if (hub) void act(() => change(hub, has, () => register(hub, called)), "page.passkey.added");
   });
-  const panel = h("details", { class: "panel", id: "passkeys" },
-    h("summary", {}, words.text("page.passkeys")),
-    h("p", { class: "hint" }, words.text(available() ? "page.passkeys.about" : "page.passkeys.elsewhere")));
-  if (available()) {
-    panel.append(list, h("div", { class: "field" }, h("label", { for: "passkey-name" }, words.text("page.passkey.name")), name), add);
-    panel.addEventListener("toggle", () => {
-      if (panel.open) void show().catch(() => {});
-    });
-  }
-  return panel;
+  panel.append(list, h("div", { class: "field" }, h("label", { for: "passkey-name" }, words.text("page.passkey.name")), name), add);
+  await show().catch(() => {});
 }

@@ -9,7 +9,9 @@ use aaep_engine::Erasure;
 use aaep_hub::Fault;
 use aaep_hub::config::{Flags, Surroundings, load};
 use aaep_hub::start::{Erase, Erased, HEADS_NAME, JOURNAL_NAME, erase};
-use aaep_store::audit::{Bad, Filter, OldCopy, RecordedErasure, Whole, export, export_csv, verify_with,};
+use aaep_store::audit::{
+    Bad, Filter, OldCopy, RecordedErasure, Whole, export, export_csv, verify_with,
+};
 use aaep_store::{ChainKey, Head, Noted, Reader};
 use aaep_types::Timestamp;
 use aaep_types::json::Writer;

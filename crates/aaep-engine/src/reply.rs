@@ -1,8 +1,8 @@
 //! What comes back from people: who may answer, and whether an answer counts (§6.3.4).
 
 use aaep_types::{
-    Decision, Event, EventKind, Payload, ReplyToken, Response, SessionId, SubscriptionId, Timestamp,
-    rule,
+    Decision, Event, EventKind, Payload, ReplyToken, Response, SessionId, SubscriptionId,
+    Timestamp, rule,
 };
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Yeses that were signed with a passkey, judged again from the record alone.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use aaep_engine::{Record, RequestId};
 use aaep_hub::passkey::SignedYes;
@@ -11,7 +11,7 @@ use aaep_types::Presence;
 #[derive(Default)]
 pub(super) struct SignatureCheck {
     /// What consent is bound to, of what is asked and not resolved yet.
-    open: HashMap<RequestId, String>,
+    open: BTreeMap<RequestId, String>,
     good: u64,
     bad: Option<Bad>,
 }

@@ -98,7 +98,8 @@ async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> 
 async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let Register { name, registration } = read(&bytes)?;
     let (hub, principal) = (hub.clone(), call.known.principal.clone());
-    let passkey = blocking(move || hub.0.passkeys.register(&principal, &registration, &name)).await?;
+    let passkey =
+        blocking(move || hub.0.passkeys.register(&principal, &registration, &name)).await?;
     let passkey = passkey.map_err(refused)?;
     tracing::info!(user = &*call.known.principal.user, "a passkey was registered");
     let told = json!({"id": passkey.id, "name": passkey.name, "domain": passkey.domain});
@@ -134,8 +135,7 @@ async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Probl
         }
     };
     let (principal, passkeys) = (&call.known.principal, &hub.0.passkeys);
-    let options =
-        passkeys.begin_answer(principal, party, &body.reply_token, &request, &digest)?;
+    let options = passkeys.begin_answer(principal, party, &body.reply_token, &request, &digest)?;
     let options = options.ok_or_else(|| {
         Problem::not_found("You have no passkey for this address. Register one in the settings.")
     })?;
@@ -146,7 +146,8 @@ async fn challenge(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Probl
 async fn assertion(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let Signed { reply_token, assertion } = read(&bytes)?;
     let (at, principal) = (hub.clone(), call.known.principal.clone());
-    let verified = blocking(move || at.0.passkeys.answer(&principal, &reply_token, assertion)).await?;
+    let verified =
+        blocking(move || at.0.passkeys.answer(&principal, &reply_token, assertion)).await?;
     if let Err(error) = verified {
         tracing::warn!(user = &*call.known.principal.user, %error, "a passkey's answer was refused");
         return Err(refused(error));
@@ -236,9 +237,13 @@ mod tests {
         assert_eq!(party_of("http://localhost:8707").as_deref(), Some("localhost"));
         assert_eq!(party_of("https://hub.example").as_deref(), Some("hub.example"));
         assert_eq!(party_of("https://hub.example:8443").as_deref(), Some("hub.example"));
-        for none in
-            ["http://127.0.0.1:8707", "https://[::1]:8707", "http://hub.example", "null", "https://"]
-        {
+        for none in [
+            "http://127.0.0.1:8707",
+            "https://[::1]:8707",
+            "http://hub.example",
+            "null",
+            "https://",
+        ] {
             assert_eq!(party_of(none), None, "{none}");
         }
         assert!(party(&HeaderMap::new()).is_err());

@@ -56,9 +56,8 @@ impl Route {
         use Route::*;
         match self {
             Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics
-            | HeldIds | ReleaseId | HandOverId | OpenSessions | EndSession(_) | Passkeys | Passkey(_) => {
-                Some(ApiSurface::Listener)
-            }
+            | HeldIds | ReleaseId | HandOverId | OpenSessions | EndSession(_) | Passkeys
+            | Passkey(_) => Some(ApiSurface::Listener),
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
             | Inputs => Some(ApiSurface::Agent),
             // A code for the token proves nothing else.

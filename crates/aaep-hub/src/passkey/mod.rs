@@ -229,7 +229,7 @@ impl ClientData {
         if data.challenge.0 != challenge.0 {
             return Err(PasskeyError::OtherChallenge);
         }
-        let known = party.origins.iter().any(|origin| *origin == data.origin);
+        let known = party.origins.contains(&data.origin);
         if !known || data.cross_origin || data.top_origin.is_some() {
             return Err(PasskeyError::OtherOrigin);
         }

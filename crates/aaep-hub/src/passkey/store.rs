@@ -57,9 +57,21 @@ struct Waiting {
 }
 
 enum What {
-    Registration { nonce: Nonce, party: RelyingParty },
-    Answer { token: TokenHash, nonce: Nonce, party: RelyingParty, request_id: String, digest: String },
-    Verified { token: TokenHash, yes: Arc<[u8]> },
+    Registration {
+        nonce: Nonce,
+        party: RelyingParty,
+    },
+    Answer {
+        token: TokenHash,
+        nonce: Nonce,
+        party: RelyingParty,
+        request_id: String,
+        digest: String,
+    },
+    Verified {
+        token: TokenHash,
+        yes: Arc<[u8]>,
+    },
 }
 
 /// What is kept of a reply token.
@@ -209,7 +221,13 @@ impl Passkeys {
         let token = hash_of(token);
         inner.wait(
             principal,
-            What::Answer { token, nonce, party, request_id: request_id.into(), digest: digest.into() },
+            What::Answer {
+                token,
+                nonce,
+                party,
+                request_id: request_id.into(),
+                digest: digest.into(),
+            },
         );
         Ok(Some(RequestOptions { challenge, domain, allow }))
     }

@@ -136,8 +136,7 @@ impl Hub {
     ) -> Arrival {
         let origin = self.found_origin(known).await.now();
         let token = message.and_then(SubscriberMessage::accepts);
-        let signed =
-            token.and_then(|token| self.0.passkeys.take(&known.principal, token.as_str()));
+        let signed = token.and_then(|token| self.0.passkeys.take(&known.principal, token.as_str()));
         Arrival { origin, link, assertion: signed.unwrap_or_default() }
     }
 
