@@ -45,11 +45,12 @@ async function entered() {
   return { tab, verifies };
 }
 
-/** Says yes to the request in the dialog, by keyboard, in both steps. */
-async function accept(tab, action) {
+/** Says yes to the request in the dialog, by keyboard, in both steps if it is grave. */
+async function accept(tab, action, grave = true) {
   await tab.dialog(action);
   await tab.to("Accept");
   await tab.press("Enter");
+  if (!grave) return;
   await tab.dialog("You are about to accept");
   await tab.to("Yes, do it");
   await tab.press("Enter");
@@ -98,7 +99,7 @@ test("a passkey is registered, signs what is grave, and is removed, by keyboard"
 
   // It satisfies a PIN as well.
   const mild = await agent.confirm("Move the third disk.", { tool: "mild", risk_level: "medium" });
-  await accept(tab, "Move the third disk.");
+  await accept(tab, "Move the third disk.", false);
   assert.equal((await agent.outcome(mild)).status, "accepted");
   await tab.noDialog();
   assert.equal(audited().signed, 2);
