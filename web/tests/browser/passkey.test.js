@@ -56,6 +56,13 @@ async function accept(tab, action, grave = true) {
   await tab.press("Enter");
 }
 
+/** What a program of the same person is told. */
+async function post(path, body, origin = `http://localhost:${hub.port}`) {
+  const headers = { "content-type": "application/json", authorization: `Bearer ${token}`, origin };
+  const answer = await fetch(`${origin}/aaep/v1/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  return answer.ok ? answer.status : `${answer.status} ${(await answer.json()).error}`;
+}
+
 /** What `aaep audit verify` says of the hub's journal. */
 const audited = () => JSON.parse(execFileSync(BINARY, ["audit", "verify", "--json", "--config", config], { env: hub.env }));
 
@@ -64,6 +71,8 @@ const passkeys = async (tab) => tab.page.locator("aaep-subscriber #passkeys li")
 // covers: I34
 test("a passkey is registered, signs what is grave, and is removed, by keyboard", async () => {
   const { tab, verifies } = await entered();
+  const posted = [];
+  tab.page.on("request", (request) => posted.push({ url: request.url(), body: request.postData() ?? "" }));
   const agent = await Agent.begin(hub, "Cleaning up.");
 
   // Without one, nothing that needs it can be accepted; and it still waits.
@@ -96,6 +105,25 @@ test("a passkey is registered, signs what is grave, and is removed, by keyboard"
   await tab.noDialog();
   const { whole, signed } = audited();
   assert.deepEqual({ whole, signed }, { whole: true, signed: 1 });
+
+  // Shown again, or for another request, or from another address, it is worth nothing.
+  const shown = JSON.parse(posted.findLast(({ url }) => url.endsWith("/assertion")).body);
+  const reply = JSON.parse(posted.findLast(({ url, body }) => url.endsWith("/replies") && body.includes('"accept"')).body);
+  assert.equal(await post("presence/passkeys/assertion", shown), "403 passkey");
+  const another = await agent.confirm("Delete the other disk.");
+  await tab.dialog("Delete the other disk.");
+  const { reply_token } = await tab.page.evaluate(() => {
+    const { current } = document.querySelector("aaep-subscriber").view;
+    return { reply_token: current.reply_token };
+  });
+  assert.equal(await post("presence/passkeys/challenge", { reply_token }), 200);
+  assert.equal(await post("presence/passkeys/assertion", { ...shown, reply_token }), "403 passkey");
+  assert.equal(await post("presence/passkeys/challenge", { reply_token }, hub.origin), "400 malformed");
+  const timestamp = new Date().toISOString();
+  assert.equal(await post("replies", { ...reply, reply_token, timestamp }), 204, "nobody learns anything");
+  assert.equal((await agent.look(another)).status, "pending");
+  await agent.withdraw(another);
+  await tab.noDialog();
 
   // It satisfies a PIN as well.
   const mild = await agent.confirm("Move the third disk.", { tool: "mild", risk_level: "medium" });

@@ -225,6 +225,22 @@ fn optional(schema: &mut Value, names: &[&str]) {
 /// Examples of a body, by name.
 pub(super) fn examples(schema: &str) -> Map<String, Value> {
     let examples = match schema {
+        "AgentId" => json!({ "bank": { "agent_id": "bank-agent" } }),
+        "PasskeyBegin" => {
+            json!({ "begin": { "subscription_id": "sub_68fb7d317a1a42be0000000000000002" } })
+        }
+        "PasskeyRegistration" => json!({ "new": {
+            "name": "My key",
+            "registration": { "clientDataJSON": "eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0", "attestationObject": "o2NmbXRkbm9uZQ" },
+        }}),
+        "PasskeyRemoval" => {
+            json!({ "remove": { "subscription_id": "sub_68fb7d317a1a42be0000000000000002", "id": "a2V5" } })
+        }
+        "PasskeyQuestion" => json!({ "change": {} }),
+        "PasskeyAssertion" => json!({ "change": { "assertion": {
+            "credentialId": "a2V5", "clientDataJSON": "eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0",
+            "authenticatorData": "SZYN5YgO", "signature": "MEUCIQ",
+        } } }),
         "NewSession" => json!({ "start": {
             "producer": { "agent_id": "bank-agent", "agent_name": "Bank agent" },
             "summary_normal": "The bank agent pays your rent.",
