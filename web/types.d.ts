@@ -159,6 +159,7 @@ interface Hands {
   /** Shows the person's PIN to the hub; the word that it answers. */
   unlock(pin: string): Promise<string>;
   isUnlocked(): boolean;
+  connection(): import("./files/connection.js").Connection | null;
   stop(session: string): Promise<Sent>;
   change(changed: Partial<Settings>): void;
   dialog(open: boolean): void;

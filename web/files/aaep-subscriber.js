@@ -59,6 +59,7 @@ export class AaepSubscriber extends HTMLElement {
         return this.reply({ type: "timing:extend", reply_token: request.reply_token, seconds });
       },
       unlock: async (pin) => (await import("./pin.js")).unlock(this.connection, pin),
+      connection: () => this.connection,
       isUnlocked: () => this.connection?.isUnlocked === true,
       stop: (session_id) => this.reply({ type: "control:cancel", session_id }),
       change: (changed) => void this.change(changed),

@@ -31,6 +31,8 @@ export class Asking {
     this.inbox = inbox;
     this.hands = hands;
     this.keys = new Keys();
+    /** The request for which a passkey was not used. */
+    this.unsigned = 0;
     this.announcer = new Announcer();
     this.dialog = new Dialog(this.keys, () => {
       // After the focus: what is inert before it would leave the focus nowhere.
@@ -334,10 +336,11 @@ export class Asking {
   }
 
   // enforces: I34
-  /** A yes: at once, or once the PIN was typed where it is needed. @param {AgentRequest} request */
+  /** A yes: at once, or once it was signed or the PIN was typed, where that is needed. @param {AgentRequest} request */
   yes(request) {
-    if (request.event.extensions?.presence?.needs === "pin" && !this.hands.isUnlocked()) {
-      return void import("./pin.js").then(({ askPin }) => askPin(this));
+    const needs = request.event.extensions?.presence?.needs;
+    if (needs === "passkey" || (needs === "pin" && !this.hands.isUnlocked())) {
+      return void import("./passkeys.js").then(({ prove }) => prove(this, needs));
     }
     void this.send(request, this.hands.decide(request, "accept"));
   }

@@ -61,13 +61,24 @@ export class View extends Asking {
       h("h2", { id: "log-heading", tabindex: "-1" }, words.text("page.log")), this.log.older, this.log.empty,
       this.log.list);
     const options = h("section", { "aria-label": words.text("page.options") },
-      settingsPanel(words, this.settings, this.hands.change), helpPanel(words, this.settings, this.hands.change));
+      settingsPanel(words, this.settings, this.hands.change), this.passkeys(),
+      helpPanel(words, this.settings, this.hands.change));
     this.main.replaceChildren(this.questions, this.now, log, options);
     this.root.replaceChildren(this.main, this.dialog.root, this.announcer.polite, this.announcer.assertive);
     this.apply();
     this.refresh();
     if (this.current) this.open(this.current);
     else if (this.stopping !== null) this.askStop(this.stopping);
+  }
+
+  /** The part about passkeys; what is in it is loaded when it is opened. */
+  passkeys() {
+    const panel = h("details", { class: "panel", id: "passkeys" }, h("summary", {}, this.words.text("page.passkeys")));
+    panel.addEventListener("toggle", () => {
+      void import("./passkeys.js").then(({ fillPanel }) =>
+        fillPanel(panel, this.words, this.hands.connection, (key) => this.say(key, {}, true)));
+    }, { once: true });
+    return panel;
   }
 
   /** The language changed: the words of the settings, too, whose field the user is in. */

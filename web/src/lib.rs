@@ -85,6 +85,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "log.js",
     "page.js",
     "panel.js",
+    "passkeys.js",
     "pin.js",
     "safe.js",
     "settings.js",

@@ -1,5 +1,7 @@
 //! `aaep audit`: verifies the audit chain, and exports what it holds.
 
+mod signed;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -7,7 +9,9 @@ use aaep_engine::Erasure;
 use aaep_hub::Fault;
 use aaep_hub::config::{Flags, Surroundings, load};
 use aaep_hub::start::{Erase, Erased, HEADS_NAME, JOURNAL_NAME, erase};
-use aaep_store::audit::{Bad, Filter, OldCopy, RecordedErasure, Whole, export, export_csv, verify};
+use aaep_store::audit::{
+    Bad, Filter, OldCopy, RecordedErasure, Whole, export, export_csv, verify_with,
+};
 use aaep_store::{ChainKey, Head, Noted, Reader};
 use aaep_types::Timestamp;
 use aaep_types::json::Writer;
@@ -19,6 +23,7 @@ use crate::arguments::{
 use crate::demo::NAME as DEMO_NAME;
 use crate::exit::{self, Exit};
 use crate::lines::{Plain, Visible, VisibleLines};
+use signed::SignatureCheck;
 
 pub(crate) fn run(options: &AuditOptions, out: &mut impl Write) -> io::Result<Exit> {
     match &options.command {
@@ -81,8 +86,14 @@ fn unable(text: &str) -> Exit {
     Exit::Unable
 }
 
+/// A journal without a flaw, and how many yeses in it were signed.
+struct Found {
+    whole: Whole,
+    signed: u64,
+}
+
 /// What was found, and whether a note outside changed meanwhile.
-fn verified(options: &VerifyOptions) -> Result<Result<Whole, Bad>, String> {
+fn verified(options: &VerifyOptions) -> Result<Result<Found, Bad>, String> {
     let Opened { reader, noted, key, replaced } =
         open_file(&options.place, options.file.as_deref())?;
     let key = match &options.key {
@@ -101,7 +112,11 @@ fn verified(options: &VerifyOptions) -> Result<Result<Whole, Bad>, String> {
         );
         return Ok(Err(Bad { number: 0, what }));
     }
-    Ok(verify(&reader, key.as_ref(), noted))
+    let mut signatures = SignatureCheck::default();
+    let whole = verify_with(&reader, key.as_ref(), noted, |number, record| {
+        signatures.look(number, record);
+    });
+    Ok(whole.and_then(|whole| Ok(Found { whole, signed: signatures.finish()? })))
 }
 
 fn run_verify(options: &VerifyOptions, out: &mut impl Write) -> io::Result<Exit> {
@@ -120,15 +135,15 @@ fn run_verify(options: &VerifyOptions, out: &mut impl Write) -> io::Result<Exit>
         say_verified(&verified, out)?;
     }
     Ok(match verified {
-        Ok(whole) if whole.key_is_known && whole.keyed_after.is_some() => Exit::Good,
+        Ok(Found { whole, .. }) if whole.key_is_known && whole.keyed_after.is_some() => Exit::Good,
         Ok(_) => Exit::Unable,
         Err(_) => Exit::Wrong,
     })
 }
 
-fn say_verified(verified: &Result<Whole, Bad>, out: &mut impl Write) -> io::Result<()> {
-    let whole = match verified {
-        Ok(whole) => whole,
+fn say_verified(verified: &Result<Found, Bad>, out: &mut impl Write) -> io::Result<()> {
+    let Found { whole, signed } = match verified {
+        Ok(found) => found,
         Err(bad) => {
             writeln!(out, "{}", Plain(&bad.to_string()))?;
             if bad.number > 0 {
@@ -159,6 +174,9 @@ fn say_verified(verified: &Result<Whole, Bad>, out: &mut impl Write) -> io::Resu
             "{} records, each following from the one before it. They were written before journals had keys, so nobody can tell them from forged ones: see `aaep hub migrate`.",
             whole.records
         )?,
+    }
+    if *signed > 0 {
+        writeln!(out, "Yeses signed with a passkey, each over its own action: {signed}.")?;
     }
     if !whole.erasures.is_empty() {
         writeln!(
@@ -230,7 +248,7 @@ fn old_copies_as_json(copies: &[OldCopy]) -> String {
     list.finish()
 }
 
-fn verified_as_json(verified: &Result<Whole, Bad>) -> String {
+fn verified_as_json(verified: &Result<Found, Bad>) -> String {
     let mut line = Writer::new();
     line.open('{');
     let mut put = |name: &str, json: &str| {
@@ -241,8 +259,9 @@ fn verified_as_json(verified: &Result<Whole, Bad>) -> String {
     let flag = |value: bool| if value { "true" } else { "false" };
     put("whole", flag(verified.is_ok()));
     match verified {
-        Ok(whole) => {
+        Ok(Found { whole, signed }) => {
             put("records", &whole.records.to_string());
+            put("signed", &signed.to_string());
             put("erased", &whole.erased().to_string());
             put("to_remove", &whole.to_remove.to_string());
             put("erasures", &erasures_as_json(&whole.erasures));

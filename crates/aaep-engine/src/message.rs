@@ -122,6 +122,18 @@ impl SubscriberMessage {
         self
     }
 
+    /// The token of the request that it says yes to, if it does.
+    pub fn accepts(&self) -> Option<&ReplyToken> {
+        match &self.kind {
+            Kind::Reply(Reply {
+                token,
+                content: Content::Decision { decision: Decision::Accept, .. },
+                ..
+            }) => Some(token),
+            _ => None,
+        }
+    }
+
     /// The subscription on which it was sent, as it says.
     pub fn subscription(&self) -> SubscriptionId {
         match &self.kind {

@@ -275,7 +275,7 @@ pub struct Asked {
 impl Asked {
     /// What consent is bound to. What could be asked before there was a canonical form, and has
     /// none, is told apart by its bytes.
-    pub(crate) fn digest(&self) -> Digest {
+    pub fn digest(&self) -> Digest {
         let question;
         let (tool, text) = if self.confirmation {
             (&*self.tool, &*self.arguments)

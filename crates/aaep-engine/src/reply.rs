@@ -1,7 +1,8 @@
 //! What comes back from people: who may answer, and whether an answer counts (§6.3.4).
 
 use aaep_types::{
-    Decision, Event, EventKind, Payload, Response, SessionId, SubscriptionId, Timestamp, rule,
+    Decision, Event, EventKind, Payload, ReplyToken, Response, SessionId, SubscriptionId,
+    Timestamp, rule,
 };
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::agent_event::AgentEvent;
 use crate::clock::{Boot, Now};
 use crate::engine::{Engine, no_session};
 use crate::evidence::Evidence;
-use crate::ids::{RequestId, SessionKey, session_key, token_number};
+use crate::ids::{Digest, RequestId, SessionKey, session_key, token_number};
 use crate::io::{Answer, Output};
 use crate::listeners::{Attendance, Listener};
 use crate::message::{Content, Kind, Reply, SubscriberMessage};
@@ -66,6 +67,15 @@ impl<R: Rules> Engine<R> {
             Err(reason) => self.ignore(peer, reason, rate.is_ok()),
         };
         Ok(self.answer_message(rate, needs, call))
+    }
+
+    /// What an answer with this token would be about, for somebody who may give it: the request and
+    /// the digest of its action. Everybody else learns nothing, as with a reply.
+    pub fn answerable(&self, peer: &Principal, token: &ReplyToken) -> Option<(RequestId, Digest)> {
+        let request = self.requests.peek_by_token(token_number(token)?)?;
+        let session = self.sessions.get(&request.session)?;
+        let may = R::is_pending(request.status) && R::is_entitled(peer, Some(&session.agent.user));
+        may.then_some((request.number, request.digest))
     }
 
     /// The session that a message is about, if there is one.

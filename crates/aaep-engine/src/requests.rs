@@ -45,6 +45,11 @@ impl Requests {
         self.all.at(place)
     }
 
+    /// The same, to look at it only.
+    pub(crate) fn peek_by_token(&self, token: TokenNumber) -> Option<&Request> {
+        self.all.at(self.place_by_token(token)?)
+    }
+
     /// The session of the request with this token.
     pub(crate) fn session_by_token(&self, token: TokenNumber) -> Option<SessionKey> {
         self.all.at(self.place_by_token(token)?).map(|request| request.session)

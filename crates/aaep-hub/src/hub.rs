@@ -21,6 +21,7 @@ use crate::inbox::Inbox;
 use crate::manifest::Manifests;
 use crate::metrics::Metrics;
 use crate::pace::{self, Pace};
+use crate::passkey::Passkeys;
 use crate::presence::PresenceDesk;
 use crate::reading::Turns;
 use crate::redaction::Outputs;
@@ -63,6 +64,7 @@ pub(crate) struct Shared {
     pub(crate) codes: Codes,
     /// Whether it was really the person.
     pub(crate) presence: PresenceDesk,
+    pub(crate) passkeys: Passkeys,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
     pub(crate) phase: watch::Sender<Phase>,

@@ -84,6 +84,7 @@ mod pace;
 #[cfg(test)]
 #[path = "tests/panics.rs"]
 mod panics;
+pub mod passkey;
 mod presence;
 mod reading;
 mod redaction;

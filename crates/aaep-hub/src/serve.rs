@@ -25,6 +25,7 @@ use crate::inbox::Inbox;
 use crate::manifest::{LocalFile, Manifests};
 use crate::metrics::Metrics;
 use crate::pace::Pace;
+use crate::passkey::Passkeys;
 use crate::presence::{PinFile, PresenceDesk};
 use crate::reading::Turns;
 use crate::redaction::Outputs;
@@ -89,6 +90,7 @@ impl Running {
         let ports = addresses.iter().map(SocketAddr::port).collect();
         let shared = Shared {
             presence: PresenceDesk::new(PinFile::of(&config), ports),
+            passkeys: Passkeys::open(config.state.as_deref().or(config.data.as_deref()))?,
             inbox: Inbox::new(config.limits.messages),
             core: Place::default(),
             access: SharedAccess::new(access),

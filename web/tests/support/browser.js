@@ -111,9 +111,9 @@ export class Tab {
 
   /** What has the focus: its role and its accessible name, as assistive technology is told. */
   async focus() {
-    const client = await this.page.context().newCDPSession(this.page);
-    const { nodes } = await client.send("Accessibility.getFullAXTree");
-    await client.detach();
+    // It stays: a session that ends takes the authenticators of all others with it.
+    this.client ??= await this.page.context().newCDPSession(this.page);
+    const { nodes } = await this.client.send("Accessibility.getFullAXTree");
     const is = (node, name) => node.properties?.some((property) => property.name === name && property.value.value);
     const focused = nodes.filter((node) => is(node, "focused") && node.role?.value !== "RootWebArea").at(-1);
     return { role: focused?.role?.value, name: focused?.name?.value ?? "" };

@@ -8,7 +8,7 @@ use aaep_engine::{
     SubscriberMessage,
 };
 use aaep_shaping::Terms;
-use aaep_types::{Presence, PresenceWord, SubscriptionId, presence};
+use aaep_types::{Presence, PresenceWord, ReplyToken, SubscriptionId, presence};
 use tokio::sync::oneshot;
 
 use super::agents::Kinship;
@@ -488,15 +488,11 @@ impl Core {
         let judged = !development.own_replies && !development.local_replies;
         let session = self.producer.engine().session_about(message).filter(|_| judged);
         let kinship = session.map(|session| self.agents.kinship(session, &arrival.origin));
-        let stream = self.streams.get(message.subscription());
-        let stream = stream.filter(|stream| stream.known.principal == known.principal);
-        let unlocked = stream.and_then(|stream| stream.unlocked.as_ref());
         let proven = if !arrival.assertion.is_empty() {
             Some(Presence::Passkey)
         } else {
-            let counts =
-                unlocked.is_some_and(|unlocked| unlocked.counts_for(arrival, self.now.boot));
-            counts.then_some(Presence::Pin)
+            let unlocked = self.is_unlocked(known, message.subscription(), arrival);
+            unlocked.then_some(Presence::Pin)
         };
         let own_tree = match kinship {
             Some(Kinship::Certain) => true,
@@ -520,6 +516,29 @@ impl Core {
         let stream = self.streams.get(id)?;
         let here = arrival.link.is_none_or(|serial| stream.outbox.serial() == serial);
         (stream.known.principal == known.principal && here).then_some(stream.heard_since)
+    }
+
+    /// Whether the person's PIN was typed where this came from, and still counts.
+    pub(crate) fn is_unlocked(
+        &self,
+        known: &AuthenticatedPeer,
+        id: SubscriptionId,
+        arrival: &Arrival,
+    ) -> bool {
+        let stream = self.streams.get(id);
+        let stream = stream.filter(|stream| stream.known.principal == known.principal);
+        let unlocked = stream.and_then(|stream| stream.unlocked.as_ref());
+        unlocked.is_some_and(|unlocked| unlocked.counts_for(arrival, self.now.boot))
+    }
+
+    /// What somebody would answer with this token: the request and the digest of its action.
+    pub(crate) fn answerable(
+        &self,
+        peer: &Principal,
+        token: &ReplyToken,
+    ) -> Option<(String, String)> {
+        let (request, digest) = self.producer.engine().answerable(peer, token)?;
+        Some((request.to_string(), digest.to_string()))
     }
 
     /// The person's PIN was typed: answers on this connection count until then. False if it is gone.

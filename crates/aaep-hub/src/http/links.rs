@@ -274,7 +274,7 @@ async fn take(
         }
         Ok(message) => {
             if let Ok(message) = SubscriberMessage::of(message) {
-                let arrival = hub.arrival(known, Some(serial)).await;
+                let arrival = hub.arrival(known, Some(serial), Some(&message)).await;
                 let _ = hub.call(move |core| core.message(&peer, message, &arrival)).await?;
             }
             Ok(false)

@@ -29,7 +29,7 @@ pub(crate) async fn reply(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer
         | Message::MoreTime(_)
         | Message::StopSession(_) => {
             let message = SubscriberMessage::of(message)?;
-            let arrival = hub.arrival(&known, None).await;
+            let arrival = hub.arrival(&known, None, Some(&message)).await;
             let taken = hub.call(move |core| core.message(&known, message, &arrival)).await??;
             // One answer for all, after the same record, whatever became of it.
             taken.answered().await?;
@@ -145,7 +145,7 @@ pub(crate) async fn take(
             Ok(None)
         }
         Unnegotiated::Reply(message) => {
-            let arrival = hub.arrival(known, link).await;
+            let arrival = hub.arrival(known, link, Some(&message)).await;
             Ok(Some(hub.call(move |core| core.message(&peer, message, &arrival)).await??))
         }
         Unnegotiated::Handshake(message) => {

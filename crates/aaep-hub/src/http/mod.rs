@@ -10,6 +10,7 @@ mod links;
 mod messages;
 mod operations;
 mod page;
+mod passkeys;
 mod rejection;
 pub(crate) mod route;
 
@@ -271,6 +272,8 @@ async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> Answer {
         | Route::HandOverId
         | Route::OpenSessions
         | Route::EndSession(_) => Box::pin(admin::answer(hub, call, bytes)).await,
+        Route::Passkeys => passkeys::list(hub, call),
+        Route::Passkey(step) => Box::pin(passkeys::answer(hub, call, step, bytes)).await,
         _ => agent::answer(hub, call, bytes).await,
     };
     answered.unwrap_or_else(Problem::into_answer)

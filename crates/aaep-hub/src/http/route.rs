@@ -36,6 +36,18 @@ pub(crate) enum Route {
     Page,
     PageFile(&'static aaep_page::File),
     PageToken,
+    Passkeys,
+    Passkey(PasskeyStep),
+}
+
+/// What somebody does about passkeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PasskeyStep {
+    Begin,
+    Register,
+    Remove,
+    Challenge,
+    Assertion,
 }
 
 impl Route {
@@ -44,9 +56,8 @@ impl Route {
         use Route::*;
         match self {
             Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics
-            | HeldIds | ReleaseId | HandOverId | OpenSessions | EndSession(_) => {
-                Some(ApiSurface::Listener)
-            }
+            | HeldIds | ReleaseId | HandOverId | OpenSessions | EndSession(_) | Passkeys
+            | Passkey(_) => Some(ApiSurface::Listener),
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
             | Inputs => Some(ApiSurface::Agent),
             // A code for the token proves nothing else.
@@ -118,6 +129,12 @@ paths! {
     POST "admin/agents/hand-over" => |_| Some(Route::HandOverId);
     GET "admin/sessions" => |_| Some(Route::OpenSessions);
     POST "admin/sessions/{session_id}/end" => |ids| ids.session.map(Route::EndSession);
+    GET "presence/passkeys" => |_| Some(Route::Passkeys);
+    POST "presence/passkeys" => |_| Some(Route::Passkey(PasskeyStep::Register));
+    POST "presence/passkeys/options" => |_| Some(Route::Passkey(PasskeyStep::Begin));
+    POST "presence/passkeys/remove" => |_| Some(Route::Passkey(PasskeyStep::Remove));
+    POST "presence/passkeys/challenge" => |_| Some(Route::Passkey(PasskeyStep::Challenge));
+    POST "presence/passkeys/assertion" => |_| Some(Route::Passkey(PasskeyStep::Assertion));
     POST "page/token" => |_| Some(Route::PageToken);
     GET "/.well-known/aaep-manifest.json" => |_| Some(Route::Manifest);
     GET "/healthz" => |_| Some(Route::Health);
@@ -137,6 +154,7 @@ pub(crate) fn find(method: &Method, path: &str, base: &str) -> RouteMatch {
             return (known.to)(ids).map_or(RouteMatch::Nothing, RouteMatch::Route);
         }
         methods = match (&methods, known.method.as_str()) {
+            (RouteMatch::Methods(_), "POST") => RouteMatch::Methods("GET, POST"),
             (RouteMatch::Methods(_), _) => RouteMatch::Methods("GET, DELETE"),
             (_, "GET") => RouteMatch::Methods("GET"),
             (_, "DELETE") => RouteMatch::Methods("DELETE"),

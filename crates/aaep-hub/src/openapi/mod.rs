@@ -175,6 +175,39 @@ fn about(method: &Method, path: &str) -> Option<About> {
             &[("204", "It was cancelled, and what it asked for with it.", "")],
             &[],
         ),
+        ("GET", "presence/passkeys") => {
+            about("Your passkeys.", None, &[("200", "Them.", "Passkeys")], &[])
+        }
+        ("POST", "presence/passkeys/options") => about(
+            "Begin to register a passkey; who has one, or a PIN, shows it first.",
+            Some("PasskeyBegin"),
+            &[("200", "What the browser makes it from.", "PasskeyCreation")],
+            &[],
+        ),
+        ("POST", "presence/passkeys") => about(
+            "Register the passkey that the browser made.",
+            Some("PasskeyRegistration"),
+            &[("201", "It is yours.", "Passkey")],
+            &[],
+        ),
+        ("POST", "presence/passkeys/remove") => about(
+            "Remove a passkey; sign for it first, or type your PIN.",
+            Some("PasskeyRemoval"),
+            &[("204", "It is gone.", "")],
+            &[],
+        ),
+        ("POST", "presence/passkeys/challenge") => about(
+            "Ask what is to be signed for a yes; without a token, for a change of passkeys.",
+            Some("PasskeyQuestion"),
+            &[("200", "What the browser signs.", "PasskeyChallenge")],
+            &[],
+        ),
+        ("POST", "presence/passkeys/assertion") => about(
+            "Show what was signed; the yes that follows counts as signed.",
+            Some("PasskeyAssertion"),
+            &[("204", "It was verified.", "")],
+            &[],
+        ),
         ("GET", "/.well-known/aaep-manifest.json") => {
             about("What this hub is.", None, &[("200", "The manifest.", "Manifest")], &[])
         }

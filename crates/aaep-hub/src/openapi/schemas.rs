@@ -225,6 +225,22 @@ fn optional(schema: &mut Value, names: &[&str]) {
 /// Examples of a body, by name.
 pub(super) fn examples(schema: &str) -> Map<String, Value> {
     let examples = match schema {
+        "AgentId" => json!({ "bank": { "agent_id": "bank-agent" } }),
+        "PasskeyBegin" => {
+            json!({ "begin": { "subscription_id": "sub_68fb7d317a1a42be0000000000000002" } })
+        }
+        "PasskeyRegistration" => json!({ "new": {
+            "name": "My key",
+            "registration": { "clientDataJSON": "eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0", "attestationObject": "o2NmbXRkbm9uZQ" },
+        }}),
+        "PasskeyRemoval" => {
+            json!({ "remove": { "subscription_id": "sub_68fb7d317a1a42be0000000000000002", "id": "a2V5" } })
+        }
+        "PasskeyQuestion" => json!({ "change": {} }),
+        "PasskeyAssertion" => json!({ "change": { "assertion": {
+            "credentialId": "a2V5", "clientDataJSON": "eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0",
+            "authenticatorData": "SZYN5YgO", "signature": "MEUCIQ",
+        } } }),
         "NewSession" => json!({ "start": {
             "producer": { "agent_id": "bank-agent", "agent_name": "Bank agent" },
             "summary_normal": "The bank agent pays your rent.",
@@ -367,6 +383,75 @@ fn fixed() -> Value {
                 "type": "object",
                 "properties": { "session_id": text(), "principal": text(), "user": text() },
             } } },
+        },
+        "Passkey": {
+            "type": "object",
+            "required": ["id", "name", "domain"],
+            "properties": { "id": text(), "name": text(), "domain": text() },
+        },
+        "Passkeys": {
+            "type": "object",
+            "required": ["passkeys"],
+            "properties": { "passkeys": { "type": "array", "items": { "$ref": "#/components/schemas/Passkey" } } },
+        },
+        "PasskeyBegin": {
+            "type": "object",
+            "required": ["subscription_id"],
+            "properties": { "subscription_id": text() },
+            "additionalProperties": false,
+        },
+        "PasskeyRemoval": {
+            "type": "object",
+            "required": ["subscription_id", "id"],
+            "properties": { "subscription_id": text(), "id": text() },
+            "additionalProperties": false,
+        },
+        "PasskeyCreation": {
+            "type": "object",
+            "required": ["challenge", "domain", "userId", "algorithms", "exclude"],
+            "properties": {
+                "challenge": text(), "domain": text(), "userId": text(),
+                "algorithms": { "type": "array", "items": { "type": "integer" } },
+                "exclude": { "type": "array", "items": text() },
+            },
+        },
+        "PasskeyRegistration": {
+            "type": "object",
+            "required": ["name", "registration"],
+            "properties": { "name": text(), "registration": {
+                "description": "What `navigator.credentials.create` gave, in base64url.",
+                "type": "object",
+                "required": ["clientDataJSON", "attestationObject"],
+                "properties": { "clientDataJSON": text(), "attestationObject": text() },
+            } },
+            "additionalProperties": false,
+        },
+        "PasskeyQuestion": {
+            "type": "object",
+            "properties": { "reply_token": text() },
+            "additionalProperties": false,
+        },
+        "PasskeyChallenge": {
+            "type": "object",
+            "required": ["challenge", "domain", "allow"],
+            "properties": {
+                "challenge": text(), "domain": text(),
+                "allow": { "type": "array", "items": text() },
+            },
+        },
+        "PasskeyAssertion": {
+            "type": "object",
+            "required": ["assertion"],
+            "properties": { "reply_token": text(), "assertion": {
+                "description": "What `navigator.credentials.get` gave, in base64url.",
+                "type": "object",
+                "required": ["credentialId", "clientDataJSON", "authenticatorData", "signature"],
+                "properties": {
+                    "credentialId": text(), "clientDataJSON": text(),
+                    "authenticatorData": text(), "signature": text(),
+                },
+            } },
+            "additionalProperties": false,
         },
         "Status": {
             "type": "object",

@@ -9,7 +9,7 @@ mod tries;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use aaep_engine::Boot;
+use aaep_engine::{Boot, SubscriberMessage};
 use aaep_transport::process::{Origin, SocketHolders};
 use aaep_types::presence::{Pin, Unlock};
 use aaep_types::{Presence, PresenceWord, RiskLevel, SubscriptionId};
@@ -72,8 +72,8 @@ impl PresenceDesk {
         self.tries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a user has a way to show that they are there.
-    pub(crate) fn has_any(&self, user: &str) -> bool {
+    /// Whether a user has a PIN.
+    pub(crate) fn has_pin(&self, user: &str) -> bool {
         self.pins.get(user).is_some()
     }
 
@@ -102,7 +102,7 @@ impl Hub {
         for changed in self.0.presence.pins.refresh() {
             self.tell(move |core| core.announce_presence(&changed, None, PresenceWord::Changed, 0));
         }
-        self.0.presence.has_any(user)
+        self.0.presence.has_pin(user) || self.0.passkeys.has(user)
     }
 
     // enforces: I30
@@ -127,10 +127,17 @@ impl Hub {
         self.found_origin(known).await.on_behalf(HELPER.0, HELPER.1)
     }
 
-    /// How a message came, and from which processes, as they are now.
-    pub(crate) async fn arrival(&self, known: &AuthenticatedPeer, link: Option<u64>) -> Arrival {
+    /// How a message came, and from which processes, as they are now; with what was signed for it.
+    pub(crate) async fn arrival(
+        &self,
+        known: &AuthenticatedPeer,
+        link: Option<u64>,
+        message: Option<&SubscriberMessage>,
+    ) -> Arrival {
         let origin = self.found_origin(known).await.now();
-        Arrival { origin, link, assertion: Arc::default() }
+        let token = message.and_then(SubscriberMessage::accepts);
+        let signed = token.and_then(|token| self.0.passkeys.take(&known.principal, token.as_str()));
+        Arrival { origin, link, assertion: signed.unwrap_or_default() }
     }
 
     // enforces: I34, I29
@@ -147,7 +154,7 @@ impl Hub {
         self.has_presence(&user);
         let desk = &self.0.presence;
         let Some(stored) = desk.pins.get(&user) else { return told(PresenceWord::Unset, 0, 0) };
-        let arrival = self.arrival(known, link).await;
+        let arrival = self.arrival(known, link, None).await;
         let (peer, shown) = (known.clone(), arrival.clone());
         let since = self.look(move |core| core.may_unlock(&peer, id, &shown)).await?;
         let now = clock::now().boot;

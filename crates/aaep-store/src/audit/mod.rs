@@ -142,7 +142,16 @@ pub fn verify(reader: &Reader, key: Option<&ChainKey>, noted: Option<Noted>) -> 
     verify_each(reader, key, noted, |_, _| {})
 }
 
-/// The same; `each` sees every record that was not erased, once it was verified.
+/// The same; `each` sees every record that was not erased, with its number, once it was verified.
+pub fn verify_with(
+    reader: &Reader,
+    key: Option<&ChainKey>,
+    noted: Option<Noted>,
+    mut each: impl FnMut(u64, &Record),
+) -> Result<Whole, Bad> {
+    verify_each(reader, key, noted, |row, record| each(row.number.unsigned_abs(), record))
+}
+
 fn verify_each(
     reader: &Reader,
     key: Option<&ChainKey>,
