@@ -125,6 +125,12 @@ impl Wants {
         Self { filter: 0, ..self }
     }
 
+    /// The same with a filter that leaves progress out.
+    #[cfg(test)]
+    pub(crate) fn without_progress(self) -> Self {
+        Self { filter: 3, ..self }
+    }
+
     /// Whether something may wait though it could be sent.
     pub(crate) fn may_hold(&self) -> bool {
         self.rate > 0 || self.low_load

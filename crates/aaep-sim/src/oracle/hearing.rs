@@ -118,6 +118,13 @@ impl Hearing {
         (self.after_pause, self.was_paused) = (true, true);
     }
 
+    /// D31: whether a filter left something out, so that it may be told as critical all the same. Who
+    /// agreed on other terms while away hears, on coming back, what was said under either.
+    fn may_be_raised(&self, wants: &Wants, kind: Option<EventKind>) -> bool {
+        let left_out = |terms: &Wants| !terms.admits(kind);
+        left_out(wants) || self.before.as_ref().is_some_and(left_out)
+    }
+
     /// Something is told; whether it was its turn, and whether it was owed at all. Tool calls may be
     /// passed over, if another one stands for them.
     fn told(&mut self, session: SessionId, event: EventNumber) -> (bool, bool) {
@@ -239,7 +246,9 @@ impl Oracle {
         let before = listener.hearing.before.is_some_and(|before| before.admits(kind));
         let admitted = listener.wants.admits(kind) || before;
         let critical = event.is_critical();
-        let raised = !admitted && !critical && bytes.contains("\"urgency\":\"critical\"");
+        let raised = !critical
+            && listener.hearing.may_be_raised(&listener.wants, kind)
+            && bytes.contains("\"urgency\":\"critical\"");
         let hearing = &mut listener.hearing;
         hearing.at_once.retain(|owed| *owed != number);
         let (in_order, owed) = hearing.told(session, number);
@@ -383,5 +392,28 @@ impl Oracle {
             && load.most_recent_bytes <= most.recent_bytes_per_user
             && load.ended_sessions <= most.ended_sessions;
         self.demand(within, "I22", || format!("more is held than may be: {load:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: I20
+    #[test]
+    fn what_new_terms_leave_out_may_be_raised_before_what_was_held_is_out() {
+        let progress = Some(EventKind::ProgressUpdated);
+        let everything = Wants::PLAIN;
+        let without_progress = Wants::PLAIN.without_progress();
+        let mut hearing = Hearing::new(5, 0);
+        assert!(!hearing.may_be_raised(&everything, progress));
+        assert!(hearing.may_be_raised(&without_progress, progress));
+        // The new terms were agreed on while nobody listened.
+        hearing.change(everything);
+        assert!(hearing.may_be_raised(&without_progress, progress));
+        hearing.change(without_progress);
+        assert!(hearing.may_be_raised(&everything, progress));
+        hearing.settle(5, 0);
+        assert!(!hearing.may_be_raised(&everything, progress));
     }
 }

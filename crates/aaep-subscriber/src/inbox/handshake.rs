@@ -301,12 +301,17 @@ impl Inbox {
         let _ = self.ask_for_other_terms(connection);
     }
 
-    /// What was missed is not told: sessions of which nothing is heard are over.
-    pub(super) fn doubt_sessions(&mut self, connection: Connection, now: u64) {
+    // enforces: I32
+    /// What was missed is not told, whether or not the subscription is a new one: sessions of which
+    /// nothing is heard are over, and so are requests that are not asked again.
+    pub(super) fn doubt_everything(&mut self, connection: Connection, now: u64) {
         let by = now.saturating_add(self.bounds.redelivery_ms);
         let link = self.link_mut(connection).filter(|link| link.terms.outcome);
-        let sessions = link.into_iter().flat_map(|link| link.sessions.values_mut());
+        let Some(link) = link else { return };
+        let sessions = link.sessions.values_mut();
         sessions.for_each(|session| (session.confirm_by, session.doubted) = (Some(by), true));
+        let requests = self.requests.iter_mut().filter(|open| open.connection == connection);
+        requests.for_each(|open| open.confirm_by = Some(by));
     }
 
     /// The connection is gone; it is tried again.

@@ -144,7 +144,7 @@ impl Inbox {
             Input::Attached { connection } => self.attached(connection, now),
             Input::AttachedAnew { connection } => {
                 self.attached(connection, now);
-                self.doubt_sessions(connection, now);
+                self.doubt_everything(connection, now);
             }
             Input::AttachedBare { connection } => {
                 if let Some(link) = self.link_mut(connection) {

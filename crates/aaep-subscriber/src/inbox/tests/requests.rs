@@ -386,6 +386,27 @@ fn what_is_not_asked_again_after_a_new_subscription_does_not_wait_any_more() {
     assert_eq!(world.told(), ["asked 2"]);
 }
 
+// covers: I32
+#[test]
+fn what_is_not_asked_again_on_the_same_subscription_does_not_wait_any_more() {
+    let mut world = World::new();
+    let (first, _) = (world.asks(0), world.asks(1));
+    world.hears();
+    world.lost();
+    // The hub no longer knows where we left off, and tells how things stand.
+    world.inbox.handle(Input::AttachedAnew { connection: world.hub }, world.now);
+    let again = confirmation("rpl_1");
+    world.comes(&event(&first, 1, "awaiting.confirmation", 0, START + 10_000, &again));
+    world.passes(10_000);
+    assert_eq!(world.told(), ["lost", "connected true true", "settled 2 Gone"]);
+    // Where all that was missed follows, nothing is in doubt.
+    world.lost();
+    world.inbox.handle(Input::Attached { connection: world.hub }, world.now);
+    world.passes(10_000);
+    assert_eq!(world.told(), ["lost", "connected true true"]);
+    assert_eq!(world.inbox.open_requests().len(), 1);
+}
+
 // covers: D9
 #[test]
 fn deadlines_and_stamps_follow_the_hubs_clock() {
