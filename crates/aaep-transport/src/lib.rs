@@ -81,10 +81,12 @@ pub mod discovery;
 pub mod length;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod link;
-#[cfg(any(feature = "client", target_os = "linux"))]
+#[cfg(any(feature = "client", all(feature = "server", target_os = "linux")))]
 #[cfg_attr(not(feature = "client"), allow(dead_code))]
 mod owner;
+#[cfg(any(feature = "client", feature = "server"))]
 pub mod peer;
+#[cfg(any(feature = "client", feature = "server"))]
 pub mod process;
 #[cfg(feature = "server")]
 pub mod server;
