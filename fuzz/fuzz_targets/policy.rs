@@ -5,7 +5,7 @@
 use aaep_policy::{Policy, Verdict};
 use aaep_types::{Decision, Event, RiskLevel};
 
-const ENVELOPE: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z","producer":{"agent_id":"helper"},"urgency":"critical","localization_hints":{"primary_language":"en","text_direction":"auto"},"reply_token":"rpl_1","#;
+const ENVELOPE: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1","timestamp":"2026-05-24T14:22:11.342Z","producer":{"agent_id":"helper"},"urgency":"critical","reply_token":"rpl_1","#;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let mut parts = text.splitn(3, '\0');

@@ -96,8 +96,11 @@ async fn of_two_listeners_one_answers_and_the_other_is_told() {
         listener.asked().await;
     }
     listeners[0].client.answer(2.into(), Answer::Reject).unwrap();
-    listeners[1].client.answer(2.into(), Answer::Accept).unwrap();
+    // It may have heard already what became of it.
+    let second = listeners[1].client.answer(2.into(), Answer::Accept);
+    assert!(matches!(second, Ok(()) | Err(Refused::NotWaiting)), "{second:?}");
     let accepted = parked.decision().await.is_ok();
+    assert!(second.is_ok() || !accepted);
     let wanted = match accepted {
         true => [Outcome::AcceptedElsewhere, Outcome::Accepted],
         false => [Outcome::Rejected, Outcome::RejectedElsewhere],

@@ -41,7 +41,9 @@ export class Hub {
   async begin() {
     const home = this.directory;
     this.env = { HOME: home, XDG_DATA_HOME: join(home, "data"), XDG_STATE_HOME: join(home, "state"),
-      XDG_RUNTIME_DIR: home, PATH: process.env.PATH };
+      XDG_RUNTIME_DIR: home, PATH: process.env.PATH,
+      // A test is the agent, and starts the browser that answers.
+      AAEP_DEVELOPMENT__OWN_REPLIES: "true" };
     this.child = spawn(BINARY, [this.command, "--listen", `127.0.0.1:${this.port}`, ...this.options],
       { env: this.env, stdio: ["ignore", "pipe", "pipe"] });
     started.add(this.child);

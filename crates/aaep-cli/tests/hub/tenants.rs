@@ -190,7 +190,7 @@ fn subscriptions_that_nobody_attaches_to_take_little_memory() {
         assert_eq!(made, 256);
         is_served(&victim).await;
         let after = hub.memory().unwrap_or_default();
-        // What they say in full would take ten times as much; the allocator keeps some for itself.
+        // The allocator keeps some for itself.
         assert!(after < before + 20_000, "{before} KB, then {after} KB");
     });
 }

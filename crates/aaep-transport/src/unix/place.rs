@@ -139,6 +139,7 @@ pub(super) fn claim_directory(path: &Path) -> Result<(), PlaceError> {
 /// Whether nobody but our own user, or root, can have put the socket there: whose it is, and whose
 /// directory it lies in.
 // enforces: W10, S5
+#[cfg_attr(not(feature = "client"), allow(dead_code))]
 pub(super) fn check_socket(path: &Path) -> io::Result<()> {
     let own = rustix::process::geteuid().as_raw();
     let ours = |found: &fs::Metadata| [own, 0].contains(&found.uid());
