@@ -1,7 +1,6 @@
 //! The passkeys of everybody, and what is under way with them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -299,18 +298,7 @@ impl Passkeys {
             what: format!("The passkeys cannot be written down: {error}."),
         })?;
         text.push('\n');
-        let mut name = file.as_os_str().to_owned();
-        name.push(".next");
-        let next = PathBuf::from(name);
-        match fs::remove_file(&next) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(files::cannot_write(&next, &error));
-            }
-            _ => {}
-        }
-        files::write_private(&next, text.as_bytes())?;
-        fs::rename(&next, file).map_err(|error| files::cannot_write(file, &error))?;
-        files::sync_directory_of(file)
+        files::replace_private(file, text.as_bytes())
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
