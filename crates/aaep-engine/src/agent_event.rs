@@ -4,7 +4,7 @@ use aaep_types::agent_api::tool_of;
 use aaep_types::json::{Members, Writer};
 use aaep_types::{ENVELOPE_MEMBERS, EventKind, rule};
 
-use crate::draft::on_one_line;
+use crate::draft;
 use crate::hints::{Hints, is_sayable};
 use crate::refusal::{Blame, Refusal};
 
@@ -86,19 +86,14 @@ impl AgentEvent {
 
 impl EventContent {
     pub(crate) fn read(payload: &str, kind: Option<EventKind>) -> Result<Self, Refusal> {
-        let members = object(payload)?;
-        // In JSON that was read, line ends stand only between values.
-        let one_line;
-        let members = if payload.contains(['\n', '\r']) {
-            one_line = on_one_line(payload.to_owned());
-            object(&one_line)?
-        } else {
-            members
-        };
-        Self::of(&members, payload.len(), kind)
+        on_one_line(payload, |members| Self::of(members, payload.len(), kind))
     }
 
-    fn of(members: &Members<'_>, room: usize, kind: Option<EventKind>) -> Result<Self, Refusal> {
+    pub(crate) fn of(
+        members: &Members<'_>,
+        room: usize,
+        kind: Option<EventKind>,
+    ) -> Result<Self, Refusal> {
         let mut said = Self::default();
         let mut hints = None;
         let mut out = Writer::with_capacity(room);
@@ -141,6 +136,19 @@ impl EventContent {
         out.string(value);
         self.payload = out.finish();
     }
+}
+
+/// Reads an object, and hands on its members, in which there is no line end: in JSON that was read,
+/// those stand only between values.
+pub(crate) fn on_one_line<T>(
+    payload: &str,
+    then: impl FnOnce(&Members<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let members = object(payload)?;
+    if !payload.contains(['\n', '\r']) {
+        return then(&members);
+    }
+    then(&object(&draft::on_one_line(payload.to_owned()))?)
 }
 
 fn object(payload: &str) -> Result<Members<'_>, Refusal> {

@@ -2,19 +2,19 @@
 
 use aaep_shaping::ShapeInfo;
 use aaep_types::action::{self, Account, ReadableArguments};
-use aaep_types::json::{Members, Raw, Writer};
+use aaep_types::json::{Members, Writer};
 use aaep_types::{
     DescribedBy, ENVELOPE_MEMBERS, Event, EventKind, Presence, Timestamp, Urgency, presence,
-    recorded, rule,
+    recorded,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::agent_event::{AgentEvent, EventContent};
-use crate::hints::{Hints, is_sayable};
+use crate::hints::Hints;
 use crate::ids::{Digest, EventNumber, RequestId};
 use crate::record::Outcome;
-use crate::refusal::{Blame, Refusal};
+use crate::refusal::Refusal;
 use crate::session::Session;
 use crate::words::Words;
 
@@ -385,31 +385,6 @@ pub(crate) fn payload_of(event: &str, without: &[&str]) -> String {
         out.comma();
     }
     out.finish()
-}
-
-/// An agent's payload as members without braces, hints among them; what only the hub fills is
-/// refused.
-pub(crate) fn agent_members(payload: &str) -> Result<String, Refusal> {
-    let malformed = |text: String| Refusal::new(Blame::Malformed, rule::E1, text);
-    let members = Members::whole(payload, 64)
-        .map_err(|fault| malformed(format!("{} (byte {})", fault.kind, fault.offset)))?
-        .ok_or_else(|| malformed("A payload is a JSON object.".into()))?;
-    let mut out = Writer::with_capacity(payload.len());
-    let mut nested = false;
-    for member in members.iter() {
-        nested |= matches!(member.value, Raw::Array(_) | Raw::Object(_));
-        let hub_fills = ENVELOPE_MEMBERS.contains(&member.name.as_ref());
-        if hub_fills && !is_sayable(&member.name) {
-            let text = format!("Leave `{}` out; the hub fills the envelope.", member.name);
-            return Err(Refusal::new(Blame::Malformed, rule::E19, text));
-        }
-        out.name(&member.name);
-        out.raw(member.value);
-        out.comma();
-    }
-    let mut text = out.finish();
-    text.pop();
-    Ok(if nested { on_one_line(text) } else { text })
 }
 
 pub(crate) fn has_member(object: &str, name: &str) -> bool {

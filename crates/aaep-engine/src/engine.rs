@@ -12,6 +12,7 @@ use crate::budget::Budget;
 use crate::clock::{Boot, Now};
 use crate::durability::DurabilityQueue;
 use crate::footprint::Footprint;
+use crate::hints::Hints;
 use crate::ids::{Ids, RequestId, Secrets, SessionKey, session_key};
 use crate::io::{Answer, Input, Output};
 use crate::limits::Limits;
@@ -193,9 +194,9 @@ impl<R: Rules> Engine<R> {
                 self.append(&Record::Owed { session, rules });
                 Ok(Answer::Done)
             }
-            Input::Erase { why, runs } => {
+            Input::Erase { why, note, runs } => {
                 self.needs_journal()?;
-                self.append(&Record::Erased { why, note: "".into(), runs });
+                self.append(&Record::Erased { why, note, runs });
                 Ok(Answer::Done)
             }
             Input::Message { peer, message, call } => self.message(peer, message, call, now),
@@ -318,6 +319,15 @@ impl<R: Rules> Engine<R> {
     /// The session of a request.
     pub fn session_of(&self, request: RequestId) -> Option<SessionId> {
         self.requests.get(&request).map(|request| request.session.id())
+    }
+
+    // enforces: E28
+    /// Whether the agent that a producer object names speaks in this session.
+    pub fn admits_producer(&self, session: SessionId, producer: &str) -> Result<(), Refusal> {
+        let key = session_key(&session).unwrap_or(SessionKey::NONE);
+        let session = self.sessions.get(&key).ok_or_else(no_session)?;
+        let producer = Some(producer.into());
+        session.admits_speaker(Some(&Hints { producer, ..Hints::default() }))
     }
 
     /// How many sessions are open.

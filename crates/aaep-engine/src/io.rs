@@ -95,6 +95,8 @@ pub enum Input<'a> {
     Erase {
         /// Why.
         why: Erasure,
+        /// The operator's words; empty for none. They stay, so they never say whose data it was.
+        note: Arc<str>,
         /// The first and the last of each run, in order and apart from each other.
         runs: Vec<(u64, u64)>,
     },

@@ -2,7 +2,7 @@
 
 use aaep_types::action::ReadableArguments;
 use aaep_types::agent_api::with_longer_wait;
-use aaep_types::json::{Canonical, Writer, is_number};
+use aaep_types::json::{Canonical, Members, Writer, is_number};
 use aaep_types::{
     Decision, Event, EventKind, Limits, Payload, Presence, ReplyToken, ResponseKind, RiskLevel,
     rule,
@@ -10,9 +10,9 @@ use aaep_types::{
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::agent_event::EventContent;
-use crate::draft::{Draft, agent_members, payload_of};
-use crate::hints::Hints;
+use crate::agent_event::{EventContent, on_one_line};
+use crate::draft::{Draft, payload_of};
+use crate::hints::{Hints, is_sayable};
 use crate::ids::{Digest, TokenNumber};
 use crate::refusal::{Blame, Refusal};
 
@@ -66,6 +66,30 @@ impl AgentQuestion {
     /// without the reply token, a JSON object. The work is proportional to their length, so do this
     /// before the engine is taken.
     pub fn read(kind: EventKind, tool: &str, arguments: &str, payload: &str) -> Self {
+        let asked = QuestionText::read(kind, payload);
+        Self::with_text(kind, (tool, arguments), payload, asked)
+    }
+
+    /// The same with a payload that was read before and has no [faults](Members::faults); `payload`
+    /// is its text.
+    pub fn of(
+        kind: EventKind,
+        (tool, arguments): (&str, &str),
+        (payload, members): (&str, &Members<'_>),
+    ) -> Self {
+        let asked = match payload.contains(['\n', '\r']) {
+            true => QuestionText::read(kind, payload),
+            false => QuestionText::of(kind, payload.len(), members),
+        };
+        Self::with_text(kind, (tool, arguments), payload, asked)
+    }
+
+    fn with_text(
+        kind: EventKind,
+        (tool, arguments): (&str, &str),
+        payload: &str,
+        asked: Result<QuestionText, Refusal>,
+    ) -> Self {
         let confirmation = kind == EventKind::AwaitingConfirmation;
         let canonical = canonical_ask(kind, arguments, payload);
         let name = if confirmation { tool } else { "" };
@@ -78,7 +102,7 @@ impl AgentQuestion {
                 true => ReadableArguments::of(arguments),
                 false => ReadableArguments::default(),
             },
-            asked: QuestionText::read(kind, payload),
+            asked,
             needs: Presence::None,
         }
     }
@@ -112,15 +136,16 @@ impl AgentQuestion {
 
 impl QuestionText {
     fn read(kind: EventKind, payload: &str) -> Result<Self, Refusal> {
-        let said = EventContent::read(payload, Some(kind))?;
+        on_one_line(payload, |members| Self::of(kind, payload.len(), members))
+    }
+
+    fn of(kind: EventKind, room: usize, members: &Members<'_>) -> Result<Self, Refusal> {
+        let said = EventContent::of(members, room, Some(kind))?;
         let (head, payload) = match &said.hints {
             None => (said.payload, None),
-            Some(_) => (agent_members(payload)?, Some(said.payload)),
+            Some(_) => (written(members, room), Some(said.payload)),
         };
-        let members = payload.as_ref().unwrap_or(&head);
-        let object = ["{", &with_token(members, ReplyToken::from_bits(0).as_str()), "}"].concat();
-        let terms = Payload::read_ours(kind, &object).and_then(|payload| Terms::of(&payload));
-        Ok(Self { head, payload, hints: said.hints, terms })
+        Ok(Self { head, payload, hints: said.hints, terms: Terms::read(kind, room, members) })
     }
 
     /// The event that asks, with its token.
@@ -148,6 +173,19 @@ impl QuestionText {
 }
 
 impl Terms {
+    /// What a question means that its agent says in these members, if it is valid.
+    fn read(kind: EventKind, room: usize, members: &Members<'_>) -> Option<Self> {
+        if room > Limits::default().max_bytes || !members.faults().is_empty() {
+            return None;
+        }
+        // Another token stands for the real one, which the engine makes later.
+        let token = ["{", &with_token("", ReplyToken::from_bits(0).as_str())[1..], "}"].concat();
+        let members: &Members<'_> = members;
+        let said = members.iter().filter(|member| !is_sayable(&member.name)).cloned();
+        let payload = Payload::read_ours(kind, said.chain(Members::whole(&token, 1).ok()??))?;
+        Self::of(&payload)
+    }
+
     fn of(payload: &Payload<'_>) -> Option<Self> {
         let (action, timeout_seconds) = match payload {
             Payload::AwaitingConfirmation(confirmation) => {
@@ -168,6 +206,19 @@ impl Terms {
             answer: default_answer(payload),
         })
     }
+}
+
+/// All members, hints among them, as JSON without braces.
+fn written(members: &Members<'_>, room: usize) -> String {
+    let mut out = Writer::with_capacity(room);
+    for member in members.iter() {
+        out.name(&member.name);
+        out.raw(member.value);
+        out.comma();
+    }
+    let mut text = out.finish();
+    text.pop();
+    text
 }
 
 /// Neither a confirmation nor a clarification.

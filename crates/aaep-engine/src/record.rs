@@ -191,9 +191,10 @@ pub enum Record {
     Administered {
         /// Who.
         by: Arc<str>,
-        /// What was done, in a word: `released`, `handed_over`, `ended_session`, `let_in`, `shut_out`.
+        /// What was done, in a word: `released`, `handed_over`, `ended_session`, `let_in`, `shut_out`,
+        /// `passkey_added`, `passkey_removed`, `erased`.
         act: Arc<str>,
-        /// To what: an `agent_id`, a session, a principal.
+        /// To what: an `agent_id`, a session, a principal, the user whose passkey it is.
         what: Arc<str>,
         /// Who has it since, as `principal of user`; empty where nobody has.
         to: Arc<str>,

@@ -139,7 +139,7 @@ vocabulary! {
         /// A security key or the device itself signed this very answer.
         Passkey = "passkey",
     }
-    /// What the hub says about a PIN that was typed.
+    /// What the hub says about a PIN that was typed, and about what a person shows their presence with.
     PresenceWord {
         /// It was right: answers on this connection count for a while.
         Unlocked = "unlocked",
@@ -153,6 +153,10 @@ vocabulary! {
         Tried = "tried",
         /// The PIN is another one now, or there is none any more.
         Changed = "changed",
+        /// A passkey was registered for this person.
+        PasskeyAdded = "passkey_added",
+        /// A passkey of this person was removed.
+        PasskeyRemoved = "passkey_removed",
     }
     /// The two answers to a confirmation (§6.3).
     Decision {

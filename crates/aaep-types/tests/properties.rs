@@ -2,6 +2,7 @@
 
 mod support;
 
+use aaep_types::json::Members;
 use aaep_types::{
     Event, EventKind, Extensions, LenientEvent, Message, Payload, Severity, is_valid, validate,
 };
@@ -71,6 +72,11 @@ fn what_we_emit_we_accept_and_write_again_byte_for_byte() {
     });
 }
 
+fn read_ours(kind: EventKind, object: &str) -> Option<Payload<'_>> {
+    let members = Members::whole(object, 64).ok()??;
+    if members.faults().is_empty() { Payload::read_ours(kind, members) } else { None }
+}
+
 /// An event of ours around a payload, and whether both ways of reading it at our source agree.
 fn both_at_source(kind: EventKind, members: &str) -> Result<bool, TestCaseError> {
     let (name, urgency) = (kind.as_str(), kind.usual_urgency().as_str());
@@ -80,7 +86,7 @@ fn both_at_source(kind: EventKind, members: &str) -> Result<bool, TestCaseError>
         r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"{name}","event_id":"evt_1","session_id":"sess_1","sequence_number":{number},"timestamp":"2026-05-24T14:22:11.342Z","producer":{{"agent_id":"x"}},"urgency":"{urgency}","localization_hints":{{"primary_language":"en","text_direction":"auto"}}{more}}}"#
     );
     let object = format!("{{{members}}}");
-    let alone = Payload::read_ours(kind, &object);
+    let alone = read_ours(kind, &object);
     let whole = Event::parse_ours(event.as_bytes()).ok();
     prop_assert_eq!(alone.as_ref(), whole.as_ref().map(Event::payload), "{}", event);
     Ok(alone.is_some())
@@ -120,7 +126,7 @@ fn a_payload_of_ours_is_judged_alone_as_it_is_within_its_event() {
         prop_assert!(both_at_source(seed.kind, &members)?);
         // What belongs around a payload has no place in it.
         let around = format!("{{{members},\"extensions\":{{}}}}");
-        prop_assert_eq!(Payload::read_ours(seed.kind, &around), None);
+        prop_assert_eq!(read_ours(seed.kind, &around), None);
         for broken in [r#""type":"x""#, r#""@odd":1"#, "", "1", "}"] {
             let accepted = both_at_source(seed.kind, &format!("{members},{broken}"))?;
             prop_assert!(!accepted);

@@ -520,9 +520,18 @@ fn emit(
     session: SessionId,
     event: Emission,
 ) -> Result<EventPosted, ApiError> {
-    let Emission { mut event, arguments, speaker, piece, asks_to_follow } = event;
-    let speaker = core.speaks_in(agent, session, speaker.as_deref(), event.type_name())?;
+    let Emission { mut event, arguments, speaker, piece, refused, asks_to_follow } = event;
+    let named = speaker;
+    let speaker = core.speaks_in(agent, session, named.as_deref(), event.type_name())?;
     let agent = &speaker.agent;
+    // enforces: T14, S4
+    // What follows depends on what was said before in an output, which nobody else may learn.
+    if piece.is_some() || refused.is_some() {
+        core.may_speak(agent, session, named.as_deref())?;
+    }
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
     if event.lacks_from_state() {
         let snapshot = core.session_snapshot(agent, session).ok_or_else(over)?;
         event = event.with_text("from_state", &snapshot.state);
@@ -594,6 +603,22 @@ mod tests {
             let event = PostEvent::parse(event.as_bytes()).unwrap();
             prepare::emission(&hub, session, event).unwrap()
         };
+        // Somebody else learns nothing of what was said, nor that a piece would be refused.
+        let stranger = Principal::new("thief", Role::Agent, "eve");
+        let mut guess = piece("anything", 0);
+        guess.refused = Some(ApiError::malformed("It would complete a secret."));
+        let (told, guessed) = hub
+            .call({
+                let plain = piece("anything", 0);
+                move |core| {
+                    let told = emit(core, &stranger, session, plain).map(drop);
+                    (told, emit(core, &stranger, session, guess).map(drop))
+                }
+            })
+            .await
+            .unwrap();
+        assert_eq!(told.as_ref().unwrap_err().kind, ApiErrorKind::NotFound);
+        assert_eq!(format!("{told:?}"), format!("{guessed:?}"));
         // Both were read before either was said.
         let (first, second) = (piece("The password=", 0), piece("hunter2, as ever.", 13));
         let emitted = hub.call(move |core| {

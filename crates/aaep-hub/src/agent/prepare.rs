@@ -11,7 +11,7 @@ use aaep_types::agent_api::{
     producer_of, read_object, tool_of,
 };
 use aaep_types::json::{Canonical, Members, Writer};
-use aaep_types::{DescribedBy, EventKind, LanguageTag, Presence, SessionId, rule, team};
+use aaep_types::{DescribedBy, EventKind, LanguageTag, Presence, RiskLevel, SessionId, rule, team};
 use sha2::{Digest as _, Sha256};
 
 use super::policy;
@@ -123,6 +123,9 @@ pub(super) struct Emission {
     pub(super) speaker: Option<String>,
     /// The output that it goes on with.
     pub(super) piece: Option<Piece>,
+    /// Why a piece of an output is not said. It depends on what was said before, so only those who
+    /// may speak in the session are told.
+    pub(super) refused: Option<ApiError>,
     /// The rules of the profile by which something has to follow.
     pub(super) asks_to_follow: Vec<usize>,
 }
@@ -238,18 +241,40 @@ pub(super) fn emission(
         None => (payload, members),
     };
     bounded(hub, payload)?;
-    let (piece_said, piece) = match kind {
-        Some(EventKind::OutputStreaming) => {
-            hub.0.outputs.look_through(session, &members, secrets)?
+    let judged = judge_piece(hub, session, (kind, &type_name), (payload, &members));
+    let (piece_said, piece, asks_to_follow, refused) = match judged {
+        Ok((said, piece, asks)) => (said, piece, asks, None),
+        Err(refused) if kind == Some(EventKind::OutputStreaming) => {
+            (None, None, Vec::new(), Some(refused))
         }
-        _ => (None, None),
+        Err(refused) => return Err(refused),
     };
     let event = match &piece_said {
         Some(payload) => AgentEvent::read(&type_name, payload),
         None => AgentEvent::of(&type_name, payload, &members),
     };
-    let asks_to_follow = keeps_profile(hub, &type_name, piece_said.as_ref().unwrap_or(payload))?;
-    Ok(Emission { event, arguments, speaker, piece, asks_to_follow })
+    Ok(Emission { event, arguments, speaker, piece, refused, asks_to_follow })
+}
+
+/// What is said of a piece, the output that it goes on with, and the rules that ask for more.
+type JudgedPiece = (Option<String>, Option<Piece>, Vec<usize>);
+
+/// What a piece of an output says once its secrets are taken out, the output that it goes on with, and
+/// the rules of the profile by which something has to follow. Of other events only the last.
+fn judge_piece(
+    hub: &Hub,
+    session: SessionId,
+    (kind, type_name): (Option<EventKind>, &str),
+    (payload, members): (&str, &Members<'_>),
+) -> Result<JudgedPiece, ApiError> {
+    let (said, piece) = match kind {
+        Some(EventKind::OutputStreaming) => {
+            hub.0.outputs.look_through(session, members, hub.config().secrets)?
+        }
+        _ => (None, None),
+    };
+    let asks_to_follow = keeps_profile(hub, type_name, said.as_deref().unwrap_or(payload))?;
+    Ok((said, piece, asks_to_follow))
 }
 
 // enforces: I22, I29
@@ -317,22 +342,28 @@ pub(super) fn question(
         }
         _ => (None, DescribedBy::Agent),
     };
-    let clean = match &strengthened {
-        Some(payload) => look_through(&read_object(payload)?, hub.config().secrets)?,
-        None => look_through(&members, hub.config().secrets)?,
+    let members = match &strengthened {
+        Some(payload) => read_object(payload)?,
+        None => members,
     };
-    let payload = clean.or(strengthened).unwrap_or(payload);
-    bounded(hub, &payload)?;
+    // Secrets are taken out of texts only: what is weighed stays what it is.
+    let gravity = policy::gravity(&members);
+    let clean = look_through(&members, hub.config().secrets)?;
+    let members = match &clean {
+        Some(payload) => read_object(payload)?,
+        None => members,
+    };
+    let payload = clean.as_ref().or(strengthened.as_ref()).unwrap_or(&payload);
+    bounded(hub, payload)?;
     // enforces: I31
-    let asked = AgentQuestion::read(kind, &tool, &arguments, &payload);
+    let asked = AgentQuestion::of(kind, (&tool, &arguments), (payload, &members));
     let asked = match kind {
         EventKind::AwaitingConfirmation => {
-            let needs = needed(hub, user, ruled, in_force.as_ref().as_ref(), &payload)?;
-            asked.needing(needs)
+            asked.needing(needed(hub, user, ruled, in_force.as_ref().as_ref(), gravity))
         }
         _ => asked,
     };
-    let asks_to_follow = keeps_profile(hub, kind.as_str(), &payload)?;
+    let asks_to_follow = keeps_profile(hub, kind.as_str(), payload)?;
     Ok(Question { asked, described_by, speaker, asks_to_follow })
 }
 
@@ -344,13 +375,12 @@ fn needed(
     user: &str,
     ruled: Option<Presence>,
     in_force: Option<&Policy>,
-    payload: &str,
-) -> Result<Presence, ApiError> {
-    let (risk, irreversible) = policy::gravity(&read_object(payload)?);
+    (risk, irreversible): (RiskLevel, bool),
+) -> Presence {
     let said = ruled.or_else(|| in_force.and_then(|policy| policy.presence_for(risk)));
     // Looked at in any case: whoever changed a PIN is announced.
     let has_any = hub.has_presence(user);
-    Ok(said.unwrap_or_else(|| presence::usual(risk, irreversible, has_any)))
+    said.unwrap_or_else(|| presence::usual(risk, irreversible, has_any))
 }
 
 /// The arguments with which an action is about to run, to be compared with those that were asked

@@ -121,6 +121,22 @@ impl Core {
         Ok(Speaker { agent: owner.unwrap_or(agent).clone(), claims })
     }
 
+    // enforces: S4, E28
+    /// Whether an agent may speak in a session, under this producer if it names one. It is a sign of
+    /// life, as speaking is.
+    pub(crate) fn may_speak(
+        &mut self,
+        agent: &Principal,
+        session: SessionId,
+        producer: Option<&str>,
+    ) -> Result<(), Refusal> {
+        self.handle(Input::Touch { agent, session })?;
+        match producer {
+            Some(producer) => self.producer.engine().admits_producer(session, producer),
+            None => Ok(()),
+        }
+    }
+
     // enforces: S5, E28, I22
     /// An agent has spoken under an id. From then on the id is its own, also after a restart: what a
     /// sub-agent asked for is run by nobody else. A call that is refused claims nothing, and leaves no

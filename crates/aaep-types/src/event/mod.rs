@@ -34,7 +34,7 @@ pub use tool_completed::ToolCompleted;
 pub use tool_invoked::ToolInvoked;
 
 use crate::envelope::{Envelope, Extensions};
-use crate::json::{Members, Writer};
+use crate::json::{Member, Members, Writer};
 use crate::limits::Limits;
 use crate::message;
 use crate::report::{Invalid, Reading, Report};
@@ -112,12 +112,16 @@ macro_rules! core_events {
                 }
             }
 
-            /// Reads what one of our own events is to say, given as an object without the envelope,
-            /// by the rules that hold at our source; `None` if it breaks any. To learn
-            /// which, read the whole event with [`Event::parse_ours`].
-            pub fn read_ours(kind: EventKind, object: &'a str) -> Option<Self> {
+            /// Reads what one of our own events is to say, given as the members of its payload, by
+            /// the rules that hold at our source; `None` if it breaks any. The members are those of
+            /// an object without [faults](Members::faults). To learn what is wrong, read the whole
+            /// event with [`Event::parse_ours`].
+            pub fn read_ours(
+                kind: EventKind,
+                members: impl IntoIterator<Item = Member<'a>>,
+            ) -> Option<Self> {
                 match kind {
-                    $(EventKind::$variant => read::read_alone::<$variant<'a>>(kind, object),)*
+                    $(EventKind::$variant => read::read_alone::<$variant<'a>>(kind, members),)*
                 }
             }
 

@@ -5,7 +5,7 @@ use crate::action;
 use crate::envelope::{Envelope, EnvelopeFields, Tail, TailFields};
 use crate::json::{Member, Members, Raw};
 use crate::language::LanguageTag;
-use crate::limits::{Limits, soft};
+use crate::limits::soft;
 use crate::ours::{OutcomeMember, TimingMember};
 use crate::presence::PresenceMember;
 use crate::redaction::{self, Redaction};
@@ -95,17 +95,13 @@ pub(super) fn read_payload<'a, P: IntoPayload<'a>>(
     Some(Event { envelope, payload, extensions, other, text })
 }
 
-/// Reads a payload of the shape of `P` that has no envelope around it yet. Ours says what every
-/// envelope of ours does: a language, and that the direction of texts is found out (§11.4.2).
+/// Reads a payload of the shape of `P` that has no envelope around it yet, given as its members.
+/// Ours says what every envelope of ours does: a language, and that the direction of texts is found
+/// out (§11.4.2).
 pub(super) fn read_alone<'a, P: IntoPayload<'a>>(
     kind: EventKind,
-    object: &'a str,
+    members: impl IntoIterator<Item = Member<'a>>,
 ) -> Option<Payload<'a>> {
-    let limits = Limits::default();
-    let members = Members::whole(object, limits.max_depth).ok()??;
-    if object.len() > limits.max_bytes || !members.faults().is_empty() {
-        return None;
-    }
     let mut report = Report::parsing(Reading::Source);
     let mut payload = P::Fields::default();
     let mut other: Others<'a> = Vec::new();
