@@ -21,13 +21,15 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `chain` | off | [`chain`]: the keyed chain alone |
-//! | `sqlite` | off | the embedded journal; implies `chain` |
+//! | `log` | off | [`log`]: the logs of a cluster, leases, and both in memory; implies `chain` |
+//! | `postgres` | off | logs and leases on PostgreSQL; implies `log` |
+//! | `sqlite` | off | the embedded journal; implies `log` |
 //! | `test-util` | off | `contract`, the tests that every store has to pass |
 //!
 //! # What is deliberately absent
 //!
-//! How records are encoded: that belongs to the engine. Without the feature `sqlite` also clocks,
-//! threads and files.
+//! How records are encoded: that belongs to the engine. Without the features `sqlite` and
+//! `postgres` also clocks, threads, files and sockets.
 //!
 //! # Example
 //!
@@ -42,6 +44,12 @@
 //! # Ok::<(), aaep_store::Fault>(())
 //! ```
 
+// This page links to what only some features have.
+#![cfg_attr(
+    not(all(feature = "sqlite", feature = "postgres")),
+    allow(rustdoc::broken_intra_doc_links)
+)]
+
 #[cfg(feature = "sqlite")]
 pub mod audit;
 #[cfg(feature = "chain")]
@@ -55,10 +63,14 @@ mod journal;
 #[cfg(feature = "sqlite")]
 mod key;
 mod lock;
+#[cfg(feature = "log")]
+pub mod log;
 mod memory;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod tail;
+#[cfg(feature = "log")]
+mod unit;
 #[cfg(feature = "sqlite")]
 mod writer;
 
@@ -73,9 +85,11 @@ pub use lock::Lock;
 pub use memory::Memory;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
-    CannotOpen, Compaction, Damage, JournalFile, KINDS, KeptCall, Migration, Note, OLD_COPY,
-    Options, Reader, Replayed, Sqlite, Start, Unit, VERSION,
+    CannotOpen, Compaction, Damage, JournalFile, KINDS, Migration, OLD_COPY, Options, Reader,
+    Replayed, Sqlite, Start, VERSION,
 };
 pub use tail::{Tail, longest_valid_prefix};
+#[cfg(feature = "log")]
+pub use unit::{KeptCall, Note, Unit};
 #[cfg(feature = "sqlite")]
 pub use writer::{InlineCommit, JournalWriter, Report};

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use crate::head::Head;
 use crate::journal::Fault;
-use crate::sqlite::{Compaction, Sqlite, Unit};
+use crate::sqlite::{Compaction, Sqlite};
+use crate::unit::Unit;
 
 /// The most units in one transaction.
 const MAX_GROUP: usize = 4096;

@@ -26,11 +26,12 @@ use crate::Lock;
 use crate::chain::{self, Anchor, ChainHash, ChainKey};
 use crate::head::Noted;
 use crate::journal::{Entry, Fault, Journal};
+use crate::unit::{Note, Unit};
 
 pub use compact::Compaction;
 pub use file::JournalFile;
 pub use migrate::Migration;
-pub use notes::{KeptCall, Note, OLD_COPY, Start};
+pub use notes::{OLD_COPY, Start};
 pub use open::CannotOpen;
 pub(crate) use open::{private, sync_directory_of};
 pub use reader::Reader;
@@ -41,15 +42,6 @@ pub use schema::VERSION;
 
 /// About how many pages of the write-ahead log are carried over at once.
 const CHECKPOINT_PAGES: usize = 2000;
-
-/// What must be durable together: the records of one step, and what else the hub notes with them.
-#[derive(Clone, Debug, Default)]
-pub struct Unit {
-    /// Records, in order.
-    pub entries: Vec<Entry>,
-    /// What goes with them.
-    pub notes: Vec<Note>,
-}
 
 /// How a journal is kept.
 #[derive(Clone, Copy, Debug)]

@@ -2,28 +2,10 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Damage, Fault, Sqlite, Unit, fault_of, wall_micros};
+use super::{Damage, Fault, Sqlite, fault_of, wall_micros};
 use crate::chain::{ChainHash, ChainKey, checksum};
 use crate::head::Noted;
-
-/// A call of an agent with an idempotency key, and what it led to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptCall {
-    /// The name of the agent.
-    pub agent: String,
-    /// What was called.
-    pub path: String,
-    /// The key.
-    pub key: String,
-    /// The session that it concerns.
-    pub session: String,
-    /// SHA-256 of what was sent.
-    pub body: [u8; 32],
-    /// The status of the answer.
-    pub status: u16,
-    /// The answer.
-    pub answer: String,
-}
+use crate::unit::{KeptCall, Note, Unit};
 
 impl KeptCall {
     fn fields<T>(&self, of: impl FnOnce(&[&[u8]]) -> T) -> T {
@@ -47,30 +29,6 @@ impl KeptCall {
     pub(super) fn checksum(&self) -> Vec<u8> {
         self.fields(checksum)
     }
-}
-
-/// Something that the hub notes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Note {
-    /// A call to be remembered.
-    Call(KeptCall),
-    /// This call is no longer needed.
-    ForgetCall {
-        /// The name of the agent.
-        agent: String,
-        /// What was called.
-        path: String,
-        /// The key.
-        key: String,
-    },
-    /// The calls of this session are no longer needed.
-    ForgetCalls {
-        /// Which.
-        session: String,
-    },
-    /// The clock on the wall jumped.
-    ClockJumped,
 }
 
 impl Note {
