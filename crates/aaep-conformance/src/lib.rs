@@ -4,6 +4,15 @@
 //! says of each violation where it is and what to change. The module [`stream`] follows whole
 //! streams and says what only the sequence of messages shows.
 //!
+//! With the feature `suite`, the module `suite` speaks with a producer over its socket, as many
+//! subscribers at once, honest and hostile, and reports what it saw.
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `suite` | off | `suite`: checks that need a socket, and a reference producer to try them on |
+//!
 //! # What is deliberately absent
 //!
 //! * **Any part of a producer.** Both modules read the rules for themselves, so that they can judge
@@ -11,7 +20,8 @@
 //!   not repeat, deadlines and consent. Neither sees what a producer does without saying so.
 //! * **The schemas as files.** They are tables in the source: nothing is loaded, compiled or
 //!   fetched at run time. A developer's check compares the tables with the files.
-//! * **Input and output, clocks, randomness.** The same messages always get the same verdict.
+//! * **Input and output, clocks, randomness**, outside `suite`. The same messages always get the same
+//!   verdict.
 //! * **The message's own words.** A [`published::Violation`] points at a value and never repeats
 //!   it; a [`stream::Finding`] repeats identifiers and names of states. So reports can be logged
 //!   without leaking reply tokens or private text.
@@ -76,6 +86,8 @@
 
 pub mod published;
 pub mod stream;
+#[cfg(feature = "suite")]
+pub mod suite;
 
 /// Runs the example of the README.
 #[cfg(doctest)]

@@ -1,0 +1,41 @@
+//! The conformance suite: black-box checks of a producer over its socket.
+//!
+//! [`producer::run`] plays several subscribers at once against a [`Target`] and returns a
+//! [`Report`]. A check that did not get what it needs is *not exercised*, never passed. A level is
+//! granted only when every MUST of it, and of the levels below, was exercised and passed.
+//!
+//! [`reference`] holds a small correct producer, and one for each [`reference::Fault`]: they show that
+//! the checks catch what they should, and nothing else.
+//!
+//! # What is deliberately left out
+//!
+//! What no message shows: whether a tool really ran, what an agent does behind the producer's back.
+//! Answers are compared by status, headers and body; how long they took is not judged.
+//!
+//! ```
+//! use aaep_conformance::suite::reference::{Fault, Producer};
+//! use aaep_conformance::suite::{Outcome, Target, producer};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let wrong = Producer::start(Some(Fault::RunsBeforeTheAnswer)).await?;
+//! let report = producer::run(&Target::new(wrong.base(), 2)).await;
+//! let blocking = report.check("blocking").ok_or("it was checked")?;
+//! assert!(matches!(blocking.outcome, Outcome::Failed(_)));
+//! assert_eq!(report.granted(), Some(1));
+//! # Ok(())
+//! # }
+//! ```
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // sockets and clocks are its work
+
+mod catalog;
+mod ear;
+pub mod producer;
+pub mod reference;
+mod render;
+mod report;
+mod target;
+
+pub use catalog::{CATALOG, Check, Force};
+pub use report::{Outcome, Report, Result};
+pub use target::{Target, Texts};

@@ -1,0 +1,55 @@
+//! A small producer that keeps the rules of levels 1 and 2, and one for each rule that it can break.
+//!
+//! It exists to try the suite on. It has two tokens, [`OWNER`] and [`STRANGER`]; without any, one is the
+//! owner. No tool of it does anything.
+
+mod fault;
+mod serve;
+mod world;
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+pub use fault::Fault;
+use world::World;
+
+/// The token of somebody who may answer.
+pub const OWNER: &str = "reference-owner";
+/// The token of somebody who may not.
+pub const STRANGER: &str = "reference-stranger";
+
+/// A producer that runs until it is dropped.
+#[derive(Debug)]
+pub struct Producer {
+    base: String,
+    task: JoinHandle<()>,
+}
+
+impl Producer {
+    /// Starts one on a free port of 127.0.0.1, with this fault or without any.
+    pub async fn start(fault: Option<Fault>) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let base = format!("http://{}/aaep/v1", listener.local_addr()?);
+        let world = Arc::new(World::new(fault));
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve::connection(stream, Arc::clone(&world)));
+            }
+        });
+        Ok(Self { base, task })
+    }
+
+    /// Its address.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

@@ -1,0 +1,363 @@
+//! What the reference producer does, and what it does wrong.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aaep_types::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::Fault;
+
+/// Events that wait for one listener; who is slower hears no more.
+const QUEUE: usize = 4096;
+
+#[derive(Debug, Default)]
+struct State {
+    listeners: Vec<mpsc::Sender<String>>,
+    pending: HashMap<String, Pending>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    session: Session,
+    confirmation: bool,
+    /// What was decided, if anything was; later ones count only for faults.
+    decided: Option<Value>,
+    over: bool,
+    wake: mpsc::Sender<Value>,
+}
+
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) fault: Option<Fault>,
+    state: Mutex<State>,
+}
+
+/// Where a session stands.
+#[derive(Clone, Debug)]
+struct Session {
+    id: String,
+    number: Arc<AtomicU64>,
+    state: Arc<Mutex<&'static str>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn random() -> String {
+    format!("{:016x}{:016x}", RandomState::new().hash_one(1), RandomState::new().hash_one(2))
+}
+
+impl World {
+    pub(super) fn new(fault: Option<Fault>) -> Self {
+        Self { fault, state: Mutex::default() }
+    }
+
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    pub(super) fn listen(&self) -> mpsc::Receiver<String> {
+        let (listener, heard) = mpsc::channel(QUEUE);
+        lock(&self.state).listeners.push(listener);
+        heard
+    }
+
+    /// Whether the token of a reply is known, and whether the reply counts.
+    pub(super) fn reply(&self, reply: &Value, stranger: bool) -> (bool, bool) {
+        let mut state = lock(&self.state);
+        let token = reply["reply_token"].as_str().unwrap_or_default();
+        let forged = self.is(Fault::TakesForged) && !state.pending.contains_key(token);
+        let pending = if forged {
+            state.pending.values_mut().find(|pending| !pending.over)
+        } else {
+            state.pending.get_mut(token)
+        };
+        let Some(pending) = pending else { return (false, false) };
+        let confirms = reply["type"] == "confirmation.reply";
+        let fits = pending.confirmation == confirms || self.is(Fault::TakesWrongKind);
+        let fits =
+            fits && (confirms || reply["response"].is_string() || self.is(Fault::TakesMisfit));
+        let entitled = !stranger || self.is(Fault::TakesStolen);
+        let again = pending.decided.is_some() || pending.over;
+        let repeats = match self.fault {
+            Some(Fault::TakesReplayed | Fault::TakesLate) => pending.over,
+            Some(Fault::TakesTwice | Fault::RaceRunsTwice | Fault::LastWins) => !pending.over,
+            _ => false,
+        };
+        if !fits || !entitled || (again && !repeats) {
+            return (true, false);
+        }
+        let late = self.is(Fault::TakesLate) && pending.decided.is_some();
+        if pending.over && reply["decision"] == "accept" && !late {
+            let session = pending.session.clone();
+            drop(state);
+            self.run_tool(&session);
+            return (true, true);
+        }
+        pending.decided = Some(reply.clone());
+        (true, pending.wake.try_send(reply.clone()).is_ok())
+    }
+
+    fn emit(&self, session: &Session, kind: &str, members: Value) {
+        let number = session.number.fetch_add(1, Ordering::Relaxed);
+        if (self.is(Fault::NoEnd) && kind == "session.completed")
+            || (self.is(Fault::NoStart) && kind == "session.started" && number == 0)
+        {
+            return;
+        }
+        let mut event = self.envelope(session, kind, number);
+        if let (Some(event), Value::Object(members)) = (event.as_object_mut(), members) {
+            event.extend(members);
+        }
+        self.spoil(kind, &mut event);
+        self.publish(kind, &event.to_string());
+        if self.is(Fault::StartsTwice) && kind == "session.started" {
+            event["event_id"] = json!(format!("evt_{}", random()));
+            event["sequence_number"] = json!(session.number.fetch_add(1, Ordering::Relaxed));
+            self.publish(kind, &event.to_string());
+        }
+    }
+
+    fn envelope(&self, session: &Session, kind: &str, number: u64) -> Value {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut millis = i64::try_from(since.as_millis()).unwrap_or_default();
+        if self.is(Fault::ClockGoesBack) {
+            millis -= i64::try_from(number).unwrap_or_default() * 1000;
+        }
+        let stamp = Timestamp::from_millis(millis).map(|stamp| stamp.to_string());
+        let number = if self.is(Fault::SkipsNumbers) { number * 2 } else { number };
+        json!({
+            "@context": "https://aaep-protocol.org/context/v1", "aaep_version": "1.0.0",
+            "type": format!("aaep:agent.{kind}"), "event_id": format!("evt_{}", random()),
+            "session_id": session.id, "sequence_number": number, "timestamp": stamp,
+            "producer": { "agent_id": "reference" },
+            "localization_hints": { "primary_language": "en" },
+        })
+    }
+
+    /// Faults that change one event.
+    fn spoil(&self, kind: &str, event: &mut Value) {
+        let remove = |event: &mut Value, name: &str| {
+            event.as_object_mut().map(|event| event.remove(name));
+        };
+        match (self.fault, kind) {
+            (Some(Fault::NoUrgency), _) if kind.starts_with("awaiting") => remove(event, "urgency"),
+            (Some(Fault::NoSummary), "session.started") => remove(event, "summary_normal"),
+            (Some(Fault::BadEventId), _) => event["event_id"] = json!("42"),
+            (Some(Fault::SameEventId), _) => event["event_id"] = json!("evt_same"),
+            (Some(Fault::WrongContext), _) => event["@context"] = json!("https://example.org/v1"),
+            (Some(Fault::ExtraMember), _) => event["mood"] = json!("good"),
+            (Some(Fault::NoCategory), "session.errored") => remove(event, "error_category"),
+            (Some(Fault::NoCancelledBy), "session.cancelled") => remove(event, "cancelled_by"),
+            (Some(Fault::EmptyProgress), "progress.updated") => event["progress"] = json!({}),
+            (Some(Fault::WrongFromState), "state.changed") => {
+                event["from_state"] = json!("resting")
+            }
+            (Some(Fault::ToolOtherName), "tool.completed") => event["tool"] = json!("another"),
+            (Some(Fault::SaysCardNumber), "session.completed") => {
+                event["summary_normal"] = json!("Paid with card 4111 1111 1111 1111.");
+            }
+            _ => {}
+        }
+    }
+
+    fn publish(&self, kind: &str, text: &str) {
+        let one = self.is(Fault::OneListenerOnly) && kind.starts_with("awaiting");
+        let most = if one { 1 } else { usize::MAX };
+        let mut place = 0;
+        lock(&self.state).listeners.retain(|listener| {
+            place += 1;
+            place > most || listener.try_send(text.to_owned()).is_ok()
+        });
+    }
+
+    fn enter(&self, session: &Session, to: &'static str, said: &str) {
+        let from = std::mem::replace(&mut *lock(&session.state), to);
+        let members = json!({ "from_state": from, "to_state": to, "summary_normal": said });
+        self.emit(session, "state.changed", members);
+    }
+
+    /// Plays what a text asks for.
+    pub(super) async fn play(self: Arc<Self>, text: String) {
+        let session = Session {
+            id: format!("sess_{}", random()),
+            number: Arc::default(),
+            state: Arc::new(Mutex::new("idle")),
+        };
+        self.emit(&session, "session.started", json!({ "summary_normal": "Getting to work." }));
+        self.enter(&session, "thinking", "Thinking.");
+        match text.as_str() {
+            text if text.starts_with("transfer") => self.transfer(&session, text).await,
+            text if text.starts_with("ask me") => self.question(&session).await,
+            "three sentences" => self.sentences(&session),
+            "fail" => return self.emit(&session, "session.errored", json!({
+                "error_category": "permanent", "urgency": "critical", "summary_normal": "It failed.",
+            })),
+            "give up" => return self.emit(&session, "session.cancelled", json!({
+                "cancelled_by": "producer", "summary_normal": "Given up.",
+            })),
+            "a long job" => self.emit(&session, "progress.updated", json!({
+                "progress": { "percent": 50 }, "summary_normal": "Half of it is done.",
+            })),
+            _ => self.run_tool_named(&session, "balance", false),
+        }
+        self.emit(&session, "session.completed", json!({ "summary_normal": "Done." }));
+        if self.is(Fault::SpeaksAfterEnd) {
+            self.enter(&session, "thinking", "Thinking on.");
+        }
+    }
+
+    fn run_tool(&self, session: &Session) {
+        self.run_tool_named(session, "transfer", true);
+    }
+
+    fn run_tool_named(&self, session: &Session, tool: &str, irreversible: bool) {
+        if *lock(&session.state) != "calling_tool" {
+            self.enter(session, "calling_tool", "It is being done.");
+        }
+        let call = format!("call_{}", random());
+        let mut invoked = json!({
+            "tool": tool, "tool_call_id": call, "summary_normal": "Using a tool.",
+        });
+        if irreversible {
+            invoked["irreversible"] = json!(true);
+        }
+        self.emit(session, "tool.invoked", invoked);
+        let completed = json!({
+            "tool": tool, "tool_call_id": call, "status": "success", "summary_normal": "It worked.",
+        });
+        let times = match self.fault {
+            Some(Fault::ToolNeverReturns) => 0,
+            Some(Fault::ToolReturnsTwice) => 2,
+            _ => 1,
+        };
+        for _ in 0..times {
+            self.emit(session, "tool.completed", completed.clone());
+        }
+        self.enter(session, "thinking", "Thinking.");
+    }
+
+    fn sentences(&self, session: &Session) {
+        self.enter(session, "writing_output", "Writing.");
+        let mut position = 0;
+        for (text, complete) in [("One. ", false), ("Two. ", false), ("Three.", true)] {
+            let complete = complete && !self.is(Fault::TextNeverEnds);
+            if !(self.is(Fault::TextLost) && position == 5) {
+                self.emit(session, "output.streaming", json!({
+                    "chunk": text, "position": position, "complete": complete, "output_id": "out_1",
+                }));
+            }
+            position += text.chars().count();
+        }
+        if self.is(Fault::TextAfterEnd) {
+            self.emit(
+                session,
+                "output.streaming",
+                json!({
+                    "chunk": "Four.", "position": position, "complete": false, "output_id": "out_1",
+                }),
+            );
+        }
+        self.enter(session, "thinking", "Thinking.");
+    }
+
+    /// Makes a request known; gives its token and what replies wake.
+    fn issue(&self, session: &Session, confirmation: bool) -> (String, mpsc::Receiver<Value>) {
+        let same = self.is(Fault::SameToken);
+        let token = if same { "rpl_same".into() } else { format!("rpl_{}", random()) };
+        let (wake, woken) = mpsc::channel(8);
+        let session = session.clone();
+        let pending = Pending { session, confirmation, decided: None, over: false, wake };
+        lock(&self.state).pending.insert(token.clone(), pending);
+        (token, woken)
+    }
+
+    async fn settle(
+        &self,
+        token: &str,
+        woken: &mut mpsc::Receiver<Value>,
+        seconds: u64,
+    ) -> Vec<Value> {
+        let wait = match self.fault {
+            Some(Fault::GivesUpEarly) => Duration::from_millis(1),
+            Some(Fault::WaitsForEver) => Duration::from_secs(86_400),
+            _ => Duration::from_secs(seconds),
+        };
+        let first = tokio::time::timeout(wait, woken.recv()).await.ok().flatten();
+        let mut replies: Vec<Value> = first.into_iter().collect();
+        if matches!(self.fault, Some(Fault::TakesTwice | Fault::RaceRunsTwice | Fault::LastWins)) {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            replies.extend(std::iter::from_fn(|| woken.try_recv().ok()));
+        }
+        if let Some(pending) = lock(&self.state).pending.get_mut(token) {
+            pending.over = true;
+        }
+        replies
+    }
+
+    async fn transfer(&self, session: &Session, text: &str) {
+        let seconds = if text.contains("1 second") { 1 } else { 300 };
+        let (token, mut woken) = self.issue(session, true);
+        self.enter(session, "awaiting_input", "Waiting for an answer.");
+        let default = if self.is(Fault::DefaultAccept) { "accept" } else { "reject" };
+        self.emit(
+            session,
+            "awaiting.confirmation",
+            json!({
+                "action": "Transfer 20 euros to Ann.", "consequence": "The money is gone.",
+                "reply_token": token, "timeout_seconds": seconds, "default_decision": default,
+                "risk_level": "high", "irreversible": true, "urgency": "critical",
+                "summary_normal": "Transfer 20 euros to Ann?",
+            }),
+        );
+        if self.is(Fault::RunsBeforeTheAnswer) {
+            return self.run_tool(session);
+        }
+        let replies = self.settle(&token, &mut woken, seconds).await;
+        let says_yes = |reply: &Value| {
+            let plain = reply["modified_action"].is_null() || self.is(Fault::TakesModified);
+            plain && (reply["decision"] == "accept" || reply["type"] == "clarification.reply")
+        };
+        let deciding = if self.is(Fault::LastWins) { replies.last() } else { replies.first() };
+        let yes = match deciding {
+            Some(reply) => {
+                (says_yes(reply) || self.is(Fault::RunsAfterNo))
+                    && !self.is(Fault::RefusesEverything)
+            }
+            None => self.is(Fault::TimeoutAccepts) || self.is(Fault::DefaultAccept),
+        };
+        let twice = matches!(self.fault, Some(Fault::TakesTwice | Fault::RaceRunsTwice));
+        let runs = if twice { replies.iter().filter(|it| says_yes(it)).count() } else { 1 };
+        match yes {
+            true if self.is(Fault::NeverRunsAfterYes) => {}
+            true => (0..runs).for_each(|_| self.run_tool(session)),
+            false if self.is(Fault::SilentAfterNo) => {}
+            false => self.enter(session, "thinking", "It is not done: the answer was no."),
+        }
+    }
+
+    async fn question(&self, session: &Session) {
+        let (token, mut woken) = self.issue(session, false);
+        self.enter(session, "awaiting_input", "Waiting for an answer.");
+        self.emit(
+            session,
+            "awaiting.clarification",
+            json!({
+                "question": "Where are you?", "reply_token": token, "timeout_seconds": 300,
+                "accepted_response_kinds": ["freetext"], "urgency": "critical",
+                "summary_normal": "Where are you?",
+            }),
+        );
+        self.settle(&token, &mut woken, 300).await;
+        if self.is(Fault::StuckAfterAnswer) {
+            std::future::pending::<()>().await;
+        }
+        self.enter(session, "thinking", "An answer came.");
+    }
+}

@@ -1,0 +1,149 @@
+//! What was found, and what may be claimed.
+
+use super::catalog::{CATALOG, Check, Force};
+
+/// What became of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It got what it needs, and found nothing wrong.
+    Passed,
+    /// It found these things wrong.
+    Failed(Vec<String>),
+    /// It did not get what it needs; this is why.
+    NotExercised(String),
+}
+
+/// A check and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Result {
+    /// What was checked.
+    pub check: Check,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// Everything that one run found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Whom it is about.
+    pub target: String,
+    /// The level that was asked for.
+    pub level: u8,
+    /// When it began, as RFC 3339.
+    pub began: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// Why the run ended before its end, if it did.
+    pub cut_short: Option<String>,
+    /// Each check of the level and of those below it.
+    pub results: Vec<Result>,
+}
+
+/// Things that one check may say; the rest is counted.
+const MAX_FINDINGS: usize = 10;
+
+impl Report {
+    pub(super) fn new(target: &str, level: u8, began: String) -> Self {
+        let wanted = CATALOG.iter().filter(|check| check.level <= level);
+        let fresh = |check: &Check| Result {
+            check: *check,
+            outcome: Outcome::NotExercised("The run did not come to it.".into()),
+        };
+        let results = wanted.map(fresh).collect();
+        Self { target: target.into(), level, began, seconds: 0.0, cut_short: None, results }
+    }
+
+    /// The check of this name, if the run is about it.
+    pub fn check(&self, id: &str) -> Option<&Result> {
+        self.results.iter().find(|result| result.check.id == id)
+    }
+
+    /// The checks that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &Result> {
+        self.results.iter().filter(|result| matches!(result.outcome, Outcome::Failed(_)))
+    }
+
+    /// The highest level of which, and below which, every MUST was exercised and passed.
+    // enforces: V3
+    pub fn granted(&self) -> Option<u8> {
+        if self.cut_short.is_some() {
+            return None;
+        }
+        let holds = |level: u8| {
+            let mut musts = self
+                .results
+                .iter()
+                .filter(|result| result.check.level == level && result.check.force == Force::Must);
+            musts.all(|result| result.outcome == Outcome::Passed)
+        };
+        (1..=self.level).take_while(|level| holds(*level)).last()
+    }
+
+    /// The sentence of a conformance claim (§9.8), or why there is none.
+    pub fn claim(&self) -> String {
+        let (version, suite) = (aaep_types::AAEP_VERSION, env!("CARGO_PKG_VERSION"));
+        match self.granted() {
+            Some(level) => format!(
+                "{} conforms to AAEP {version} as a producer at level {level} ({}), without a profile, \
+                 by the suite aaep-conformance {suite}, in this report of {}.",
+                self.target,
+                level_name(level),
+                self.began
+            ),
+            None => format!(
+                "No claim can be made for {}: not every MUST of level 1 was exercised and passed.",
+                self.target
+            ),
+        }
+    }
+
+    /// It got what it needs; unless it failed before, it passed.
+    pub(super) fn pass(&mut self, id: &str) {
+        self.change(id, |outcome| {
+            if matches!(outcome, Outcome::NotExercised(_)) {
+                *outcome = Outcome::Passed;
+            }
+        });
+    }
+
+    pub(super) fn fail(&mut self, id: &str, what: impl Into<String>) {
+        self.change(id, |outcome| match outcome {
+            Outcome::Failed(found) => {
+                let what = what.into();
+                if found.len() < MAX_FINDINGS && !found.contains(&what) {
+                    found.push(what);
+                }
+            }
+            other => *other = Outcome::Failed(vec![what.into()]),
+        });
+    }
+
+    /// Passed if this holds, failed otherwise.
+    pub(super) fn holds(&mut self, id: &str, holds: bool, otherwise: impl Into<String>) {
+        if holds { self.pass(id) } else { self.fail(id, otherwise) }
+    }
+
+    pub(super) fn skip(&mut self, id: &str, why: impl Into<String>) {
+        self.change(id, |outcome| {
+            if let Outcome::NotExercised(said) = outcome {
+                *said = why.into();
+            }
+        });
+    }
+
+    fn change(&mut self, id: &str, change: impl FnOnce(&mut Outcome)) {
+        let found = self.results.iter_mut().find(|result| result.check.id == id);
+        if let Some(result) = found {
+            change(&mut result.outcome);
+        }
+    }
+}
+
+/// What a level is called.
+pub(super) fn level_name(level: u8) -> &'static str {
+    match level {
+        1 => "Notification",
+        2 => "Interactive",
+        _ => "Negotiated",
+    }
+}
