@@ -128,6 +128,16 @@ impl<'a> LenientEvent<'a> {
         urgency.unwrap_or(Urgency::Normal)
     }
 
+    /// How long a request waits for an answer.
+    pub fn timeout_seconds(&self) -> Option<u64> {
+        self.number("timeout_seconds")
+    }
+
+    /// The agent that emitted it, as it names itself.
+    pub fn agent_id(&self) -> Option<String> {
+        self.object("producer")?.text("agent_id").map(Cow::into_owned)
+    }
+
     /// When it was emitted, however many fraction digits were written.
     pub fn timestamp(&self) -> Option<Timestamp> {
         Timestamp::parse_loose(&self.text("timestamp")?).ok()

@@ -68,6 +68,7 @@
 
 pub mod action;
 pub mod agent_api;
+pub mod captured;
 mod context;
 mod cut;
 pub mod deception;

@@ -4,8 +4,11 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // tests run programs and clocks
 
 mod ask;
+mod capture;
 mod guests;
+mod inspect;
 mod page;
+mod replay;
 mod soak;
 mod strangers;
 mod words;

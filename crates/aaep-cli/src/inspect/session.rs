@@ -1,0 +1,337 @@
+//! One session: its rows, and what lasted in it.
+
+use aaep_types::json::{Members, Raw};
+use aaep_types::{EventKind, LenientEvent, Limits};
+
+use super::story::Remark;
+
+/// Rows of one session.
+const ROWS: usize = 20_000;
+/// Things that last: states, tools, requests, outputs.
+const SPANS: usize = 5000;
+/// Characters of one output, and of any other text.
+const OUTPUT: usize = 64 * 1024;
+const TEXT: usize = 2000;
+
+/// One message, as a line of a table.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) line: u64,
+    pub(super) at_us: u64,
+    pub(super) what: String,
+    pub(super) text: String,
+    pub(super) findings: Vec<Remark>,
+}
+
+/// What kind of thing lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    State,
+    Tool,
+    Request,
+    Output,
+}
+
+impl Lane {
+    pub(super) const ALL: [Self; 4] = [Self::State, Self::Tool, Self::Request, Self::Output];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::State => "State",
+            Self::Tool => "Tool",
+            Self::Request => "Request",
+            Self::Output => "Output",
+        }
+    }
+}
+
+/// Something that lasts.
+#[derive(Debug)]
+pub(super) struct Span {
+    pub(super) lane: Lane,
+    /// What tells it from others: a call, an event, an output.
+    key: String,
+    token: Option<String>,
+    pub(super) name: String,
+    pub(super) from_us: u64,
+    /// None as long as its end was not seen.
+    pub(super) to_us: Option<u64>,
+    pub(super) end: String,
+    /// Who ended it, where the recording says so.
+    pub(super) by: Option<String>,
+    /// What was asked, or written.
+    pub(super) text: String,
+    /// How much of an output was put together, in characters.
+    length: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: String,
+    pub(super) agent: Option<String>,
+    pub(super) from_us: u64,
+    pub(super) to_us: u64,
+    pub(super) begun: bool,
+    /// How it ended, in a word.
+    pub(super) end: Option<&'static str>,
+    pub(super) title: String,
+    pub(super) rows: Vec<Row>,
+    pub(super) spans: Vec<Span>,
+    /// Findings that belong to no row.
+    pub(super) findings: Vec<Remark>,
+    pub(super) left_out: u64,
+}
+
+impl Session {
+    pub(super) fn new(id: String, at_us: u64) -> Self {
+        Self {
+            id,
+            agent: None,
+            from_us: at_us,
+            to_us: at_us,
+            begun: false,
+            end: None,
+            title: String::new(),
+            rows: Vec::new(),
+            spans: Vec::new(),
+            findings: Vec::new(),
+            left_out: 0,
+        }
+    }
+
+    /// Takes an event; gives the number of its row.
+    pub(super) fn event(&mut self, line: u64, at: u64, event: &LenientEvent<'_>) -> Option<usize> {
+        self.to_us = self.to_us.max(at);
+        if self.agent.is_none() {
+            self.agent = event.agent_id().map(|id| shortened(&id));
+        }
+        let said = |name: &str| event.text(name).map(|text| shortened(&text));
+        let summary = ["summary_normal", "summary_terse", "description", "question", "reason"];
+        let text = summary.iter().find_map(|name| said(name)).unwrap_or_default();
+        if self.title.is_empty() {
+            self.title.clone_from(&text);
+        }
+        let text = self.lasting(at, event, text);
+        let what = event.type_name();
+        let what = shortened(what.strip_prefix("aaep:agent.").unwrap_or(what));
+        self.row(Row { line, at_us: at, what, text, findings: Vec::new() })
+    }
+
+    /// What an event says of things that last, and the text of its row.
+    fn lasting(&mut self, at: u64, event: &LenientEvent<'_>, text: String) -> String {
+        let said = |name: &str| event.text(name).map(|text| shortened(&text)).unwrap_or_default();
+        let id = shortened(event.event_id());
+        match event.kind() {
+            Some(EventKind::SessionStarted) => self.begun = true,
+            Some(EventKind::SessionCompleted) => self.over(at, "completed"),
+            Some(EventKind::SessionErrored) => self.over(at, "failed"),
+            Some(EventKind::SessionCancelled) => self.over(at, "cancelled"),
+            Some(EventKind::StateChanged) => {
+                self.close(Lane::State, |_| true, at, "left");
+                self.resolved(at, event);
+                let to = said("to_state");
+                let shown = format!("{} to {to}. {text}", said("from_state"));
+                self.open(Lane::State, id, to, at, String::new());
+                return shown;
+            }
+            Some(EventKind::ToolInvoked) => {
+                let call = said("tool_call_id");
+                let key = if call.is_empty() { said("tool") } else { call };
+                let shown = format!("{}. {text}", said("tool"));
+                self.open(Lane::Tool, key, said("tool"), at, said("args_summary"));
+                return shown;
+            }
+            Some(EventKind::ToolCompleted) => {
+                let call = said("tool_call_id");
+                let key = if call.is_empty() { said("tool") } else { call };
+                let status = said("status");
+                self.close(Lane::Tool, |span| span.key == key, at, &status);
+                return format!("{}: {status}. {text}", said("tool"));
+            }
+            Some(EventKind::AwaitingConfirmation | EventKind::AwaitingClarification) => {
+                self.resolved(at, event);
+                return self.asks(at, id, event, &text);
+            }
+            Some(EventKind::OutputStreaming) => return self.output(at, event),
+            _ => self.resolved(at, event),
+        }
+        text
+    }
+
+    fn asks(&mut self, at: u64, id: String, event: &LenientEvent<'_>, text: &str) -> String {
+        let said = |name: &str| event.text(name).map(|text| shortened(&text));
+        let what = said("action").or_else(|| said("question")).unwrap_or_else(|| text.to_owned());
+        let mut about = vec![what.clone()];
+        let cannot = event.flag("irreversible") == Some(true)
+            || said("reversibility").is_some_and(|how| how == "irreversible");
+        if cannot {
+            about.push("This cannot be undone.".into());
+        }
+        about.extend(said("consequence"));
+        if let Some(seconds) = event.timeout_seconds() {
+            let most =
+                said("default_decision").map_or_else(String::new, |no| format!(", then {no}"));
+            about.push(format!("Waits {seconds} s at most{most}."));
+        }
+        let about = about.join(" ");
+        self.open(Lane::Request, id, what, at, about.clone());
+        if let (Some(span), Some(token)) = (self.spans.last_mut(), event.reply_token()) {
+            span.token = Some(token.as_str().to_owned());
+        }
+        about
+    }
+
+    /// A request that this event says is over, or that the state shows to be.
+    fn resolved(&mut self, at: u64, event: &LenientEvent<'_>) {
+        let extensions = event.object("extensions");
+        let outcome = extensions.and_then(|extensions| match extensions.find("outcome")? {
+            Raw::Object(text) => Members::whole(text, Limits::default().max_depth).ok()?,
+            _ => None,
+        });
+        if let Some(outcome) = outcome {
+            let id = outcome.text("request_event_id").unwrap_or_default();
+            let end = shortened(&outcome.text("outcome").unwrap_or_default());
+            self.close(Lane::Request, |span| span.key == id, at, &end);
+        } else if event.text("from_state").is_some_and(|from| from == "awaiting_input") {
+            let to = event.text("to_state").unwrap_or_default();
+            let end = match &*to {
+                "calling_tool" => "probably accepted: a tool was called next",
+                _ => "no longer asked; the recording does not say why",
+            };
+            self.close(Lane::Request, |_| true, at, end);
+        }
+    }
+
+    fn output(&mut self, at: u64, event: &LenientEvent<'_>) -> String {
+        let key = event.text("output_id").map(|id| shortened(&id)).unwrap_or_default();
+        let chunk = event.text("chunk").unwrap_or_default();
+        let is_it =
+            |span: &&mut Span| span.lane == Lane::Output && span.key == key && span.end.is_empty();
+        if !self.spans.iter_mut().rev().take(64).any(|span| is_it(&span)) {
+            let name = if key.is_empty() { "output".to_owned() } else { key.clone() };
+            self.open(Lane::Output, key.clone(), name, at, String::new());
+        }
+        if let Some(span) = self.spans.iter_mut().rev().take(64).find(is_it) {
+            span.put(&chunk, event.number("position"));
+            span.to_us = Some(at);
+            if event.flag("complete") == Some(true) {
+                span.end = "complete".into();
+            }
+        }
+        shortened(&chunk)
+    }
+
+    /// A reply that stands in the recording.
+    pub(super) fn reply(
+        &mut self,
+        line: u64,
+        at: u64,
+        token: &str,
+        said: &str,
+        by: Option<String>,
+    ) -> Option<usize> {
+        self.to_us = self.to_us.max(at);
+        let by = by.map(|by| shortened(&by));
+        let asked = |span: &&mut Span| span.token.as_deref() == Some(token);
+        let first = self.spans.iter_mut().find(asked).filter(|span| span.to_us.is_none());
+        let counts = first.is_some();
+        if let Some(span) = first {
+            span.to_us = Some(at);
+            span.end = said.to_owned();
+            span.by.clone_from(&by);
+        }
+        let by = by.map_or_else(|| "It does not say by whom.".into(), |by| format!("By {by}."));
+        let late = if counts { "" } else { " The request was over already." };
+        let text = format!("{said}. {by}{late}");
+        self.row(Row { line, at_us: at, what: "reply".into(), text, findings: Vec::new() })
+    }
+
+    fn over(&mut self, at: u64, how: &'static str) {
+        self.end = Some(how);
+        self.close(Lane::State, |_| true, at, "left");
+    }
+
+    fn open(&mut self, lane: Lane, key: String, name: String, at: u64, text: String) {
+        if self.spans.len() >= SPANS {
+            self.left_out += 1;
+            return;
+        }
+        let (to_us, end, by, token) = (None, String::new(), None, None);
+        self.spans.push(Span {
+            lane,
+            key,
+            token,
+            name,
+            from_us: at,
+            to_us,
+            end,
+            by,
+            text,
+            length: 0,
+        });
+    }
+
+    /// Ends the oldest of its kind that is open.
+    fn close(&mut self, lane: Lane, is_it: impl Fn(&Span) -> bool, at: u64, end: &str) {
+        let open = |span: &&mut Span| span.lane == lane && span.to_us.is_none() && is_it(span);
+        if let Some(span) = self.spans.iter_mut().find(open) {
+            span.to_us = Some(at);
+            span.end = end.to_owned();
+        }
+    }
+
+    fn row(&mut self, row: Row) -> Option<usize> {
+        if self.rows.len() >= ROWS {
+            self.left_out += 1;
+            return None;
+        }
+        self.rows.push(row);
+        Some(self.rows.len() - 1)
+    }
+}
+
+impl Span {
+    /// Puts a piece of an output where it belongs.
+    fn put(&mut self, chunk: &str, position: Option<u64>) {
+        let position = position.unwrap_or(self.length);
+        if position > self.length {
+            let missing = position - self.length;
+            self.text.push_str(&format!("\n[{missing} characters are missing here]\n"));
+        }
+        let known = usize::try_from(self.length.saturating_sub(position)).unwrap_or(usize::MAX);
+        let new: String = chunk.chars().skip(known).collect();
+        let length = chunk.chars().count() as u64;
+        self.length = self.length.max(position.saturating_add(length));
+        if self.text.len() + new.len() <= OUTPUT {
+            self.text.push_str(&new);
+        } else if !self.text.ends_with(CUT) {
+            self.text.push_str(CUT);
+        }
+    }
+}
+
+const CUT: &str = "\n[the rest is not shown]";
+
+/// At most so much of a text is kept.
+pub(super) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(TEXT) {
+        Some((at, _)) => format!("{}[…]", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+impl Span {
+    /// How it ended, after how long, and by whom.
+    pub(super) fn ended(&self) -> String {
+        let Some(to) = self.to_us else { return "Its end is not in the recording.".into() };
+        let length = super::clock::lasting(to.saturating_sub(self.from_us));
+        let end = if self.end.is_empty() { "not complete" } else { &self.end };
+        match (self.lane, &self.by) {
+            (Lane::Request, Some(by)) => format!("After {length}: {end}, by {by}."),
+            (Lane::Request, None) => {
+                format!("After {length}: {end}. By whom is not in the recording.")
+            }
+            _ => format!("After {length}: {end}."),
+        }
+    }
+}

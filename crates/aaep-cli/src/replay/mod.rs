@@ -1,0 +1,138 @@
+//! `aaep replay`: plays a recording back, as a producer would say it.
+
+mod door;
+mod player;
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aaep_transport::server::Server;
+use clap::Args;
+
+use crate::exit::{self, Exit};
+use crate::signals::Signals;
+use door::Door;
+use player::Stage;
+
+/// How long the last words may take to leave.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// Play a recording back, as a producer: whoever subscribes hears it from its beginning.
+///
+/// Nothing happens but words: no tool runs. A request of the recording gets a fresh reply token and a
+/// stamp of now, and waits for a real answer; then the recording goes on as it was.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It waits for a subscriber, plays, and ends with 0 once somebody heard everything; with --loop or --stay it
+runs until it is stopped. It listens on this machine alone. It ends with 2 if it cannot play the file.
+
+Examples:
+  aaep replay session.jsonl
+  aaep replay session.jsonl --listen 127.0.0.1:8800 --speed 10
+  aaep replay session.jsonl --socket /tmp/play/replay.sock --no-delay --no-wait
+See docs/tools.md.")]
+pub(crate) struct ReplayOptions {
+    /// The recording: a capture, or messages one after the other.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Listen on this address of this machine, for streams over HTTP and WebSockets.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Listen on this Unix socket too.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// So many times as fast.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
+    pub(crate) speed: f64,
+    /// Without any pause.
+    #[arg(long, conflicts_with = "speed")]
+    pub(crate) no_delay: bool,
+    /// Pause at most so many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) max_pause: Option<u64>,
+    /// Begin with this message: its number, from 1, or its event id.
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) from: Option<String>,
+    /// Again and again. From the second time on, ids of sessions and events are new.
+    #[arg(long = "loop")]
+    pub(crate) again: bool,
+    /// Do not wait for answers to requests.
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// Keep the stamps of the recording. Requests may then seem to be over.
+    #[arg(long)]
+    pub(crate) keep_stamps: bool,
+    /// Go on listening after the recording was heard.
+    #[arg(long)]
+    pub(crate) stay: bool,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let factor = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if factor.is_finite() && factor > 0.0 { Ok(factor) } else { Err("more than 0".into()) }
+}
+
+pub(crate) fn run(options: ReplayOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let ended = runtime.block_on(replay(options, out));
+    // A player may still pause.
+    runtime.shutdown_background();
+    match ended {
+        Ok(exit) => exit,
+        Err(why) => {
+            exit::say(&why);
+            Ok(Exit::Unable)
+        }
+    }
+}
+
+async fn replay(options: ReplayOptions, out: &mut impl Write) -> Result<io::Result<Exit>, String> {
+    let mut signals = Signals::new().map_err(|fault| fault.to_string())?;
+    if !options.listen.ip().is_loopback() {
+        return Err(
+            "A recording is played on this machine alone: use an address of 127.0.0.0/8 or ::1."
+                .into(),
+        );
+    }
+    let stays = options.again || options.stay;
+    let (address, socket) = (options.listen, options.socket.clone());
+    let stage = Arc::new(Stage::new(options)?);
+    let server = Server::bind(address)
+        .await
+        .map_err(|error| format!("Cannot listen on {address}: {error}. Choose another address."))?;
+    let address = server.local_addr().map_err(|error| error.to_string())?;
+    let mut lines = vec![format!("Playing: http://{address}/aaep/v1")];
+    #[cfg(unix)]
+    if let Some(path) = socket {
+        let options = aaep_transport::link::Options::default();
+        let listener = aaep_transport::unix::Listener::bind(&path, options)
+            .map_err(|error| format!("The socket: {error}"))?;
+        lines.push(format!("Socket: {}", path.display()));
+        tokio::spawn(door::serve_socket(listener, stage.clone()));
+    }
+    #[cfg(not(unix))]
+    if socket.is_some() {
+        return Err("There are no Unix sockets here.".into());
+    }
+    tokio::spawn(server.serve(Door(stage.clone()), std::future::pending()));
+    lines.push("Waiting for a subscriber. Stop with Ctrl-C.".into());
+    let said = lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush());
+    if let Err(error) = said {
+        return Ok(Err(error));
+    }
+    let heard = async {
+        match stays {
+            true => std::future::pending().await,
+            false => stage.heard.notified().await,
+        }
+    };
+    tokio::select! {
+        () = signals.stop() => {}
+        () = heard => tokio::time::sleep(LAST_WORDS).await,
+    }
+    Ok(Ok(Exit::Good))
+}
