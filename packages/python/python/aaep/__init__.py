@@ -1,0 +1,81 @@
+"""Consent and announcements for AI agents, for people who use assistive technology.
+
+An `Agent` speaks with a hub of AAEP, the Agent Accessibility Event Protocol. The hub tells people
+what the agent does, asks them where it matters, and brings their answers back. Nothing that needs
+consent runs before somebody said yes, and the hub holds it to that.
+
+>>> import asyncio
+>>> from aaep import Agent, Hub, NotApproved
+>>> async def pay(hub):
+...     async with Agent("rent-agent", hub.url).session("Paying the rent.") as session:
+...         @session.confirmed(action="Transfer {amount} euros to {to}.",
+...                            consequence="It cannot be called back.")
+...         async def transfer(to, amount):
+...             return f"paid {amount} to {to}"
+...         return await transfer("landlord", amount="800.00")
+>>> with Hub(answer="accept") as hub:
+...     asyncio.run(pay(hub))
+'paid 800.00 to landlord'
+>>> with Hub(answer="reject") as hub:
+...     try:
+...         asyncio.run(pay(hub))
+...     except NotApproved as no:
+...         no.reason
+'rejected'
+"""
+
+from __future__ import annotations
+
+import json as _json
+from typing import Any
+
+from ._calls import Call
+from ._errors import (
+    Error,
+    InDoubt,
+    Invalid,
+    Misuse,
+    NotApproved,
+    Refused,
+    SessionOver,
+    Unanswered,
+    Unavailable,
+)
+from ._hub import Hub
+from ._native import redact as _redact
+from ._session import Agent, AsyncOutput, AsyncSession, Output, Session
+
+__all__ = [
+    "Agent", "AsyncOutput", "AsyncSession", "Call", "Error", "Hub", "InDoubt", "Invalid", "Misuse",
+    "NotApproved", "Output", "Refused", "Session", "SessionOver", "Unanswered", "Unavailable",
+    "redact", "validate",
+]
+
+
+def validate(event: bytes | str | dict[str, Any]) -> None:
+    """Raises `Invalid` if an event breaks the protocol; the rules are those of the Rust library.
+
+    >>> from aaep import validate, Invalid
+    >>> try:
+    ...     validate({"type": "aaep:agent.session.started"})
+    ... except Invalid as invalid:
+    ...     print(invalid.problems[0][0].startswith("E"))
+    True
+    """
+    from . import _native
+
+    if isinstance(event, dict):
+        event = _json.dumps(event, ensure_ascii=False)
+    problems = _native.problems(event.encode() if isinstance(event, str) else event)
+    if problems:
+        text = "; ".join(f"{text} ({rule}, at {pointer or 'the whole'})" for rule, pointer, text in problems)
+        raise Invalid(text, problems=problems)
+
+
+def redact(text: str) -> str:
+    """A text without what looks like a secret.
+
+    >>> "4111" in redact("My card is 4111 1111 1111 1111.")
+    False
+    """
+    return str(_redact(text))

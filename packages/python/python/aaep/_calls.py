@@ -1,0 +1,84 @@
+"""Calls of tools: what an `with` block, or a decorated function, stands for."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from types import TracebackType
+from typing import Any
+
+from . import _errors
+from ._futures import awaited, waited
+
+
+class Call:
+    """A tool that may run now, and only now.
+
+    `arguments` are what was confirmed: run these. `key` is the idempotency key; hand it to whatever
+    the tool calls, if that knows such keys. `by` says who said yes.
+    """
+
+    def __init__(self, native: Any, tool: str, arguments: Any) -> None:
+        self._native, self.tool, self._summary = native, tool, f"{tool} is done."
+        self.id: str = native.id
+        self.key: str | None = native.key
+        self.by: str | None = native.by
+        confirmed = native.arguments
+        self.arguments: Any = arguments if confirmed is None else json.loads(confirmed)
+
+    def summary(self, text: str) -> None:
+        """What people are told once it is done."""
+        self._summary = text
+
+    def _end(self, error: BaseException | None) -> tuple[str, str]:
+        if error is None:
+            return "success", self._summary
+        if isinstance(error, Exception):
+            return "error", f"{self.tool} failed: {type(error).__name__}."
+        return "timeout", f"{self.tool} was given up; nobody knows how it ended."
+
+
+class _Using:
+    """Something that begins with `with` or `async with`, and ends with its block."""
+
+    _call: Call
+
+    def __init__(self, begin: Any, tool: str, arguments: Any) -> None:
+        self._begin, self._tool, self._arguments = begin, tool, arguments
+
+    def __enter__(self) -> Call:
+        self._call = Call(waited(self._begin), self._tool, self._arguments)
+        return self._call
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _Told(self._tool):
+            waited(self._call._native.complete, *self._call._end(error))
+
+    async def __aenter__(self) -> Call:
+        self._call = Call(await awaited(self._begin), self._tool, self._arguments)
+        return self._call
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _Told(self._tool):
+            await awaited(self._call._native.complete, *self._call._end(error))
+
+
+class _Told:
+    """What a tool did is done, whether or not the hub could be told: that is no failure of it."""
+
+    def __init__(self, tool: str) -> None:
+        self.tool = tool
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if isinstance(error, _errors.Unavailable):
+            text = f"{self.tool} ran, and the hub could not be told yet. It is told once it is back."
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+        # Over: the hub has said how things stood when it ended the session.
+        return isinstance(error, (_errors.Unavailable, _errors.SessionOver, _errors.Refused))

@@ -1,0 +1,128 @@
+"""A hub of one's own, for tests and notebooks."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+
+class Hub:
+    """Starts the program `aaep` as a hub on a free port of this machine that keeps nothing.
+
+    `answer` has everything that is asked answered so, as a person with a listener would; without it,
+    somebody has to listen at `url`. The program is looked for in `AAEP_PROGRAM`, then on the path.
+
+    >>> from aaep import Hub
+    >>> with Hub() as hub:
+    ...     hub.url.startswith("http://127.0.0.1:")
+    True
+    """
+
+    def __init__(
+        self, *, program: str | None = None, answer: Literal["accept", "reject"] | None = None
+    ) -> None:
+        import os
+        import shutil
+
+        found = program or os.environ.get("AAEP_PROGRAM") or shutil.which("aaep")
+        if not found:
+            raise FileNotFoundError("The program aaep is not here. Install it, or name it in AAEP_PROGRAM.")
+        self._program, self._answer = found, answer
+        self.url = ""
+        self.events: list[dict[str, Any]] = []
+        """What was heard, where `answer` is given."""
+        self._heard: Any = None
+        self._listener: Any = None
+
+    def start(self) -> Hub:
+        """Starts it, and waits until it is ready."""
+        import os
+        import subprocess
+
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("AAEP_")}
+        environment["AAEP_DEVELOPMENT__LOCAL_REPLIES"] = "true"
+        environment["AAEP_UNIX_SOCKET__ENABLED"] = "false"
+        command = [self._program, "hub", "--ephemeral", "--listen", "127.0.0.1:0"]
+        self._process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
+        )
+        assert self._process.stdout is not None
+        said = []
+        for line in self._process.stdout:
+            said.append(line)
+            if line.startswith("Listening:"):
+                self.url = line.split(":", 1)[1].strip().split()[0]
+            if line.startswith("Ready."):
+                break
+        if not self.url:
+            self.stop()
+            raise RuntimeError("The hub did not start. It said: " + "".join(said[-5:]))
+        self._drain(self._process.stdout)
+        if self._answer:
+            self._listen()
+        return self
+
+    def _drain(self, lines: Any) -> None:
+        import threading
+
+        def read() -> None:
+            with lines:
+                for _ in lines:
+                    pass
+
+        threading.Thread(target=read, daemon=True).start()
+
+    def _listen(self) -> None:
+        import http.client
+        import threading
+        from urllib.parse import urlsplit
+
+        parts = urlsplit(self.url)
+        self._base = parts.path.rstrip("/") or "/aaep/v1"
+        self._address = (parts.hostname or "127.0.0.1", parts.port or 80)
+        self._listener = http.client.HTTPConnection(*self._address)
+        self._listener.request("GET", f"{self._base}/events", headers={"Accept": "text/event-stream"})
+        stream = self._listener.getresponse()
+        threading.Thread(target=self._answer_all, args=(stream,), daemon=True).start()
+
+    def _answer_all(self, stream: Any) -> None:
+        import json
+
+        try:
+            for line in stream:
+                if line.startswith(b"data:"):
+                    event = json.loads(line[5:])
+                    self.events.append(event)
+                    if "reply_token" in event:
+                        self._reply(event)
+        except (OSError, ValueError, AttributeError):
+            return  # the hub is gone
+
+    def _reply(self, event: dict[str, Any]) -> None:
+        import http.client
+        import json
+
+        reply = {
+            "type": "confirmation.reply", "reply_token": event["reply_token"],
+            "decision": self._answer, "timestamp": event["timestamp"],
+        }
+        connection = http.client.HTTPConnection(*self._address)
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", f"{self._base}/messages", json.dumps(reply), headers)
+        connection.getresponse().read()
+        connection.close()
+
+    def stop(self) -> None:
+        """Stops it."""
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except Exception:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Hub:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

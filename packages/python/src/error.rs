@@ -1,0 +1,61 @@
+//! Errors of the Rust library as exceptions of `aaep`.
+
+use aaep_agent::{Error, NotApproved, Unanswered};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The exception for an error: its class by whose fault it is, its text, and what is known besides.
+pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyResult<Py<PyAny>> {
+    let known = PyDict::new(py);
+    let class = match error {
+        Error::Misuse(misuse) => {
+            known.set_item("rule", misuse.rule.id)?;
+            "Misuse"
+        }
+        Error::Refused(refused) => {
+            known.set_item("status", refused.status)?;
+            known.set_item("rule", refused.rule.as_deref())?;
+            "Refused"
+        }
+        Error::NotApproved(why) => {
+            known.set_item("reason", reason(why))?;
+            if let NotApproved::Rejected { by, reply } = why {
+                known.set_item("by", by)?;
+                known.set_item("rationale", reply.rationale.as_deref())?;
+            }
+            "NotApproved"
+        }
+        Error::Unanswered(Unanswered::TimedOut) => {
+            known.set_item("reason", "timed_out")?;
+            "Unanswered"
+        }
+        Error::Unanswered(_) => {
+            known.set_item("reason", "cancelled")?;
+            "Unanswered"
+        }
+        Error::SessionOver => "SessionOver",
+        Error::Unavailable(_) => "Unavailable",
+        Error::InDoubt(_) => "InDoubt",
+        _ => "Error",
+    };
+    let class = py.import("aaep._errors")?.getattr(class)?;
+    Ok(class.call((error.report(),), Some(&known))?.unbind())
+}
+
+fn reason(why: &NotApproved) -> &'static str {
+    match why {
+        NotApproved::Rejected { .. } => "rejected",
+        NotApproved::TimedOut => "timed_out",
+        NotApproved::Expired => "expired",
+        NotApproved::Begun => "begun",
+        _ => "cancelled",
+    }
+}
+
+/// Raises it at once.
+pub(crate) fn raise(error: &Error) -> PyErr {
+    Python::attach(|py| match to_python(py, error) {
+        Ok(why) => PyErr::from_value(why.into_bound(py)),
+        Err(why) => why,
+    })
+}

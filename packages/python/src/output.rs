@@ -1,0 +1,53 @@
+//! Text that a model streams.
+
+use std::sync::Arc;
+
+use aaep_agent::Error;
+use pyo3::prelude::*;
+use tokio::sync::Mutex;
+
+use crate::runtime::{Task, spawn};
+
+/// An output; written in order, whoever writes.
+#[pyclass]
+pub(crate) struct Output(Arc<Mutex<Option<aaep_agent::Output>>>);
+
+impl Output {
+    pub(crate) fn new(output: aaep_agent::Output) -> Self {
+        Self(Arc::new(Mutex::new(Some(output))))
+    }
+}
+
+#[pymethods]
+impl Output {
+    fn write(&self, future: Py<PyAny>, text: String) -> PyResult<Task> {
+        let output = self.0.clone();
+        spawn(future, async move {
+            match output.lock().await.as_mut() {
+                Some(output) => output.write(&text).await,
+                None => Err(Error::SessionOver),
+            }
+        })
+    }
+
+    fn flush(&self, future: Py<PyAny>) -> PyResult<Task> {
+        let output = self.0.clone();
+        spawn(future, async move {
+            match output.lock().await.as_mut() {
+                Some(output) => output.flush().await,
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn finish(&self, future: Py<PyAny>) -> PyResult<Task> {
+        let output = self.0.clone();
+        spawn(future, async move {
+            let output = output.lock().await.take();
+            match output {
+                Some(output) => output.finish().await,
+                None => Ok(0),
+            }
+        })
+    }
+}

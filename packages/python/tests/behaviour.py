@@ -1,0 +1,192 @@
+"""What the installed package does, with the real hub. Run in a fresh environment:
+
+    AAEP_PROGRAM=/path/to/aaep python behaviour.py
+"""
+
+import asyncio
+import doctest
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import warnings
+
+import aaep
+import aaep._hub
+import aaep._session
+from aaep import Agent, Hub, NotApproved
+
+WORDS = {"action": "Transfer 500 euros.", "consequence": "It cannot be called back."}
+
+
+def kinds(hub):
+    return [event["type"].removeprefix("aaep:agent.") for event in hub.events]
+
+
+def heard(hub, kind):
+    """Waits until an event of this kind was heard."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        for event in list(hub.events):
+            if event["type"] == f"aaep:agent.{kind}":
+                return event
+        time.sleep(0.02)
+    raise AssertionError(f"no {kind} was heard, only {kinds(hub)}")
+
+
+class Consent(unittest.TestCase):
+    def test_a_block_runs_only_after_a_yes_with_what_was_confirmed(self):
+        with Hub(answer="accept") as hub:
+            with Agent("bank", hub.url).session("Moving money.") as session:
+                with session.confirm("transfer", {"amount": "500.00"}, **WORDS) as call:
+                    self.assertIn("awaiting.confirmation", kinds(hub))
+                    self.assertEqual(call.arguments, {"amount": "500.00"})
+                    self.assertTrue(call.key)
+                    call.summary("500 euros were moved.")
+            done = heard(hub, "tool.completed")
+            self.assertEqual((done["status"], done["summary_normal"]), ("success", "500 euros were moved."))
+            heard(hub, "session.completed")
+            self.assertEqual(kinds(hub).count("tool.invoked"), 1)
+
+    def test_after_a_no_nothing_runs(self):
+        ran = []
+        with Hub(answer="reject") as hub:
+            with self.assertRaises(NotApproved) as no:
+                with Agent("bank", hub.url).session("Moving money.") as session:
+                    with session.confirm("transfer", {}, **WORDS):
+                        ran.append("block")
+            self.assertEqual(no.exception.reason, "rejected")
+            heard(hub, "session.completed")
+            self.assertNotIn("tool.invoked", kinds(hub))
+        self.assertEqual(ran, [])
+
+    def test_nobody_answers_and_silence_means_no(self):
+        with Hub() as hub, self.assertRaises(NotApproved) as no:
+            with Agent("bank", hub.url).session("Moving money.") as session:
+                with session.confirm("transfer", {}, timeout_seconds=1, **WORDS):
+                    self.fail("it ran")
+        self.assertEqual(no.exception.reason, "timed_out")
+
+    def test_silence_is_a_yes_only_where_it_is_easily_undone(self):
+        with Hub() as hub, Agent("bank", hub.url).session("Sorting mail.") as session:
+            with self.assertRaises(ValueError):
+                session.confirm("sort", {}, accept_on_silence=True, **WORDS).__enter__()
+            words = {"action": "Sort your mail.", "consequence": "It can be sorted back."}
+            easily = {"undo": "easily", "risk": "low", "accept_on_silence": True, "timeout_seconds": 1}
+            with session.confirm("sort", {}, **easily, **words) as call:
+                self.assertEqual(call.by, "timeout")
+
+    def test_a_decorated_function_runs_only_after_a_yes(self):
+        ran = []
+
+        def pay(hub):
+            with Agent("bank", hub.url).session("Moving money.") as session:
+
+                @session.confirmed(action="Pay {amount} to {to}.", consequence="It is gone.")
+                def transfer(to, amount="1.00"):
+                    ran.append((to, amount))
+                    return "receipt"
+
+                return transfer("ann")
+
+        with Hub(answer="accept") as hub:
+            self.assertEqual(pay(hub), "receipt")
+            self.assertEqual(heard(hub, "awaiting.confirmation")["action"], "Pay 1.00 to ann.")
+        with Hub(answer="reject") as hub, self.assertRaises(NotApproved):
+            pay(hub)
+        self.assertEqual(ran, [("ann", "1.00")])
+
+    def test_a_tool_that_fails_is_completed_as_failed_and_its_error_comes_through(self):
+        with Hub(answer="accept") as hub, self.assertRaises(ZeroDivisionError):
+            try:
+                with Agent("bank", hub.url).session("Counting.") as session:
+                    with session.tool("count", "Counting."):
+                        1 / 0
+            finally:
+                self.assertEqual(heard(hub, "tool.completed")["status"], "error")
+                heard(hub, "session.errored")
+
+
+class Work(unittest.TestCase):
+    def test_a_tool_may_block_longer_than_the_lease(self):
+        with Hub(answer="accept") as hub:
+            with Agent("bank", hub.url).session("Waiting.", lease_seconds=15) as session:
+                with session.tool("slow", "Taking its time."):
+                    time.sleep(17)
+                self.assertFalse(session.stopped)
+            heard(hub, "session.completed")
+
+    def test_progress_and_streaming_are_heard(self):
+        with Hub(answer="accept") as hub:
+            with Agent("bank", hub.url).session("Writing.") as session:
+                session.thinking("Thinking about it.")
+                session.progress(40, description="Copying.")
+                with session.output() as out:
+                    for token in ["The rent ", "is paid", "."]:
+                        out.write(token)
+            self.assertEqual(heard(hub, "progress.updated")["progress"]["percent"], 40)
+            heard(hub, "session.completed")
+            chunks = [event["chunk"] for event in hub.events if "chunk" in event]
+            self.assertEqual("".join(chunks), "The rent is paid.")
+
+    def test_what_was_done_while_the_hub_was_away_is_not_reported_as_failed(self):
+        with Hub(answer="accept") as hub:
+            agent = Agent("bank", hub.url, patience=0.5)
+            opening = agent.session("Moving money.")
+            session = opening.__enter__()
+            try:
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    with session.confirm("transfer", {}, **WORDS):
+                        hub._process.send_signal(signal.SIGSTOP)
+                self.assertIn("the hub could not be told yet", str(said[0].message))
+            finally:
+                hub._process.send_signal(signal.SIGCONT)
+            self.assertEqual(heard(hub, "tool.completed")["status"], "success")
+            opening.__exit__(None, None, None)
+
+
+class Asyncio(unittest.TestCase):
+    def test_two_sessions_at_once_and_a_cancelled_task_gives_its_session_up(self):
+        async def one(hub, name):
+            async with Agent(name, hub.url).session("Moving money.") as session:
+                async with session.confirm("transfer", {"of": name}, **WORDS) as call:
+                    await asyncio.sleep(0)
+                    return call.arguments["of"]
+
+        async def both(hub):
+            return await asyncio.gather(one(hub, "ann"), one(hub, "bob"))
+
+        async def given_up(hub):
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(one(hub, "eve"), 1)
+
+        with Hub(answer="accept") as hub:
+            self.assertEqual(asyncio.run(both(hub)), ["ann", "bob"])
+        with Hub() as hub:
+            hub._reply = lambda event: None
+            hub._listen()
+            asyncio.run(given_up(hub))
+            heard(hub, "awaiting.confirmation")
+            heard(hub, "session.cancelled")
+            self.assertNotIn("tool.invoked", kinds(hub))
+
+
+class Errors(unittest.TestCase):
+    def test_an_agent_without_a_hub_says_so(self):
+        with self.assertRaises(aaep.Unavailable):
+            Agent("bank", "http://127.0.0.1:9", patience=0.2).session("Nothing.").__enter__()
+
+    def test_importing_is_cheap(self):
+        code = "import time; t = time.perf_counter(); import aaep; print((time.perf_counter() - t) * 1000)"
+        runs = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(7)]
+        print(f"import aaep: {min(runs):.0f} ms at best of {len(runs)}")
+
+    def test_the_examples_of_the_docstrings_run(self):
+        for module in (aaep, aaep._hub, aaep._session):
+            self.assertEqual(doctest.testmod(module).failed, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

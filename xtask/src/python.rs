@@ -1,0 +1,87 @@
+//! `cargo xtask python`: the Python package, built as a wheel, installed into a fresh environment, and
+//! used from there with the real hub.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{answers, cargo, root, run as run_program, target_dir};
+
+/// The largest wheel, in bytes.
+const WHEEL_BYTES: u64 = 8 * 1024 * 1024;
+
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    if !args.is_empty() {
+        bail!("python takes no arguments");
+    }
+    match missing() {
+        Some(why) => bail!(why),
+        None => test(),
+    }
+}
+
+/// Why it cannot be run here; `None` if it can.
+pub(crate) fn missing() -> Option<String> {
+    if cfg!(not(unix)) {
+        return Some("the Python package is tried on Unix".into());
+    }
+    if !answers("python3") {
+        return Some("there is no python3 here".into());
+    }
+    let probe = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
+    let found = Command::new("python3").args(["-c", probe]).output();
+    if !found.is_ok_and(|found| found.status.success()) {
+        return Some("python3 is older than 3.10, or has no venv".into());
+    }
+    tools().err().map(|why| format!("maturin cannot be installed: {why:#}"))
+}
+
+/// What builds and judges the package, in an environment of its own that is kept.
+fn tools() -> Result<()> {
+    let place = target_dir().join("python/tools");
+    if !place.join("bin/maturin").is_file() || !place.join("bin/mypy").is_file() {
+        environment(&place)?;
+        run_program(pip(&place).args(["maturin>=1.9,<2", "mypy>=1.11,<2"]))?;
+    }
+    Ok(())
+}
+
+fn environment(place: &Path) -> Result<()> {
+    run_program(Command::new("python3").args(["-m", "venv", "--clear"]).arg(place))
+}
+
+fn pip(environment: &Path) -> Command {
+    let mut command = Command::new(environment.join("bin/pip"));
+    command.args(["--quiet", "--disable-pip-version-check", "install"]);
+    command
+}
+
+pub(crate) fn test() -> Result<()> {
+    let (place, package) = (target_dir().join("python"), root().join("packages/python"));
+    let tools = place.join("tools/bin");
+    let work = place.join("work");
+    if work.is_dir() {
+        std::fs::remove_dir_all(&work)?;
+    }
+    let wheels = work.join("wheels");
+    std::fs::create_dir_all(&wheels)?;
+    let mut build = Command::new(tools.join("maturin"));
+    build.args(["build", "--release", "--quiet", "--out"]).arg(&wheels).current_dir(&package);
+    run_program(build.env("CARGO_TARGET_DIR", place.join("target")))?;
+    let mut judge = Command::new(tools.join("mypy"));
+    run_program(judge.arg("--strict").arg(package.join("python/aaep")).current_dir(&place))?;
+    let wheel = std::fs::read_dir(&wheels)?.next().context("maturin made no wheel")??;
+    let bytes = wheel.metadata()?.len();
+    println!("The wheel has {:.1} MB.", bytes as f64 / 1e6);
+    if bytes > WHEEL_BYTES {
+        bail!("the wheel has {bytes} bytes; at most {WHEEL_BYTES} are allowed");
+    }
+    let fresh = work.join("fresh");
+    environment(&fresh)?;
+    run_program(pip(&fresh).arg("--no-index").arg(wheel.path()))?;
+    run_program(&mut cargo(["build", "--package", "aaep-cli"]))?;
+    let mut behaviour = Command::new(fresh.join("bin/python"));
+    behaviour.arg(package.join("tests/behaviour.py")).current_dir(&work);
+    run_program(behaviour.env("AAEP_PROGRAM", target_dir().join("debug/aaep")))
+}
