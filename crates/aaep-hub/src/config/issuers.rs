@@ -51,6 +51,30 @@ pub struct IssuerEntry {
     /// Which role each of its values stands for; others stand for none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<String, RoleEntry>,
+    /// How people sign in with it, by `aaep login`. Without it, tokens come from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign_in: Option<SignInEntry>,
+}
+
+/// How people sign in with an identity provider. The client is a public one: it has no secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignInEntry {
+    /// What the hub and its clients are called there.
+    pub client_id: String,
+    /// What is asked for. `offline_access` brings a token that is worth new ones.
+    #[serde(default = "scopes")]
+    pub scopes: Vec<String>,
+    /// What the access token is to be good for (RFC 8707), if the provider has to be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// The same, for providers that want it as the parameter `audience`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audience: Option<String>,
+}
+
+fn scopes() -> Vec<String> {
+    vec!["openid".into(), "offline_access".into()]
 }
 
 /// A role, by its name.
@@ -110,6 +134,12 @@ impl IssuerEntry {
             role: Some(role),
             role_claim: Some("role".into()),
             roles: BTreeMap::from([("value".into(), role)]),
+            sign_in: Some(SignInEntry {
+                client_id: "client".into(),
+                scopes: scopes(),
+                resource: Some("resource".into()),
+                audience: Some("audience".into()),
+            }),
         }
     }
 
@@ -145,6 +175,18 @@ impl IssuerEntry {
         if self.role_claim.is_some() == self.roles.is_empty() {
             let what = "role_claim and roles belong together.";
             return Some(("roles", what, "Say what each value of the claim stands for."));
+        }
+        let sign_in = self.sign_in.as_ref();
+        if sign_in.is_some() && crate::sign_in::split(&self.issuer).is_none() {
+            let what = "People would type their passwords where others can read along.";
+            return Some(("issuer", what, "Sign in with an issuer that begins with https://."));
+        }
+        let bad = |scope: &String| scope.is_empty() || scope.contains(char::is_whitespace);
+        if sign_in
+            .is_some_and(|sign_in| sign_in.client_id.is_empty() || sign_in.scopes.iter().any(bad))
+        {
+            let what = "It needs a client_id, and scopes without spaces.";
+            return Some(("sign_in", what, "Take over what the provider says of this client."));
         }
         None
     }

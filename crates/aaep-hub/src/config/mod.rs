@@ -22,6 +22,7 @@
 //! underscores that is no key is refused, and so is one that is a key but for its underscores.
 //! Others are none of the hub's business and are only mentioned.
 
+mod changes;
 mod check;
 mod directories;
 mod environment;
@@ -46,7 +47,7 @@ pub use crate::roles::RoleRule;
 
 pub use directories::System;
 pub use environment::Surroundings;
-pub use issuers::{IssuerEntry, RoleEntry, SigningAlgorithm};
+pub use issuers::{IssuerEntry, RoleEntry, SignInEntry, SigningAlgorithm};
 pub use limits::Limits;
 pub use load::{FILE_NAME, Flags, Loaded, load};
 pub use values::{BasePath, HostName, Label, Language, ProxyNet, WebOrigin};
