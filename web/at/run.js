@@ -83,8 +83,9 @@ async function open(kind, hub, braille) {
 }
 
 /** Plays scenarios in a browser, on a desktop of their own. */
-async function play(kind, names, braille) {
-  const hub = await Hub.start("demo", { options: ["--ephemeral"] });
+async function play(kind, names, braille, restarts) {
+  // A hub that comes back has to remember what waits.
+  const hub = await Hub.start("demo", { options: restarts ? [] : ["--ephemeral"] });
   let desktop;
   try {
     desktop = await open(kind, hub, braille);
@@ -106,9 +107,12 @@ const transcripts = new Transcripts(folder, asked.write);
 let failed = 0;
 
 for (const kind of asked.browsers) {
-  for (const braille of [false, true]) {
-    const names = asked.names.filter((name) => (SCENARIOS[name].braille ?? false) === braille);
-    if (names.length > 0) await play(kind, names, braille);
+  for (const [braille, restarts] of [[false, false], [false, true], [true, false]]) {
+    const names = asked.names.filter((name) => {
+      const scenario = SCENARIOS[name];
+      return (scenario.braille ?? false) === braille && (scenario.restarts ?? false) === restarts;
+    });
+    if (names.length > 0) await play(kind, names, braille, restarts);
   }
 }
 process.exit(failed > 0 ? 1 : 0);

@@ -155,6 +155,51 @@ export const SCENARIOS = {
       await at.step("the agent is done", () => agent.end("By train, then."), { until: "Done" });
     },
   },
+  "number": {
+    about: "A question that wants a number; first a word is written, then a number.",
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Booking.");
+      await at.step("an agent starts", null, { until: "Booking" });
+      await at.step("a question comes", () => agent.clarify("How many seats?", ["numeric"]), { until: "How many seats" });
+      await at.press("Tab");
+      at.desktop.type("two");
+      await at.desktop.quiet(1500);
+      await at.step("write two, and press Enter", () => at.desktop.key("Return"), { until: "in digits" });
+      await at.desktop.key("ctrl+a");
+      at.desktop.type("2");
+      await at.desktop.quiet(1500);
+      await at.step("write 2 instead, and press Enter", () => at.desktop.key("Return"), { until: "answered" });
+      await at.step("the agent is done", () => agent.end("Two seats, then."), { until: "Done" });
+    },
+  },
+  "yes-no": {
+    about: "A question that is answered by yes or no, with Tab and Enter.",
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Booking.");
+      await at.step("an agent starts", null, { until: "Booking" });
+      await at.step("a question comes", () => agent.clarify("A seat at the window?", ["yes_no"]), { until: "at the window" });
+      await at.press("Tab");
+      await at.press("Tab");
+      await at.step("press Enter", () => at.desktop.key("Return"), { until: "answered" });
+      await at.step("the agent is done", () => agent.end("A seat at the aisle, then."), { until: "Done" });
+    },
+  },
+  "hub-lost": {
+    about: "The hub goes away while a request is open, and comes back. Both are said; the request still waits, and is answered.",
+    restarts: true,
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Cleaning up.");
+      await at.step("an agent starts", null, { until: "Cleaning up" });
+      await at.step("a request comes", () => agent.confirm("Delete file number 106.", MILD), { until: "file number 106" });
+      await at.step("the hub goes away", () => at.hub.end("SIGKILL"), { until: "is lost" });
+      await at.step("the hub comes back", () => at.hub.begin(), { until: "again" });
+      await at.step("press Ctrl+Shift+7, reject", () => at.desktop.key("ctrl+shift+7"), { until: "rejected" });
+      await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
+    },
+  },
   "later": {
     about: "In browse mode the arrows stay inside the request. Escape puts it off from anywhere, a shortcut opens it again.",
     async play(at) {

@@ -138,7 +138,8 @@ export class AaepSubscriber extends HTMLElement {
   hear(...all) {
     const needed = (/** @type {string} */ json) => /[^\0-\x7f]|\\u/.test(json) && json.includes("awaiting.");
     if (!this.table && all.some(needed)) {
-      this.table = import("./alike.js").then(({ begin }) => begin()).catch(() => {}).then(() => {
+      const table = import("./alike.js").then(({ begin }) => begin()).catch(() => {});
+      this.table = Promise.all([table, this.view?.words.more()]).then(() => {
         const { held } = this;
         this.held = null;
         if (held) this.take(held);
@@ -172,7 +173,7 @@ export class AaepSubscriber extends HTMLElement {
     if (type !== "presence:state") return false;
     if (state === "changed" && this.connection) this.connection.unlocked.until = 0;
     if (state === "tried") this.view?.say("presence.tried", { count: failures ?? 0 }, true);
-    if (state === "changed") this.view?.say("presence.changed", {}, true);
+    if (["changed", "passkey_added", "passkey_removed"].includes(state)) this.view?.say(`presence.${state}`, {}, true);
     return true;
   }
 
@@ -208,7 +209,9 @@ export class AaepSubscriber extends HTMLElement {
     if (changed.notify && "Notification" in globalThis) void Notification.requestPermission();
     view.apply();
     if (changed.language !== undefined) {
-      view.words = await this.words();
+      const words = await this.words();
+      if (this.table) await words.more();
+      view.words = words;
       view.rebuild();
       this.emit("aaep-words", {});
     }

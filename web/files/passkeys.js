@@ -85,7 +85,7 @@ export async function prove(asking, needs) {
   const hub = asking.hands.connection();
   if (!request || !hub || !asking.mayAnswer(request)) return;
   asking.busy(true);
-  const here = await isHere(hub).catch(() => false);
+  const [here] = await Promise.all([isHere(hub).catch(() => false), asking.words.more()]);
   if (needs === "pin" && (!here || asking.unsigned === request.number)) {
     asking.unsigned = 0;
     asking.busy(false);
@@ -102,7 +102,8 @@ export async function prove(asking, needs) {
   if (asking.current !== request) return;
   if (signed) return void asking.send(request, asking.hands.decide(request, "accept"));
   asking.unsigned = request.number;
-  asking.say(available() ? "page.passkey.not_signed" : "page.passkeys.elsewhere", {}, true);
+  const missing = here ? "page.passkey.not_signed" : "page.passkey.none";
+  asking.say(available() ? missing : "page.passkeys.elsewhere", {}, true);
 }
 
 /**
@@ -111,6 +112,7 @@ export async function prove(asking, needs) {
  * @param {(key: string) => void} say
  */
 export async function fillPanel(panel, words, connected, say) {
+  await words.more();
   panel.append(h("p", { class: "hint" }, words.text(available() ? "page.passkeys.about" : "page.passkeys.elsewhere")));
   if (!available()) return;
   const list = h("ul", { class: "passkeys" });

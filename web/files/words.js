@@ -31,6 +31,13 @@ export function append(line, other) {
   }
 }
 
+/** One of the message files. @param {string} language @param {string} name */
+async function file(language, name) {
+  const answer = await fetch(new URL(`messages/${language}/${name}.json`, import.meta.url));
+  if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+  return answer.json();
+}
+
 export class Words {
   /**
    * @param {string} language @param {"ltr"|"rtl"} direction
@@ -41,6 +48,8 @@ export class Words {
     this.direction = direction;
     this.messages = messages;
     this.plurals = new Intl.PluralRules(language);
+    /** @type {Promise<void> | undefined} */
+    this.rest = undefined;
   }
 
   /**
@@ -48,13 +57,16 @@ export class Words {
    * @param {string} language
    */
   static async load(language) {
-    const file = async (/** @type {string} */ name) => {
-      const answer = await fetch(new URL(`messages/${language}/${name}.json`, import.meta.url));
-      if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
-      return answer.json();
-    };
-    const [about, said, page] = await Promise.all(["language", "said", "page"].map(file));
+    const [about, said, page] = await Promise.all(["language", "said", "page"].map((name) => file(language, name)));
     return new Words(about.language, about.direction, { ...said, ...page });
+  }
+
+  /** Reads the phrases that are seldom needed, before the first of them is. */
+  async more() {
+    this.rest ??= file(this.language, "rare").then((rare) => void Object.assign(this.messages, rare), () => {
+      this.rest = undefined;
+    });
+    await this.rest;
   }
 
   /**

@@ -99,7 +99,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
 ];
 
 /// The message files that the page needs; the terminal's are none of them.
-const MESSAGES: [&str; 3] = ["language.json", "said.json", "page.json"];
+const MESSAGES: [&str; 4] = ["language.json", "said.json", "page.json", "rare.json"];
 
 static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
     let own = EMBEDDED.iter().map(|(path, text)| {

@@ -22,6 +22,8 @@ export function freePort() {
 /** Everything that a test started ends with it. */
 const started = new Set();
 process.on("exit", () => started.forEach((child) => child.kill("SIGKILL")));
+// A signal that ends the process would skip that.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => process.exit(1));
 
 export class Hub {
   constructor(command, { port, directory, options = [] }) {
@@ -47,10 +49,20 @@ export class Hub {
     this.child = spawn(BINARY, [this.command, "--listen", `127.0.0.1:${this.port}`, ...this.options],
       { env: this.env, stdio: ["ignore", "pipe", "pipe"] });
     started.add(this.child);
+    // A test that fails before it stops its hub shall end all the same.
+    for (const one of [this.child, this.child.stdout, this.child.stderr]) one.unref();
     this.text = "";
     this.errors = "";
     this.child.stderr.on("data", (piece) => (this.errors += piece));
     await new Promise((ready, failed) => {
+      // Until it is ready it is waited for.
+      const waiting = setInterval(() => {}, 60_000);
+      const over = (then) => (what) => {
+        clearInterval(waiting);
+        then(what);
+      };
+      [ready, failed] = [over(ready), over(failed)];
+      this.child.on("error", failed);
       this.child.on("exit", (code) => failed(new Error(`ended with ${code}: ${this.errors}`)));
       this.child.stdout.on("data", (piece) => {
         this.text += piece;
@@ -75,8 +87,12 @@ export class Hub {
   /** Ends it; its directory stays for another start. */
   async end(signal = "SIGTERM") {
     const ended = new Promise((done) => this.child.on("exit", done));
-    this.child.kill(signal);
-    await ended;
+    this.child.ref();
+    // One that ended by itself says so no more.
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.kill(signal);
+      await ended;
+    }
     started.delete(this.child);
   }
 

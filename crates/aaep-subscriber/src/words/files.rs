@@ -12,16 +12,16 @@ macro_rules! files {
 /// Every file: its language, its name and its text. English is first.
 pub fn files() -> &'static [(&'static str, &'static str, &'static str)] {
     files! {
-        "en": "language.json", "said.json", "terminal.json", "page.json";
-        "ar": "language.json", "said.json", "terminal.json", "page.json";
-        "zh": "language.json", "said.json", "terminal.json", "page.json";
-        "fr": "language.json", "said.json", "terminal.json", "page.json";
-        "de": "language.json", "said.json", "terminal.json", "page.json";
-        "es": "language.json", "said.json", "terminal.json", "page.json";
-        "pt": "language.json", "said.json", "terminal.json", "page.json";
-        "hi": "language.json", "said.json", "terminal.json", "page.json";
-        "yo": "language.json", "said.json", "terminal.json", "page.json";
-        "ha": "language.json", "said.json", "terminal.json", "page.json";
-        "ig": "language.json", "said.json", "terminal.json", "page.json";
+        "en": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "ar": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "zh": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "fr": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "de": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "es": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "pt": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "hi": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "yo": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "ha": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "ig": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
     }
 }

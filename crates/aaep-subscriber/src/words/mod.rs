@@ -209,6 +209,8 @@ impl Words {
                         speech.say("presence.tried", &[("count", Argument::Count(*failures))]);
                     }
                     PresenceWord::Changed => speech.say("presence.changed", &[]),
+                    PresenceWord::PasskeyAdded => speech.say("presence.passkey_added", &[]),
+                    PresenceWord::PasskeyRemoved => speech.say("presence.passkey_removed", &[]),
                     // Whoever typed it is told where it was typed.
                     _ => {}
                 }
