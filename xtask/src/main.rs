@@ -11,6 +11,7 @@ mod features;
 mod fuzz;
 mod guests;
 mod page;
+mod python;
 mod requirements;
 mod rules;
 mod schema_diff;
@@ -101,6 +102,12 @@ const COMMANDS: &[Command] = &[
         usage: "page",
         about: "Check the page's scripts, and try them in Chromium against the real command.",
         run: page::run,
+    },
+    Command {
+        name: "python",
+        usage: "python",
+        about: "Build the Python package, install it into a fresh environment, and try it there.",
+        run: python::run,
     },
     Command {
         name: "voices",

@@ -5,7 +5,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{answers, cargo, run as run_program};
-use crate::{agents, api, at, features, fuzz, guests, page, requirements, rules, sim, voices};
+use crate::{
+    agents, api, at, features, fuzz, guests, page, python, requirements, rules, sim, voices,
+};
 
 /// The crates that must also compile where there is no operating system beneath them.
 const CORE: &[&str] =
@@ -80,6 +82,11 @@ const STEPS: &[Step] = &[
         name: "agents",
         about: "the bridges, with the real Claude Code, Codex and Gemini CLI and a scripted model",
         run: agents_are_held,
+    },
+    Step {
+        name: "python",
+        about: "the Python package, installed into a fresh environment, with the real hub",
+        run: python_is_tried,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
 ];
@@ -173,7 +180,10 @@ fn clippy() -> Result<StepResult> {
 }
 
 fn tests() -> Result<StepResult> {
-    passed(&mut cargo(["test", "--workspace"]))
+    passed(&mut cargo(["test", "--workspace"]))?;
+    // No member of the workspace needs this feature yet.
+    let store = ["test", "-p", "aaep-store", "--features", "postgres", "--test", "postgres"];
+    passed(&mut cargo(store))
 }
 
 fn quick_tests() -> Result<StepResult> {
@@ -267,6 +277,13 @@ fn agents_are_held() -> Result<StepResult> {
     match agents::missing() {
         Some(why) => Ok(StepResult::Skipped(why)),
         None => agents::test().map(|()| StepResult::Passed),
+    }
+}
+
+fn python_is_tried() -> Result<StepResult> {
+    match python::missing() {
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => python::test().map(|()| StepResult::Passed),
     }
 }
 

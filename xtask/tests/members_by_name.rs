@@ -12,7 +12,9 @@ const EXEMPT: &[(&str, &str)] = &[
     ("aaep-bridge/src", "coding agents' hooks and settings, ACP and MCP: formats of others"),
     ("aaep-cli/src/admin.rs", "lists of the hub's administration, no messages"),
     ("aaep-cli/src/acp", "ACP: a format of others"),
+    ("aaep-cli/src/audit/running.rs", "answers of the hub's administration, no messages"),
     ("aaep-cli/src/demo/talk.rs", "shows newcomers the bare wire, without our libraries"),
+    ("aaep-cli/src/inspect", "reads recordings of any producer, leniently"),
     ("aaep-cli/src/judge.rs", "names the type of what may be no message at all"),
     ("aaep-cli/src/listen/json.rs", "the command's own lines of input and output, no messages"),
     ("aaep-cli/src/listen/talk/saying.rs", "reads events of any producer, leniently"),
@@ -62,7 +64,8 @@ fn looks_up(line: &str) -> bool {
         return false;
     }
     // Headers and paths of HTTP are no members.
-    let of_http = |before: &str| before.ends_with("headers") || before.ends_with("client");
+    let of_http =
+        |before: &str| ["headers", "headers()", "client"].iter().any(|end| before.ends_with(end));
     let calls = LOOKUPS.iter().any(|call| match line.split_once(call) {
         // With a second argument it writes one.
         Some((before, rest)) => {

@@ -88,7 +88,7 @@ pub(crate) fn run(options: &AdminOptions, out: &mut impl Write) -> io::Result<Ex
 }
 
 async fn administer(options: &AdminOptions) -> Result<Vec<String>, String> {
-    let client = client(options)?;
+    let client = client(&options.hub, &options.token_file, &options.ca)?;
     Ok(match &options.command {
         AdminCommand::Agents => {
             let body = get(&client, "admin/agents").await?;
@@ -127,18 +127,23 @@ async fn administer(options: &AdminOptions) -> Result<Vec<String>, String> {
     })
 }
 
-fn client(options: &AdminOptions) -> Result<HttpClient, String> {
-    let found = discovery::hub(options.hub.as_deref())?;
+/// A client of the hub, with the token of an administrator.
+pub(crate) fn client(
+    hub: &Option<String>,
+    token_file: &Option<PathBuf>,
+    ca: &Option<PathBuf>,
+) -> Result<HttpClient, String> {
+    let found = discovery::hub(hub.as_deref())?;
     let made = || {
         let directory = aaep_transport::discovery::configuration()?;
         aaep_transport::discovery::made_token(&directory, "admin")
     };
-    let token = discovery::token(options.token_file.as_deref())?.or_else(made);
+    let token = discovery::token(token_file.as_deref())?.or_else(made);
     let token = token.ok_or(
         "There is no token of an administrator. Name it with --token-file; `aaep token new NAME --role admin` makes one.",
     )?;
     let token = Token::parse(token.trim()).map_err(|error| error.to_string())?;
-    let extra_roots_pem = discovery::certificates(options.ca.as_deref())?.or(found.certificate);
+    let extra_roots_pem = discovery::certificates(ca.as_deref())?.or(found.certificate);
     let client_options = Options { token: Some(token), extra_roots_pem, ..Options::default() };
     discovery::client(&found.url, client_options).map_err(|error| error.to_string())
 }
@@ -152,7 +157,7 @@ async fn post(client: &HttpClient, path: &str, body: &Value) -> Result<(), Strin
     good(client.post(path, body.to_string()).await).map(drop)
 }
 
-fn good(answer: Result<Answer, ClientError>) -> Result<Answer, String> {
+pub(crate) fn good(answer: Result<Answer, ClientError>) -> Result<Answer, String> {
     let answer = answer.map_err(|error| error.to_string())?;
     if answer.status.is_success() {
         return Ok(answer);

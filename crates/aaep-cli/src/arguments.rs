@@ -15,6 +15,9 @@ The command ends with 0 if all is good, 1 if it found something wrong, and 2 if 
 Examples:
   aaep validate events.jsonl
   aaep check stream.jsonl
+  aaep capture --out stream.jsonl
+  aaep replay stream.jsonl
+  aaep inspect stream.jsonl
   aaep schema --out schemas
   aaep policy explain bank.transfer '{\"amount\": 5}'
   aaep demo
@@ -33,6 +36,10 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Validate(ValidateOptions),
     Check(CheckOptions),
+    Conformance(crate::conformance::ConformanceOptions),
+    Capture(crate::capture::CaptureOptions),
+    Inspect(crate::inspect::InspectOptions),
+    Replay(crate::replay::ReplayOptions),
     Schema(SchemaOptions),
     Policy(crate::policy::PolicyOptions),
     Hub(HubOptions),
@@ -49,6 +56,9 @@ pub(crate) enum Command {
     Hook(crate::hook::HookOptions),
     Mcp(crate::mcp::McpOptions),
     Acp(crate::acp::AcpOptions),
+    Doctor(crate::doctor::DoctorOptions),
+    Completions(crate::manual::CompletionsOptions),
+    Man(crate::manual::ManOptions),
 }
 
 /// Start a hub with an agent to talk to, for trying out.
@@ -273,7 +283,7 @@ pub(crate) struct VerifyOptions {
     pub(crate) json: bool,
 }
 
-/// Erase what is kept about a person. The hub must be stopped.
+/// Erase what is kept about a person. Stop the hub, or say --running.
 ///
 /// Without --confirm it says what it would do, and changes nothing. Sessions that are open, or ended less
 /// than a day ago, stay.
@@ -283,8 +293,13 @@ The numbers and the hashes of the records stay, so the rest can still be verifie
 erased, how many and when, is a record of its own; whose they were is not in it.
 Backups that were made before still hold them.
 
+With --running the hub does it and goes on working. It is --hub, else AAEP_URL, else the one on this
+machine; the token of an administrator is found as by aaep admin. The copy then holds everything that
+is kept about the person, also what stays.
+
 Examples:
   aaep audit erase --user ann
+  aaep audit erase --user ann --running --export ann.jsonl --confirm
   aaep audit erase --user ann --export ann.jsonl --note \"request 7\" --confirm")]
 pub(crate) struct EraseOptions {
     #[command(flatten)]
@@ -305,6 +320,18 @@ pub(crate) struct EraseOptions {
     /// Erase them.
     #[arg(long)]
     pub(crate) confirm: bool,
+    /// Let the hub do it while it works. Needs the token of an administrator.
+    #[arg(long)]
+    pub(crate) running: bool,
+    /// The hub.
+    #[arg(long, value_name = "URL", requires = "running")]
+    pub(crate) hub: Option<String>,
+    /// A file with the token of an administrator.
+    #[arg(long, value_name = "FILE", requires = "running")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Certificates (PEM) to trust beside those of this machine.
+    #[arg(long, value_name = "FILE", requires = "running")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 /// How records are printed.

@@ -1,5 +1,6 @@
 //! `aaep audit`: verifies the audit chain, and exports what it holds.
 
+mod running;
 mod signed;
 
 use std::io::{self, Write};
@@ -350,6 +351,17 @@ fn run_erase(options: &EraseOptions, out: &mut impl Write) -> io::Result<Exit> {
         config: options.place.config.clone(),
         ..Flags::default()
     };
+    if options.running {
+        return match running::erase(options, &flags) {
+            Ok((lines, done)) => {
+                for line in lines {
+                    writeln!(out, "{}", Plain(&line))?;
+                }
+                Ok(if done { Exit::Good } else { Exit::Wrong })
+            }
+            Err(text) => Ok(unable(&Plain(&text).to_string())),
+        };
+    }
     let request = Erase {
         user: &options.user,
         export: options.export.as_deref(),

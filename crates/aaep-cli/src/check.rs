@@ -113,7 +113,8 @@ impl<'a, W: Write> Stream<'a, W> {
                 self.misplaced(value.line, &complaint)?;
             }
             if let Text::Message(bytes) = value.text {
-                self.checker.message(value.line, bytes, &mut self.found);
+                let message = aaep_types::captured::message(bytes);
+                self.checker.message(value.line, message, &mut self.found);
                 self.print_found()?;
             }
             if reader.is_drained() {

@@ -12,6 +12,7 @@ use crate::arguments::{
 };
 use crate::exit::{self, Exit};
 use crate::signals::{Signal, Signals};
+use crate::systemd;
 
 pub(crate) fn run(options: &HubOptions, out: &mut impl Write) -> io::Result<Exit> {
     let done = match &options.command {
@@ -133,6 +134,7 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
             Err(fault) => return Ok(unable(&fault)),
         };
         greet(&running, file, out)?;
+        systemd::tell(systemd::READY);
         Ok(match until_stopped(running, signals, &flags).await {
             Ok(()) => Exit::Good,
             Err(fault) => unable(&fault),
@@ -184,6 +186,7 @@ async fn until_stopped(
             Signal::Continue => {}
             Signal::Stop => {
                 exit::say("Stopping. What runs comes to its end.");
+                systemd::tell(systemd::STOPPING);
                 return running.stop().await;
             }
         }

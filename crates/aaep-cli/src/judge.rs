@@ -64,6 +64,8 @@ pub(crate) enum Judge {
 
 impl Judge {
     pub(crate) fn judge(self, bytes: &[u8]) -> Verdict {
+        // A line of a capture is judged by what was captured.
+        let bytes = aaep_types::captured::message(bytes);
         match self {
             Judge::Rules(limits) => by_rules(bytes, &limits),
             Judge::Schemas => by_schemas(bytes),

@@ -8,6 +8,10 @@
 //! ```console
 //! $ aaep validate events.jsonl
 //! $ aaep check stream.jsonl
+//! $ aaep conformance producer http://127.0.0.1:8707/aaep/v1
+//! $ aaep capture --out stream.jsonl
+//! $ aaep replay stream.jsonl
+//! $ aaep inspect stream.jsonl
 //! $ aaep schema --out schemas
 //! $ aaep policy explain bank.transfer '{"amount": 5}'
 //! $ aaep demo
@@ -21,6 +25,9 @@
 //! $ aaep hook < call.json
 //! $ aaep mcp --name files -- mcp-server-filesystem .
 //! $ aaep acp -- gemini --acp
+//! $ aaep doctor
+//! $ aaep completions bash
+//! $ aaep man
 //! ```
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
@@ -36,26 +43,33 @@ mod allowed;
 mod arguments;
 mod ask;
 mod audit;
+mod capture;
 mod check;
+mod conformance;
 mod demo;
 mod discovery;
+mod doctor;
 mod exit;
 mod guard;
 mod hook;
 mod hub;
 mod input;
+mod inspect;
 mod judge;
 mod lines;
 mod listen;
 mod manifest;
+mod manual;
 mod mcp;
 mod policy;
 mod presence;
 mod reader;
+mod replay;
 mod schema;
 mod signals;
 mod status;
 mod stdio;
+mod systemd;
 mod token;
 mod validate;
 
@@ -91,6 +105,10 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
     match command {
         Command::Validate(options) => validate::run(&options, out),
         Command::Check(options) => check::run(&options, out),
+        Command::Conformance(options) => conformance::run(options, out),
+        Command::Capture(options) => capture::run(&options, out),
+        Command::Inspect(options) => inspect::run(&options, out),
+        Command::Replay(options) => replay::run(options, out),
         Command::Schema(options) => schema::run(&options, out),
         Command::Policy(options) => policy::run(&options.command, out),
         Command::Hub(options) => hub::run(&options, out),
@@ -107,5 +125,8 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Hook(options) => hook::run(&options, out),
         Command::Mcp(options) => mcp::run(&options, out),
         Command::Acp(options) => acp::run(&options, out),
+        Command::Doctor(options) => doctor::run(&options, out),
+        Command::Completions(options) => manual::completions(&options, out),
+        Command::Man(options) => manual::pages(&options, out),
     }
 }

@@ -4,7 +4,9 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 use aaep_hub::config::{Config, Flags, Surroundings, load};
-use aaep_hub::{Fault, PinFile};
+use aaep_hub::passkey::is_any_registered;
+use aaep_hub::{Fault, PinFile, start};
+use aaep_types::Presence;
 use aaep_types::presence::Pin;
 use clap::{Args, Subcommand};
 
@@ -94,10 +96,21 @@ pub(crate) fn missing() -> Option<String> {
     missing_for(&loaded.config)
 }
 
-/// The same, if it is so for this hub.
+/// What somebody should know who has no passkey where the policy asks for one, in a sentence.
+const MISSING_PASSKEY: &str = "The policy asks for a passkey and none is registered, so nobody can say yes to what needs one: open the hub's page at localhost, and add one under Passkeys.";
+
+/// The same, if it is so for this hub: a passkey is as good as a PIN, and only a passkey is enough
+/// where the policy asks for one.
 pub(crate) fn missing_for(config: &Config) -> Option<String> {
-    let users = PinFile::of(config)?.users().ok()?;
-    users.is_empty().then(|| MISSING.to_owned())
+    let pins = PinFile::of(config)?.users().ok()?;
+    if is_any_registered(config).unwrap_or(true) {
+        return None;
+    }
+    let policy = start::policy(config).ok().flatten();
+    if policy.is_some_and(|policy| policy.asks_for(Presence::Passkey)) {
+        return Some(MISSING_PASSKEY.to_owned());
+    }
+    pins.is_empty().then(|| MISSING.to_owned())
 }
 
 fn file_of(flags: &Flags) -> Result<Option<PinFile>, Fault> {

@@ -108,6 +108,12 @@ fn described(asked: &Asked) -> Value {
     }
 }
 
+/// The name of a hub, and whether it answers; or why not.
+pub(crate) async fn reached(hub: Hub) -> (String, Result<(), String>) {
+    let Asked { hub, held } = ask(hub).await;
+    (hub, held.map(drop))
+}
+
 async fn ask(hub: Hub) -> Asked {
     let name = hub.name.to_string();
     let asked = tokio::time::timeout(ANSWERS_WITHIN, held(hub)).await;

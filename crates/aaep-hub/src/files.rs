@@ -101,14 +101,35 @@ pub(crate) fn open_private(path: &Path, new: bool) -> io::Result<File> {
 /// Writes a file for the owner alone that must not be there yet. It appears complete or not at all,
 /// and stays after a power cut. The caller holds a lock on its directory.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    write_private_unnamed(path, bytes)?;
+    sync_directory_of(path)
+}
+
+/// The same, but its name is durable only once the caller has synced the directory: for several
+/// files in one directory, which is synced once.
+pub(crate) fn write_private_unnamed(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     if path.symlink_metadata().is_ok() {
         return Err(cannot_write(path, &io::ErrorKind::AlreadyExists.into()));
     }
-    replace_private(path, bytes)
+    replace(path, bytes, true)
+}
+
+/// Writes a file for the owner alone that means something only while this process runs. It appears
+/// complete or not at all, and need not stay after a power cut.
+pub(crate) fn write_private_for_now(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    if path.symlink_metadata().is_ok() {
+        return Err(cannot_write(path, &io::ErrorKind::AlreadyExists.into()));
+    }
+    replace(path, bytes, false)
 }
 
 /// The same in the place of one that may be there.
 pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    replace(path, bytes, true)?;
+    sync_directory_of(path)
+}
+
+fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), Fault> {
     let failed = |error: io::Error| cannot_write(path, &error);
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
@@ -118,16 +139,22 @@ pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
         _ => {}
     }
     let mut file = open_private(unfinished, true).map_err(failed)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(failed)?;
-    fs::rename(unfinished, path).map_err(failed)?;
-    sync_directory_of(path)
+    file.write_all(bytes).map_err(failed)?;
+    if durable {
+        file.sync_all().map_err(failed)?;
+    }
+    fs::rename(unfinished, path).map_err(failed)
 }
 
 /// Makes names that were given or taken away in a file's directory durable.
 pub(crate) fn sync_directory_of(path: &Path) -> Result<(), Fault> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync_directory(parent.unwrap_or(Path::new(".")))
+}
+
+/// Makes names that were given or taken away in a directory durable.
+pub(crate) fn sync_directory(directory: &Path) -> Result<(), Fault> {
     if cfg!(unix) {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let directory = parent.unwrap_or(Path::new("."));
         let synced = File::open(directory).and_then(|directory| directory.sync_all());
         synced.map_err(|error| cannot_write(directory, &error))?;
     }

@@ -1,7 +1,7 @@
 //! The hub as everybody in this process sees it: a handle to the core.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -25,6 +25,7 @@ use crate::passkey::Passkeys;
 use crate::presence::PresenceDesk;
 use crate::reading::Turns;
 use crate::redaction::Outputs;
+use crate::retention::Eraser;
 use crate::roles::Roles;
 use crate::waits::Waits;
 
@@ -65,6 +66,8 @@ pub(crate) struct Shared {
     /// Whether it was really the person.
     pub(crate) presence: PresenceDesk,
     pub(crate) passkeys: Passkeys,
+    /// Erases records, where any are kept.
+    pub(crate) eraser: OnceLock<Arc<Eraser>>,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
     pub(crate) phase: watch::Sender<Phase>,

@@ -91,6 +91,7 @@ mod redaction;
 mod retention;
 mod roles;
 mod serve;
+pub mod sign_in;
 pub mod start;
 mod tls;
 pub mod tokens;

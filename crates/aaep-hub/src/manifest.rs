@@ -133,7 +133,7 @@ impl LocalFile {
         let path = socket.with_extension("manifest.json");
         // One that a hub left behind which was killed.
         let _ = std::fs::remove_file(&path);
-        match files::write_private(&path, text) {
+        match files::write_private_for_now(&path, text) {
             Ok(()) => Some(Self(path)),
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "the manifest cannot be written");

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
@@ -29,7 +29,7 @@ use crate::passkey::Passkeys;
 use crate::presence::{PinFile, PresenceDesk};
 use crate::reading::Turns;
 use crate::redaction::Outputs;
-use crate::retention::Retention;
+use crate::retention::{Eraser, Retention};
 use crate::roles::Roles;
 use crate::start::{self, Kept, Prepared, TokenKey};
 use crate::waits::Waits;
@@ -90,6 +90,7 @@ impl Running {
         let ports = addresses.iter().map(SocketAddr::port).collect();
         let shared = Shared {
             presence: PresenceDesk::new(PinFile::of(&config), ports),
+            eraser: OnceLock::new(),
             passkeys: Passkeys::open(config.state.as_deref().or(config.data.as_deref()))?,
             inbox: Inbox::new(config.limits.messages),
             core: Place::default(),
@@ -214,7 +215,8 @@ impl Running {
             policy: config.policy.clone(),
             ..self.hub.config().clone()
         };
-        let warnings = start::check(&mixed)?;
+        let mut warnings = start::check(&mixed)?;
+        warnings.extend(self.needs_restart(&mixed, config)?);
         let mut access = Access::new(&mixed)?;
         let policy = start::policy(&mixed)?;
         let manifest_key = start::manifest_key(&mixed)?;
@@ -234,6 +236,19 @@ impl Running {
             changes.iter().for_each(|(act, name)| core.note_change(act, name));
         });
         Ok(warnings)
+    }
+
+    /// Says what a configuration has otherwise than the one in force and what was taken over from it.
+    fn needs_restart(&self, mixed: &Config, config: &Config) -> Result<Option<String>, Fault> {
+        let mut mixed = mixed.clone();
+        if self.tls.is_some() && config.tls.files().is_some() {
+            mixed.tls.certificate.clone_from(&config.tls.certificate);
+            mixed.tls.key.clone_from(&config.tls.key);
+        }
+        let changes = mixed.changes(config)?;
+        let sentence =
+            || format!("Changed, but in force only after a restart: {}.", changes.join(", "));
+        Ok((!changes.is_empty()).then(sentence))
     }
 
     // enforces: I23
@@ -299,12 +314,14 @@ fn new_core(
             let recovered = recover(&mut kept, secrets(), &config.limits, is_new, now)?;
             let news = news_of(&recovered, &kept);
             let Recovered { engine, known, trust, to_compact } = recovered;
-            retention = Some(Retention {
+            let eraser = Arc::new(Eraser {
                 journal: kept.journal.path().to_owned(),
                 key: kept.journal.key().clone(),
                 trusted: trust.clock == ClockTrust::Trusted,
-                to_compact,
+                busy: tokio::sync::Mutex::default(),
             });
+            let _ = hub.0.eraser.set(eraser.clone());
+            retention = Some(Retention { eraser, to_compact });
             (engine, known, Some(writer(hub, kept)?), news)
         }
     };

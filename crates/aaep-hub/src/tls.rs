@@ -72,9 +72,16 @@ impl Tls {
     }
 
     /// Reads certificate and key again, for connections from now on. If anything is wrong with
-    /// them, the old ones stay in use.
+    /// them, or the certificate is out of date while the one in use is not, the old ones stay in use.
     pub fn reload(&self, certificate: &Path, key: &Path) -> Result<(), Fault> {
-        let loaded = Loaded::read(certificate, key, self.config.crypto_provider())?;
+        let provider = self.config.crypto_provider();
+        let loaded = Loaded::read(certificate, key, provider)?;
+        if let (Some(what), None) =
+            (loaded.out_of_date(provider), self.current.0.load().out_of_date(provider))
+        {
+            let what = format!("The certificate {what}; the one in use is still good.");
+            return Err(Fault::file(certificate, what, "Replace it and send SIGHUP again."));
+        }
         self.current.0.store(Arc::new(loaded));
         Ok(())
     }

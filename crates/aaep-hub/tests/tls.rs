@@ -145,6 +145,23 @@ async fn a_renewed_certificate_is_used_from_then_on_and_a_broken_one_never() {
     assert_eq!(shake(&tls, &renewed, &[&TLS13]).await.unwrap().0, der(&renewed));
 }
 
+#[tokio::test]
+async fn a_certificate_out_of_its_time_does_not_replace_a_good_one() {
+    let files = Files::new();
+    let tls = files.load();
+    let good = fs::read_to_string(&files.certificate).unwrap();
+    let now = SystemTime::now();
+    for (from, to, said) in
+        [(now - 2 * DAY, now - DAY, "has expired"), (now + DAY, now + 2 * DAY, "is not valid yet")]
+    {
+        let (certificate, key) = pair(from, to);
+        files.write(&certificate, &key);
+        let fault = tls.reload(&files.certificate, &files.key).unwrap_err().to_string();
+        assert!(fault.contains(said) && fault.contains("SIGHUP"), "{fault}");
+        assert_eq!(shake(&tls, &good, &[&TLS13]).await.unwrap().0, der(&good));
+    }
+}
+
 #[test]
 fn a_certificate_out_of_its_time_is_said() {
     let files = Files::new();

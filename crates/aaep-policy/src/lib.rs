@@ -147,6 +147,13 @@ impl Policy {
         }
     }
 
+    /// Whether anything in it asks for so much presence of whoever says yes.
+    pub fn asks_for(&self, presence: Presence) -> bool {
+        let by_risk = [self.presence.low, self.presence.medium, self.presence.high];
+        let by_rule = self.rules.iter().map(|rule| rule.presence);
+        by_risk.into_iter().chain(by_rule).any(|asked| asked == Some(presence))
+    }
+
     // enforces: T27, I9
     /// What happens before this tool runs with these arguments, a JSON text; an empty one means
     /// that there are none.

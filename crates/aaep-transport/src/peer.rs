@@ -97,6 +97,7 @@ impl Peer {
     }
 
     /// Looks which process it is, while it waits to be let in: later it may be gone.
+    #[cfg(feature = "server")]
     pub(crate) fn look(&self) {
         if let End::Unix(credentials) = &self.end {
             self.origin.get_or_init(|| Origin::of_pid(credentials.pid));

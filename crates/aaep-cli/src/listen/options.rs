@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::talk::{By, SecondStep};
 
 /// Which hubs to go to, and what to show them.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct HubsOptions {
     /// A hub. May be given several times. Without any: those on this machine.
     #[arg(value_name = "URL")]

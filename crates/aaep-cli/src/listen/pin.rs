@@ -129,7 +129,10 @@ impl<W: Write> Shell<'_, W> {
                         }
                     }
                     // It is no answer to what was typed here.
-                    PresenceWord::Tried | PresenceWord::Changed => self.pin = Some(entry),
+                    PresenceWord::Tried
+                    | PresenceWord::Changed
+                    | PresenceWord::PasskeyAdded
+                    | PresenceWord::PasskeyRemoved => self.pin = Some(entry),
                     word => {
                         let key = match word {
                             PresenceWord::Unset => "unset",

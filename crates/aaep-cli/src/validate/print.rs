@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use aaep_types::Severity;
+use aaep_types::{Severity, captured};
 
 use crate::input::Source;
 use crate::judge::{Complaint, plain_type, type_of};
@@ -72,7 +72,7 @@ impl<'a> Printer<'a> {
         out.extend_from_slice(&self.name);
         write!(out, ",\"line\":{line},\"index\":{index},\"type\":")?;
         let plain = match text {
-            Text::Message(bytes) if complaints.is_empty() => plain_type(bytes),
+            Text::Message(bytes) if complaints.is_empty() => plain_type(captured::message(bytes)),
             _ => None,
         };
         if let Some(plain) = plain {
@@ -82,7 +82,7 @@ impl<'a> Printer<'a> {
             return Ok(());
         }
         let type_name = match text {
-            Text::Message(bytes) => type_of(bytes),
+            Text::Message(bytes) => type_of(captured::message(bytes)),
             Text::TooLarge | Text::Nothing => None,
         };
         let valid = complaints.iter().all(|complaint| complaint.severity != Severity::Error);

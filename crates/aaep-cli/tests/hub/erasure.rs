@@ -13,6 +13,12 @@ const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
 /// Makes everything in the journal so many days older, as only the owner of its key can.
 fn age(house: &House, days: i64) {
+    rewrite(house, |_, at, _| *at -= days * DAY);
+}
+
+/// Changes the times and bytes of records, and links them anew, as only the owner of the journal's key
+/// can: what is wrong then is what was changed, and nothing else.
+pub fn rewrite(house: &House, mut change: impl FnMut(u64, &mut i64, &mut Vec<u8>)) {
     let journal = house.data().join("journal.db");
     let heads = house.0.path().join(".local/state/aaep/heads");
     let file = JournalFile::open(&journal, Options::default()).unwrap();
@@ -28,10 +34,11 @@ fn age(house: &House, days: i64) {
         .collect();
     let mut last = aaep_store::chain::first(&store);
     file.execute_batch("BEGIN").unwrap();
-    for (number, at, bytes) in &rows {
-        last = key.link(&last, at - days * DAY, bytes);
-        let update = "UPDATE records SET at = ?2, hash = ?3 WHERE number = ?1";
-        file.execute(update, params![number, at - days * DAY, last]).unwrap();
+    for (number, mut at, mut bytes) in rows {
+        change(number.unsigned_abs(), &mut at, &mut bytes);
+        last = key.link(&last, at, &bytes);
+        let update = "UPDATE records SET at = ?2, bytes = ?3, hash = ?4 WHERE number = ?1";
+        file.execute(update, params![number, at, bytes, last]).unwrap();
     }
     file.execute_batch("COMMIT").unwrap();
     drop(all);
@@ -212,5 +219,63 @@ fn a_journal_that_is_too_large_loses_its_oldest_sessions() {
         assert!(!files_with(&house.data(), "canary-39.txt").is_empty());
         let (code, said) = house.aaep(&["audit", "verify"]);
         assert!(code == 0 && said.contains("the journal was too large"), "{said}");
+    });
+}
+
+// covers: S13, S9, I26, I3
+#[test]
+fn a_person_is_erased_by_an_administrator_while_the_hub_works() {
+    run(async {
+        let (house, person, request) = lived_in().await;
+        let user = user_of(&house);
+        age(&house, 2);
+        let hub = house.hub();
+        let erase = |who: &str, more: &[&str]| {
+            let file = house.0.path().join(format!("{who}.token"));
+            std::fs::write(&file, token(who)).unwrap();
+            let (base, file) = (hub.base(), file.to_str().unwrap().to_owned());
+            let fixed = ["audit", "erase", "--user", &user, "--running", "--hub", &base];
+            house.aaep(&[&fixed[..], &["--token-file", &file], more].concat())
+        };
+        // Nobody but an administrator, and not without their word.
+        let (code, said) = erase(&person.name("reader"), &["--confirm", "--without-export"]);
+        assert_eq!(code, 2, "{said}");
+        let (code, said) = erase("admin", &[]);
+        assert!(code == 1 && said.contains("of 3 sessions."), "{said}");
+        assert!(said.contains("1 sessions are open") && said.contains("Nothing was changed."));
+        let (code, said) = erase("admin", &["--confirm"]);
+        assert!(code == 2 && said.contains("--without-export"), "{said}");
+        let (code, said) = erase("admin", &["--confirm", "--without-export", "--note", &user]);
+        assert!(code == 2 && said.contains("not the name"), "{said}");
+        assert!(!files_with(&house.data(), "canary-2.txt").is_empty());
+
+        let copy = house.0.path().join("copy.jsonl");
+        let export = ["--confirm", "--note", "request 7", "--export", copy.to_str().unwrap()];
+        let (code, said) = erase("admin", &export);
+        assert!(code == 0 && said.contains("records were erased, of 3 sessions"), "{said}");
+        hub.logs(&["written anew without what was erased"]);
+        let copied = std::fs::read_to_string(&copy).unwrap();
+        for name in ["canary-1.txt", "canary-2.txt", "canary-3.txt"] {
+            assert!(copied.contains(name));
+            assert_eq!(files_with(&house.data(), name), [""; 0], "{name}");
+        }
+        let (code, said) = house.aaep(&["audit", "verify"]);
+        assert!(code == 0 && said.contains("a person's data was erased (request 7)"), "{said}");
+        let (_, said) = house.aaep(&["audit", "export", "--kind", "administered"]);
+        assert!(said.contains(r#""by":"admin""#) && said.contains(r#""act":"erased""#), "{said}");
+        assert!(!said.contains(&user), "whose records they were is nowhere: {said}");
+        let (code, said) = erase("admin", &["--confirm", "--without-export"]);
+        assert!(code == 1 && said.contains("Nothing is kept"), "{said}");
+
+        // What waited goes on, on this hub and the next one.
+        let now = person.at(&hub);
+        let (agent, mut ear) = (now.agent(), now.reader().await);
+        let question = ear.event("awaiting.confirmation").await;
+        ear.decide(&question, "accept").await;
+        assert_eq!(agent.outcome(&request).await, "accepted");
+        hub.kill();
+        let hub = house.hub();
+        assert_eq!(person.at(&hub).agent().invoke(&request, "{}").await.status, 200);
+        assert_eq!(house.aaep(&["audit", "verify"]).0, 0);
     });
 }

@@ -23,6 +23,7 @@ mod operations;
 mod owners;
 mod paces;
 mod page;
+mod passkeys;
 mod patience;
 mod peers;
 mod policy;

@@ -78,6 +78,47 @@ fn a_hub_that_refuses_secrets_says_where_one_is_and_nothing_is_heard() {
     });
 }
 
+// covers: T14, S4, E28
+#[test]
+fn only_those_who_may_speak_in_a_session_learn_that_a_piece_of_its_output_was_refused() {
+    run(async {
+        let hub = Hub::start(Setup::default().toml("secrets = \"refuse\""));
+        let (person, stranger) = (hub.person(), hub.person());
+        let (agent, mut ear) = (person.agent(), Ear::subscribe(person.client("reader")).await);
+        let session = agent.open().await;
+        let begun = json!({ "chunk": "The password=", "position": 0, "complete": false });
+        agent.emit(&session, "output.streaming", begun).await;
+        // One of these would complete a secret, the other is innocent.
+        let piece = |chunk: &str| json!({ "chunk": chunk, "position": 13, "complete": false });
+        let (guess, innocent) = (piece("hunter2, as ever."), piece("\n"));
+        let mut others = vec![(person.helper(), None), (stranger.agent(), None)];
+        for other in [person.helper(), stranger.agent()] {
+            let id = other.opening()["producer"].clone();
+            others.push((other, Some(id)));
+        }
+        for (other, producer) in &others {
+            let told = |said: &Value| {
+                let mut said = said.clone();
+                if let Some(producer) = producer {
+                    said["producer"] = producer.clone();
+                }
+                other.try_emit(&session, "output.streaming", said)
+            };
+            let (guessed, plain) = (told(&guess).await, told(&innocent).await);
+            assert!(plain.status.is_client_error() && body(&plain)["rule"] != "T14", "{plain:?}");
+            assert_eq!((guessed.status, body(&guessed)), (plain.status, body(&plain)));
+        }
+        // The agent itself is told why.
+        let answer = agent.try_emit(&session, "output.streaming", guess).await;
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert_eq!(body(&answer)["rule"], "T14");
+        agent.emit(&session, "output.streaming", innocent).await;
+        agent.complete(&session).await;
+        ear.event("session.completed").await;
+        assert!(!ear.heard.join("").contains("hunter2"));
+    });
+}
+
 fn hinted() -> Value {
     json!({
         "@context": [CORE, MEDICAL],

@@ -39,6 +39,7 @@ use arc_swap::ArcSwap;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 use crate::config::{Config, IssuerEntry, PrincipalEntry};
+use crate::sign_in::{Offer, Offers};
 use crate::{Fault, clock, files};
 
 use self::certificate::Clients;
@@ -466,6 +467,23 @@ impl Access {
             Proof::Socket { uid } => self.own_uid == Some(*uid),
             Proof::Inside => true,
         }
+    }
+
+    /// With which identity providers people sign in.
+    pub(crate) fn offers(&self) -> Offers {
+        let entries = self.issuers.iter().map(|issuer| issuer.entry());
+        let offer = |entry: &Arc<IssuerEntry>| {
+            let sign_in = entry.sign_in.clone()?;
+            Some(Offer {
+                name: entry.name.to_string(),
+                issuer: entry.issuer.clone(),
+                client_id: sign_in.client_id,
+                scopes: sign_in.scopes,
+                resource: sign_in.resource,
+                audience: sign_in.audience,
+            })
+        };
+        Offers { providers: entries.filter_map(offer).collect() }
     }
 
     /// Whether anybody has a token.

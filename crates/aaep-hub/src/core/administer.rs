@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aaep_engine::{Blame, Input, Principal, Refusal, Role};
-use aaep_types::{SessionId, rule};
+use aaep_types::{PresenceWord, SessionId, rule};
 
 use super::Core;
 
@@ -65,6 +65,24 @@ impl Core {
             .map_err(|refusal| Refusal { text: "There is no such session.".into(), ..refusal })?;
         tracing::info!(by = &*by.name, %session, "a session was ended");
         Ok(())
+    }
+
+    /// Notes who had a person's records erased; whose they were is nowhere.
+    pub(crate) fn note_erasure(&mut self, by: &Principal, note: &str) {
+        let what = if note.is_empty() { "records of a person" } else { note };
+        let noted = self.handle(Input::Administer { by: &by.name, act: "erased", what, to: "" });
+        if let Err(refusal) = noted {
+            tracing::warn!(%refusal, "who erased records is not in the audit");
+        }
+    }
+
+    /// Notes a change of somebody's passkeys, which has happened.
+    pub(crate) fn note_passkey(&mut self, by: &Principal, word: PresenceWord) {
+        let (act, what) = (word.to_string(), &by.user);
+        let noted = self.handle(Input::Administer { by: &by.name, act: &act, what, to: "" });
+        if let Err(refusal) = noted {
+            tracing::warn!(act, %refusal, "a change of passkeys is not in the audit");
+        }
     }
 
     /// Notes a change of who may come in. That nothing can be kept just now is no reason to let somebody

@@ -4,6 +4,8 @@
 //! thread as one unit, so they are durable together or not at all; the caller that waits for the step is
 //! answered when they are.
 
+use std::sync::Arc;
+
 use aaep_engine::{Input, Refusal};
 use aaep_store::audit::Plan;
 use aaep_store::{InlineCommit, JournalWriter, Note, Report};
@@ -100,13 +102,13 @@ impl Core {
     // enforces: S13
     /// Erases what was found to be no longer needed; false if the clock jumped, since nobody knows how
     /// old anything is then. What is known of agents' ids goes on: it is written again.
-    pub(crate) fn erase(&mut self, plan: Plan) -> Result<bool, Refusal> {
+    pub(crate) fn erase(&mut self, plan: Plan, note: Arc<str>) -> Result<bool, Refusal> {
         if self.clock.is_none() {
             return Ok(false);
         }
         let Plan { why, runs, records, with_calls, .. } = plan;
         info!(records, why = why.as_str(), "records are erased");
-        self.handle(Input::Erase { why, runs })?;
+        self.handle(Input::Erase { why, note, runs })?;
         for (agent, id) in self.producers.unused() {
             self.handle(Input::Claim { agent: &agent, id: &id })?;
         }

@@ -1,6 +1,6 @@
 //! What administrators do while the hub works: agent ids and sessions.
 
-use aaep_engine::Role;
+use aaep_engine::{Principal, Role};
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
@@ -10,7 +10,8 @@ use super::route::Route;
 use super::{Answer, Call, Problem, empty, json};
 use crate::access::Denied;
 use crate::config::Label;
-use crate::hub::Hub;
+use crate::hub::{Hub, Stopped};
+use crate::retention::{Erasable, NotErased, Wish};
 
 /// What `release` and `hand-over` take.
 #[derive(Deserialize)]
@@ -21,6 +22,20 @@ struct Wanted {
     to: Option<String>,
     /// Its user; not needed for a principal of the configuration.
     user: Option<String>,
+}
+
+/// What `erase` takes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToErase {
+    /// Whose records.
+    user: String,
+    /// Words that stay with the erasure.
+    #[serde(default)]
+    note: String,
+    /// Whether it is to be done, or only told.
+    #[serde(default)]
+    confirm: bool,
 }
 
 // enforces: S6
@@ -60,6 +75,7 @@ pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answe
             hub.call(move |core| core.end_session(&by, session)).await??;
             Ok(empty(StatusCode::NO_CONTENT))
         }
+        Route::EraseUser => erase(hub, by, &bytes).await,
         Route::ReleaseId => {
             let wanted = read(&bytes)?;
             hub.call(move |core| core.release_id(&by, &wanted.agent_id)).await??;
@@ -74,6 +90,27 @@ pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answe
             Ok(empty(StatusCode::NO_CONTENT))
         }
     }
+}
+
+// enforces: S13
+/// Erases what is kept about a person, while the hub works; without `confirm`, says what that would be.
+async fn erase(hub: &Hub, by: Principal, bytes: &Bytes) -> Result<Answer, Problem> {
+    let ToErase { user, note, confirm } = serde_json::from_slice(bytes)
+        .map_err(|_| malformed("Send {\"user\": …}, and \"note\" and \"confirm\" as needed."))?;
+    let eraser = hub.0.eraser.get().ok_or_else(|| Problem::not_found("This hub keeps nothing."))?;
+    let wish = Wish { by: Some(by), note: note.into(), confirmed: confirm };
+    let plan = match eraser.erase(hub, Erasable::OfUser(user), wish).await {
+        Ok(plan) => plan,
+        Err(NotErased::Because(why)) => {
+            return Err(Problem::new(StatusCode::CONFLICT, "not_erased", why));
+        }
+        Err(NotErased::Stopped) => return Err(Stopped.into()),
+    };
+    let told = value!({
+        "records": plan.records, "sessions": plan.sessions.len(),
+        "still_needed": plan.still_needed, "erased": confirm && plan.records > 0,
+    });
+    Ok(json(StatusCode::OK, told.to_string()))
 }
 
 fn read(bytes: &Bytes) -> Result<Wanted, Problem> {

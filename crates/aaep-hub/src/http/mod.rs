@@ -271,7 +271,8 @@ async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> Answer {
         | Route::ReleaseId
         | Route::HandOverId
         | Route::OpenSessions
-        | Route::EndSession(_) => Box::pin(admin::answer(hub, call, bytes)).await,
+        | Route::EndSession(_)
+        | Route::EraseUser => Box::pin(admin::answer(hub, call, bytes)).await,
         Route::Passkeys => passkeys::list(hub, call),
         Route::Passkey(step) => Box::pin(passkeys::answer(hub, call, step, bytes)).await,
         _ => agent::answer(hub, call, bytes).await,
@@ -334,6 +335,7 @@ async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody)
         Route::PageToken => {
             page::token(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
         }
+        Route::SignIn => page::sign_in(hub),
         other => operations::open(hub, &other, &parts.headers).await,
     }
 }

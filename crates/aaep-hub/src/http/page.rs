@@ -114,3 +114,9 @@ pub(crate) async fn token(hub: &Hub, parts: &Parts, body: RequestBody) -> Result
     out.close('}');
     Ok(json(StatusCode::OK, out.finish()))
 }
+
+/// `GET sign-in`: the providers with which people sign in. Nobody is waited for.
+pub(crate) fn sign_in(hub: &Hub) -> Answer {
+    let offers = hub.0.access.current().offers();
+    json(StatusCode::OK, serde_json::to_vec(&offers).unwrap_or_default())
+}

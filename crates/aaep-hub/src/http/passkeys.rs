@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use aaep_types::{ReplyToken, SubscriptionId};
+use aaep_types::{PresenceWord, ReplyToken, SubscriptionId};
 use bytes::Bytes;
 use http::header::ORIGIN;
 use http::{HeaderMap, StatusCode};
@@ -97,11 +97,11 @@ async fn begin(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> 
 /// `POST presence/passkeys`: takes a new passkey.
 async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let Register { name, registration } = read(&bytes)?;
-    let (hub, principal) = (hub.clone(), call.known.principal.clone());
+    let (at, hub, principal) = (hub.clone(), hub.clone(), call.known.principal.clone());
     let passkey =
         blocking(move || hub.0.passkeys.register(&principal, &registration, &name)).await?;
     let passkey = passkey.map_err(refused)?;
-    tracing::info!(user = &*call.known.principal.user, "a passkey was registered");
+    changed(&at, call, PresenceWord::PasskeyAdded).await?;
     let told = json!({"id": passkey.id, "name": passkey.name, "domain": passkey.domain});
     Ok(json_answer(StatusCode::CREATED, told.to_string()))
 }
@@ -110,14 +110,28 @@ async fn register(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Proble
 async fn remove(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
     let body: Remove = read(&bytes)?;
     may_change(hub, &call.known, &body.subscription_id).await?;
-    let (hub, user) = (hub.clone(), call.known.principal.user.clone());
-    match blocking(move || hub.0.passkeys.remove(&user, &body.id)).await? {
+    let (at, user) = (hub.clone(), call.known.principal.user.clone());
+    match blocking(move || at.0.passkeys.remove(&user, &body.id)).await? {
         true => {
-            tracing::info!(user = &*call.known.principal.user, "a passkey was removed");
+            changed(hub, call, PresenceWord::PasskeyRemoved).await?;
             Ok(empty(StatusCode::NO_CONTENT))
         }
         false => Err(Problem::not_found("You have no such passkey.")),
     }
+}
+
+// enforces: I34
+/// A person's passkeys are others now: everybody who listens for them hears it, whoever did it too,
+/// and it goes into the audit.
+async fn changed(hub: &Hub, call: &Call, word: PresenceWord) -> Result<(), Problem> {
+    let by = call.known.principal.clone();
+    tracing::info!(user = &*by.user, %word, "passkeys were changed");
+    hub.look(move |core| {
+        core.note_passkey(&by, word);
+        core.announce_presence(&by.user, None, word, 0);
+    })
+    .await?;
+    Ok(())
 }
 
 /// `POST presence/passkeys/challenge`: what has to be signed for a yes to a request.

@@ -28,6 +28,7 @@ pub(crate) enum Route {
     HandOverId,
     OpenSessions,
     EndSession(SessionId),
+    EraseUser,
     Manifest,
     Health,
     Ready,
@@ -36,6 +37,7 @@ pub(crate) enum Route {
     Page,
     PageFile(&'static aaep_page::File),
     PageToken,
+    SignIn,
     Passkeys,
     Passkey(PasskeyStep),
 }
@@ -56,12 +58,12 @@ impl Route {
         use Route::*;
         match self {
             Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics
-            | HeldIds | ReleaseId | HandOverId | OpenSessions | EndSession(_) | Passkeys
-            | Passkey(_) => Some(ApiSurface::Listener),
+            | HeldIds | ReleaseId | HandOverId | OpenSessions | EndSession(_) | EraseUser
+            | Passkeys | Passkey(_) => Some(ApiSurface::Listener),
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
             | Inputs => Some(ApiSurface::Agent),
             // A code for the token proves nothing else.
-            Manifest | Health | Ready | OpenApi | Page | PageFile(_) | PageToken => None,
+            Manifest | Health | Ready | OpenApi | Page | PageFile(_) | PageToken | SignIn => None,
         }
     }
 }
@@ -128,6 +130,7 @@ paths! {
     POST "admin/agents/release" => |_| Some(Route::ReleaseId);
     POST "admin/agents/hand-over" => |_| Some(Route::HandOverId);
     GET "admin/sessions" => |_| Some(Route::OpenSessions);
+    POST "admin/erase" => |_| Some(Route::EraseUser);
     POST "admin/sessions/{session_id}/end" => |ids| ids.session.map(Route::EndSession);
     GET "presence/passkeys" => |_| Some(Route::Passkeys);
     POST "presence/passkeys" => |_| Some(Route::Passkey(PasskeyStep::Register));
@@ -136,6 +139,7 @@ paths! {
     POST "presence/passkeys/challenge" => |_| Some(Route::Passkey(PasskeyStep::Challenge));
     POST "presence/passkeys/assertion" => |_| Some(Route::Passkey(PasskeyStep::Assertion));
     POST "page/token" => |_| Some(Route::PageToken);
+    GET "sign-in" => |_| Some(Route::SignIn);
     GET "/.well-known/aaep-manifest.json" => |_| Some(Route::Manifest);
     GET "/healthz" => |_| Some(Route::Health);
     GET "/readyz" => |_| Some(Route::Ready);

@@ -36,15 +36,19 @@ pub(super) fn everything(staging: &Staging<'_>, hosts: &[HostName]) -> Result<()
     files::create_private_directory(&tls)?;
     files::create_private_directory(&tokens)?;
     let (certificate, key) = certificate(hosts)?;
-    files::write_private(&tls.join(CERTIFICATE), certificate.as_bytes())?;
-    files::write_private(&tls.join(KEY), key.as_bytes())?;
+    files::write_private_unnamed(&tls.join(CERTIFICATE), certificate.as_bytes())?;
+    files::write_private_unnamed(&tls.join(KEY), key.as_bytes())?;
     let mut hashes = Vec::new();
     for (name, role) in ROLES {
         let token = Token::generate()?;
-        files::write_private(&tokens.join(name), format!("{}\n", token.as_str()).as_bytes())?;
+        let text = format!("{}\n", token.as_str());
+        files::write_private_unnamed(&tokens.join(name), text.as_bytes())?;
         hashes.push((name, role, token.hash()));
     }
-    files::sync_directory_of(&tls)?;
+    // All of it is durable before the configuration says that it is complete.
+    for directory in [&*tls, &*tokens, staging.path()] {
+        files::sync_directory(directory)?;
+    }
     let text = configuration(hosts, &hashes);
     files::write_private(&staging.path().join(FILE_NAME), text.as_bytes())?;
     files::sync_directory_of(staging.path())

@@ -72,13 +72,17 @@ impl<'d> Staging<'d> {
 
     /// Moves every part that waits to its place, in order.
     pub(super) fn put_in_place(&self, parts: &[&str]) -> Result<(), Fault> {
-        for part in parts {
+        for (index, part) in parts.iter().enumerate() {
+            // The last one stays aside until the others are durably in place: it says that they wait.
+            if index + 1 == parts.len() {
+                files::sync_directory(self.directory)?;
+            }
             let (from, to) = (self.aside.join(part), self.directory.join(part));
             if exists(&from) {
                 fs::rename(&from, &to).map_err(|error| files::cannot_write(&to, &error))?;
-                files::sync_directory_of(&to)?;
             }
         }
+        files::sync_directory(self.directory)?;
         fs::remove_dir(&self.aside).map_err(|error| files::cannot_write(&self.aside, &error))
     }
 }

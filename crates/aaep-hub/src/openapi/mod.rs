@@ -163,6 +163,12 @@ fn about(method: &Method, path: &str) -> Option<About> {
             &[("204", "It is theirs.", "")],
             &[],
         ),
+        ("POST", "admin/erase") => about(
+            "For administrators: erase what is kept about a person, or say what that would be.",
+            Some("ToErase"),
+            &[("200", "What was found, and whether it was erased.", "ErasedRecords")],
+            &[],
+        ),
         ("GET", "admin/sessions") => about(
             "For administrators: every open session.",
             None,
@@ -227,6 +233,12 @@ fn about(method: &Method, path: &str) -> Option<About> {
             "Exchange the one-time code of the page's address for a token.",
             Some("PageCode"),
             &[("200", "The token; the code is spent.", "PageToken")],
+            &[],
+        ),
+        ("GET", "sign-in") => about(
+            "With which identity providers people sign in here.",
+            None,
+            &[("200", "The providers; none is secret.", "SignInOffers")],
             &[],
         ),
         ("GET", "/") => about("A page for people.", None, &[("200", "It.", "text/html")], &[]),
@@ -308,7 +320,7 @@ fn operation(method: &Method, path: &str, about: &About) -> Value {
         operation["requestBody"] =
             json!({ "required": true, "content": { "application/json": content } });
     }
-    if open || path == "page/token" {
+    if open || ["page/token", "sign-in"].contains(&path) {
         operation["security"] = json!([]);
     }
     operation

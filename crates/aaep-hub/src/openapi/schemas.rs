@@ -226,6 +226,7 @@ fn optional(schema: &mut Value, names: &[&str]) {
 pub(super) fn examples(schema: &str) -> Map<String, Value> {
     let examples = match schema {
         "AgentId" => json!({ "bank": { "agent_id": "bank-agent" } }),
+        "ToErase" => json!({ "ann": { "user": "ann", "note": "request 7", "confirm": true } }),
         "PasskeyBegin" => {
             json!({ "begin": { "subscription_id": "sub_68fb7d317a1a42be0000000000000002" } })
         }
@@ -360,10 +361,38 @@ fn fixed() -> Value {
         },
         "PageCode": { "type": "object", "required": ["code"], "properties": { "code": text() } },
         "PageToken": { "type": "object", "required": ["token"], "properties": { "token": text() } },
+        "SignInOffers": {
+            "type": "object",
+            "required": ["providers"],
+            "properties": { "providers": { "type": "array", "items": {
+                "type": "object",
+                "required": ["name", "issuer", "client_id", "scopes"],
+                "properties": {
+                    "name": text(), "issuer": text(), "client_id": text(),
+                    "scopes": { "type": "array", "items": text() },
+                    "resource": text(), "audience": text(),
+                },
+            } } },
+        },
         "AgentId": {
             "type": "object",
             "required": ["agent_id"],
             "properties": { "agent_id": text(), "to": text(), "user": text() },
+        },
+        "ToErase": {
+            "type": "object",
+            "required": ["user"],
+            "properties": { "user": text(), "note": text(), "confirm": { "type": "boolean" } },
+        },
+        "ErasedRecords": {
+            "type": "object",
+            "required": ["records", "sessions", "still_needed", "erased"],
+            "properties": {
+                "records": { "type": "integer", "minimum": 0 },
+                "sessions": { "type": "integer", "minimum": 0 },
+                "still_needed": { "type": "integer", "minimum": 0 },
+                "erased": { "type": "boolean" },
+            },
         },
         "HeldIds": {
             "type": "object",

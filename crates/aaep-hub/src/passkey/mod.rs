@@ -19,6 +19,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::Fault;
+use crate::config::Config;
+
 pub use assertion::{Assertion, SignedYes};
 pub use key::PublicKey;
 pub use registration::Registration;
@@ -65,6 +68,12 @@ impl fmt::Debug for Base64 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&URL_SAFE_NO_PAD.encode(&self.0))
     }
+}
+
+/// Whether anybody has registered a passkey with this hub, as far as it keeps them.
+pub fn is_any_registered(config: &Config) -> Result<bool, Fault> {
+    let state = config.state.as_deref().or(config.data.as_deref());
+    Ok(Passkeys::open(state)?.has_any())
 }
 
 /// Where a passkey is good: the domain, and the origins that may ask for it.

@@ -119,6 +119,11 @@ impl Passkeys {
         Ok(Self { file, inner: Mutex::new(Inner { users, ..Inner::default() }) })
     }
 
+    /// Whether anybody has a passkey.
+    pub(crate) fn has_any(&self) -> bool {
+        !self.lock().users.is_empty()
+    }
+
     /// Whether somebody has a passkey.
     pub(crate) fn has(&self, user: &str) -> bool {
         self.lock().users.get(user).is_some_and(|passkeys| !passkeys.is_empty())

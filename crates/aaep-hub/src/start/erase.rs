@@ -108,11 +108,26 @@ fn told(plan: &Plan) -> Vec<String> {
 
 /// Everything that is erased, as JSON Lines, for the owner alone and on the disk.
 fn write_copy(reader: &Reader, plan: &Plan, to: &Path) -> io::Result<()> {
+    write(reader, &Filter { runs: plan.runs.clone(), ..Filter::default() }, to)
+}
+
+fn write(reader: &Reader, filter: &Filter, to: &Path) -> io::Result<()> {
     let mut file = io::BufWriter::new(files::open_private(to, true)?);
-    let filter = Filter { runs: plan.runs.clone(), ..Filter::default() };
-    export(reader, &filter, &mut file)?;
+    export(reader, filter, &mut file)?;
     file.flush()?;
     file.get_ref().sync_all()
+}
+
+/// Writes a copy of everything that is kept about a person, while a hub may work with the journal.
+pub fn copy_of(config: &Config, user: &str, to: &Path) -> Result<(), Fault> {
+    let Some(data) = &config.data else {
+        let what = "The configuration says that nothing is kept.".into();
+        return Err(Fault::System { what });
+    };
+    let path = data.join(JOURNAL_NAME);
+    let reader = Reader::open(&path).map_err(|fault| cannot_open(&path, &fault))?;
+    let filter = Filter { user: Some(user.to_owned()), ..Filter::default() };
+    write(&reader, &filter, to).map_err(|error| files::cannot_write(to, &error))
 }
 
 /// Writes the erasure down; from then on the records do not count.

@@ -23,7 +23,7 @@ use crate::{Fault, Running, Tls};
 pub use check::check;
 pub use data::DataDirectory;
 pub(crate) use data::hub_at_work;
-pub use erase::{Erase, Erased, erase};
+pub use erase::{Erase, Erased, copy_of, erase};
 pub use files::allow_connections;
 pub use journal::{HEADS_NAME, JOURNAL_NAME, Kept};
 pub use keys::{TOKEN_KEY_BYTES, TokenKey};

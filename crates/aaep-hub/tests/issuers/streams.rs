@@ -17,10 +17,21 @@ struct Service {
 
 impl Service {
     async fn start() -> Self {
+        Self::with_streams(None).await
+    }
+
+    /// One on which so many streams of one listener are open at once.
+    async fn with_streams(streams: Option<usize>) -> Self {
         let (place, key) = (tempfile::tempdir().unwrap(), Key::new("first"));
         let mut config = config(place.path(), &set(&[&key]));
         config.listen = vec!["127.0.0.1:0".parse().unwrap()];
         config.unix_socket.enabled = false;
+        if let Some(streams) = streams {
+            let limits = &mut config.limits;
+            limits.subscriptions = limits.subscriptions.max(streams);
+            limits.subscriptions_per_user = streams;
+            limits.subscriptions_per_principal = streams;
+        }
         let hub = Hub::builder().config(config).start().await.unwrap();
         Self { place, hub, key }
     }
@@ -161,6 +172,48 @@ async fn streams_outlive_the_key_that_let_them_in_and_not_the_issuer() {
     // Without the issuer nobody of its stays.
     service.hub.reload(&aaep_hub::config::Config::default()).unwrap();
     while let Ok(Some(_)) = stream.next().await {}
+    service.hub.stop().await.unwrap();
+}
+
+/// How many streams are open while keys change; `AAEP_TEST_STREAMS` asks for more.
+fn many() -> usize {
+    std::env::var("AAEP_TEST_STREAMS").map_or(200, |many| many.parse().unwrap())
+}
+
+// covers: S4
+#[tokio::test(flavor = "multi_thread")]
+async fn many_streams_hear_everything_before_while_and_after_keys_change() {
+    let streams = many();
+    let service = Service::with_streams(Some(streams)).await;
+    let (first, second) = (&service.key, Key::new("second"));
+    let listener = service.listener(600);
+    let mut open = Vec::new();
+    for _ in 0..streams {
+        let path = subscribe(&listener).await;
+        open.push(listener.events(&path, None).await.unwrap());
+    }
+    let signed_by = |key: &Key| {
+        let claims = with(claims(600), "groups", json!("agents"));
+        let token = Some(Token::parse(&key.sign(&claims)).unwrap());
+        HttpClient::new(&service.url(), Options { token, ..agent_options() }).unwrap()
+    };
+    // The old key alone, both, the new one alone.
+    let steps = [vec![first], vec![first, &second], vec![&second]];
+    for (step, keys) in steps.iter().enumerate() {
+        let reread = config(service.place.path(), &set(keys));
+        service.hub.reload(&reread).unwrap();
+        for (number, key) in keys.iter().enumerate() {
+            service.say(&signed_by(key), &format!("Step {step}, key {number}.")).await;
+        }
+    }
+    let said = ["Step 0, key 0.", "Step 1, key 0.", "Step 1, key 1.", "Step 2, key 0."];
+    for (number, stream) in open.iter_mut().enumerate() {
+        for expected in said {
+            let heard = stream.next().await.unwrap();
+            let heard = heard.unwrap_or_else(|| panic!("stream {number} ended before {expected}"));
+            assert!(heard.data.contains(expected), "stream {number}: {expected} {heard:?}");
+        }
+    }
     service.hub.stop().await.unwrap();
 }
 

@@ -252,3 +252,31 @@ fn base64url(bytes: &[u8]) -> String {
     }
     text
 }
+
+#[test]
+fn signing_in_needs_an_issuer_that_is_protected_and_a_client() {
+    let judged = |issuer: &str, sign_in: &str| {
+        let text = format!(
+            "[[issuers]]\nname = \"login\"\nissuer = \"{issuer}\"\naudience = \"hub\"\n\
+             keys_url = \"https://login.example/keys\"\nrole = \"accessibility_consumer\"\n\
+             sign_in = {sign_in}\n"
+        );
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("aaep.toml");
+        std::fs::write(&file, text).unwrap();
+        let flags = aaep_hub::config::Flags {
+            config: Some(file),
+            ephemeral: true,
+            ..aaep_hub::config::Flags::default()
+        };
+        let surroundings = aaep_hub::config::Surroundings::default();
+        aaep_hub::config::load(&flags, &surroundings).map(drop).map_err(|fault| fault.to_string())
+    };
+    assert_eq!(judged("https://login.example", r#"{ client_id = "aaep" }"#), Ok(()));
+    let plain = judged("http://login.example", r#"{ client_id = "aaep" }"#).unwrap_err();
+    assert!(plain.contains("https://"), "{plain}");
+    let nobody = judged("https://login.example", r#"{ client_id = "" }"#).unwrap_err();
+    assert!(nobody.contains("client_id"), "{nobody}");
+    let secret = r#"{ client_id = "aaep", client_secret = "s3cret" }"#;
+    assert!(judged("https://login.example", secret).is_err(), "a public client has none");
+}

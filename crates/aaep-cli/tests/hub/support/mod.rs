@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports)] // each module of tests uses its own part of this
 
 mod agent;
+mod authenticator;
 mod ear;
 mod people;
 mod process;
@@ -10,6 +11,7 @@ mod raw;
 use std::time::Duration;
 
 pub use agent::{Agent, deletion};
+pub use authenticator::Authenticator;
 pub use ear::{Ear, everything, lawful};
 pub use people::{Person, client, token};
 pub use process::{Hub, Setup};

@@ -10,6 +10,7 @@ use tokio::time::{sleep, timeout};
 
 use super::keys::Keys;
 use super::{Issuer, MAX_KEYS_BYTES};
+use crate::sign_in::split;
 
 /// The shortest time between two tries, however often unknown keys are asked for.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
@@ -60,8 +61,9 @@ async fn fetch(issuer: &Issuer) -> Result<Keys, String> {
         max_message: MAX_KEYS_BYTES,
         ..Options::default()
     };
-    let client = HttpClient::new(url, options).map_err(|error| error.to_string())?;
-    let answer = client.get("").await.map_err(|error| error.to_string())?;
+    let (origin, path) = split(url).ok_or("keys_url is no address.")?;
+    let client = HttpClient::new(origin, options).map_err(|error| error.to_string())?;
+    let answer = client.get(path).await.map_err(|error| error.to_string())?;
     if !answer.status.is_success() {
         return Err(format!("the answer was {}.", answer.status));
     }
