@@ -1,8 +1,9 @@
 //! `cargo xtask test`: everything that must hold before a change is accepted.
 
 use std::process::Command;
+use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{answers, cargo, run as run_program};
 use crate::{
@@ -116,21 +117,29 @@ const QUICK: &[Step] = &[
     },
 ];
 
+/// A failed step does not keep the later ones from being run: whoever reads the end of the output
+/// sees everything there is to mend.
 fn run_steps(steps: &[&Step]) -> Result<()> {
     let mut passed = 0;
+    let mut failed = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         println!("Step {} of {}, {}: {}.", index + 1, steps.len(), step.name, step.about);
+        let started = Instant::now();
         match (step.run)() {
-            Ok(StepResult::Passed) => passed += 1,
+            Ok(StepResult::Passed) => {
+                passed += 1;
+                println!("Passed {} in {} s.", step.name, started.elapsed().as_secs());
+            }
             Ok(StepResult::Skipped(why)) => println!("Skipped {}: {why}", step.name),
             Err(error) => {
+                println!("Failed {}: {error:#}", step.name);
                 println!("To run this step alone: cargo xtask test --only {}", step.name);
-                println!("{passed} passed, 1 failed");
-                return Err(error.context(format!("step {} failed", step.name)));
+                failed.push(step.name);
             }
         }
     }
-    println!("{passed} passed, 0 failed");
+    println!("{passed} passed, {} failed", failed.len());
+    ensure!(failed.is_empty(), "failed steps: {}", failed.join(", "));
     Ok(())
 }
 
@@ -180,7 +189,7 @@ fn clippy() -> Result<StepResult> {
 }
 
 fn tests() -> Result<StepResult> {
-    passed(&mut cargo(["test", "--workspace"]))?;
+    passed(&mut cargo(["test", "--workspace", "--no-fail-fast"]))?;
     // No member of the workspace needs this feature yet.
     let store = ["test", "-p", "aaep-store", "--features", "postgres", "--test", "postgres"];
     passed(&mut cargo(store))

@@ -123,6 +123,9 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
     warnings.extend(crate::presence::missing_for(&config));
     warnings.iter().for_each(|warning| exit::say(warning));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // Not dropped: a connection that is being served while the runtime's timers end would panic,
+    // and the end of the process frees everything.
+    let runtime = std::mem::ManuallyDrop::new(runtime);
     runtime.block_on(async {
         let running = match prepared.start().await {
             Ok(running) => running,
