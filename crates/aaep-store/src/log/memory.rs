@@ -1,4 +1,4 @@
-//! Places and leases in memory, with faults to inject: what a store between machines does wrong.
+//! Storage and leases in memory, with faults to inject: what a store between machines does wrong.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
