@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::thread;
 
 use super::{
-    Appended, CannotRead, EntryDamage, LeaseRefused, Leases, Log, MAX_ENTRY_BYTES, MemoryFault,
-    MemoryStore, Places, Put, ShardLog, Unavailable,
+    Appended, CannotRead, EntryDamage, LeaseRefused, Leases, Log, LogStorage, MAX_ENTRY_BYTES,
+    MemoryFault, MemoryStore, Put, ShardLog, Unavailable,
 };
 use crate::chain::ChainKey;
 use crate::contract::batch;
@@ -25,13 +25,13 @@ fn unit(number: u64) -> Vec<Unit> {
     vec![Unit { entries: batch([number]), notes: Vec::new() }]
 }
 
-fn log<P: Places>(places: P, shard: &str, node: &str) -> ShardLog<P> {
-    ShardLog::new(places, shard, node, key())
+fn log<P: LogStorage>(storage: P, shard: &str, node: &str) -> ShardLog<P> {
+    ShardLog::new(storage, shard, node, key())
 }
 
 /// A log that this node has claimed.
-fn claimed<P: Places>(places: P, shard: &str, node: &str) -> ShardLog<P> {
-    let mut log = log(places, shard, node);
+fn claimed<P: LogStorage>(storage: P, shard: &str, node: &str) -> ShardLog<P> {
+    let mut log = log(storage, shard, node);
     log.catch_up(|_| {}).unwrap();
     assert!(matches!(log.claim(1), Appended::Durable { .. }));
     log
@@ -39,7 +39,7 @@ fn claimed<P: Places>(places: P, shard: &str, node: &str) -> ShardLog<P> {
 
 /// What every store promises of its places. `open` gives a node's connection to the places of a shard;
 /// shards are empty at first.
-pub fn places_contract<P: Places + Send>(open: impl Fn(&str) -> P + Sync) {
+pub fn storage_contract<P: LogStorage + Send>(open: impl Fn(&str) -> P + Sync) {
     places_are_taken_in_order_and_once(&mut open("order"));
     the_same_put_again_is_the_same_put(&mut open("again"), &mut open("again"));
     large_entries_come_back_whole(&mut open("large"));
@@ -47,22 +47,22 @@ pub fn places_contract<P: Places + Send>(open: impl Fn(&str) -> P + Sync) {
     one_wins_each_race(&open);
 }
 
-fn places_are_taken_in_order_and_once(places: &mut impl Places) {
-    assert_eq!(places.head(), Ok(0));
-    assert_eq!(places.get(1, 10), Ok(vec![]));
-    assert_eq!(places.put(2, b"too early"), Put::Taken, "place 1 is empty");
-    assert_eq!(places.put(1, b"one"), Put::Durable);
-    assert_eq!(places.put(1, b"other"), Put::Taken);
-    assert_eq!(places.put(3, b"too early"), Put::Taken);
-    assert_eq!(places.put(2, b"two"), Put::Durable);
-    assert_eq!(places.put(1, b"other"), Put::Taken);
-    assert_eq!(places.head(), Ok(2));
-    assert_eq!(places.get(1, 10), Ok(vec![b"one".to_vec(), b"two".to_vec()]));
-    assert_eq!(places.get(2, 1), Ok(vec![b"two".to_vec()]));
-    assert_eq!(places.get(3, 1), Ok(vec![]));
+fn places_are_taken_in_order_and_once(storage: &mut impl LogStorage) {
+    assert_eq!(storage.head(), Ok(0));
+    assert_eq!(storage.get(1, 10), Ok(vec![]));
+    assert_eq!(storage.put(2, b"too early"), Put::Taken, "place 1 is empty");
+    assert_eq!(storage.put(1, b"one"), Put::Durable);
+    assert_eq!(storage.put(1, b"other"), Put::Taken);
+    assert_eq!(storage.put(3, b"too early"), Put::Taken);
+    assert_eq!(storage.put(2, b"two"), Put::Durable);
+    assert_eq!(storage.put(1, b"other"), Put::Taken);
+    assert_eq!(storage.head(), Ok(2));
+    assert_eq!(storage.get(1, 10), Ok(vec![b"one".to_vec(), b"two".to_vec()]));
+    assert_eq!(storage.get(2, 1), Ok(vec![b"two".to_vec()]));
+    assert_eq!(storage.get(3, 1), Ok(vec![]));
 }
 
-fn the_same_put_again_is_the_same_put(one: &mut impl Places, other: &mut impl Places) {
+fn the_same_put_again_is_the_same_put(one: &mut impl LogStorage, other: &mut impl LogStorage) {
     assert_eq!(one.put(1, b"one"), Put::Durable);
     assert_eq!(one.put(1, b"one"), Put::Durable);
     assert_eq!(other.put(1, b"one"), Put::Durable);
@@ -71,14 +71,14 @@ fn the_same_put_again_is_the_same_put(one: &mut impl Places, other: &mut impl Pl
     assert_eq!(one.head(), Ok(2), "nothing was doubled");
 }
 
-fn large_entries_come_back_whole(places: &mut impl Places) {
+fn large_entries_come_back_whole(storage: &mut impl LogStorage) {
     let entry = |fill: u8| vec![fill; MAX_ENTRY_BYTES];
     for place in 1..=12 {
-        assert_eq!(places.put(place, &entry(place as u8)), Put::Durable);
+        assert_eq!(storage.put(place, &entry(place as u8)), Put::Durable);
     }
     let mut seen = 0;
     while seen < 12 {
-        let more = places.get(seen + 1, 100).unwrap();
+        let more = storage.get(seen + 1, 100).unwrap();
         assert!(!more.is_empty());
         for bytes in more {
             seen += 1;
@@ -87,29 +87,29 @@ fn large_entries_come_back_whole(places: &mut impl Places) {
     }
 }
 
-fn shards_have_nothing_to_do_with_each_other(one: &mut impl Places, two: &mut impl Places) {
+fn shards_have_nothing_to_do_with_each_other(one: &mut impl LogStorage, two: &mut impl LogStorage) {
     assert_eq!(one.put(1, b"one"), Put::Durable);
     assert_eq!(two.head(), Ok(0));
     assert_eq!(two.put(1, b"two"), Put::Durable);
     assert_eq!(one.get(1, 10), Ok(vec![b"one".to_vec()]));
 }
 
-fn one_wins_each_race<P: Places + Send>(open: &(impl Fn(&str) -> P + Sync)) {
+fn one_wins_each_race<P: LogStorage + Send>(open: &(impl Fn(&str) -> P + Sync)) {
     const RACERS: u8 = 4;
     const ROUNDS: u64 = 50;
     let won: Vec<BTreeSet<u64>> = thread::scope(|scope| {
         let racers: Vec<_> = (0..RACERS)
             .map(|racer| {
                 scope.spawn(move || {
-                    let (mut places, mut won) = (open("race"), BTreeSet::new());
+                    let (mut storage, mut won) = (open("race"), BTreeSet::new());
                     for place in 1..=ROUNDS {
-                        match places.put(place, &[racer]) {
+                        match storage.put(place, &[racer]) {
                             Put::Durable => assert!(won.insert(place)),
                             Put::Taken => {}
                             other => panic!("place {place}: {other:?}"),
                         }
                         // A place too early is refused like one that is taken.
-                        while places.head().unwrap() < place {}
+                        while storage.head().unwrap() < place {}
                     }
                     won
                 })
@@ -128,7 +128,7 @@ fn one_wins_each_race<P: Places + Send>(open: &(impl Fn(&str) -> P + Sync)) {
 }
 
 /// What a log on such places promises.
-pub fn log_contract<P: Places>(open: impl Fn(&str) -> P) {
+pub fn log_contract<P: LogStorage>(open: impl Fn(&str) -> P) {
     a_node_without_a_claim_appends_nothing(&open);
     a_takeover_fences_the_node_before(&open);
     a_claim_before_the_end_was_read_is_refused(&open);
@@ -138,13 +138,13 @@ pub fn log_contract<P: Places>(open: impl Fn(&str) -> P) {
     long_log(MANY, &open);
 }
 
-fn a_node_without_a_claim_appends_nothing<P: Places>(open: &impl Fn(&str) -> P) {
+fn a_node_without_a_claim_appends_nothing<P: LogStorage>(open: &impl Fn(&str) -> P) {
     let mut a = log(open("unclaimed"), "unclaimed", "a");
     assert_eq!(a.append(0, &unit(1)), Appended::Fenced);
     assert_eq!(a.head(), Ok(0));
 }
 
-fn a_takeover_fences_the_node_before<P: Places>(open: &impl Fn(&str) -> P) {
+fn a_takeover_fences_the_node_before<P: LogStorage>(open: &impl Fn(&str) -> P) {
     let mut a = claimed(open("fence"), "fence", "a");
     assert_eq!(a.append(1, &unit(1)), Appended::Durable { head: 2 });
     let mut b = claimed(open("fence"), "fence", "b");
@@ -160,7 +160,7 @@ fn a_takeover_fences_the_node_before<P: Places>(open: &impl Fn(&str) -> P) {
     assert_eq!(b.append(4, &unit(3)), Appended::Fenced);
 }
 
-fn a_claim_before_the_end_was_read_is_refused<P: Places>(open: &impl Fn(&str) -> P) {
+fn a_claim_before_the_end_was_read_is_refused<P: LogStorage>(open: &impl Fn(&str) -> P) {
     let mut late = log(open("claim"), "claim", "late");
     late.catch_up(|_| {}).unwrap();
     claimed(open("claim"), "claim", "quick");
@@ -170,7 +170,7 @@ fn a_claim_before_the_end_was_read_is_refused<P: Places>(open: &impl Fn(&str) ->
     assert_eq!(late.epoch(), Some(2));
 }
 
-fn a_released_shard_says_so<P: Places>(open: &impl Fn(&str) -> P) {
+fn a_released_shard_says_so<P: LogStorage>(open: &impl Fn(&str) -> P) {
     let mut a = claimed(open("release"), "release", "a");
     assert_eq!(a.release(), Appended::Durable { head: 2 });
     assert_eq!(a.append(2, &unit(1)), Appended::Fenced);
@@ -179,7 +179,7 @@ fn a_released_shard_says_so<P: Places>(open: &impl Fn(&str) -> P) {
     assert!(b.known().released);
 }
 
-fn another_key_reads_and_claims_nothing<P: Places>(open: &impl Fn(&str) -> P) {
+fn another_key_reads_and_claims_nothing<P: LogStorage>(open: &impl Fn(&str) -> P) {
     claimed(open("key"), "key", "a");
     let mut other = ShardLog::new(open("key"), "key", "b", ChainKey::new(&[8; 32]));
     let Err(CannotRead::Damaged(damage)) = other.catch_up(|_| {}) else { panic!("it was read") };
@@ -188,7 +188,7 @@ fn another_key_reads_and_claims_nothing<P: Places>(open: &impl Fn(&str) -> P) {
     assert_eq!(other.claim(1), Appended::Fenced);
 }
 
-fn what_is_too_large_is_refused_before_it_is_sent<P: Places>(open: &impl Fn(&str) -> P) {
+fn what_is_too_large_is_refused_before_it_is_sent<P: LogStorage>(open: &impl Fn(&str) -> P) {
     let mut a = claimed(open("bound"), "bound", "a");
     let mut large = unit(1);
     large[0].entries[0].bytes = vec![0; MAX_ENTRY_BYTES];
@@ -198,7 +198,7 @@ fn what_is_too_large_is_refused_before_it_is_sent<P: Places>(open: &impl Fn(&str
 
 /// So many entries are read back in order, from the middle on as well. Part of [`log_contract`] with
 /// two thousand; a store should be tried with a million once.
-pub fn long_log<P: Places>(many: u64, open: impl Fn(&str) -> P) {
+pub fn long_log<P: LogStorage>(many: u64, open: impl Fn(&str) -> P) {
     let mut a = claimed(open("many"), "many", "a");
     for number in 1..=many {
         assert_eq!(a.append(number, &unit(number)), Appended::Durable { head: number + 1 });
@@ -228,13 +228,13 @@ pub fn doubt_contract(store: &MemoryStore) {
     a_stale_read_is_no_damage(store);
 }
 
-fn settled(log: &mut ShardLog<super::MemoryPlaces>) -> Appended {
+fn settled(log: &mut ShardLog<super::MemoryStorage>) -> Appended {
     (0..3).map(|_| log.settle()).find(|answer| *answer != Appended::InDoubt).unwrap()
 }
 
 fn doubt_is_settled_once(store: &MemoryStore, fault: MemoryFault) {
     let shard = &format!("settle {fault:?}");
-    let mut a = claimed(store.places(shard), shard, "a");
+    let mut a = claimed(store.storage(shard), shard, "a");
     store.inject(shard, fault);
     assert_eq!(a.append(1, &unit(1)), Appended::InDoubt);
     assert_eq!(settled(&mut a), Appended::Durable { head: 2 });
@@ -246,11 +246,11 @@ fn doubt_is_settled_once(store: &MemoryStore, fault: MemoryFault) {
 
 fn doubt_ends_in_a_fence(store: &MemoryStore, fault: MemoryFault) {
     let shard = &format!("doubt and fence {fault:?}");
-    let mut a = claimed(store.places(shard), shard, "a");
+    let mut a = claimed(store.storage(shard), shard, "a");
     store.inject(shard, fault);
     assert_eq!(a.append(1, &unit(1)), Appended::InDoubt);
     let landed = fault == MemoryFault::LostAcknowledgement;
-    let mut b = claimed(store.places(shard), shard, "b");
+    let mut b = claimed(store.storage(shard), shard, "b");
     let expected = if landed { Appended::Durable { head: 2 } } else { Appended::Fenced };
     assert_eq!(settled(&mut a), expected);
     assert!(!store.deliver(shard, 0), "it arrives when its place is taken");
@@ -260,17 +260,17 @@ fn doubt_ends_in_a_fence(store: &MemoryStore, fault: MemoryFault) {
 }
 
 fn a_late_double_takes_no_second_place(store: &MemoryStore) {
-    let mut a = claimed(store.places("double"), "double", "a");
+    let mut a = claimed(store.storage("double"), "double", "a");
     store.inject("double", MemoryFault::Doubled);
     assert_eq!(a.append(1, &unit(1)), Appended::Durable { head: 2 });
-    assert_eq!(store.flying("double"), 1);
+    assert_eq!(store.in_flight("double"), 1);
     assert!(!store.deliver("double", 0));
     assert_eq!(a.append(2, &unit(2)), Appended::Durable { head: 3 });
-    assert_eq!(log(store.places("double"), "double", "b").catch_up(|_| {}), Ok(3));
+    assert_eq!(log(store.storage("double"), "double", "b").catch_up(|_| {}), Ok(3));
 }
 
 fn nothing_else_is_sent_while_in_doubt(store: &MemoryStore) {
-    let mut a = claimed(store.places("else"), "else", "a");
+    let mut a = claimed(store.storage("else"), "else", "a");
     store.inject("else", MemoryFault::Delayed);
     assert_eq!(a.append(1, &unit(1)), Appended::InDoubt);
     assert_eq!(a.append(1, &unit(9)), Appended::InDoubt, "other bytes for the same place");
@@ -280,7 +280,7 @@ fn nothing_else_is_sent_while_in_doubt(store: &MemoryStore) {
 }
 
 fn a_store_that_is_away_keeps_nothing(store: &MemoryStore) {
-    let mut a = claimed(store.places("away"), "away", "a");
+    let mut a = claimed(store.storage("away"), "away", "a");
     store.inject("away", MemoryFault::Away);
     assert!(matches!(a.append(1, &unit(1)), Appended::Stuck(Unavailable::Away(_))));
     assert_eq!(a.head(), Ok(1));
@@ -288,11 +288,11 @@ fn a_store_that_is_away_keeps_nothing(store: &MemoryStore) {
 }
 
 fn holes_and_flipped_bits_are_named(store: &MemoryStore) {
-    let mut a = claimed(store.places("hole"), "hole", "a");
+    let mut a = claimed(store.storage("hole"), "hole", "a");
     for number in 1..=8 {
         assert_eq!(a.append(number, &unit(number)), Appended::Durable { head: number + 1 });
     }
-    let read = || log(store.places("hole"), "hole", "b").catch_up(|_| {}).unwrap_err();
+    let read = || log(store.storage("hole"), "hole", "b").catch_up(|_| {}).unwrap_err();
     let damage = || match read() {
         CannotRead::Damaged(damage) => (damage.place, damage.why),
         other => panic!("{other:?}"),
@@ -304,14 +304,14 @@ fn holes_and_flipped_bits_are_named(store: &MemoryStore) {
 }
 
 fn a_lost_tail_is_an_old_copy(store: &MemoryStore) {
-    let mut a = claimed(store.places("tail"), "tail", "a");
+    let mut a = claimed(store.storage("tail"), "tail", "a");
     assert_eq!(a.append(1, &unit(1)), Appended::Durable { head: 2 });
     assert_eq!(a.append(2, &unit(2)), Appended::Durable { head: 3 });
     store.lose_tail("tail", 2);
     assert_eq!(a.append(3, &unit(3)), Appended::Fenced);
     assert_eq!(a.catch_up(|_| {}), Err(CannotRead::OldCopy { known: 3, found: 1 }));
-    claimed(store.places("tail"), "tail", "b");
-    let mut other = claimed(store.places("tail"), "tail", "c");
+    claimed(store.storage("tail"), "tail", "b");
+    let mut other = claimed(store.storage("tail"), "tail", "c");
     assert_eq!(other.append(3, &unit(9)), Appended::Durable { head: 4 });
     // As long as before and longer, but another history.
     let Err(CannotRead::Damaged(damage)) = a.catch_up(|_| {}) else { panic!("it was believed") };
@@ -319,9 +319,9 @@ fn a_lost_tail_is_an_old_copy(store: &MemoryStore) {
 }
 
 fn stale_reads_claim_nothing(store: &MemoryStore) {
-    let mut a = claimed(store.places("stale"), "stale", "a");
+    let mut a = claimed(store.storage("stale"), "stale", "a");
     assert_eq!(a.append(1, &unit(1)), Appended::Durable { head: 2 });
-    let mut b = log(store.places("stale"), "stale", "b");
+    let mut b = log(store.storage("stale"), "stale", "b");
     for _ in 0..5 {
         store.inject("stale", MemoryFault::StaleRead(1));
     }
@@ -332,12 +332,12 @@ fn stale_reads_claim_nothing(store: &MemoryStore) {
 }
 
 fn a_stale_read_is_no_damage(store: &MemoryStore) {
-    let mut a = claimed(store.places("behind"), "behind", "a");
+    let mut a = claimed(store.storage("behind"), "behind", "a");
     assert_eq!(a.append(1, &unit(1)), Appended::Durable { head: 2 });
     for _ in 0..3 {
         store.inject("behind", MemoryFault::StaleRead(1));
     }
-    let mut b = log(store.places("behind"), "behind", "b");
+    let mut b = log(store.storage("behind"), "behind", "b");
     assert_eq!(b.catch_up(|_| {}), Ok(2), "it was asked for again");
 }
 

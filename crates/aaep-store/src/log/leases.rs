@@ -1,6 +1,6 @@
 //! Who should own a shard, for a while. Nothing rests on it but how soon a shard is served again.
 
-use super::places::Unavailable;
+use super::storage::Unavailable;
 
 /// A lease that was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

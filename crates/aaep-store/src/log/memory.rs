@@ -1,10 +1,10 @@
-//! Places and leases in memory, with faults to inject: what a store between machines does wrong.
+//! Storage and leases in memory, with faults to inject: what a store between machines does wrong.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::leases::{Lease, LeaseRefused, Leases};
-use super::places::{Places, Put, Unavailable};
+use super::storage::{LogStorage, Put, Unavailable};
 
 /// What happens to the next put or read of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ struct Shard {
     /// `None` where somebody tore a hole.
     entries: Vec<Option<Vec<u8>>>,
     /// Puts that are on their way.
-    flying: Vec<(u64, Vec<u8>)>,
+    in_flight: Vec<(u64, Vec<u8>)>,
     faults: VecDeque<MemoryFault>,
 }
 
@@ -84,8 +84,8 @@ impl MemoryStore {
     }
 
     /// The places of a shard.
-    pub fn places(&self, shard: &str) -> MemoryPlaces {
-        MemoryPlaces { store: self.clone(), shard: shard.to_owned() }
+    pub fn storage(&self, shard: &str) -> MemoryStorage {
+        MemoryStorage { store: self.clone(), shard: shard.to_owned() }
     }
 
     /// The leases.
@@ -104,17 +104,17 @@ impl MemoryStore {
     }
 
     /// How many puts are on their way.
-    pub fn flying(&self, shard: &str) -> usize {
-        self.with(shard, |shard| shard.flying.len())
+    pub fn in_flight(&self, shard: &str) -> usize {
+        self.with(shard, |shard| shard.in_flight.len())
     }
 
     /// Lets one of the puts that are on their way arrive; says whether it took its place now.
     pub fn deliver(&self, shard: &str, index: usize) -> bool {
         self.with(shard, |shard| {
-            if index >= shard.flying.len() {
+            if index >= shard.in_flight.len() {
                 return false;
             }
-            let (place, bytes) = shard.flying.remove(index);
+            let (place, bytes) = shard.in_flight.remove(index);
             let before = shard.entries.len();
             let put = shard.put(place, &bytes);
             put == Put::Durable && shard.entries.len() > before
@@ -154,12 +154,12 @@ impl MemoryStore {
 
 /// The places of one shard in memory.
 #[derive(Clone, Debug)]
-pub struct MemoryPlaces {
+pub struct MemoryStorage {
     store: MemoryStore,
     shard: String,
 }
 
-impl Places for MemoryPlaces {
+impl LogStorage for MemoryStorage {
     fn put(&mut self, place: u64, bytes: &[u8]) -> Put {
         self.store.with(&self.shard, |shard| match shard.fault(false) {
             None | Some(MemoryFault::StaleRead(_)) => shard.put(place, bytes),
@@ -168,12 +168,12 @@ impl Places for MemoryPlaces {
                 Put::InDoubt
             }
             Some(MemoryFault::Delayed) => {
-                shard.flying.push((place, bytes.to_vec()));
+                shard.in_flight.push((place, bytes.to_vec()));
                 Put::InDoubt
             }
             Some(MemoryFault::Lost) => Put::InDoubt,
             Some(MemoryFault::Doubled) => {
-                shard.flying.push((place, bytes.to_vec()));
+                shard.in_flight.push((place, bytes.to_vec()));
                 shard.put(place, bytes)
             }
             Some(MemoryFault::Away) => Put::Refused(away()),
@@ -255,14 +255,14 @@ mod tests {
     #[test]
     fn places_in_memory_keep_the_contract() {
         let store = MemoryStore::default();
-        contract::places_contract(|shard| store.places(shard));
-        contract::log_contract(|shard| store.places(shard));
+        contract::storage_contract(|shard| store.storage(shard));
+        contract::log_contract(|shard| store.storage(shard));
     }
 
     #[test]
     fn a_long_log_in_memory_is_read_back_in_order() {
         let store = MemoryStore::default();
-        contract::long_log(20_000, |shard| store.places(shard));
+        contract::long_log(20_000, |shard| store.storage(shard));
     }
 
     /// `cargo test --release -p aaep-store --features log million -- --ignored`
@@ -270,7 +270,7 @@ mod tests {
     #[ignore = "takes a minute"]
     fn a_million_entries_in_memory() {
         let store = MemoryStore::default();
-        contract::long_log(1_000_000, |shard| store.places(shard));
+        contract::long_log(1_000_000, |shard| store.storage(shard));
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
         contract::single_log_contract(|| {
             let key = crate::ChainKey::new(&[1; 32]);
             let mut log =
-                super::super::ShardLog::new(MemoryStore::default().places("s"), "s", "a", key);
+                super::super::ShardLog::new(MemoryStore::default().storage("s"), "s", "a", key);
             assert_eq!(log.claim(0), super::super::Appended::Durable { head: 1 });
             log
         });

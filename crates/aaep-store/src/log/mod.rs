@@ -7,7 +7,7 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`Places`] | what a store has to offer: bytes at numbered places, taken once each |
+//! | [`LogStorage`] | what a store has to offer: bytes at numbered places, taken once each |
 //! | [`ShardLog`] | a log on such places: the keyed chain, epochs, doubt |
 //! | [`Log`] | what a hub needs of a log; also the embedded journal is one ([`SqliteLog`]) |
 //! | [`Owner`] | owning a shard, as a state machine: claim, serve, drain |
@@ -29,8 +29,8 @@
 //!
 //! let store = MemoryStore::default();
 //! let key = ChainKey::new(&[7; 32]);
-//! let mut a = ShardLog::new(store.places("shard-0"), "shard-0", "a", key.clone());
-//! let mut b = ShardLog::new(store.places("shard-0"), "shard-0", "b", key);
+//! let mut a = ShardLog::new(store.storage("shard-0"), "shard-0", "a", key.clone());
+//! let mut b = ShardLog::new(store.storage("shard-0"), "shard-0", "b", key);
 //!
 //! a.catch_up(|_| {})?;
 //! assert_eq!(a.claim(0), Appended::Durable { head: 1 });
@@ -47,12 +47,12 @@ mod entry;
 mod leases;
 mod memory;
 mod owner;
-mod places;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod shard;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod storage;
 mod wire;
 
 use std::fmt;
@@ -64,12 +64,12 @@ pub use entry::{
     MAX_NODE_BYTES, decode, encode, fingerprint,
 };
 pub use leases::{Lease, LeaseRefused, Leases};
-pub use memory::{MemoryFault, MemoryLeases, MemoryPlaces, MemoryStore};
-pub use owner::{Do, Heard, Owner, Stage};
-pub use places::{Places, Put, Unavailable};
+pub use memory::{MemoryFault, MemoryLeases, MemoryStorage, MemoryStore};
+pub use owner::{Owner, OwnerAction, OwnerEvent, Stage};
 pub use shard::ShardLog;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteLog;
+pub use storage::{LogStorage, Put, Unavailable};
 
 /// What became of an append.
 #[derive(Clone, Debug, PartialEq, Eq)]

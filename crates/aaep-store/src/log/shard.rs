@@ -4,7 +4,7 @@ use super::entry::{
     Body, ChainHead, DamagedEntry, EntryDamage, LogEntry, MAX_ENTRY_BYTES, MAX_NODE_BYTES, decode,
     encode, fingerprint,
 };
-use super::places::{Places, Put, Unavailable};
+use super::storage::{LogStorage, Put, Unavailable};
 use super::{Appended, CannotRead, Log};
 use crate::chain::ChainKey;
 use crate::unit::Unit;
@@ -18,7 +18,7 @@ const ASK_AGAIN: usize = 3;
 /// The log of one shard, as one node sees it.
 #[derive(Debug)]
 pub struct ShardLog<P> {
-    places: P,
+    storage: P,
     shard: String,
     node: String,
     key: ChainKey,
@@ -32,15 +32,15 @@ pub struct ShardLog<P> {
     at: i64,
 }
 
-impl<P: Places> ShardLog<P> {
+impl<P: LogStorage> ShardLog<P> {
     /// The log of this shard, for this node. Nothing is read yet.
-    pub fn new(places: P, shard: &str, node: &str, key: ChainKey) -> Self {
+    pub fn new(storage: P, shard: &str, node: &str, key: ChainKey) -> Self {
         let mut end = node.len().min(MAX_NODE_BYTES);
         while !node.is_char_boundary(end) {
             end -= 1;
         }
         Self {
-            places,
+            storage,
             shard: shard.to_owned(),
             node: node[..end].to_owned(),
             key,
@@ -68,14 +68,14 @@ impl<P: Places> ShardLog<P> {
 
     /// Reads on to the end, verifying numbers, chain and epochs; hands each entry on.
     pub fn catch_up(&mut self, mut each: impl FnMut(LogEntry)) -> Result<u64, CannotRead> {
-        let (known, found) = (self.head.place, self.places.head()?);
+        let (known, found) = (self.head.place, self.storage.head()?);
         // A stale answer looks the same; whoever gets it asks again.
         if found < known {
             return Err(CannotRead::OldCopy { known, found });
         }
         let mut again = ASK_AGAIN;
         loop {
-            let batch = self.places.get(self.head.place + 1, READ_AHEAD)?;
+            let batch = self.storage.get(self.head.place + 1, READ_AHEAD)?;
             if batch.is_empty() {
                 if self.head.place >= found || again == 0 {
                     break;
@@ -117,7 +117,7 @@ impl<P: Places> ShardLog<P> {
         let Some((bytes, head)) = self.doubt.take() else {
             return Appended::Durable { head: self.head.place };
         };
-        match self.places.put(head.place, &bytes) {
+        match self.storage.put(head.place, &bytes) {
             Put::Durable => self.advance(head),
             Put::Taken => {
                 self.epoch = None;
@@ -157,7 +157,7 @@ impl<P: Places> ShardLog<P> {
         if bytes.len() > MAX_ENTRY_BYTES {
             return Appended::Stuck(Unavailable::Misuse("an entry may have 900 KiB at most"));
         }
-        match self.places.put(place, &bytes) {
+        match self.storage.put(place, &bytes) {
             Put::Refused(why) => Appended::Stuck(why),
             Put::Durable => self.advance(head),
             Put::Taken => {
@@ -172,7 +172,7 @@ impl<P: Places> ShardLog<P> {
     }
 }
 
-impl<P: Places> Log for ShardLog<P> {
+impl<P: LogStorage> Log for ShardLog<P> {
     fn append(&mut self, expected: u64, units: &[Unit]) -> Appended {
         match self.epoch {
             Some(epoch) if expected == self.head.place => {
@@ -189,9 +189,9 @@ impl<P: Places> Log for ShardLog<P> {
         each: &mut dyn FnMut(u64, Vec<Unit>),
     ) -> Result<u64, CannotRead> {
         let mut head = ChainHead::empty(&self.shard);
-        let (found, mut again) = (self.places.head()?, ASK_AGAIN);
+        let (found, mut again) = (self.storage.head()?, ASK_AGAIN);
         loop {
-            let batch = self.places.get(head.place + 1, READ_AHEAD)?;
+            let batch = self.storage.get(head.place + 1, READ_AHEAD)?;
             if batch.is_empty() {
                 if head.place >= found || again == 0 {
                     break;
@@ -216,6 +216,6 @@ impl<P: Places> Log for ShardLog<P> {
     }
 
     fn head(&mut self) -> Result<u64, CannotRead> {
-        Ok(self.places.head()?)
+        Ok(self.storage.head()?)
     }
 }

@@ -12,9 +12,9 @@ use std::thread;
 use std::time::Duration;
 
 use aaep_store::contract::batch;
-use aaep_store::log::postgres::{PostgresPlaces, PostgresRefused, PostgresStore, Replication};
+use aaep_store::log::postgres::{PostgresRefused, PostgresStorage, PostgresStore, Replication};
 use aaep_store::log::{
-    Appended, Body, CannotRead, Log, Places, Put, ShardLog, Unavailable, contract,
+    Appended, Body, CannotRead, Log, LogStorage, Put, ShardLog, Unavailable, contract,
 };
 use aaep_store::{ChainKey, Unit};
 use proxy::{CUT_ANSWERS, CUT_REQUESTS, PASS, Proxy, SWALLOW_ANSWERS};
@@ -29,12 +29,12 @@ fn unit(number: u64) -> [Unit; 1] {
     [Unit { entries: batch([number]), notes: Vec::new() }]
 }
 
-fn log(places: PostgresPlaces, node: &str) -> ShardLog<PostgresPlaces> {
-    ShardLog::new(places, "s", node, ChainKey::new(&[7; 32]))
+fn log(storage: PostgresStorage, node: &str) -> ShardLog<PostgresStorage> {
+    ShardLog::new(storage, "s", node, ChainKey::new(&[7; 32]))
 }
 
-fn claimed(store: &PostgresStore, node: &str) -> ShardLog<PostgresPlaces> {
-    let mut log = log(store.places("s"), node);
+fn claimed(store: &PostgresStore, node: &str) -> ShardLog<PostgresStorage> {
+    let mut log = log(store.storage("s"), node);
     log.catch_up(|_| {}).unwrap();
     assert!(matches!(log.claim(0), Appended::Durable { .. }));
     log
@@ -43,7 +43,7 @@ fn claimed(store: &PostgresStore, node: &str) -> ShardLog<PostgresPlaces> {
 /// The numbers of the records in the log of the shard, in order.
 fn numbers(store: &PostgresStore) -> Vec<u64> {
     let mut numbers = Vec::new();
-    let mut log = log(store.places("s"), "reader");
+    let mut log = log(store.storage("s"), "reader");
     log.catch_up(|entry| {
         if let Body::Units(units) = entry.body {
             numbers
@@ -55,7 +55,7 @@ fn numbers(store: &PostgresStore) -> Vec<u64> {
 }
 
 /// Settles a doubt, however long the server is away.
-fn settled(log: &mut ShardLog<PostgresPlaces>) -> Appended {
+fn settled(log: &mut ShardLog<PostgresStorage>) -> Appended {
     loop {
         match log.settle() {
             Appended::InDoubt => thread::sleep(Duration::from_millis(20)),
@@ -69,8 +69,8 @@ fn places_and_leases_on_postgresql_keep_the_contract() {
     let Some(server) = server("") else { return };
     let store = PostgresStore::open(&server.address()).unwrap();
     assert_eq!(*store.replication(), Replication::Asynchronous);
-    contract::places_contract(|shard| store.places(shard));
-    contract::log_contract(|shard| store.places(shard));
+    contract::storage_contract(|shard| store.storage(shard));
+    contract::log_contract(|shard| store.storage(shard));
     let wait = || thread::sleep(PostgresStore::LEASE + Duration::from_millis(100));
     contract::leases_contract(|| store.leases(), wait);
     contract::single_log_contract(|| claimed(&store, "a"));
@@ -138,7 +138,7 @@ fn an_interrupted_wait_for_a_standby_stays_in_doubt_also_where_the_entry_can_be_
     );
     let mut seen = 0;
     for _ in 0..100 {
-        seen = store.places("s").head().unwrap();
+        seen = store.storage("s").head().unwrap();
         if seen == 2 {
             break;
         }
@@ -236,11 +236,11 @@ fn a_server_that_is_killed_loses_nothing_that_it_acknowledged() {
 fn within_an_asynchronous_runtime_a_log_refuses_instead_of_blocking_it() {
     let Some(server) = server("") else { return };
     let store = PostgresStore::open(&server.address()).unwrap();
-    let mut places = store.places("s");
+    let mut storage = store.storage("s");
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let refused = runtime.block_on(async { places.put(1, b"one") });
+    let refused = runtime.block_on(async { storage.put(1, b"one") });
     assert!(matches!(refused, Put::Refused(Unavailable::Misuse(_))), "{refused:?}");
-    assert_eq!(places.put(1, b"one"), Put::Durable);
+    assert_eq!(storage.put(1, b"one"), Put::Durable);
 }
 
 /// A million entries, written and read. `cargo test --release -p aaep-store --features postgres,test-util
@@ -250,5 +250,5 @@ fn within_an_asynchronous_runtime_a_log_refuses_instead_of_blocking_it() {
 fn a_million_entries() {
     let Some(server) = server("") else { return };
     let store = PostgresStore::open(&server.address()).unwrap();
-    contract::long_log(1_000_000, |shard| store.places(shard));
+    contract::long_log(1_000_000, |shard| store.storage(shard));
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Broken, Do, Heard, Owner, Stage};
+use super::{Broken, Owner, OwnerAction, OwnerEvent, Stage};
 use crate::log::{Appended, Unavailable};
 
 const NODES: usize = 2;
@@ -13,14 +13,14 @@ const NODES: usize = 2;
 #[derive(Clone, Copy)]
 struct Bounds {
     log: usize,
-    flying: usize,
+    in_flight: usize,
     crashes: usize,
 }
 
 /// For the tests of every day.
-const NEAR: Bounds = Bounds { log: 3, flying: 1, crashes: 0 };
+const NEAR: Bounds = Bounds { log: 3, in_flight: 1, crashes: 0 };
 /// For a run by hand, and for mutants, which end early.
-const FAR: Bounds = Bounds { log: 4, flying: 2, crashes: 1 };
+const FAR: Bounds = Bounds { log: 4, in_flight: 2, crashes: 1 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mutant {
@@ -53,7 +53,7 @@ struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     owner: Owner,
-    todo: Vec<Do>,
+    todo: Vec<OwnerAction>,
     known: Vec<Entry>,
     epoch: Option<u64>,
     doubt: Option<(usize, Entry)>,
@@ -66,7 +66,7 @@ struct World {
     mutant: Option<Mutant>,
     log: Vec<Entry>,
     /// A put that is on its way, or was doubled.
-    flying: Vec<(usize, Entry)>,
+    in_flight: Vec<(usize, Entry)>,
     nodes: Vec<Node>,
     /// Units of which somebody was told.
     told: BTreeSet<(usize, u64, u64)>,
@@ -100,8 +100,8 @@ impl World {
     fn new(mutant: Option<Mutant>) -> Self {
         let mut nodes = vec![Node::default(); NODES];
         nodes.iter_mut().for_each(|node| node.owner.mutant = mutant);
-        let (log, flying, told) = (Vec::new(), Vec::new(), BTreeSet::new());
-        Self { mutant, log, flying, nodes, told, crashes: 0 }
+        let (log, in_flight, told) = (Vec::new(), Vec::new(), BTreeSet::new());
+        Self { mutant, log, in_flight, nodes, told, crashes: 0 }
     }
 
     fn is(&self, mutant: Mutant) -> bool {
@@ -117,17 +117,17 @@ impl World {
         self.log.get(place) == Some(&entry)
     }
 
-    fn hear(&mut self, node: usize, heard: Heard) {
-        let more = self.nodes[node].owner.hear(heard);
+    fn handle(&mut self, node: usize, event: OwnerEvent) {
+        let more = self.nodes[node].owner.handle(event);
         self.nodes[node].todo.extend(more);
     }
 
     /// Everything that can happen next.
     fn next(&self, bounds: Bounds) -> Vec<World> {
         let mut all = Vec::new();
-        for index in 0..self.flying.len() {
+        for index in 0..self.in_flight.len() {
             let mut world = self.clone();
-            let (place, entry) = world.flying.remove(index);
+            let (place, entry) = world.in_flight.remove(index);
             world.put(place, entry);
             all.push(world);
         }
@@ -145,25 +145,26 @@ impl World {
                 all.push(world);
             }
         }
-        let near =
-            |world: &World| world.log.len() <= bounds.log && world.flying.len() <= bounds.flying;
+        let near = |world: &World| {
+            world.log.len() <= bounds.log && world.in_flight.len() <= bounds.in_flight
+        };
         all.retain(near);
         all
     }
 
     fn quiet(&self, node: usize, all: &mut Vec<World>) {
-        let heard = match self.nodes[node].owner.stage() {
-            Stage::Idle => vec![Heard::LeaseTaken],
-            Stage::Serving => vec![Heard::Submitted, Heard::Drain, Heard::LeaseLost],
+        let events = match self.nodes[node].owner.stage() {
+            Stage::Idle => vec![OwnerEvent::LeaseTaken],
+            Stage::Serving => vec![OwnerEvent::Submitted, OwnerEvent::Drain, OwnerEvent::LeaseLost],
             _ => vec![],
         };
-        for heard in heard {
+        for event in events {
             // One unit for each engine is enough to be lost or doubled.
-            if heard == Heard::Submitted && self.nodes[node].owner.submitted > 0 {
+            if event == OwnerEvent::Submitted && self.nodes[node].owner.submitted > 0 {
                 continue;
             }
             let mut world = self.clone();
-            world.hear(node, heard);
+            world.handle(node, event);
             all.push(world);
         }
     }
@@ -172,39 +173,39 @@ impl World {
         let mut world = self.clone();
         let what = world.nodes[node].todo.remove(0);
         match what {
-            Do::ReadToEnd => {
+            OwnerAction::ReadToEnd => {
                 // Any reading may be stale, but none shorter than what the node knows.
                 for end in world.nodes[node].known.len()..=world.log.len() {
                     let mut world = world.clone();
                     world.nodes[node].known = world.log[..end].to_vec();
                     world.nodes[node].epoch = None;
-                    world.hear(node, Heard::ReadToEnd);
+                    world.handle(node, OwnerEvent::ReadToEnd);
                     all.push(world);
                 }
                 return;
             }
-            Do::Claim => {
+            OwnerAction::Claim => {
                 let epoch = epoch_of(&self.nodes[node].known).0 + 1;
                 return world.send(node, Entry { node, epoch, body: Body::Claim }, all);
             }
-            Do::Append { expected, from, to } => {
+            OwnerAction::Append { expected, from, to } => {
                 return world.own(node, Body::Units(from, to), Some(expected), all);
             }
-            Do::Release => return world.own(node, Body::Release, None, all),
-            Do::Settle => return world.settle(node, all),
-            Do::Pause => world.hear(node, Heard::Again),
-            Do::Recover => {
+            OwnerAction::Release => return world.own(node, Body::Release, None, all),
+            OwnerAction::Settle => return world.settle(node, all),
+            OwnerAction::Pause => world.handle(node, OwnerEvent::PauseOver),
+            OwnerAction::Recover => {
                 let known = world.nodes[node].known.clone();
                 world.nodes[node].engine = Some(known);
             }
-            Do::DropEngine => world.nodes[node].engine = None,
-            Do::Tell { up_to } => {
+            OwnerAction::DropEngine => world.nodes[node].engine = None,
+            OwnerAction::Tell { up_to } => {
                 let epoch = world.nodes[node].owner_epoch();
                 for unit in 0..up_to {
                     world.told.insert((node, epoch, unit));
                 }
             }
-            Do::GiveBackLease => {}
+            OwnerAction::GiveBackLease => {}
         }
         all.push(world);
     }
@@ -218,7 +219,7 @@ impl World {
             }
             _ => {
                 let mut world = self;
-                world.hear(node, Heard::Appended(Appended::Fenced));
+                world.handle(node, OwnerEvent::Appended(Appended::Fenced));
                 all.push(world);
             }
         }
@@ -252,10 +253,10 @@ impl World {
         let there = match way {
             Way::Answered | Way::AnswerLost => self.put(place, entry),
             Way::Delayed => {
-                self.flying.push((place, entry));
+                self.in_flight.push((place, entry));
                 if let (true, Body::Units(_, to)) = (self.is(Mutant::TwoInFlight), entry.body) {
                     let body = Body::Units(to, to + 1);
-                    self.flying.push((place + 1, Entry { body, ..entry }));
+                    self.in_flight.push((place + 1, Entry { body, ..entry }));
                 }
                 false
             }
@@ -283,7 +284,7 @@ impl World {
                 Appended::InDoubt
             }
         };
-        self.hear(node, Heard::Appended(answer));
+        self.handle(node, OwnerEvent::Appended(answer));
     }
 
     /// What must hold in every world.
@@ -355,7 +356,7 @@ fn whatever_two_owners_and_their_messages_do_the_log_is_the_history_of_one_engin
     let worlds = explore(None, NEAR).unwrap();
     assert!(worlds > 1_000, "{worlds} worlds are not all");
     // A crash more, and nothing that is delayed.
-    let crash = Bounds { flying: 0, crashes: 1, ..NEAR };
+    let crash = Bounds { in_flight: 0, crashes: 1, ..NEAR };
     assert!(explore(None, crash).unwrap() > 1_000);
 }
 

@@ -1,22 +1,22 @@
 //! Owning a shard: claim, read to the end, serve, drain. A state machine without clock and IO.
 //!
-//! [`Owner`] is told what happened ([`Heard`]) and says what to do ([`Do`]). It decides three things on
-//! which everything rests: nobody is told before the store acknowledged; one append is on its way at a
-//! time; and a refusal drops the engine. A lease only says when to try: losing one changes nothing for
-//! a shard that is served.
+//! [`Owner`] is given what happened ([`OwnerEvent`]) and returns what to do ([`OwnerAction`]). It
+//! decides three things on which everything rests: nobody is told before the store acknowledged; one
+//! append is in flight at a time; and a refusal drops the engine. A lease only says when to try: losing
+//! one changes nothing for a shard that is served.
 //!
 //! ```
-//! use aaep_store::log::{Appended, Do, Heard, Owner};
+//! use aaep_store::log::{Appended, OwnerAction, OwnerEvent, Owner};
 //!
 //! let mut owner = Owner::default();
-//! assert_eq!(owner.hear(Heard::LeaseTaken), [Do::ReadToEnd]);
-//! assert_eq!(owner.hear(Heard::ReadToEnd), [Do::Claim]);
-//! let durable = |head| Heard::Appended(Appended::Durable { head });
-//! assert_eq!(owner.hear(durable(1)), [Do::Recover]);
-//! let append = Do::Append { expected: 1, from: 0, to: 1 };
-//! assert_eq!(owner.hear(Heard::Submitted), [append]);
+//! assert_eq!(owner.handle(OwnerEvent::LeaseTaken), [OwnerAction::ReadToEnd]);
+//! assert_eq!(owner.handle(OwnerEvent::ReadToEnd), [OwnerAction::Claim]);
+//! let durable = |head| OwnerEvent::Appended(Appended::Durable { head });
+//! assert_eq!(owner.handle(durable(1)), [OwnerAction::Recover]);
+//! let append = OwnerAction::Append { expected: 1, from: 0, to: 1 };
+//! assert_eq!(owner.handle(OwnerEvent::Submitted), [append]);
 //! // Only now may anybody hear of it.
-//! assert_eq!(owner.hear(durable(2)), [Do::Tell { up_to: 1 }]);
+//! assert_eq!(owner.handle(durable(2)), [OwnerAction::Tell { up_to: 1 }]);
 //! ```
 
 #[cfg(test)]
@@ -26,7 +26,7 @@ use super::Appended;
 
 /// What an owner is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum OwnerEvent {
     /// This node should try to own the shard.
     LeaseTaken,
     /// Another node should. A shard that is served is served on, until its owner is fenced.
@@ -42,14 +42,14 @@ pub enum Heard {
     /// What became of the claim, the append, the settling or the release.
     Appended(Appended),
     /// The pause is over.
-    Again,
+    PauseOver,
     /// The node wants to stop serving this shard.
     Drain,
 }
 
 /// What an owner asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Do {
+pub enum OwnerAction {
     /// Read the log to its end.
     ReadToEnd,
     /// Append a claim at the end that was read.
@@ -78,7 +78,7 @@ pub enum Do {
     Release,
     /// Give the lease back.
     GiveBackLease,
-    /// Wait a moment, then say [`Heard::Again`].
+    /// Wait a moment, then say [`OwnerEvent::PauseOver`].
     Pause,
 }
 
@@ -114,7 +114,7 @@ pub struct Owner {
     sent: u64,
     durable: u64,
     /// An append is on its way.
-    flying: bool,
+    in_flight: bool,
     /// What was sent may be there or not.
     in_doubt: bool,
     #[cfg(test)]
@@ -132,30 +132,34 @@ impl Owner {
         self.stage == Stage::Serving
     }
 
-    /// Hears what happened; says what to do, in this order.
-    pub fn hear(&mut self, heard: Heard) -> Vec<Do> {
-        match (heard, self.stage) {
-            (Heard::LeaseTaken, Stage::Idle) => self.read(),
-            (Heard::ReadToEnd, Stage::Reading) => self.send(Stage::Claiming, Do::Claim),
-            (Heard::CannotRead, Stage::Reading) => vec![Do::Pause],
-            (Heard::Damaged, Stage::Reading) => {
-                self.stage = Stage::Closed;
-                vec![Do::GiveBackLease]
+    /// Handles an event; returns what to do, in this order.
+    pub fn handle(&mut self, event: OwnerEvent) -> Vec<OwnerAction> {
+        match (event, self.stage) {
+            (OwnerEvent::LeaseTaken, Stage::Idle) => self.read(),
+            (OwnerEvent::ReadToEnd, Stage::Reading) => {
+                self.send(Stage::Claiming, OwnerAction::Claim)
             }
-            (Heard::Submitted, Stage::Serving) => {
+            (OwnerEvent::CannotRead, Stage::Reading) => vec![OwnerAction::Pause],
+            (OwnerEvent::Damaged, Stage::Reading) => {
+                self.stage = Stage::Closed;
+                vec![OwnerAction::GiveBackLease]
+            }
+            (OwnerEvent::Submitted, Stage::Serving) => {
                 self.submitted += 1;
                 self.append()
             }
-            (Heard::Appended(answer), _) if self.flying => self.answered(answer),
-            (Heard::Again, Stage::Reading) => vec![Do::ReadToEnd],
-            (Heard::Again, _) if self.in_doubt => {
-                self.flying = true;
-                vec![Do::Settle]
+            (OwnerEvent::Appended(answer), _) if self.in_flight => self.answered(answer),
+            (OwnerEvent::PauseOver, Stage::Reading) => vec![OwnerAction::ReadToEnd],
+            (OwnerEvent::PauseOver, _) if self.in_doubt => {
+                self.in_flight = true;
+                vec![OwnerAction::Settle]
             }
-            (Heard::Again, Stage::Claiming) => self.read(),
-            (Heard::Again, Stage::Releasing) => self.send(Stage::Releasing, Do::Release),
-            (Heard::Again, Stage::Serving | Stage::Draining) => self.append(),
-            (Heard::Drain, Stage::Serving) => {
+            (OwnerEvent::PauseOver, Stage::Claiming) => self.read(),
+            (OwnerEvent::PauseOver, Stage::Releasing) => {
+                self.send(Stage::Releasing, OwnerAction::Release)
+            }
+            (OwnerEvent::PauseOver, Stage::Serving | Stage::Draining) => self.append(),
+            (OwnerEvent::Drain, Stage::Serving) => {
                 self.stage = Stage::Draining;
                 self.append()
             }
@@ -164,40 +168,40 @@ impl Owner {
         }
     }
 
-    fn read(&mut self) -> Vec<Do> {
+    fn read(&mut self) -> Vec<OwnerAction> {
         self.stage = Stage::Reading;
-        vec![Do::ReadToEnd]
+        vec![OwnerAction::ReadToEnd]
     }
 
-    fn send(&mut self, stage: Stage, what: Do) -> Vec<Do> {
-        (self.stage, self.flying) = (stage, true);
+    fn send(&mut self, stage: Stage, what: OwnerAction) -> Vec<OwnerAction> {
+        (self.stage, self.in_flight) = (stage, true);
         vec![what]
     }
 
     /// Sends what waits, if nothing is on its way.
-    fn append(&mut self) -> Vec<Do> {
-        if self.flying || self.in_doubt {
+    fn append(&mut self) -> Vec<OwnerAction> {
+        if self.in_flight || self.in_doubt {
             return Vec::new();
         }
         if self.durable < self.submitted {
             let (expected, from, to) = (self.head, self.durable, self.submitted);
-            (self.sent, self.flying) = (to, true);
-            let mut all = vec![Do::Append { expected, from, to }];
+            (self.sent, self.in_flight) = (to, true);
+            let mut all = vec![OwnerAction::Append { expected, from, to }];
             if self.is(Broken::TellsEarly) {
-                all.insert(0, Do::Tell { up_to: to });
+                all.insert(0, OwnerAction::Tell { up_to: to });
             }
             return all;
         }
         if self.stage == Stage::Draining {
-            self.flying = true;
+            self.in_flight = true;
             self.stage = Stage::Releasing;
-            return vec![Do::DropEngine, Do::Release];
+            return vec![OwnerAction::DropEngine, OwnerAction::Release];
         }
         Vec::new()
     }
 
-    fn answered(&mut self, answer: Appended) -> Vec<Do> {
-        self.flying = false;
+    fn answered(&mut self, answer: Appended) -> Vec<OwnerAction> {
+        self.in_flight = false;
         match answer {
             Appended::Durable { head } => {
                 self.in_doubt = false;
@@ -214,22 +218,22 @@ impl Owner {
             }
             Appended::InDoubt => {
                 self.in_doubt = true;
-                vec![Do::Pause]
+                vec![OwnerAction::Pause]
             }
-            Appended::Stuck(_) => vec![Do::Pause],
+            Appended::Stuck(_) => vec![OwnerAction::Pause],
         }
     }
 
-    fn durable(&mut self) -> Vec<Do> {
+    fn durable(&mut self) -> Vec<OwnerAction> {
         match self.stage {
             Stage::Claiming => {
                 self.stage = Stage::Serving;
                 (self.submitted, self.sent, self.durable) = (0, 0, 0);
-                vec![Do::Recover]
+                vec![OwnerAction::Recover]
             }
             Stage::Serving | Stage::Draining => {
                 self.durable = self.sent;
-                let mut all = vec![Do::Tell { up_to: self.sent }];
+                let mut all = vec![OwnerAction::Tell { up_to: self.sent }];
                 all.extend(self.append());
                 all
             }
@@ -238,12 +242,12 @@ impl Owner {
         }
     }
 
-    fn fenced(&mut self) -> Vec<Do> {
+    fn fenced(&mut self) -> Vec<OwnerAction> {
         match self.stage {
             // Somebody else was quicker: read on.
             Stage::Claiming => self.read(),
             Stage::Serving | Stage::Draining => {
-                let mut all = vec![Do::DropEngine];
+                let mut all = vec![OwnerAction::DropEngine];
                 all.extend(self.leave());
                 all
             }
@@ -251,9 +255,9 @@ impl Owner {
         }
     }
 
-    fn leave(&mut self) -> Vec<Do> {
+    fn leave(&mut self) -> Vec<OwnerAction> {
         self.stage = Stage::Idle;
-        vec![Do::GiveBackLease]
+        vec![OwnerAction::GiveBackLease]
     }
 
     #[cfg(test)]
@@ -278,70 +282,73 @@ enum Broken {
 mod tests {
     use super::*;
 
-    fn durable(head: u64) -> Heard {
-        Heard::Appended(Appended::Durable { head })
+    fn durable(head: u64) -> OwnerEvent {
+        OwnerEvent::Appended(Appended::Durable { head })
     }
 
     fn serving() -> Owner {
         let mut owner = Owner::default();
-        let _ = owner.hear(Heard::LeaseTaken);
-        let _ = owner.hear(Heard::ReadToEnd);
-        assert_eq!(owner.hear(durable(5)), [Do::Recover]);
+        let _ = owner.handle(OwnerEvent::LeaseTaken);
+        let _ = owner.handle(OwnerEvent::ReadToEnd);
+        assert_eq!(owner.handle(durable(5)), [OwnerAction::Recover]);
         owner
     }
 
     #[test]
     fn nobody_is_told_before_the_acknowledgement_and_one_append_is_on_its_way() {
         let mut owner = serving();
-        let first = Do::Append { expected: 5, from: 0, to: 1 };
-        assert_eq!(owner.hear(Heard::Submitted), [first]);
-        assert_eq!(owner.hear(Heard::Submitted), []);
-        assert_eq!(owner.hear(Heard::Submitted), []);
-        let second = Do::Append { expected: 6, from: 1, to: 3 };
-        assert_eq!(owner.hear(durable(6)), [Do::Tell { up_to: 1 }, second]);
-        assert_eq!(owner.hear(durable(7)), [Do::Tell { up_to: 3 }]);
+        let first = OwnerAction::Append { expected: 5, from: 0, to: 1 };
+        assert_eq!(owner.handle(OwnerEvent::Submitted), [first]);
+        assert_eq!(owner.handle(OwnerEvent::Submitted), []);
+        assert_eq!(owner.handle(OwnerEvent::Submitted), []);
+        let second = OwnerAction::Append { expected: 6, from: 1, to: 3 };
+        assert_eq!(owner.handle(durable(6)), [OwnerAction::Tell { up_to: 1 }, second]);
+        assert_eq!(owner.handle(durable(7)), [OwnerAction::Tell { up_to: 3 }]);
     }
 
     #[test]
     fn doubt_is_settled_before_anything_else_and_a_refusal_drops_the_engine() {
         let mut owner = serving();
-        let _ = owner.hear(Heard::Submitted);
-        assert_eq!(owner.hear(Heard::Appended(Appended::InDoubt)), [Do::Pause]);
-        assert_eq!(owner.hear(Heard::Submitted), []);
-        assert_eq!(owner.hear(Heard::Again), [Do::Settle]);
-        let fenced = Heard::Appended(Appended::Fenced);
-        assert_eq!(owner.hear(fenced), [Do::DropEngine, Do::GiveBackLease]);
+        let _ = owner.handle(OwnerEvent::Submitted);
+        assert_eq!(owner.handle(OwnerEvent::Appended(Appended::InDoubt)), [OwnerAction::Pause]);
+        assert_eq!(owner.handle(OwnerEvent::Submitted), []);
+        assert_eq!(owner.handle(OwnerEvent::PauseOver), [OwnerAction::Settle]);
+        let fenced = OwnerEvent::Appended(Appended::Fenced);
+        assert_eq!(owner.handle(fenced), [OwnerAction::DropEngine, OwnerAction::GiveBackLease]);
         assert_eq!(owner.stage(), Stage::Idle);
-        assert_eq!(owner.hear(Heard::Submitted), [], "the engine is gone");
+        assert_eq!(owner.handle(OwnerEvent::Submitted), [], "the engine is gone");
     }
 
     #[test]
     fn a_lost_lease_stops_nobody() {
         let mut owner = serving();
-        assert_eq!(owner.hear(Heard::LeaseLost), []);
+        assert_eq!(owner.handle(OwnerEvent::LeaseLost), []);
         assert!(owner.serves());
-        assert_eq!(owner.hear(Heard::Submitted).len(), 1);
+        assert_eq!(owner.handle(OwnerEvent::Submitted).len(), 1);
     }
 
     #[test]
     fn draining_keeps_what_was_submitted_then_releases() {
         let mut owner = serving();
-        let _ = owner.hear(Heard::Submitted);
-        assert_eq!(owner.hear(Heard::Drain), []);
-        assert_eq!(owner.hear(Heard::Submitted), [], "nothing new");
-        assert_eq!(owner.hear(durable(6)), [Do::Tell { up_to: 1 }, Do::DropEngine, Do::Release]);
-        assert_eq!(owner.hear(durable(7)), [Do::GiveBackLease]);
+        let _ = owner.handle(OwnerEvent::Submitted);
+        assert_eq!(owner.handle(OwnerEvent::Drain), []);
+        assert_eq!(owner.handle(OwnerEvent::Submitted), [], "nothing new");
+        assert_eq!(
+            owner.handle(durable(6)),
+            [OwnerAction::Tell { up_to: 1 }, OwnerAction::DropEngine, OwnerAction::Release]
+        );
+        assert_eq!(owner.handle(durable(7)), [OwnerAction::GiveBackLease]);
         assert_eq!(owner.stage(), Stage::Idle);
     }
 
     #[test]
     fn a_log_that_cannot_be_believed_closes_the_shard_for_good() {
         let mut owner = Owner::default();
-        let _ = owner.hear(Heard::LeaseTaken);
-        assert_eq!(owner.hear(Heard::CannotRead), [Do::Pause]);
-        assert_eq!(owner.hear(Heard::Again), [Do::ReadToEnd]);
-        assert_eq!(owner.hear(Heard::Damaged), [Do::GiveBackLease]);
-        assert_eq!(owner.hear(Heard::LeaseTaken), []);
+        let _ = owner.handle(OwnerEvent::LeaseTaken);
+        assert_eq!(owner.handle(OwnerEvent::CannotRead), [OwnerAction::Pause]);
+        assert_eq!(owner.handle(OwnerEvent::PauseOver), [OwnerAction::ReadToEnd]);
+        assert_eq!(owner.handle(OwnerEvent::Damaged), [OwnerAction::GiveBackLease]);
+        assert_eq!(owner.handle(OwnerEvent::LeaseTaken), []);
         assert_eq!(owner.stage(), Stage::Closed);
     }
 }

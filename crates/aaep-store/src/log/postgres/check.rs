@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::PostgresRefused;
 use super::connection::{Connection, TEXT};
-use crate::log::places::Unavailable;
+use crate::log::storage::Unavailable;
 
 /// What losing the server would lose.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Error, Row};
 
 use super::tls::Tls;
-use crate::log::places::Unavailable;
+use crate::log::storage::Unavailable;
 
 pub(super) const TEXT: Type = Type::TEXT;
 pub(super) const NUMBER: Type = Type::INT8;

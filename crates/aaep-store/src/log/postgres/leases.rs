@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 
 use super::connection::{Connection, NUMBER, TEXT};
 use crate::log::leases::{Lease, LeaseRefused, Leases};
-use crate::log::places::Unavailable;
+use crate::log::storage::Unavailable;
 
 const TAKE: &str = "\
 INSERT INTO aaep_lease AS held (shard, node, revision, until)

@@ -17,7 +17,7 @@
 mod check;
 mod connection;
 mod leases;
-mod places;
+mod storage;
 mod tls;
 
 use std::fmt;
@@ -26,12 +26,12 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-use super::places::Unavailable;
+use super::storage::Unavailable;
 use connection::{Asked, Connection};
 
 pub use check::{Replication, Unsafe};
 pub use leases::PostgresLeases;
-pub use places::PostgresPlaces;
+pub use storage::PostgresStorage;
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS aaep_log (
@@ -146,8 +146,8 @@ impl PostgresStore {
     }
 
     /// The places of a shard, over a connection of their own.
-    pub fn places(&self, shard: &str) -> PostgresPlaces {
-        PostgresPlaces::new(self.connection(), shard)
+    pub fn storage(&self, shard: &str) -> PostgresStorage {
+        PostgresStorage::new(self.connection(), shard)
     }
 
     /// The leases, over a connection of their own.

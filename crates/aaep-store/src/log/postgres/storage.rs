@@ -1,7 +1,7 @@
 //! The places of a shard in PostgreSQL.
 
 use super::connection::{Asked, BYTES, Connection, NUMBER, TEXT};
-use crate::log::places::{Places, Put, Unavailable};
+use crate::log::storage::{LogStorage, Put, Unavailable};
 
 /// So many bytes are read at once, and one entry more.
 const READ_BYTES: i64 = 8 * 1024 * 1024;
@@ -31,12 +31,12 @@ const HEAD: &str = "SELECT coalesce(max(place), 0) FROM aaep_log WHERE shard = $
 
 /// The places of one shard. See [`PostgresStore`](super::PostgresStore).
 #[derive(Debug)]
-pub struct PostgresPlaces {
+pub struct PostgresStorage {
     connection: Connection,
     shard: String,
 }
 
-impl PostgresPlaces {
+impl PostgresStorage {
     pub(super) fn new(connection: Connection, shard: &str) -> Self {
         Self { connection, shard: shard.to_owned() }
     }
@@ -69,7 +69,7 @@ fn number(place: u64) -> Result<i64, Unavailable> {
     i64::try_from(place).map_err(|_| Unavailable::Misuse("places end at 2^63"))
 }
 
-impl Places for PostgresPlaces {
+impl LogStorage for PostgresStorage {
     fn put(&mut self, place: u64, bytes: &[u8]) -> Put {
         let place = match number(place) {
             Ok(place) => place,

@@ -47,7 +47,7 @@ pub enum Put {
 ///
 /// Implementations never have two puts of one shard on their way, and may answer [`Put::Taken`] only
 /// if the bytes cannot come to stand at this place later.
-pub trait Places {
+pub trait LogStorage {
     /// Puts these bytes at this place, if everything before it is taken and it is not. Putting the
     /// same bytes again is the same put.
     fn put(&mut self, place: u64, bytes: &[u8]) -> Put;
