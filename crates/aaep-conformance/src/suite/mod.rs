@@ -4,7 +4,7 @@
 //! [`Report`]. A check that did not get what it needs is *not exercised*, never passed. A level is
 //! granted only when every MUST of it, and of the levels below, was exercised and passed.
 //!
-//! [`reference`] holds a small correct producer, and one for each [`reference::Fault`]: they show that
+//! [`mod@reference`] holds a small correct producer, and one for each [`reference::Fault`]: they show that
 //! the checks catch what they should, and nothing else.
 //!
 //! # What is deliberately left out
