@@ -4,8 +4,8 @@ use aaep_types::json::{Members, Raw, elements};
 use aaep_types::resume::{self, LeftOff};
 use aaep_types::{KNOWN_EXTENSIONS, Message, PresenceWord, SubscriptionId};
 
+use super::backlog::Rank;
 use super::bucket::Bucket;
-use super::lanes::Rank;
 use super::reply::{self, Refused};
 use super::settings::{Settings, cut};
 use super::{Connection, Inbox, Purpose};
@@ -343,7 +343,7 @@ impl Inbox {
         (agent, json): (Agent, std::sync::Arc<str>),
         (critical, rank): (bool, Rank),
         now: u64,
-    ) -> super::LaneIndex {
+    ) -> super::BacklogIndex {
         let notification = Notification::Event { agent, json, critical };
         if critical {
             self.tell_critical(notification)

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use aaep_types::resume::LeftOff;
 use aaep_types::{EventId, SubscriptionId};
 
+use super::backlog::Backlog;
 use super::bounds::Bounds;
 use super::bucket::Bucket;
 use super::handshake::{SubscriptionState, Terms};
-use super::lanes::Lane;
 use super::memory::Memory;
 use super::session::Session;
 use crate::notification::{Agent, Identity};
@@ -56,7 +56,7 @@ pub(super) struct Link {
     pub(super) sessions: BTreeMap<Arc<str>, Session>,
     /// Sessions whose end was heard: nothing that comes late brings one back.
     pub(super) ended: Memory,
-    pub(super) lane: Lane,
+    pub(super) backlog: Backlog,
     /// Bytes of text that wait for a boundary.
     pub(super) text_bytes: usize,
     /// What the producer may send by the terms.
@@ -143,7 +143,7 @@ impl Link {
             heard: Memory::new(bounds.event_ids),
             sessions: BTreeMap::new(),
             ended: Memory::new(bounds.sessions),
-            lane: Lane::new(bounds, now),
+            backlog: Backlog::new(bounds, now),
             text_bytes: 0,
             allowed: None,
             notes: Bucket::new(bounds.notes_per_second, bounds.notes_burst, now),
@@ -195,7 +195,7 @@ impl Link {
     pub(super) fn deadline(&self, now: u64) -> Option<u64> {
         let orders = self.sessions.values().filter_map(|session| session.order.deadline());
         let doubts = self.sessions.values().filter_map(|session| session.confirm_by);
-        orders.chain(doubts).chain(self.lane.deadline(now)).min()
+        orders.chain(doubts).chain(self.backlog.deadline(now)).min()
     }
 }
 

@@ -39,13 +39,13 @@
 //! ```
 
 mod asked;
+mod backlog;
 mod backoff;
 mod bounds;
 mod bucket;
 mod events;
 mod handshake;
 mod io;
-mod lanes;
 mod link;
 mod memory;
 mod order;
@@ -65,7 +65,7 @@ use aaep_types::Timestamp;
 
 use crate::notification::{Agent, Notification, Silence};
 use crate::request::Request;
-use lanes::{Critical, LaneIndex, Rank};
+use backlog::{BacklogIndex, Critical, Rank};
 use link::Link;
 use requests::Requests;
 use silence::Silences;
@@ -91,7 +91,7 @@ pub struct Inbox {
     silences: Silences,
     sends: VecDeque<Outgoing>,
     notes: VecDeque<LogEntry>,
-    last_place: LaneIndex,
+    last_place: BacklogIndex,
     last_ticket: u64,
     last_touch: u64,
     /// How often the settings changed.
@@ -181,7 +181,7 @@ impl Inbox {
         }
         for step in 0..self.links.len() {
             let turn = (self.turn + step) % self.links.len();
-            if let Some(notification) = self.links[turn].lane.pop(now) {
+            if let Some(notification) = self.links[turn].backlog.pop(now) {
                 self.turn = turn + 1;
                 return Some(notification);
             }
@@ -250,13 +250,13 @@ impl Inbox {
         self.links.get_mut(connection.0 as usize)
     }
 
-    fn next_place(&mut self) -> LaneIndex {
+    fn next_place(&mut self) -> BacklogIndex {
         self.last_place += 1;
         self.last_place
     }
 
     /// Tells something at once.
-    fn tell_critical(&mut self, notification: Notification) -> LaneIndex {
+    fn tell_critical(&mut self, notification: Notification) -> BacklogIndex {
         let place = self.next_place();
         self.critical.push(place, notification);
         place
@@ -269,12 +269,12 @@ impl Inbox {
         notification: Notification,
         rank: Rank,
         now: u64,
-    ) -> LaneIndex {
+    ) -> BacklogIndex {
         let (place, bounds) = (self.next_place(), self.bounds);
         let Some(link) = self.link_mut(connection) else { return place };
-        link.lane.push(place, notification, rank);
+        link.backlog.push(place, notification, rank);
         let mut gone = Vec::new();
-        while let Some(left_out) = link.lane.thin(&bounds) {
+        while let Some(left_out) = link.backlog.thin(&bounds) {
             if let Some(output) = &left_out.text_of {
                 link.mark_gap(output);
             }

@@ -113,7 +113,7 @@ fn a_million_sessions_do_not_grow_it() {
         assert!(world.inbox.links[0].sessions.len() <= bounds.sessions);
     }
     let link = &world.inbox.links[0];
-    assert!(link.lane.len() <= bounds.waiting && link.lane.bytes() <= bounds.waiting_bytes);
+    assert!(link.backlog.len() <= bounds.waiting && link.backlog.bytes() <= bounds.waiting_bytes);
     assert!(link.heard.len() <= bounds.event_ids);
     assert!(link.text_bytes <= bounds.text_bytes);
     assert!(world.inbox.silences.len() <= bounds.silent_agents);
@@ -150,7 +150,7 @@ fn a_megabyte_in_a_summary_is_told_and_not_kept() {
     }
     let doing = world.inbox.doing();
     assert_eq!(doing[0].summary.as_ref().unwrap().len(), Bounds::default().kept_chars);
-    assert!(world.inbox.links[0].lane.bytes() <= Bounds::default().waiting_bytes);
+    assert!(world.inbox.links[0].backlog.bytes() <= Bounds::default().waiting_bytes);
     assert!(count(&world.told(), "state.changed") >= 1);
 }
 
