@@ -11,7 +11,7 @@ use crate::hints::Hints;
 use crate::ids::{Digest, EventNumber, RequestId, SessionKey, TokenNumber};
 use crate::io::{Answer, Ask};
 use crate::principal::Principal;
-use crate::question::{AgentQuestion, Terms, asks_nothing, with_token};
+use crate::question::{AgentQuestion, QuestionTerms, asks_nothing, with_token};
 use crate::record::{Asked, Record};
 use crate::refusal::{Blame, Refusal};
 use crate::request::{Request, Status};
@@ -162,7 +162,7 @@ impl<R: Rules> Engine<R> {
 /// The request that a question makes.
 fn request_of(
     question: &AgentQuestion,
-    terms: Terms,
+    terms: QuestionTerms,
     (session, home): (SessionKey, SlotIndex),
     digest: Digest,
     (event, token, stamp): (EventNumber, TokenNumber, Timestamp),

@@ -9,7 +9,7 @@ use aaep_types::{EventId, SubscriptionId};
 use super::backlog::Backlog;
 use super::bounds::Bounds;
 use super::bucket::Bucket;
-use super::handshake::{SubscriptionState, Terms};
+use super::handshake::{AgreedTerms, SubscriptionState};
 use super::memory::Memory;
 use super::session::Session;
 use crate::notification::{Agent, Identity};
@@ -27,7 +27,7 @@ pub(super) struct Link {
     pub(super) without: Vec<&'static str>,
     /// How often less was asked for.
     pub(super) smaller: u32,
-    pub(super) terms: Terms,
+    pub(super) terms: AgreedTerms,
     /// The settings, by their version, that were asked for last, and that are in force.
     pub(super) asked_version: u64,
     pub(super) agreed_version: u64,
@@ -125,7 +125,7 @@ impl Link {
             standing: SubscriptionState::Idle,
             without: Vec::new(),
             smaller: 0,
-            terms: Terms::default(),
+            terms: AgreedTerms::default(),
             asked_version: 0,
             agreed_version: 0,
             renegotiating: false,
@@ -181,7 +181,7 @@ impl Link {
         if let Ok(id) = SubscriptionId::parse("sub_unnegotiated") {
             self.standing = SubscriptionState::Subscribed(id);
         }
-        self.terms = Terms { confirm: true, clarify: true, ..Terms::default() };
+        self.terms = AgreedTerms { confirm: true, clarify: true, ..AgreedTerms::default() };
         (self.fresh, self.bare) = (true, true);
     }
 

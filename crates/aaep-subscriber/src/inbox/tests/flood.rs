@@ -74,7 +74,9 @@ fn one_that_floods_takes_nothing_from_another() {
     }
     world.hears();
     let quiet = event("evt_q", 9, "session.started", 0, START, r#","summary_normal":"Quiet.""#);
-    world.inbox.handle(Input::Message { connection: other, bytes: quiet.as_bytes() }, world.now);
+    world
+        .inbox
+        .handle(InboxInput::Message { connection: other, bytes: quiet.as_bytes() }, world.now);
     assert_eq!(world.told(), ["session.started"]);
 }
 
