@@ -3,7 +3,7 @@
 #![no_main]
 
 use aaep_subscriber::Notification;
-use aaep_subscriber::inbox::{Answer, Bounds, Inbox, Input, Settings};
+use aaep_subscriber::inbox::{Answer, Bounds, Inbox, InboxInput, Settings};
 use aaep_subscriber::words::{Manner, Words};
 use aaep_types::is_valid;
 
@@ -13,8 +13,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let connection = inbox.add("hub", 0);
     assert!(is_valid(inbox.begin(connection, 0).as_bytes()));
     for (line, now) in bytes.split(|byte| *byte == b'\n').zip((0..).step_by(700)) {
-        inbox.handle(Input::Message { connection, bytes: line }, now);
-        inbox.handle(Input::Attached { connection }, now);
+        inbox.handle(InboxInput::Message { connection, bytes: line }, now);
+        inbox.handle(InboxInput::Attached { connection }, now);
         while let Some(notification) = inbox.poll_notification(now) {
             for said in words.say(&notification, &Manner::default()) {
                 let text = said.to_string();

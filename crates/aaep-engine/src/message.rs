@@ -7,7 +7,7 @@ use aaep_types::{
 };
 use std::sync::Arc;
 
-use crate::evidence::Evidence;
+use crate::principal::Evidence;
 use crate::refusal::{Blame, Refusal};
 
 /// A message of a subscriber: a reply, or one of our extension messages.

@@ -1,5 +1,6 @@
-//! Who is at the other end, as the transport found out.
+//! Who is at the other end, as the transport found out, and what the hub verified of their reply.
 
+use aaep_types::Presence;
 use std::sync::Arc;
 
 /// What somebody may do.
@@ -58,6 +59,31 @@ impl Principal {
     /// Whether it may answer for this user (decision D3): having been sent a request is not enough.
     pub fn may_answer(&self, user: &str) -> bool {
         matches!(self.role, Role::AccessibilityConsumer | Role::Admin) && &*self.user == user
+    }
+}
+
+/// How sure the hub is that a person gave a reply. Only the hub fills it; nothing that a sender says
+/// of itself goes in here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// What was shown.
+    pub presence: Presence,
+    /// The proof, as bytes that can be verified later without the hub; opaque to the engine, and
+    /// empty for none.
+    pub assertion: Arc<[u8]>,
+    /// Whether the reply came from the asking agent's own process tree (I30).
+    pub own_tree: bool,
+}
+
+impl Evidence {
+    /// Nothing was shown, and nothing speaks against it.
+    pub fn none() -> Self {
+        Self::of(Presence::None)
+    }
+
+    /// This level was shown, without a proof that outlives it.
+    pub fn of(presence: Presence) -> Self {
+        Self { presence, assertion: Arc::default(), own_tree: false }
     }
 }
 

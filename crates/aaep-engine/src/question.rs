@@ -41,12 +41,12 @@ pub(crate) struct QuestionText {
     payload: Option<String>,
     hints: Option<Box<Hints>>,
     /// What the payload means, if it is valid.
-    terms: Option<Terms>,
+    terms: Option<QuestionTerms>,
 }
 
 /// What a question means for its request.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct QuestionTerms {
     /// What is asked about, in the agent's words.
     pub(crate) action: Arc<str>,
     pub(crate) timeout_seconds: u64,
@@ -145,7 +145,12 @@ impl QuestionText {
             None => (said.payload, None),
             Some(_) => (written(members, room), Some(said.payload)),
         };
-        Ok(Self { head, payload, hints: said.hints, terms: Terms::read(kind, room, members) })
+        Ok(Self {
+            head,
+            payload,
+            hints: said.hints,
+            terms: QuestionTerms::read(kind, room, members),
+        })
     }
 
     /// The event that asks, with its token.
@@ -160,19 +165,19 @@ impl QuestionText {
 
     /// What it means, once it stands in its event. Without hints the envelope is ours as well and
     /// needs no reading, unless something is wrong: then the whole event is read, which says what.
-    pub(crate) fn terms(&self, event: &str) -> Result<Terms, Refusal> {
+    pub(crate) fn terms(&self, event: &str) -> Result<QuestionTerms, Refusal> {
         let short = event.len() <= Limits::default().max_bytes;
         match &self.terms {
             Some(terms) if short && self.hints.is_none() => Ok(terms.clone()),
             _ => {
                 let event = Event::parse_ours(event.as_bytes())?;
-                Terms::of(event.payload()).ok_or_else(asks_nothing)
+                QuestionTerms::of(event.payload()).ok_or_else(asks_nothing)
             }
         }
     }
 }
 
-impl Terms {
+impl QuestionTerms {
     /// What a question means that its agent says in these members, if it is valid.
     fn read(kind: EventKind, room: usize, members: &Members<'_>) -> Option<Self> {
         if room > Limits::default().max_bytes || !members.faults().is_empty() {

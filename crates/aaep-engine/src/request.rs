@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::clock::Boot;
-use crate::evidence::Evidence;
 use crate::hints::Hints;
 use crate::ids::{Digest, EventNumber, RequestId, SessionKey, TokenNumber};
+use crate::principal::Evidence;
 use crate::principal::Principal;
 use crate::record::Outcome;
 use crate::slab::SlotIndex;

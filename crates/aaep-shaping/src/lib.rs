@@ -66,7 +66,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod bounds;
 mod bucket;
 mod calls;
 mod cuts;
@@ -81,12 +80,12 @@ mod terms;
 mod text;
 mod time;
 
-pub use bounds::{HeldLimits, Overflow};
 pub use bucket::Bucket;
 pub use filter::Filter;
 pub use pace::{PACE_HOLD, PACE_LEAD, PROGRESS_STEP_PERCENT};
 pub use prepared::{KnownEnvelope, Prepared, ShapeInfo};
 pub use preparer::{MAX_OPEN_OUTPUTS, Preparer};
+pub use queue::{HeldLimits, Overflow};
 pub use shaper::{Delivery, Glance, PATIENCE, PROGRESS_WAIT, STATE_WAIT, Shaper};
 pub use terms::{Boundaries, Shape, Terms};
 pub use text::MAX_CHUNK_SCALARS;

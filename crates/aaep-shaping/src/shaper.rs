@@ -1,6 +1,6 @@
 //! One subscription's shaper.
 
-mod again;
+mod resend;
 mod texts;
 
 use aaep_types::{CoalesceBoundary, EventKind, Level, SessionId};
@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bounds::{HeldLimits, Overflow};
 use crate::bucket::Bucket;
 use crate::pace::{Pace, Shown};
 use crate::prepared::{Prepared, Role};
+use crate::queue::{HeldLimits, Overflow};
 use crate::queue::{Item, Queue, Which};
 use crate::shapes::Cast;
 use crate::terms::Terms;

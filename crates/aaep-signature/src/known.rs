@@ -44,13 +44,13 @@ impl KnownAgent {
     }
 }
 
-/// How an agent stands to what is known of it.
+/// How an agent's key compares with the one that was seen before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum KeyStatus {
     /// Nobody was known at this address.
     New,
     /// The key is the one that was seen before.
-    Known,
+    Unchanged,
     /// It is another key, or another name: the agent has changed, or somebody passes for it.
     Changed,
 }
@@ -87,11 +87,11 @@ impl KnownAgents {
 
     /// How the signer of this manifest stands to what is known of this address. Another name at the
     /// same address is a change too: or whoever passes for an agent would only have to rename it.
-    pub fn judge(&self, address: &str, verified: &Verified) -> Standing {
+    pub fn judge(&self, address: &str, verified: &Verified) -> KeyStatus {
         match self.find(address) {
-            None => Standing::New,
-            Some(known) if known.is_same(verified) => Standing::Known,
-            Some(_) => Standing::Changed,
+            None => KeyStatus::New,
+            Some(known) if known.is_same(verified) => KeyStatus::Unchanged,
+            Some(_) => KeyStatus::Changed,
         }
     }
 

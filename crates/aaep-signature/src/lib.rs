@@ -18,7 +18,7 @@
 //! # Example
 //!
 //! ```
-//! use aaep_signature::{KnownAgents, Signers, SigningKey, Standing, verify};
+//! use aaep_signature::{KnownAgents, Signers, SigningKey, KeyStatus, verify};
 //!
 //! # let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
 //! # let manifest = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"bank","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1],"transports_supported":["sse"]}"#;
@@ -28,9 +28,9 @@
 //!
 //! let verified = verify(&signed, Some("bank"), &Signers::Anybody, now + 10)?;
 //! let mut known = KnownAgents::default();
-//! assert_eq!(known.judge("https://bank.example", &verified), Standing::New);
+//! assert_eq!(known.judge("https://bank.example", &verified), KeyStatus::New);
 //! known.remember("https://bank.example", &verified, now + 10);
-//! assert_eq!(known.judge("https://bank.example", &verified), Standing::Known);
+//! assert_eq!(known.judge("https://bank.example", &verified), KeyStatus::Unchanged);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -40,7 +40,7 @@ mod sign;
 mod verify;
 
 pub use key::{Algorithm, BadKey, PublicKey, SigningKey};
-pub use known::{KnownAgent, KnownAgents, NotAList, Standing};
+pub use known::{KeyStatus, KnownAgent, KnownAgents, NotAList};
 pub use sign::NotSigned;
 pub use verify::{
     KeyList, MAX_BYTES, MAX_LIFE_SECONDS, SKEW_SECONDS, Signers, Unverified, Verified, verify,

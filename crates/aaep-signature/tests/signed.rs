@@ -223,22 +223,22 @@ fn a_key_that_was_seen_is_remembered_and_another_one_is_noticed() {
     let first = anybody(&signed(&own)).unwrap();
     let second = anybody(&signed(&other)).unwrap();
     let mut known = KnownAgents::default();
-    assert_eq!(known.judge("https://a", &first), Standing::New);
+    assert_eq!(known.judge("https://a", &first), KeyStatus::New);
     known.remember("https://a", &first, NOW);
-    assert_eq!(known.judge("https://a", &first), Standing::Known);
-    assert_eq!(known.judge("https://a", &second), Standing::Changed);
+    assert_eq!(known.judge("https://a", &first), KeyStatus::Unchanged);
+    assert_eq!(known.judge("https://a", &second), KeyStatus::Changed);
     known.remember("https://a", &second, NOW);
-    assert_eq!(known.judge("https://a", &second), Standing::Changed, "the first one stays");
-    assert_eq!(known.judge("https://b", &second), Standing::New);
+    assert_eq!(known.judge("https://a", &second), KeyStatus::Changed, "the first one stays");
+    assert_eq!(known.judge("https://b", &second), KeyStatus::New);
     let renamed = own.sign(&manifest("shop").to_string(), NOW, 60).unwrap();
     let renamed = verify(&renamed, None, &Signers::Anybody, NOW).unwrap();
-    assert_eq!(known.judge("https://a", &renamed), Standing::Changed);
+    assert_eq!(known.judge("https://a", &renamed), KeyStatus::Changed);
     assert!(known.find("https://a").is_some() && known.find("https://b").is_none());
     let mut read = KnownAgents::from_json(&known.to_json()).unwrap();
     assert_eq!(read, known);
     assert_eq!(read.forget("nobody"), 0);
     assert_eq!(read.forget("bank"), 1);
-    assert_eq!(read.judge("https://a", &second), Standing::New);
+    assert_eq!(read.judge("https://a", &second), KeyStatus::New);
     for wrong in ["", "{}", "[]", r#"{"version":2,"agents":[]}"#] {
         assert_eq!(KnownAgents::from_json(wrong), Err(NotAList), "{wrong}");
     }

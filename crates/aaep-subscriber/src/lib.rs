@@ -23,7 +23,7 @@
 //! undone.
 //!
 //! ```
-//! use aaep_subscriber::inbox::{Bounds, Inbox, Input, Settings};
+//! use aaep_subscriber::inbox::{Bounds, Inbox, InboxInput, Settings};
 //! use aaep_subscriber::words::{Manner, Span, Words};
 //!
 //! let mut inbox = Inbox::new(Settings::default(), Bounds::default(), 1_779_632_531_000);
@@ -32,14 +32,14 @@
 //! let accepted = br#"{"type":"subscription.accepted","subscription_id":"sub_1",
 //!   "aaep_version":"1.0.0","producer":{"agent_id":"hub"},"honored_capabilities":
 //!   {"supports_confirmation_reply":true,"supports_clarification_reply":true}}"#;
-//! inbox.handle(Input::Message { connection: hub, bytes: accepted }, 5);
-//! inbox.handle(Input::Attached { connection: hub }, 5);
+//! inbox.handle(InboxInput::Message { connection: hub, bytes: accepted }, 5);
+//! inbox.handle(InboxInput::Attached { connection: hub }, 5);
 //! let asks = br#"{"@context":"https://aaep-protocol.org/context/v1",
 //!   "type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1",
 //!   "timestamp":"2026-05-24T14:22:11.342Z","producer":{"agent_id":"tidy"},"urgency":"critical",
 //!   "action":"Delete the build","consequence":"It is gone","reply_token":"rpl_1",
 //!   "timeout_seconds":60,"default_decision":"reject","irreversible":true,"risk_level":"high"}"#;
-//! inbox.handle(Input::Message { connection: hub, bytes: asks }, 10);
+//! inbox.handle(InboxInput::Message { connection: hub, bytes: asks }, 10);
 //!
 //! let words = Words::new(&["en-GB", "ar"]);
 //! let mut lines = Vec::new();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use aaep_subscriber::Notification;
-use aaep_subscriber::inbox::{Answer, Bounds, Connection, Inbox, Input, Settings, TextBy};
+use aaep_subscriber::inbox::{Answer, Bounds, Connection, Inbox, InboxInput, Settings, TextBy};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -106,7 +106,7 @@ struct World {
 
 impl World {
     fn comes(&mut self, bytes: &[u8]) {
-        self.inbox.handle(Input::Message { connection: self.hub, bytes }, self.now);
+        self.inbox.handle(InboxInput::Message { connection: self.hub, bytes }, self.now);
     }
 
     fn hears(&mut self, most: usize) {
@@ -163,23 +163,23 @@ impl World {
                 self.comes(format!(r#"{{"type":"subscription.accepted","subscription_id":"sub_{}","honored_capabilities":{{{honored}}}}}"#, id % 4).as_bytes());
             }
             Step::Rejected => self.comes(br#"{"type":"subscription.rejected","reason_code":"capabilities_incompatible","reason_message":"timing"}"#),
-            Step::Attached => self.inbox.handle(Input::Attached { connection: hub }, now),
-            Step::Bare => self.inbox.handle(Input::AttachedBare { connection: hub }, now),
-            Step::Lost => self.inbox.handle(Input::Lost { connection: hub, why: "x" }, now),
-            Step::Forgotten => self.inbox.handle(Input::Forgotten { connection: hub }, now),
+            Step::Attached => self.inbox.handle(InboxInput::Attached { connection: hub }, now),
+            Step::Bare => self.inbox.handle(InboxInput::AttachedBare { connection: hub }, now),
+            Step::Lost => self.inbox.handle(InboxInput::Lost { connection: hub, why: "x" }, now),
+            Step::Forgotten => self.inbox.handle(InboxInput::Forgotten { connection: hub }, now),
             Step::Date(unix_ms) => {
-                self.inbox.handle(Input::ServerTime { connection: hub, unix_ms: *unix_ms }, now);
+                self.inbox.handle(InboxInput::ServerTime { connection: hub, unix_ms: *unix_ms }, now);
             }
             Step::Passes(ms) => {
                 self.now += u64::from(*ms);
-                self.inbox.handle(Input::Time, self.now);
+                self.inbox.handle(InboxInput::Time, self.now);
             }
             Step::Hears(most) => self.hears(usize::from(*most)),
             Step::Sends(sent, perhaps) => {
                 while let Some(send) = self.inbox.poll_send() {
                     assert!(aaep_types::is_valid(send.json.as_bytes()), "{}", send.json);
                     let ticket = send.ticket;
-                    let input = if *sent { Input::Sent(ticket) } else { Input::NotSent { ticket, perhaps: *perhaps } };
+                    let input = if *sent { InboxInput::Sent(ticket) } else { InboxInput::NotSent { ticket, perhaps: *perhaps } };
                     self.inbox.handle(input, now);
                 }
             }

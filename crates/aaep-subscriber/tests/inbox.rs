@@ -4,7 +4,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 #![allow(clippy::disallowed_methods)]
 
-use aaep_subscriber::inbox::{Answer, Bounds, Connection, Inbox, Input, Refused, Settings, TextBy};
+use aaep_subscriber::inbox::{
+    Answer, Bounds, Connection, Inbox, InboxInput, Refused, Settings, TextBy,
+};
 use aaep_subscriber::{Agent, Asks, Notification, Request, Silence};
 use serde_json::{Map, Value, json};
 
@@ -106,8 +108,9 @@ fn act(
     step: &Value,
     now: u64,
 ) -> (Option<String>, Result<(), Refused>) {
-    let mut comes =
-        |text: &str| inbox.handle(Input::Message { connection: hub, bytes: text.as_bytes() }, now);
+    let mut comes = |text: &str| {
+        inbox.handle(InboxInput::Message { connection: hub, bytes: text.as_bytes() }, now)
+    };
     if let Some(raw) = step["raw"].as_str() {
         comes(raw);
     } else if let Some(several) = step["message"].as_array() {
@@ -115,9 +118,9 @@ fn act(
     } else if step["message"].is_object() {
         comes(&step["message"].to_string());
     } else if step.get("attached").is_some() {
-        inbox.handle(Input::Attached { connection: hub }, now);
+        inbox.handle(InboxInput::Attached { connection: hub }, now);
     } else if let Some(why) = step["lost"].as_str() {
-        inbox.handle(Input::Lost { connection: hub, why }, now);
+        inbox.handle(InboxInput::Lost { connection: hub, why }, now);
     } else if step.get("begin").is_some() {
         return (Some(inbox.begin(hub, now)), Ok(()));
     } else if let Some(said) = step.get("answer") {
@@ -127,7 +130,7 @@ fn act(
         let number = u32::try_from(more["number"].as_u64().unwrap()).unwrap();
         return (None, inbox.more_time(number, more["seconds"].as_u64().unwrap(), now));
     } else {
-        inbox.handle(Input::Time, now);
+        inbox.handle(InboxInput::Time, now);
     }
     (None, Ok(()))
 }
@@ -152,7 +155,7 @@ fn run(vector: &Value) -> Value {
         let mut sent = Vec::new();
         while let Some(send) = inbox.poll_send() {
             sent.push(serde_json::from_str::<Value>(&send.json).unwrap());
-            inbox.handle(Input::Sent(send.ticket), now);
+            inbox.handle(InboxInput::Sent(send.ticket), now);
         }
         sent.extend(request.map(|text| serde_json::from_str::<Value>(&text).unwrap()));
         let step: &mut Map<String, Value> = step.as_object_mut().unwrap();

@@ -1,7 +1,7 @@
 //! A listener that runs for long stays as large as it is.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 
-use aaep_subscriber::inbox::{Bounds, Connection, Inbox, Input, Settings};
+use aaep_subscriber::inbox::{Bounds, Connection, Inbox, InboxInput, Settings};
 
 const STAMP: &str = "2026-05-24T14:22:11.342Z";
 
@@ -30,7 +30,7 @@ fn event(number: u64, inbox: &mut Inbox, hub: Connection) {
         r#"{{"@context":["https://aaep-protocol.org/context/v1","urn:aaep-rs:outcome:v1"],"event_id":"evt_{number}","session_id":"sess_{session}","sequence_number":{step},"timestamp":"{STAMP}","producer":{{"agent_id":"tidy"}},"localization_hints":{{"primary_language":"en"}},{rest}}}"#
     );
     let now = number * 20;
-    inbox.handle(Input::Message { connection: hub, bytes: text.as_bytes() }, now);
+    inbox.handle(InboxInput::Message { connection: hub, bytes: text.as_bytes() }, now);
     while inbox.poll_notification(now).is_some() {}
     while inbox.poll_log().is_some() {}
 }
@@ -40,7 +40,7 @@ fn event(number: u64, inbox: &mut Inbox, hub: Connection) {
 fn memory_is_flat_over_a_hundred_thousand_events() {
     let mut inbox = Inbox::new(Settings::default(), Bounds::default(), 1_779_632_531_000);
     let hub = inbox.add("hub", 0);
-    inbox.handle(Input::AttachedBare { connection: hub }, 0);
+    inbox.handle(InboxInput::AttachedBare { connection: hub }, 0);
     // Until what it remembers is full.
     let warm = 30_000;
     let filled = allocation_counter::measure(|| {

@@ -70,7 +70,6 @@ pub mod action;
 pub mod agent_api;
 pub mod captured;
 mod context;
-mod cut;
 pub mod deception;
 mod envelope;
 pub mod event;
@@ -106,7 +105,6 @@ mod vocabulary;
 mod wire;
 
 pub use context::{CORE_CONTEXT, Context, KNOWN_EXTENSIONS, KnownExtension, is_reserved_prefix};
-pub use cut::cut;
 pub use envelope::{ENVELOPE_MEMBERS, Envelope, Extensions, LocalizationHints, Producer};
 pub use event::{Event, EventKind, Payload};
 pub use id::{EventId, OutputId, ReplyToken, SessionId, SubscriptionId, ToolCallId};
@@ -130,7 +128,7 @@ pub use report::{Invalid, Problem, Reading, Severity};
 pub use rule::Rule;
 pub use text::{
     CancellationReason, CompactJws, ContentType, ErrorCode, Name, Prose, Script, Summary, Terse,
-    Text, ToolName, UNBOUNDED,
+    Text, ToolName, UNBOUNDED, cut,
 };
 pub use time::{ReplyTimestamp, Timestamp};
 pub use type_name::TypeName;

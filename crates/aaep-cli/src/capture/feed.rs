@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aaep_subscriber::client::{Address, Hub};
-use aaep_subscriber::inbox::{Bounds, Connection, Inbox, Input, Settings};
+use aaep_subscriber::inbox::{Bounds, Connection, Inbox, InboxInput, Settings};
 use aaep_transport::client::{ClientError, EventStream, HttpClient};
 use aaep_transport::link::{Link, LinkError, Options};
 use aaep_transport::ws;
@@ -113,7 +113,7 @@ impl Feed {
             match Message::parse(answer.as_bytes()) {
                 Ok(Message::Accepted(_)) => {
                     self.note(answer.as_bytes());
-                    self.inbox.handle(Input::Attached { connection: self.connection }, 0);
+                    self.inbox.handle(InboxInput::Attached { connection: self.connection }, 0);
                     return Ok(Stream::Link(Box::new(link)));
                 }
                 Ok(Message::Rejected(_)) => {
@@ -126,7 +126,7 @@ impl Feed {
 
     /// Lets the inbox know where we are, and forgets what it would say.
     fn note(&mut self, bytes: &[u8]) {
-        self.inbox.handle(Input::Message { connection: self.connection, bytes }, 0);
+        self.inbox.handle(InboxInput::Message { connection: self.connection, bytes }, 0);
         while self.inbox.poll_notification(0).is_some() {}
         while self.inbox.poll_send().is_some() {}
         while self.inbox.poll_log().is_some() {}

@@ -13,7 +13,7 @@ use tracing::debug;
 use super::clock;
 use super::hub::{Address, Hub};
 use super::shared::Shared;
-use crate::inbox::{Backoff, Connection, Input, Outgoing, Purpose, SubscriptionState};
+use crate::inbox::{Backoff, Connection, InboxInput, Outgoing, Purpose, SubscriptionState};
 
 /// Where a hub has its manifest.
 const MANIFEST: &str = ".well-known/aaep-manifest.json";
@@ -59,7 +59,7 @@ pub(super) async fn run(
         Err(error) => {
             // Nothing that is tried again will change this.
             let why = error.to_string();
-            return shared.handle(Input::Lost { connection, why: &why });
+            return shared.handle(InboxInput::Lost { connection, why: &why });
         }
     };
     let http = Http { shared, connection, client, hub, bare: AtomicBool::new(false) };
@@ -79,7 +79,7 @@ impl Http {
         loop {
             let broken = self.listen(&mut backoff, &mut last_event).await;
             let (connection, why) = (self.connection, broken.why.as_str());
-            self.shared.handle(Input::Lost { connection, why });
+            self.shared.handle(InboxInput::Lost { connection, why });
             let wait = backoff.wait_ms(clock::jitter(), broken.wait_ms);
             debug!(why, wait, "the hub is away");
             tokio::time::sleep(Duration::from_millis(wait)).await;
@@ -96,11 +96,11 @@ impl Http {
         // enforces: I32
         let anew = !stream.resumed().unwrap_or(last_event.is_some());
         if self.bare.load(Ordering::Relaxed) {
-            self.shared.handle(Input::AttachedBare { connection });
+            self.shared.handle(InboxInput::AttachedBare { connection });
         } else if anew {
-            self.shared.handle(Input::AttachedAnew { connection });
+            self.shared.handle(InboxInput::AttachedAnew { connection });
         } else {
-            self.shared.handle(Input::Attached { connection });
+            self.shared.handle(InboxInput::Attached { connection });
         }
         loop {
             match stream.next().await {
@@ -117,7 +117,7 @@ impl Http {
                 }
                 Ok(None) => return Broken::new("the hub ended the stream"),
                 Err(ClientError::TooLong(_)) => {
-                    self.shared.handle(Input::TooLong { connection });
+                    self.shared.handle(InboxInput::TooLong { connection });
                 }
                 Err(error) => return error.into(),
             }
@@ -137,7 +137,7 @@ impl Http {
             self.is_still_itself().await?;
             match self.client.events(&path(id), last_event).await {
                 Err(ClientError::Refused(StatusCode::NOT_FOUND, _)) => {
-                    self.shared.handle(Input::Forgotten { connection: self.connection });
+                    self.shared.handle(InboxInput::Forgotten { connection: self.connection });
                 }
                 other => return Ok(other?),
             }
@@ -230,7 +230,7 @@ impl Http {
                     let unsent =
                         matches!(error, ClientError::Unreachable(_) | ClientError::Stranger(_));
                     let perhaps = !unsent;
-                    Input::NotSent { ticket, perhaps }
+                    InboxInput::NotSent { ticket, perhaps }
                 }
             };
             self.shared.handle(input);
@@ -244,7 +244,7 @@ impl Http {
     fn note_date(&self, answer: &Answer) {
         let date = answer.headers.get("date").and_then(|date| date.to_str().ok());
         if let Some(unix_ms) = date.and_then(read_date) {
-            self.shared.handle(Input::ServerTime { connection: self.connection, unix_ms });
+            self.shared.handle(InboxInput::ServerTime { connection: self.connection, unix_ms });
         }
     }
 }
@@ -260,7 +260,7 @@ pub(super) fn identify(
     let Some(trust) = &hub.trust else { return Ok(()) };
     match trust.judge(hub, answer) {
         Ok(Some(identity)) => {
-            shared.handle(Input::Identified { connection, identity: &identity });
+            shared.handle(InboxInput::Identified { connection, identity: &identity });
             Ok(())
         }
         Ok(None) => Ok(()),
@@ -291,13 +291,13 @@ fn refused(answer: &Answer) -> Broken {
 }
 
 /// D5: one answer for every reply; others say that it was not taken.
-fn arrived(answer: &Answer, ticket: crate::inbox::Ticket) -> Input<'static> {
+fn arrived(answer: &Answer, ticket: crate::inbox::Ticket) -> InboxInput<'static> {
     match answer.status {
         StatusCode::SERVICE_UNAVAILABLE
         | StatusCode::TOO_MANY_REQUESTS
         | StatusCode::UNAUTHORIZED
-        | StatusCode::FORBIDDEN => Input::NotSent { ticket, perhaps: false },
-        _ => Input::Sent(ticket),
+        | StatusCode::FORBIDDEN => InboxInput::NotSent { ticket, perhaps: false },
+        _ => InboxInput::Sent(ticket),
     }
 }
 

@@ -13,7 +13,7 @@ use super::clock;
 use super::http::{Broken, identify};
 use super::hub::{Address, Hub};
 use super::shared::Shared;
-use crate::inbox::{Backoff, Connection, Input, Outgoing, Purpose, SubscriptionState};
+use crate::inbox::{Backoff, Connection, InboxInput, Outgoing, Purpose, SubscriptionState};
 
 /// How long a hub may take to answer the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
@@ -49,10 +49,10 @@ pub(super) async fn run(
             End::Renegotiate => continue,
             End::Broken(broken) => broken,
         };
-        shared.handle(Input::Lost { connection, why: &broken.why });
+        shared.handle(InboxInput::Lost { connection, why: &broken.why });
         // What was to go over the connection that broke did not.
         while let Ok(send) = outgoing.try_recv() {
-            shared.handle(Input::NotSent { ticket: send.ticket, perhaps: false });
+            shared.handle(InboxInput::NotSent { ticket: send.ticket, perhaps: false });
         }
         let wait = backoff.wait_ms(clock::jitter(), broken.wait_ms);
         debug!(why = broken.why, wait, "the hub is away");
@@ -82,8 +82,8 @@ async fn listen(
     backoff.reset();
     // enforces: I32
     shared.handle(match shared.look(|inbox, _| inbox.is_resumed(connection)) {
-        true => Input::Attached { connection },
-        false => Input::AttachedAnew { connection },
+        true => InboxInput::Attached { connection },
+        false => InboxInput::AttachedAnew { connection },
     });
     loop {
         tokio::select! {
@@ -183,7 +183,7 @@ async fn take(shared: &Shared, connection: Connection, message: Received) -> Res
         }
         Ok(None) => Err(End::Broken(Broken::new("the hub ended the connection"))),
         Err(LinkError::TooLong(_) | LinkError::NotText) => {
-            shared.handle(Input::TooLong { connection });
+            shared.handle(InboxInput::TooLong { connection });
             Ok(())
         }
         Err(error) => Err(error.into()),
@@ -195,8 +195,8 @@ async fn carry(shared: &Shared, sender: &mut Sender, send: Outgoing) -> Result<(
     let (ticket, purpose) = (send.ticket, send.purpose);
     let sent = sender.send(send.json).await;
     shared.handle(match &sent {
-        Ok(()) => Input::Sent(ticket),
-        Err(_) => Input::NotSent { ticket, perhaps: true },
+        Ok(()) => InboxInput::Sent(ticket),
+        Err(_) => InboxInput::NotSent { ticket, perhaps: true },
     });
     sent?;
     if purpose == Purpose::Close {

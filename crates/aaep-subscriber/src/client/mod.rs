@@ -39,7 +39,7 @@ use futures_util::Stream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::inbox::{Answer, Bounds, Doing, Inbox, Input, Refused, Settings};
+use crate::inbox::{Answer, Bounds, Doing, Inbox, InboxInput, Refused, Settings};
 use crate::notification::Notification;
 use crate::request::{Request, RequestId};
 use shared::Shared;
@@ -226,7 +226,7 @@ impl Stream for Notifications {
 async fn keep_time(shared: Arc<Shared>) {
     loop {
         let wait = shared.look(|inbox, now| {
-            inbox.handle(Input::Time, now);
+            inbox.handle(InboxInput::Time, now);
             inbox.next_deadline(now).map(|at| Duration::from_millis(at - now))
         });
         shared.pump();

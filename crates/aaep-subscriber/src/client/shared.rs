@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tracing::warn;
 
 use super::clock;
-use crate::inbox::{Connection, Inbox, Input, Outgoing};
+use crate::inbox::{Connection, Inbox, InboxInput, Outgoing};
 use crate::notification::Notification;
 
 pub(super) struct Shared {
@@ -59,7 +59,7 @@ impl Shared {
         act(&mut inbox, clock::now_ms())
     }
 
-    pub(super) fn handle(&self, input: Input<'_>) {
+    pub(super) fn handle(&self, input: InboxInput<'_>) {
         self.with(|inbox, now| inbox.handle(input, now));
     }
 
@@ -70,7 +70,7 @@ impl Shared {
             let ticket = send.ticket;
             let way = self.outgoing.get(send.connection.index());
             if way.is_none_or(|way| way.try_send(send).is_err()) {
-                inbox.handle(Input::NotSent { ticket, perhaps: false }, clock::now_ms());
+                inbox.handle(InboxInput::NotSent { ticket, perhaps: false }, clock::now_ms());
             }
         }
         while let Some(note) = inbox.poll_log() {
@@ -92,7 +92,7 @@ impl Shared {
             }
             room.await;
         }
-        self.handle(Input::Message { connection, bytes });
+        self.handle(InboxInput::Message { connection, bytes });
     }
 
     pub(super) fn try_next(&self) -> Option<Notification> {

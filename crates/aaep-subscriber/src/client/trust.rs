@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aaep_signature::{KeyList, KnownAgents, Signers, Standing, verify};
+use aaep_signature::{KeyList, KeyStatus, KnownAgents, Signers, verify};
 use aaep_types::json::{Members, Raw};
 
 use super::clock;
@@ -110,13 +110,13 @@ impl Trust {
         };
         let mut known = file.read()?;
         match known.judge(&place, &verified) {
-            Standing::Known => Ok(Some(Identity::Verified { agent_id, key })),
-            Standing::New => {
+            KeyStatus::Unchanged => Ok(Some(Identity::Verified { agent_id, key })),
+            KeyStatus::New => {
                 known.remember(&place, &verified, now);
                 file.write(&known)?;
                 Ok(Some(Identity::New { agent_id, key }))
             }
-            Standing::Changed => Err(format!(
+            KeyStatus::Changed => Err(format!(
                 "this agent's key has changed. It may have a new one, or somebody may pass for it. \
                  Its key is {key} now. If whoever runs it says that this is right: \
                  aaep manifest forget {place}"

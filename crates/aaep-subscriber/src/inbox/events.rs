@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use aaep_types::{EventKind, LenientEvent, Limits, Urgency};
 
+use super::backlog::Rank;
 use super::handshake::read_agent;
-use super::lanes::Rank;
 use super::order::Turn;
 use super::session::{Early, Session};
 use super::settings::cut;
@@ -253,7 +253,7 @@ impl Inbox {
         agent: Agent,
         rank: Rank,
         now: u64,
-    ) -> super::LaneIndex {
+    ) -> super::BacklogIndex {
         let critical = heard.urgency() == Urgency::Critical;
         self.tell_event(connection, (agent, heard.as_json().into()), (critical, rank), now)
     }
@@ -275,7 +275,7 @@ impl Inbox {
             return;
         }
         let Some(link) = self.link_mut(connection) else { return };
-        let crowded = link.lane.len() >= bounds.merge_from;
+        let crowded = link.backlog.len() >= bounds.merge_from;
         let Some(session) = link.sessions.get_mut(heard.session_id()) else { return };
         let waiting = match rank {
             Rank::State => &mut session.waiting_state,
@@ -283,7 +283,7 @@ impl Inbox {
         };
         let older = waiting.replace(place);
         if let Some(older) = older.filter(|_| crowded)
-            && link.lane.remove(older).is_some()
+            && link.backlog.remove(older).is_some()
         {
             self.silences.add(agent, Silence::TooMuch, Some(1), now, &bounds);
         }

@@ -4,8 +4,8 @@ use aaep_types::json::{Members, Raw, elements};
 use aaep_types::resume::{self, LeftOff};
 use aaep_types::{KNOWN_EXTENSIONS, Message, PresenceWord, SubscriptionId};
 
+use super::backlog::Rank;
 use super::bucket::Bucket;
-use super::lanes::Rank;
 use super::reply::{self, Refused};
 use super::settings::{Settings, cut};
 use super::{Connection, Inbox, Purpose};
@@ -38,7 +38,7 @@ pub enum SubscriptionState {
 
 /// What was agreed on, as far as it matters here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(super) struct AgreedTerms {
     /// A hole in the numbers means loss (D15).
     pub(super) exact: bool,
     /// Something may be held back and merged.
@@ -51,7 +51,7 @@ pub(super) struct Terms {
     pub(super) rate: Option<u32>,
 }
 
-impl Terms {
+impl AgreedTerms {
     // enforces: H24, D15
     /// Reads the honoured capabilities, however odd they are; what is absent has its default.
     fn read(honored: &Members<'_>) -> Self {
@@ -230,7 +230,7 @@ impl Inbox {
             _ => None,
         };
         let honored = object("honored_capabilities").unwrap_or_default();
-        let terms = Terms::read(&honored);
+        let terms = AgreedTerms::read(&honored);
         let resumed = matches!(honored.find(resume::PREFIX), Some(Raw::Object(_)));
         let producer = object("producer");
         let chars = self.bounds.kept_chars;
@@ -343,7 +343,7 @@ impl Inbox {
         (agent, json): (Agent, std::sync::Arc<str>),
         (critical, rank): (bool, Rank),
         now: u64,
-    ) -> super::LaneIndex {
+    ) -> super::BacklogIndex {
         let notification = Notification::Event { agent, json, critical };
         if critical {
             self.tell_critical(notification)

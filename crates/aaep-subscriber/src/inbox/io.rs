@@ -22,7 +22,7 @@ pub struct Ticket(pub(super) u64);
 /// What happens to a connection.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Input<'a> {
+pub enum InboxInput<'a> {
     /// A message came: an event, or an answer to the handshake.
     Message {
         /// By which connection.
@@ -107,7 +107,7 @@ pub enum Purpose {
 pub struct Outgoing {
     /// By which connection.
     pub connection: Connection,
-    /// To report with [`Input::Sent`] or [`Input::NotSent`].
+    /// To report with [`InboxInput::Sent`] or [`InboxInput::NotSent`].
     pub ticket: Ticket,
     /// What it is about.
     pub purpose: Purpose,

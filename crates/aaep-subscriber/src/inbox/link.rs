@@ -6,10 +6,10 @@ use std::sync::Arc;
 use aaep_types::resume::LeftOff;
 use aaep_types::{EventId, SubscriptionId};
 
+use super::backlog::Backlog;
 use super::bounds::Bounds;
 use super::bucket::Bucket;
-use super::handshake::{SubscriptionState, Terms};
-use super::lanes::Lane;
+use super::handshake::{AgreedTerms, SubscriptionState};
 use super::memory::Memory;
 use super::session::Session;
 use crate::notification::{Agent, Identity};
@@ -27,7 +27,7 @@ pub(super) struct Link {
     pub(super) without: Vec<&'static str>,
     /// How often less was asked for.
     pub(super) smaller: u32,
-    pub(super) terms: Terms,
+    pub(super) terms: AgreedTerms,
     /// The settings, by their version, that were asked for last, and that are in force.
     pub(super) asked_version: u64,
     pub(super) agreed_version: u64,
@@ -56,7 +56,7 @@ pub(super) struct Link {
     pub(super) sessions: BTreeMap<Arc<str>, Session>,
     /// Sessions whose end was heard: nothing that comes late brings one back.
     pub(super) ended: Memory,
-    pub(super) lane: Lane,
+    pub(super) backlog: Backlog,
     /// Bytes of text that wait for a boundary.
     pub(super) text_bytes: usize,
     /// What the producer may send by the terms.
@@ -125,7 +125,7 @@ impl Link {
             standing: SubscriptionState::Idle,
             without: Vec::new(),
             smaller: 0,
-            terms: Terms::default(),
+            terms: AgreedTerms::default(),
             asked_version: 0,
             agreed_version: 0,
             renegotiating: false,
@@ -143,7 +143,7 @@ impl Link {
             heard: Memory::new(bounds.event_ids),
             sessions: BTreeMap::new(),
             ended: Memory::new(bounds.sessions),
-            lane: Lane::new(bounds, now),
+            backlog: Backlog::new(bounds, now),
             text_bytes: 0,
             allowed: None,
             notes: Bucket::new(bounds.notes_per_second, bounds.notes_burst, now),
@@ -181,7 +181,7 @@ impl Link {
         if let Ok(id) = SubscriptionId::parse("sub_unnegotiated") {
             self.standing = SubscriptionState::Subscribed(id);
         }
-        self.terms = Terms { confirm: true, clarify: true, ..Terms::default() };
+        self.terms = AgreedTerms { confirm: true, clarify: true, ..AgreedTerms::default() };
         (self.fresh, self.bare) = (true, true);
     }
 
@@ -195,7 +195,7 @@ impl Link {
     pub(super) fn deadline(&self, now: u64) -> Option<u64> {
         let orders = self.sessions.values().filter_map(|session| session.order.deadline());
         let doubts = self.sessions.values().filter_map(|session| session.confirm_by);
-        orders.chain(doubts).chain(self.lane.deadline(now)).min()
+        orders.chain(doubts).chain(self.backlog.deadline(now)).min()
     }
 }
 

@@ -6,14 +6,14 @@
 //! Every call that changes something takes `now`, in milliseconds of one clock that never goes back
 //! and counts sleep. After it, drain [`Inbox::poll_send`] and [`Inbox::poll_log`]; take from
 //! [`Inbox::poll_notification`] whenever the listener has time, critical things come first. Call
-//! [`Inbox::handle`] with [`Input::Time`] at [`Inbox::next_deadline`]. While [`Inbox::is_full`],
+//! [`Inbox::handle`] with [`InboxInput::Time`] at [`Inbox::next_deadline`]. While [`Inbox::is_full`],
 //! receive nothing more: nothing critical is ever left out, so the producer has to wait.
 //!
 //! # Example
 //!
 //! ```
 //! use aaep_subscriber::Notification;
-//! use aaep_subscriber::inbox::{Answer, Bounds, Inbox, Input, Settings};
+//! use aaep_subscriber::inbox::{Answer, Bounds, Inbox, InboxInput, Settings};
 //!
 //! let mut inbox = Inbox::new(Settings::default(), Bounds::default(), 1_779_632_531_000);
 //! let hub = inbox.add("my hub", 0);
@@ -21,8 +21,8 @@
 //! let accepted = br#"{"type":"subscription.accepted","subscription_id":"sub_1",
 //!   "aaep_version":"1.0.0","producer":{"agent_id":"hub"},"honored_capabilities":
 //!   {"supports_confirmation_reply":true,"supports_clarification_reply":true}}"#;
-//! inbox.handle(Input::Message { connection: hub, bytes: accepted }, 5);
-//! inbox.handle(Input::Attached { connection: hub }, 5);
+//! inbox.handle(InboxInput::Message { connection: hub, bytes: accepted }, 5);
+//! inbox.handle(InboxInput::Attached { connection: hub }, 5);
 //! assert!(matches!(inbox.poll_notification(5), Some(Notification::Connected { may_reply: true, .. })));
 //!
 //! let asks = br#"{"@context":"https://aaep-protocol.org/context/v1",
@@ -30,7 +30,7 @@
 //!   "timestamp":"2026-05-24T14:22:11.342Z","producer":{"agent_id":"tidy"},"urgency":"critical",
 //!   "action":"Delete the build","consequence":"It is gone","reply_token":"rpl_1",
 //!   "timeout_seconds":60,"default_decision":"reject","irreversible":true,"risk_level":"high"}"#;
-//! inbox.handle(Input::Message { connection: hub, bytes: asks }, 10);
+//! inbox.handle(InboxInput::Message { connection: hub, bytes: asks }, 10);
 //! let Some(Notification::Asked(request)) = inbox.poll_notification(10) else { unreachable!() };
 //! inbox.answer(request.number, Answer::Reject, 20)?;
 //! let reply = inbox.poll_send().unwrap();
@@ -39,13 +39,13 @@
 //! ```
 
 mod asked;
+mod backlog;
 mod backoff;
 mod bounds;
 mod bucket;
 mod events;
 mod handshake;
 mod io;
-mod lanes;
 mod link;
 mod memory;
 mod order;
@@ -65,7 +65,7 @@ use aaep_types::Timestamp;
 
 use crate::notification::{Agent, Notification, Silence};
 use crate::request::Request;
-use lanes::{Critical, LaneIndex, Rank};
+use backlog::{BacklogIndex, Critical, Rank};
 use link::Link;
 use requests::Requests;
 use silence::Silences;
@@ -73,7 +73,7 @@ use silence::Silences;
 pub use backoff::Backoff;
 pub use bounds::Bounds;
 pub use handshake::SubscriptionState;
-pub use io::{Connection, Input, LogEntry, Outgoing, Purpose, Ticket};
+pub use io::{Connection, InboxInput, LogEntry, Outgoing, Purpose, Ticket};
 pub use reply::{Answer, Refused};
 pub use session::{Doing, Progress};
 pub use settings::{Settings, TextBy};
@@ -91,7 +91,7 @@ pub struct Inbox {
     silences: Silences,
     sends: VecDeque<Outgoing>,
     notes: VecDeque<LogEntry>,
-    last_place: LaneIndex,
+    last_place: BacklogIndex,
     last_ticket: u64,
     last_touch: u64,
     /// How often the settings changed.
@@ -130,41 +130,41 @@ impl Inbox {
     }
 
     /// Something happens.
-    pub fn handle(&mut self, input: Input<'_>, now: u64) {
+    pub fn handle(&mut self, input: InboxInput<'_>, now: u64) {
         match input {
-            Input::Message { connection, bytes } => self.message(connection, bytes, now),
-            Input::TooLong { connection } => {
+            InboxInput::Message { connection, bytes } => self.message(connection, bytes, now),
+            InboxInput::TooLong { connection } => {
                 self.unreadable(connection, "A message is longer than we take.", now);
             }
-            Input::Identified { connection, identity } => {
+            InboxInput::Identified { connection, identity } => {
                 if let Some(link) = self.link_mut(connection) {
                     link.identity = Some(identity.clone());
                 }
             }
-            Input::Attached { connection } => self.attached(connection, now),
-            Input::AttachedAnew { connection } => {
+            InboxInput::Attached { connection } => self.attached(connection, now),
+            InboxInput::AttachedAnew { connection } => {
                 self.attached(connection, now);
                 self.doubt_everything(connection, now);
             }
-            Input::AttachedBare { connection } => {
+            InboxInput::AttachedBare { connection } => {
                 if let Some(link) = self.link_mut(connection) {
                     link.go_bare();
                 }
                 self.attached(connection, now);
             }
-            Input::Lost { connection, why } => self.lost(connection, why, now),
-            Input::Forgotten { connection } => {
+            InboxInput::Lost { connection, why } => self.lost(connection, why, now),
+            InboxInput::Forgotten { connection } => {
                 self.link_mut(connection).into_iter().for_each(Link::forget_subscription);
             }
-            Input::ServerTime { connection, unix_ms } => {
+            InboxInput::ServerTime { connection, unix_ms } => {
                 if let Some(link) = self.link_mut(connection) {
                     link.clock.dated(unix_ms, now);
                 }
                 self.correct_deadlines(connection, now);
             }
-            Input::Sent(ticket) => self.sent(ticket),
-            Input::NotSent { ticket, perhaps } => self.not_sent(ticket, perhaps, now),
-            Input::Time => {}
+            InboxInput::Sent(ticket) => self.sent(ticket),
+            InboxInput::NotSent { ticket, perhaps } => self.not_sent(ticket, perhaps, now),
+            InboxInput::Time => {}
         }
         self.pass_time(now);
     }
@@ -181,7 +181,7 @@ impl Inbox {
         }
         for step in 0..self.links.len() {
             let turn = (self.turn + step) % self.links.len();
-            if let Some(notification) = self.links[turn].lane.pop(now) {
+            if let Some(notification) = self.links[turn].backlog.pop(now) {
                 self.turn = turn + 1;
                 return Some(notification);
             }
@@ -209,7 +209,7 @@ impl Inbox {
         self.critical.len() >= self.bounds.critical_waiting
     }
 
-    /// When to come back with [`Input::Time`], and to look whether there is something to tell. What
+    /// When to come back with [`InboxInput::Time`], and to look whether there is something to tell. What
     /// is due already needs no other moment than this one.
     pub fn next_deadline(&self, now: u64) -> Option<u64> {
         let requests = self.requests.iter().map(|open| self.due(open));
@@ -250,13 +250,13 @@ impl Inbox {
         self.links.get_mut(connection.0 as usize)
     }
 
-    fn next_place(&mut self) -> LaneIndex {
+    fn next_place(&mut self) -> BacklogIndex {
         self.last_place += 1;
         self.last_place
     }
 
     /// Tells something at once.
-    fn tell_critical(&mut self, notification: Notification) -> LaneIndex {
+    fn tell_critical(&mut self, notification: Notification) -> BacklogIndex {
         let place = self.next_place();
         self.critical.push(place, notification);
         place
@@ -269,12 +269,12 @@ impl Inbox {
         notification: Notification,
         rank: Rank,
         now: u64,
-    ) -> LaneIndex {
+    ) -> BacklogIndex {
         let (place, bounds) = (self.next_place(), self.bounds);
         let Some(link) = self.link_mut(connection) else { return place };
-        link.lane.push(place, notification, rank);
+        link.backlog.push(place, notification, rank);
         let mut gone = Vec::new();
-        while let Some(left_out) = link.lane.thin(&bounds) {
+        while let Some(left_out) = link.backlog.thin(&bounds) {
             if let Some(output) = &left_out.text_of {
                 link.mark_gap(output);
             }

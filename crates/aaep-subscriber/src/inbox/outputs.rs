@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aaep_types::{CoalesceBoundary, LenientEvent, Urgency};
 
-use super::lanes::Rank;
+use super::backlog::Rank;
 use super::settings::TextBy;
 use super::text::{Collector, Piece, Sayable};
 use super::{Connection, Inbox};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::backlog::BacklogIndex;
 use super::bounds::Bounds;
-use super::lanes::LaneIndex;
 use super::reply::Answer;
 use super::{Connection, Ticket};
 use crate::request::{Asks, Outcome, Request};
@@ -42,7 +42,7 @@ pub(super) struct Open {
     /// When it ends by the producer's clock, in milliseconds of Unix time.
     pub(super) server_deadline: Option<i64>,
     /// Where [`crate::Notification::Asked`] was put.
-    pub(super) place: LaneIndex,
+    pub(super) place: BacklogIndex,
     /// Its place in the session.
     pub(super) sequence: Option<u64>,
     pub(super) own: Option<Own>,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use aaep_types::json::{Members, Raw};
 use aaep_types::{EventKind, LenientEvent};
 
+use super::backlog::BacklogIndex;
 use super::bounds::Bounds;
-use super::lanes::LaneIndex;
 use super::order::Order;
 use super::settings::cut;
 use super::text::Collector;
@@ -32,8 +32,8 @@ pub(super) struct Session {
     pub(super) confirm_by: Option<u64>,
     /// Nothing was heard of it since the hub began to tell how things stand.
     pub(super) doubted: bool,
-    pub(super) waiting_state: Option<LaneIndex>,
-    pub(super) waiting_progress: Option<LaneIndex>,
+    pub(super) waiting_state: Option<BacklogIndex>,
+    pub(super) waiting_progress: Option<BacklogIndex>,
     /// When it was last heard of, in the order of all events.
     pub(super) touched: u64,
 }

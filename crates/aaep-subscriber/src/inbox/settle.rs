@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aaep_types::presence::Pin;
 use aaep_types::{LenientEvent, SessionId};
 
-use super::lanes::Rank;
+use super::backlog::Rank;
 use super::reply::{self, Answer, Head, Refused};
 use super::requests::{Open, Own, RequestLookup, Sure};
 use super::session::Early;

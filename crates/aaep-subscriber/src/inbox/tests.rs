@@ -48,7 +48,7 @@ impl World {
     fn begins(&mut self, honored: &str, id: &str) {
         self.inbox.begin(self.hub, self.now);
         self.accepts(honored, id);
-        self.inbox.handle(Input::Attached { connection: self.hub }, self.now);
+        self.inbox.handle(InboxInput::Attached { connection: self.hub }, self.now);
     }
 
     fn accepts(&mut self, honored: &str, id: &str) {
@@ -60,16 +60,16 @@ impl World {
 
     fn comes(&mut self, text: &str) {
         self.inbox
-            .handle(Input::Message { connection: self.hub, bytes: text.as_bytes() }, self.now);
+            .handle(InboxInput::Message { connection: self.hub, bytes: text.as_bytes() }, self.now);
     }
 
     fn lost(&mut self) {
-        self.inbox.handle(Input::Lost { connection: self.hub, why: "gone" }, self.now);
+        self.inbox.handle(InboxInput::Lost { connection: self.hub, why: "gone" }, self.now);
     }
 
     fn passes(&mut self, ms: u64) {
         self.now += ms;
-        self.inbox.handle(Input::Time, self.now);
+        self.inbox.handle(InboxInput::Time, self.now);
     }
 
     /// An event of session 1 with this number, and what it is called.

@@ -4,10 +4,10 @@
 use aaep_types::{DescribedBy, LenientEvent, ResponseKind, Reversibility, RiskLevel};
 
 use super::Argument;
-use super::bound::{MAX_NAME, cut};
 use super::confusables::{LookAlike, look_alikes};
 use super::safe::safe;
 use super::speech::Speech;
+use super::speech::{MAX_NAME, cut};
 use crate::request::{Account, Asks, Choice, Outcome, Request};
 
 /// How many words are warned of one by one.

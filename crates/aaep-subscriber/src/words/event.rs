@@ -8,8 +8,8 @@ use aaep_types::{
 use std::borrow::Cow;
 
 use super::Argument;
-use super::bound::{MAX_NAME, cut};
 use super::speech::Speech;
+use super::speech::{MAX_NAME, cut};
 
 /// An event's texts, in the listener's language where there are variants.
 struct Texts<'h, 'a> {

@@ -8,7 +8,6 @@ use icu_plurals::{PluralCategory, PluralRules};
 use serde_json::Value;
 
 use super::direction::Direction;
-use super::files::files;
 
 /// A phrase, cut where arguments stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,6 +176,31 @@ pub(crate) fn parts(text: &str) -> Vec<Part> {
         parts.push(Part::Words(words));
     }
     parts
+}
+
+macro_rules! files {
+    ($($language:literal: $($name:literal),*;)*) => {
+        &[$($(
+            ($language, $name, include_str!(concat!("../../messages/", $language, "/", $name))),
+        )*)*]
+    };
+}
+
+/// Every file: its language, its name and its text. English is first.
+pub fn files() -> &'static [(&'static str, &'static str, &'static str)] {
+    files! {
+        "en": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "ar": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "zh": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "fr": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "de": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "es": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "pt": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "hi": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "yo": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "ha": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+        "ig": "language.json", "said.json", "rare.json", "terminal.json", "page.json";
+    }
 }
 
 #[cfg(test)]

@@ -6,17 +6,14 @@
 //! drive a terminal, hide, or pass for us.
 
 mod asked;
-mod bound;
 mod confusables;
 mod direction;
 mod event;
-mod files;
 mod messages;
 mod other;
 mod safe;
 mod speech;
 mod spell;
-mod time;
 
 use aaep_types::{LanguageTag, Level, PresenceWord, Verbosity, choose_language};
 use std::fmt;
@@ -26,11 +23,11 @@ use crate::request::Request;
 use messages::{Catalogue, Part, catalogues};
 use speech::Speech;
 
-pub use bound::{MAX_NAME, MAX_TEXT};
 pub use confusables::{LookAlike, look_alikes, table as look_alike_table};
 pub use direction::Direction;
-pub use files::files;
+pub use messages::files;
 pub use safe::{MAX_MARKS, MAX_NESTING, Safe, code, safe};
+pub use speech::{MAX_NAME, MAX_TEXT};
 pub use spell::MAX_SPELLED;
 
 /// How much is said.

@@ -1,47 +1,49 @@
 //! The twelve core events and extension events (§4, §7.4).
 //!
-//! A new event type is one file here and one row in the table below.
+//! A new event type is one description here and one row in the table below.
 
+mod activity;
 mod awaiting_clarification;
 mod awaiting_confirmation;
 mod edit;
-mod extension;
 mod handoff_requested;
 mod output_streaming;
-mod progress_updated;
 mod read;
-mod session_cancelled;
-mod session_completed;
-mod session_errored;
-mod session_started;
-mod state_changed;
-mod tool_completed;
-mod tool_invoked;
+mod session;
+mod tool;
 
+pub use activity::{Progress, ProgressUpdated, StateChanged};
 pub use awaiting_clarification::{AwaitingClarification, Choice};
 pub use awaiting_confirmation::{AwaitingConfirmation, ConfirmationParts};
 pub use edit::{Edit, Piece};
-pub use extension::ExtensionPayload;
 pub use handoff_requested::HandoffRequested;
 pub use output_streaming::{Chunk, OutputStreaming};
-pub use progress_updated::{Progress, ProgressUpdated};
-pub use session_cancelled::SessionCancelled;
-pub use session_completed::SessionCompleted;
-pub use session_errored::SessionErrored;
-pub use session_started::SessionStarted;
-pub use state_changed::StateChanged;
-pub use tool_completed::ToolCompleted;
-pub use tool_invoked::ToolInvoked;
+pub use session::{SessionCancelled, SessionCompleted, SessionErrored, SessionStarted};
+pub use tool::{ToolCompleted, ToolInvoked};
 
 use crate::envelope::{Envelope, Extensions};
 use crate::json::{Member, Members, Writer};
 use crate::limits::Limits;
 use crate::message;
 use crate::report::{Invalid, Reading, Report};
+use crate::text::{Summary, Terse};
 use crate::vocabulary::Urgency;
-use crate::wire::{MemberInfo, Object, Others};
+use crate::wire::{MemberInfo, Object, Others, Unknown, object};
 
 pub(crate) use read::read;
+
+object! {
+    /// What an extension's own event says (§7.4): the summaries by which anybody can announce it;
+    /// the rest means something to those who know the extension, and stays as it is.
+    pub struct ExtensionPayload, fields ExtensionFields, unknown(Unknown::Keep) {
+        /// In a word or two.
+        optional summary_terse: Terse<'a>, X4;
+        /// In a sentence.
+        optional summary_normal: Summary<'a>, X4;
+        /// In full.
+        optional summary_detailed: Summary<'a>, X4;
+    }
+}
 
 /// The table of core events: variant, name, recommended urgency (§3.3.2).
 macro_rules! core_events {

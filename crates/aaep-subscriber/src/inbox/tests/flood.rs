@@ -74,7 +74,9 @@ fn one_that_floods_takes_nothing_from_another() {
     }
     world.hears();
     let quiet = event("evt_q", 9, "session.started", 0, START, r#","summary_normal":"Quiet.""#);
-    world.inbox.handle(Input::Message { connection: other, bytes: quiet.as_bytes() }, world.now);
+    world
+        .inbox
+        .handle(InboxInput::Message { connection: other, bytes: quiet.as_bytes() }, world.now);
     assert_eq!(world.told(), ["session.started"]);
 }
 
@@ -113,7 +115,7 @@ fn a_million_sessions_do_not_grow_it() {
         assert!(world.inbox.links[0].sessions.len() <= bounds.sessions);
     }
     let link = &world.inbox.links[0];
-    assert!(link.lane.len() <= bounds.waiting && link.lane.bytes() <= bounds.waiting_bytes);
+    assert!(link.backlog.len() <= bounds.waiting && link.backlog.bytes() <= bounds.waiting_bytes);
     assert!(link.heard.len() <= bounds.event_ids);
     assert!(link.text_bytes <= bounds.text_bytes);
     assert!(world.inbox.silences.len() <= bounds.silent_agents);
@@ -150,7 +152,7 @@ fn a_megabyte_in_a_summary_is_told_and_not_kept() {
     }
     let doing = world.inbox.doing();
     assert_eq!(doing[0].summary.as_ref().unwrap().len(), Bounds::default().kept_chars);
-    assert!(world.inbox.links[0].lane.bytes() <= Bounds::default().waiting_bytes);
+    assert!(world.inbox.links[0].backlog.bytes() <= Bounds::default().waiting_bytes);
     assert!(count(&world.told(), "state.changed") >= 1);
 }
 

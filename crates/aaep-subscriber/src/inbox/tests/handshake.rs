@@ -12,7 +12,7 @@ fn rejected(inbox: &mut Inbox, hub: Connection, code: &str, why: &str) {
     let text = format!(
         r#"{{"type":"subscription.rejected","reason_code":"{code}","reason_message":"{why}","retry_after_seconds":7}}"#
     );
-    inbox.handle(Input::Message { connection: hub, bytes: text.as_bytes() }, 0);
+    inbox.handle(InboxInput::Message { connection: hub, bytes: text.as_bytes() }, 0);
 }
 
 // covers: X8
@@ -97,11 +97,11 @@ fn new_terms_reach_a_hub_that_was_away() {
     let settings = Settings { rate: Some(9), ..Settings::default() };
     world.inbox.renegotiate(settings, world.now).unwrap();
     assert!(world.sends().is_empty());
-    world.inbox.handle(Input::Attached { connection: world.hub }, world.now);
+    world.inbox.handle(InboxInput::Attached { connection: world.hub }, world.now);
     assert_eq!(world.sends()[0].purpose, Purpose::Renegotiate);
     world.accepts(PLAIN, "sub_1");
     world.lost();
-    world.inbox.handle(Input::Attached { connection: world.hub }, world.now);
+    world.inbox.handle(InboxInput::Attached { connection: world.hub }, world.now);
     assert!(world.sends().is_empty(), "once is enough");
 }
 
@@ -135,7 +135,7 @@ fn an_odd_acceptance_is_taken_for_what_it_says() {
     let (mut inbox, hub) = inbox();
     inbox.begin(hub, 0);
     let odd = br#"{"type":"subscription.accepted","subscription_id":"sub_9","later_field":{},"honored_capabilities":{"supports_confirmation_reply":true,"max_events_per_second":"many","supported_extensions":[7]}}"#;
-    inbox.handle(Input::Message { connection: hub, bytes: odd }, 0);
+    inbox.handle(InboxInput::Message { connection: hub, bytes: odd }, 0);
     assert!(
         matches!(inbox.standing(hub), SubscriptionState::Subscribed(id) if id.as_str() == "sub_9")
     );
@@ -145,9 +145,9 @@ fn an_odd_acceptance_is_taken_for_what_it_says() {
 #[test]
 fn without_a_handshake_answers_may_be_sent() {
     let (mut inbox, hub) = inbox();
-    inbox.handle(Input::AttachedBare { connection: hub }, 0);
+    inbox.handle(InboxInput::AttachedBare { connection: hub }, 0);
     let asks = event("evt_1", 1, "awaiting.confirmation", 0, START, &confirmation("rpl_1"));
-    inbox.handle(Input::Message { connection: hub, bytes: asks.as_bytes() }, 0);
+    inbox.handle(InboxInput::Message { connection: hub, bytes: asks.as_bytes() }, 0);
     inbox.answer(1, Answer::Reject, 0).unwrap();
     assert!(inbox.poll_send().is_some());
 }

@@ -195,7 +195,7 @@ fn a_session_that_ended_while_the_hub_was_away_is_not_said_to_go_on() {
     world.lost();
     world.inbox.begin(world.hub, world.now);
     world.accepts(EVERYTHING, "sub_2");
-    world.inbox.handle(Input::AttachedAnew { connection: world.hub }, world.now);
+    world.inbox.handle(InboxInput::AttachedAnew { connection: world.hub }, world.now);
     world.comes(&event(&two, 2, "session.started", 0, START, r#","summary_normal":"Two.""#));
     assert_eq!(world.inbox.doing().len(), 2);
     world.passes(10_000);
@@ -213,11 +213,11 @@ fn a_doubt_outlives_a_connection_that_breaks_while_things_are_told() {
     world.lost();
     world.inbox.begin(world.hub, world.now);
     world.accepts(EVERYTHING, "sub_2");
-    world.inbox.handle(Input::AttachedAnew { connection: world.hub }, world.now);
+    world.inbox.handle(InboxInput::AttachedAnew { connection: world.hub }, world.now);
     world.lost();
     world.passes(60_000);
     assert_eq!(world.inbox.doing().len(), 2, "nobody was there to speak of them");
-    world.inbox.handle(Input::Attached { connection: world.hub }, world.now);
+    world.inbox.handle(InboxInput::Attached { connection: world.hub }, world.now);
     world.comes(&event(&two, 2, "session.started", 0, START, r#","summary_normal":"Two.""#));
     world.passes(10_000);
     let doing = world.inbox.doing();
@@ -232,7 +232,7 @@ fn a_session_that_was_believed_to_be_over_goes_on_when_it_is_heard_of_again() {
     world.lost();
     world.inbox.begin(world.hub, world.now);
     world.accepts(EVERYTHING, "sub_2");
-    world.inbox.handle(Input::AttachedAnew { connection: world.hub }, world.now);
+    world.inbox.handle(InboxInput::AttachedAnew { connection: world.hub }, world.now);
     world.passes(10_000);
     assert!(world.inbox.doing().is_empty(), "nothing was said of it in time");
     world.hears();

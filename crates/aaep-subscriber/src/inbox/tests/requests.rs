@@ -43,7 +43,7 @@ fn what_became_of_a_request_is_said_as_what_it_is() {
         if let Some(answer) = answer.clone() {
             world.inbox.answer(1, answer, world.now).unwrap();
             let ticket = world.sends()[0].ticket;
-            world.inbox.handle(Input::Sent(ticket), world.now);
+            world.inbox.handle(InboxInput::Sent(ticket), world.now);
         }
         world.resolves(1, &id, word);
         assert_eq!(world.told(), [format!("settled 1 {outcome}")], "{word} {answer:?}");
@@ -60,7 +60,7 @@ fn an_answer_that_never_left_was_not_the_one_that_counted() {
     world.lost();
     world.inbox.answer(1, Answer::Accept, world.now).unwrap();
     assert!(world.sends().is_empty());
-    world.inbox.handle(Input::Attached { connection: world.hub }, world.now);
+    world.inbox.handle(InboxInput::Attached { connection: world.hub }, world.now);
     world.resolves(1, &id, "accepted");
     let told = world.told();
     assert!(told.contains(&"settled 1 AcceptedElsewhere".into()), "{told:?}");
@@ -132,7 +132,7 @@ fn without_our_extension_the_users_own_answer_explains_what_follows() {
         world.hears();
         world.inbox.answer(1, answer, world.now).unwrap();
         let ticket = world.sends()[0].ticket;
-        world.inbox.handle(Input::Sent(ticket), world.now);
+        world.inbox.handle(InboxInput::Sent(ticket), world.now);
         world.event("state.changed", 1, &state("awaiting_input", to));
         assert_eq!(world.told()[0], format!("settled 1 {outcome}"));
     }
@@ -338,7 +338,7 @@ fn an_answer_is_kept_while_the_hub_is_away_and_sent_with_the_new_subscription() 
     assert_eq!(reply.subscription_id.as_str(), "sub_2");
     assert_eq!(reply.reply_token.as_str(), "rpl_1");
     // It breaks again on the way; it is asked again, silently, and the answer goes out again.
-    world.inbox.handle(Input::NotSent { ticket: sent[0].ticket, perhaps: true }, world.now);
+    world.inbox.handle(InboxInput::NotSent { ticket: sent[0].ticket, perhaps: true }, world.now);
     world.passes(1000);
     assert_eq!(world.sends().len(), 1);
     world.comes(&event(&id, 1, "awaiting.confirmation", 0, START, &confirmation("rpl_1")));
@@ -394,14 +394,14 @@ fn what_is_not_asked_again_on_the_same_subscription_does_not_wait_any_more() {
     world.hears();
     world.lost();
     // The hub no longer knows where we left off, and tells how things stand.
-    world.inbox.handle(Input::AttachedAnew { connection: world.hub }, world.now);
+    world.inbox.handle(InboxInput::AttachedAnew { connection: world.hub }, world.now);
     let again = confirmation("rpl_1");
     world.comes(&event(&first, 1, "awaiting.confirmation", 0, START + 10_000, &again));
     world.passes(10_000);
     assert_eq!(world.told(), ["lost", "connected true true", "settled 2 Gone"]);
     // Where all that was missed follows, nothing is in doubt.
     world.lost();
-    world.inbox.handle(Input::Attached { connection: world.hub }, world.now);
+    world.inbox.handle(InboxInput::Attached { connection: world.hub }, world.now);
     world.passes(10_000);
     assert_eq!(world.told(), ["lost", "connected true true"]);
     assert_eq!(world.inbox.open_requests().len(), 1);
@@ -414,7 +414,7 @@ fn deadlines_and_stamps_follow_the_hubs_clock() {
     // Its clock is an hour ahead, and the question is 20 seconds old.
     let (hub, now) = (world.hub, world.now);
     let theirs = world.unix() + 3_600_000;
-    world.inbox.handle(Input::ServerTime { connection: hub, unix_ms: theirs }, now);
+    world.inbox.handle(InboxInput::ServerTime { connection: hub, unix_ms: theirs }, now);
     world.comes(&event(
         "evt_9",
         1,
@@ -479,7 +479,7 @@ fn no_token_shows_itself() {
 fn a_request_whose_stamp_says_that_it_is_over_is_asked_all_the_same() {
     let mut world = World::new();
     let (hub, now, unix) = (world.hub, world.now, world.unix());
-    world.inbox.handle(Input::ServerTime { connection: hub, unix_ms: unix }, now);
+    world.inbox.handle(InboxInput::ServerTime { connection: hub, unix_ms: unix }, now);
     let old = unix - 86_400_000;
     world.comes(&event("evt_9", 1, "awaiting.confirmation", 0, old, &confirmation("rpl_9")));
     assert_eq!(world.told(), ["asked 1"]);

@@ -5,8 +5,8 @@ use std::mem;
 use std::sync::Arc;
 
 use super::{Delivery, Shaper};
-use crate::bounds::Overflow;
 use crate::prepared::Prepared;
+use crate::queue::Overflow;
 use crate::queue::{Item, Queue};
 use crate::shapes::Cast;
 use crate::time::Mono;
@@ -23,7 +23,7 @@ impl Shaper {
         let (urgent, held) = (mem::take(&mut self.urgent), mem::take(&mut self.queue));
         self.urgent_bytes = 0;
         for delivery in deliveries.into_iter().chain(urgent) {
-            self.again(delivery, now);
+            self.resend_one(delivery, now);
         }
         self.queue.append(held);
         self.check(self.pending_events(), self.pending_bytes())
@@ -52,7 +52,7 @@ impl Shaper {
         Some(Delivery { event: event.clone(), bytes })
     }
 
-    fn again(&mut self, delivery: Delivery, now: Mono) {
+    fn resend_one(&mut self, delivery: Delivery, now: Mono) {
         let session = delivery.event.session_id();
         if !delivery.event.is_critical() && !delivery.event.is_resolution() {
             return self.queue.push(session, Item::Resent(delivery), now);

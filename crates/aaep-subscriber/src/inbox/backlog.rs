@@ -22,8 +22,8 @@ pub(super) enum Rank {
     Milestone,
 }
 
-/// Names something that waits in its lane.
-pub(super) type LaneIndex = u64;
+/// Names something that waits in its backlog.
+pub(super) type BacklogIndex = u64;
 
 #[derive(Debug)]
 struct Item {
@@ -34,10 +34,10 @@ struct Item {
 
 /// What waits for one connection, critical events aside.
 #[derive(Debug)]
-pub(super) struct Lane {
-    items: BTreeMap<LaneIndex, Item>,
+pub(super) struct Backlog {
+    items: BTreeMap<BacklogIndex, Item>,
     /// The same, least important and oldest first.
-    ranks: BTreeSet<(Rank, LaneIndex)>,
+    ranks: BTreeSet<(Rank, BacklogIndex)>,
     bytes: usize,
     /// How many pieces of each output's text wait.
     texts: BTreeMap<(Arc<str>, Arc<str>), usize>,
@@ -52,7 +52,7 @@ pub(super) struct LeftOut {
     pub(super) text_of: Option<(Arc<str>, Arc<str>)>,
 }
 
-impl Lane {
+impl Backlog {
     pub(super) fn new(bounds: &Bounds, now: u64) -> Self {
         let bucket = Bucket::new(bounds.events_per_second, bounds.burst, now);
         let (items, ranks, texts) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
@@ -68,7 +68,7 @@ impl Lane {
         self.bytes
     }
 
-    pub(super) fn push(&mut self, place: LaneIndex, notification: Notification, rank: Rank) {
+    pub(super) fn push(&mut self, place: BacklogIndex, notification: Notification, rank: Rank) {
         let bytes = size(&notification);
         self.bytes += bytes;
         if let Some(output) = output_of(&notification) {
@@ -79,7 +79,7 @@ impl Lane {
     }
 
     /// Takes out something that waits; `None` if it was told already.
-    pub(super) fn remove(&mut self, place: LaneIndex) -> Option<LeftOut> {
+    pub(super) fn remove(&mut self, place: BacklogIndex) -> Option<LeftOut> {
         let notification = self.take(place)?;
         let agent = match &notification {
             Notification::Text { agent, .. } | Notification::Event { agent, .. } => {
@@ -90,7 +90,7 @@ impl Lane {
         Some(LeftOut { agent, text_of: output_of(&notification) })
     }
 
-    fn take(&mut self, place: LaneIndex) -> Option<Notification> {
+    fn take(&mut self, place: BacklogIndex) -> Option<Notification> {
         let item = self.items.remove(&place)?;
         self.ranks.remove(&(item.rank, place));
         self.bytes -= item.bytes;
@@ -119,7 +119,7 @@ impl Lane {
 
     /// The text that follows in the same output says that something is missing before it; false if
     /// none waits.
-    fn mark_gap(&mut self, after: LaneIndex, output: &(Arc<str>, Arc<str>)) -> bool {
+    fn mark_gap(&mut self, after: BacklogIndex, output: &(Arc<str>, Arc<str>)) -> bool {
         if !self.texts.contains_key(output) {
             return false;
         }
@@ -149,10 +149,10 @@ impl Lane {
 
 /// What cannot wait, whatever connection it came by.
 #[derive(Debug, Default)]
-pub(super) struct Critical(VecDeque<(LaneIndex, Notification)>);
+pub(super) struct Critical(VecDeque<(BacklogIndex, Notification)>);
 
 impl Critical {
-    pub(super) fn push(&mut self, place: LaneIndex, notification: Notification) {
+    pub(super) fn push(&mut self, place: BacklogIndex, notification: Notification) {
         self.0.push_back((place, notification));
     }
 
@@ -161,7 +161,7 @@ impl Critical {
     }
 
     /// Takes out something that waits; false if it was told already.
-    pub(super) fn remove(&mut self, place: LaneIndex) -> bool {
+    pub(super) fn remove(&mut self, place: BacklogIndex) -> bool {
         let before = self.0.len();
         self.0.retain(|(other, _)| *other != place);
         self.0.len() < before

@@ -1,10 +1,38 @@
+//! What the agent is doing, and how far it is (§4.2).
+
 use serde_json::{Value, json};
 
+use super::read::check_summaries;
 use crate::number::{Millis, Ordinal, Percent};
 use crate::report::Report;
 use crate::rule;
-use crate::text::{Summary, Terse};
+use crate::text::{Name, Summary, Terse};
 use crate::wire::{Unknown, object};
+
+object! {
+    /// The agent does something else now (§4.2.1).
+    pub struct StateChanged, fields StateChangedFields, unknown(Unknown::Refuse(rule::E19)), check(check_state) {
+        /// What it did so far.
+        required from_state: Name<'a, 1, 64>, T7;
+        /// What it does from now on.
+        required to_state: Name<'a, 1, 64>, T7;
+        /// In a word or two.
+        optional summary_terse: Terse<'a>, T7;
+        /// In a sentence.
+        optional summary_normal: Summary<'a>, T7;
+        /// In full.
+        optional summary_detailed: Summary<'a>, T7;
+        /// How long it may stay so.
+        optional expected_duration_ms: Millis, T7;
+    }
+}
+
+fn check_state(fields: &StateChangedFields<'_>, report: &mut Report) {
+    check_summaries(
+        (&fields.summary_terse, &fields.summary_normal, &fields.summary_detailed),
+        report,
+    );
+}
 
 object! {
     /// How far a task is; at least one of the members is there.
@@ -22,7 +50,7 @@ object! {
 
 object! {
     /// A long task moved on (§4.2.2).
-    pub struct ProgressUpdated, fields ProgressUpdatedFields, unknown(Unknown::Refuse(rule::E19)), check(check) {
+    pub struct ProgressUpdated, fields ProgressUpdatedFields, unknown(Unknown::Refuse(rule::E19)), check(check_update) {
         /// How far it is.
         required progress: Progress<'a>, T9;
         /// In a word or two.
@@ -60,7 +88,7 @@ fn at_least_one() -> Vec<(&'static str, Value)> {
     vec![("anyOf", json!([one("percent"), one("step"), one("total_steps"), one("description")]))]
 }
 
-fn check(fields: &ProgressUpdatedFields<'_>, report: &mut Report) {
+fn check_update(fields: &ProgressUpdatedFields<'_>, report: &mut Report) {
     if fields.summary_normal.is_absent() {
         report.warning(
             rule::T29,
