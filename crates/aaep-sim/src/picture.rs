@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use aaep_engine::Rules;
-use aaep_subscriber::inbox::{Bounds, Connection, Inbox, Input, Settings};
+use aaep_subscriber::inbox::{Bounds, Connection, Inbox, InboxInput, Settings};
 use aaep_types::{EventId, SessionId};
 
 use crate::cast::may_hear;
@@ -53,10 +53,10 @@ impl Picture {
         Self { inbox, hub, way, flaw, now: 0, right_at: 0, clock_was_set: false }
     }
 
-    fn handle(&mut self, input: Input<'_>, now: u64) {
+    fn handle(&mut self, input: InboxInput<'_>, now: u64) {
         self.now = self.now.max(now);
         // What was due came first.
-        self.inbox.handle(Input::Time, self.now);
+        self.inbox.handle(InboxInput::Time, self.now);
         self.inbox.handle(input, self.now);
         while self.inbox.poll_notification(self.now).is_some() {}
         while self.inbox.poll_send().is_some() {}
@@ -67,7 +67,7 @@ impl Picture {
     pub(crate) fn begin(&mut self) -> String {
         match self.way {
             Way::Stream => {
-                self.inbox.handle(Input::Forgotten { connection: self.hub }, self.now);
+                self.inbox.handle(InboxInput::Forgotten { connection: self.hub }, self.now);
                 self.inbox.begin(self.hub, self.now)
             }
             Way::Link => self.inbox.resume(self.hub, self.now),
@@ -76,7 +76,7 @@ impl Picture {
 
     /// Something that is no event, or one.
     pub(crate) fn hear(&mut self, message: &str, now: u64) {
-        self.handle(Input::Message { connection: self.hub, bytes: message.as_bytes() }, now);
+        self.handle(InboxInput::Message { connection: self.hub, bytes: message.as_bytes() }, now);
     }
 
     /// Events flow: all that was missed, or how things stand.
@@ -89,8 +89,8 @@ impl Picture {
         let anew = !all && self.flaw != Flaw::NeverDoubts;
         self.handle(
             match anew {
-                true => Input::AttachedAnew { connection },
-                false => Input::Attached { connection },
+                true => InboxInput::AttachedAnew { connection },
+                false => InboxInput::Attached { connection },
             },
             now,
         );
@@ -105,13 +105,13 @@ impl Picture {
     }
 
     pub(crate) fn lost(&mut self, now: u64) {
-        self.handle(Input::Lost { connection: self.hub, why: "the line broke" }, now);
+        self.handle(InboxInput::Lost { connection: self.hub, why: "the line broke" }, now);
     }
 
     /// The sessions that go on, and what they ask.
     /// `None` while something waits for its turn.
     fn taken(&mut self, now: u64) -> Option<(BTreeSet<SessionId>, BTreeSet<EventId>)> {
-        self.handle(Input::Time, now);
+        self.handle(InboxInput::Time, now);
         let next = self.inbox.next_deadline(self.now);
         if next.is_some_and(|at| at <= self.now + Bounds::default().reorder_ms) {
             return None;
