@@ -130,6 +130,9 @@ impl Hub {
         &self,
         job: impl FnOnce(&mut Core) -> T + Send + 'static,
     ) -> Calling<T> {
+        if self.is_over() {
+            return Calling::Done(None);
+        }
         match self.at_once(job) {
             Ok(Ran::Done(answer)) => Calling::Done(Some(answer)),
             Ok(Ran::Waits(receiver)) => Calling::Waits(receiver),
@@ -162,6 +165,9 @@ impl Hub {
         &self,
         job: impl FnOnce(&mut Core) -> T + Send + 'static,
     ) -> Result<T, Stopped> {
+        if self.is_over() {
+            return Err(Stopped);
+        }
         let (sender, receiver) = oneshot::channel();
         let job = move |core: &mut Core| {
             let begun = Instant::now();
@@ -274,6 +280,12 @@ impl Hub {
     /// Whether the core panicked: then nothing is asked, and no answer counts, ever again.
     pub(crate) fn is_broken(&self) -> bool {
         self.0.core.has_panicked()
+    }
+
+    /// Whether nobody is let in any more: handles that were kept are refused, although the core may
+    /// still be making durable what was recorded.
+    fn is_over(&self) -> bool {
+        *self.0.phase.borrow() == Phase::Over
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
