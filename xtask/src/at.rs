@@ -25,6 +25,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("gsettings", "libglib2.0-bin"),
     ("pgrep", "procps"),
     ("brltty", "brltty"),
+    ("lxterminal", "lxterminal"),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -35,10 +36,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     let writes = args.iter().any(|arg| arg == "--write");
     let names_scenarios = args.iter().any(|arg| ["--only", "--quick"].contains(&arg.as_str()));
-    let names_browser = args.iter().any(|arg| ["chromium", "firefox"].contains(&arg.as_str()));
+    let names_window = args.iter().any(|arg| ["chromium", "firefox", "lxterminal"].contains(&arg.as_str()));
     let measures = args.iter().any(|arg| arg == "--measure");
     let newer = args.iter().any(|arg| arg == "--orca48");
-    if !(names_scenarios || names_browser || measures || newer) {
+    if !(names_scenarios || names_window || measures || newer) {
         if let Some(why) = voices::missing() {
             bail!("nothing can be heard: {why}");
         }

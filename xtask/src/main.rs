@@ -89,7 +89,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "at",
-        usage: "at [chromium] [firefox] [terminal] [--quick] [--only NAME,...] [--repeat N] [--write] \
+        usage: "at [chromium] [firefox] [lxterminal] [terminal] [--quick] [--only NAME,...] [--repeat N] [--write] \
                 [--measure] [--orca48] [--document] [--check]",
         about: "Listen to the page with Orca on a desktop without a screen, and to the terminal with \
                 Speech Dispatcher and BRLTTY, compare with the transcripts that are kept (--write keeps \

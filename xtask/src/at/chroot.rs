@@ -31,7 +31,6 @@ const PACKAGES: &[&str] = &[
     "procps",
     "brltty",
     "python3-brlapi",
-    "xterm",
     "lxterminal",
     "nodejs",
     "fonts-dejavu-core",
