@@ -13,6 +13,7 @@ mod page;
 mod passkeys;
 mod rejection;
 pub(crate) mod route;
+mod sign_in;
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -335,7 +336,13 @@ async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody)
         Route::PageToken => {
             page::token(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
         }
-        Route::SignIn => page::sign_in(hub),
+        Route::SignIn => sign_in::offers(hub),
+        Route::BeginSignIn => {
+            sign_in::begin(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
+        }
+        Route::FinishSignIn => {
+            sign_in::finish(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
+        }
         other => operations::open(hub, &other, &parts.headers).await,
     }
 }
