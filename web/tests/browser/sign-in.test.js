@@ -155,6 +155,11 @@ test("aaep login with a code, and aaep listen that goes on while tokens end", { 
   assert.equal(await out.ended, 0);
   assert.deepEqual(readdirSync(logins), []);
   assert.ok(login.revoked > 0, "the provider took it back");
+  // Whoever is not signed in is told how.
+  const refused = new Command("listen", hubUrl, "--json", "--ca", certificate);
+  await refused.line(/People sign in with `aaep login`/);
+  refused.child.kill("SIGTERM");
+  await refused.ended;
 });
 
 test("somebody says no at the provider, and nothing is kept", { timeout: 60_000 }, async () => {

@@ -19,8 +19,12 @@ const MARGIN: u64 = 60;
 /// How long to wait before something that failed is tried again.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// How long a command waits for a token that has ended to be renewed.
+/// How long a command waits for a token that has ended to be renewed: longer than a provider may take.
 const PATIENCE: Duration = Duration::from_secs(25);
+
+/// A token that still counts is not renewed before a command has run this long: one that ends meanwhile would
+/// leave nobody to keep what the provider gave, and a refresh token counts once.
+const SETTLED: Duration = Duration::from_secs(3);
 
 /// Seconds of the wall clock.
 pub(crate) fn now_seconds() -> u64 {
@@ -39,14 +43,16 @@ pub(crate) fn signed_in(mut hub: Hub) -> Result<Hub, String> {
     hub.options.extra_roots_pem = hub.options.extra_roots_pem.or_else(|| login.roots());
     hub.options.token = Some(token.clone());
     let keeper = Keeper { file, login, token, options: hub.options.clone() };
+    let counts = keeper.left() > Duration::ZERO;
     let (ready, is_ready) = mpsc::channel();
     // A thread of its own: commands begin their runtimes later, and each in its way.
     thread::Builder::new()
         .name("login".into())
         .spawn(move || keeper.run(&ready))
         .map_err(|error| format!("The login cannot be kept fresh: {error}."))?;
-    // At once, unless it has to be renewed first.
-    let _ = is_ready.recv_timeout(PATIENCE);
+    if !counts {
+        let _ = is_ready.recv_timeout(PATIENCE);
+    }
     Ok(hub)
 }
 
@@ -62,6 +68,7 @@ impl Keeper {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let Ok(runtime) = runtime else { return };
         let mut told = false;
+        thread::sleep(SETTLED.min(self.left() / 2));
         let mut fresh = self.is_fresh();
         loop {
             if !fresh {
@@ -94,6 +101,11 @@ impl Keeper {
         } else {
             Duration::from_secs(left.min(30))
         }
+    }
+
+    /// How long its token still counts.
+    fn left(&self) -> Duration {
+        Duration::from_secs(self.login.expires_at.saturating_sub(now_seconds()))
     }
 
     fn is_fresh(&self) -> bool {

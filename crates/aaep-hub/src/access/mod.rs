@@ -474,6 +474,11 @@ impl Access {
         Offers { providers: self.issuers.iter().filter_map(|issuer| issuer.offer()).collect() }
     }
 
+    /// Whether people sign in with any.
+    pub(crate) fn has_sign_in(&self) -> bool {
+        self.issuers.iter().any(|issuer| issuer.entry().sign_in.is_some())
+    }
+
     /// The provider of this name, if people sign in with it.
     pub(crate) fn provider(&self, name: &str) -> Option<KnownProvider> {
         let issuer = self.issuers.iter().find(|issuer| issuer.entry().name.as_str() == name)?;

@@ -180,7 +180,9 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
             hub.metrics().refused.add(1);
             // Who asks for a subscription gets an answer of the handshake.
             let answer = match route {
-                Route::Subscriptions | Route::WebSocket => rejection::denied_answer(denied),
+                Route::Subscriptions | Route::WebSocket => {
+                    rejection::denied_answer(denied, access.has_sign_in())
+                }
                 _ => Problem::from(denied).into_answer(),
             };
             Err(answered(answer))
