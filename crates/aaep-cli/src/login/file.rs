@@ -23,12 +23,8 @@ const USUAL_LIFE: u64 = 300;
 pub(super) struct Login {
     /// The base of the hub's API.
     pub(super) hub: String,
-    pub(super) issuer: String,
-    pub(super) client_id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    resource: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    audience: Option<String>,
+    /// With which provider, and as what.
+    pub(super) offer: Offer,
     pub(super) access_token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refresh_token: Option<String>,
@@ -45,10 +41,7 @@ impl Login {
         let now = now_seconds();
         Self {
             hub: hub.to_owned(),
-            issuer: offer.issuer.clone(),
-            client_id: offer.client_id.clone(),
-            resource: offer.resource.clone(),
-            audience: offer.audience.clone(),
+            offer: offer.clone(),
             access_token: tokens.access_token,
             refresh_token: tokens.refresh_token,
             given_at: now,
@@ -71,13 +64,6 @@ impl Login {
 
     pub(super) fn roots(&self) -> Option<Vec<u8>> {
         self.roots.clone().map(String::into_bytes)
-    }
-
-    /// What the provider has to be told so that the access token is one for the hub.
-    pub(super) fn target(&self) -> impl Iterator<Item = (&str, &str)> {
-        let resource = self.resource.as_deref().map(|resource| ("resource", resource));
-        let audience = self.audience.as_deref().map(|audience| ("audience", audience));
-        resource.into_iter().chain(audience)
     }
 }
 
@@ -226,7 +212,7 @@ mod tests {
         file.write(&login()).unwrap();
         let read = file.read().unwrap().unwrap();
         assert_eq!(read.access_token, "one");
-        assert_eq!(read.target().collect::<Vec<_>>(), [("resource", "urn:hub")]);
+        assert_eq!(read.offer.target().collect::<Vec<_>>(), [("resource", "urn:hub")]);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

@@ -42,7 +42,8 @@ pub(crate) fn signed_in(mut hub: Hub) -> Result<Hub, String> {
     let token = Token::parse(&login.access_token).map_err(unusable)?;
     hub.options.extra_roots_pem = hub.options.extra_roots_pem.or_else(|| login.roots());
     hub.options.token = Some(token.clone());
-    let keeper = Keeper { file, login, token, options: hub.options.clone() };
+    let options = hub.options.clone();
+    let keeper = Keeper { file, login, token, options, refused: None };
     let counts = keeper.left() > Duration::ZERO;
     let (ready, is_ready) = mpsc::channel();
     // A thread of its own: commands begin their runtimes later, and each in its way.
@@ -61,6 +62,8 @@ struct Keeper {
     login: Login,
     token: Token,
     options: Options,
+    /// A refresh token that the provider no longer takes: it is not asked again.
+    refused: Option<String>,
 }
 
 impl Keeper {
@@ -124,23 +127,29 @@ impl Keeper {
         let newer = kept.expires_at > self.login.expires_at;
         self.login = kept;
         if !(newer && self.is_fresh()) {
-            let Some(refresh) = self.login.refresh_token.clone() else {
+            let refresh = self.login.refresh_token.clone();
+            let Some(refresh) = refresh.filter(|token| self.refused.as_ref() != Some(token)) else {
                 return Err(format!("Your login ends, and cannot be renewed. {again}"));
             };
             let mut form = vec![
                 ("grant_type", "refresh_token"),
                 ("refresh_token", &*refresh),
-                ("client_id", &*self.login.client_id),
+                ("client_id", &*self.login.offer.client_id),
             ];
-            form.extend(self.login.target());
+            form.extend(self.login.offer.target());
             let renewed = runtime.block_on(async {
-                let provider = Provider::discover(&self.login.issuer, self.login.roots()).await?;
+                let provider =
+                    Provider::discover(&self.login.offer.issuer, self.login.roots()).await?;
                 provider.tokens(&form).await
             });
-            let tokens = renewed.map_err(|error| match error {
-                SignInError::Refused(_) => format!("Your login has ended. {error} {again}"),
-                other => format!("Your login cannot be renewed now. {other}"),
-            })?;
+            let tokens = match renewed {
+                Ok(tokens) => tokens,
+                Err(error @ SignInError::Refused(_)) => {
+                    self.refused = Some(refresh);
+                    return Err(format!("Your login has ended. {error} {again}"));
+                }
+                Err(error) => return Err(format!("Your login cannot be renewed now. {error}")),
+            };
             self.login = self.login.renewed(tokens);
             self.file.write(&self.login)?;
         }

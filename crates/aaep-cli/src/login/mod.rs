@@ -335,9 +335,9 @@ fn forget(
         return Ok(vec!["Nobody is signed in there.".into()]);
     };
     let revoked = runtime.block_on(async {
-        let provider = Provider::discover(&login.issuer, login.roots()).await?;
+        let provider = Provider::discover(&login.offer.issuer, login.roots()).await?;
         let token = login.refresh_token.as_deref().unwrap_or(&login.access_token);
-        provider.revoke(&[("client_id", &login.client_id), ("token", token)]).await
+        provider.revoke(&[("client_id", &login.offer.client_id), ("token", token)]).await
     });
     // Also when nobody could be asked: what is forgotten here cannot be used from here.
     file.remove().map_err(Failed::Unable)?;
