@@ -58,6 +58,7 @@ mod inspect;
 mod judge;
 mod lines;
 mod listen;
+mod log;
 mod manifest;
 mod manual;
 mod mcp;

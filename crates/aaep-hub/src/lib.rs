@@ -95,6 +95,7 @@ pub mod sign_in;
 pub mod start;
 mod tls;
 pub mod tokens;
+mod vitals;
 mod waits;
 
 pub use agent::{AgentDoor, AskedRequest};
