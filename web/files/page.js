@@ -66,11 +66,14 @@ element.addEventListener("aaep-requests", (event) => {
   document.title = count > 0 ? `(${count}) ${title}` : title;
 });
 element.addEventListener("aaep-state", (event) => {
-  const { connected, mayReply, refused } = /** @type {CustomEvent} */ (event).detail;
+  const { connected, mayReply, refused, wantsToken } = /** @type {CustomEvent} */ (event).detail;
   if (connected) {
     enter.hidden = mayReply;
     problem("#token-problem", "");
     tried = false;
+  } else if (refused && !wantsToken) {
+    // Another token would be refused as well; the element says why.
+    enter.hidden = true;
   } else if (refused) {
     enter.hidden = false;
     problem("#token-problem", tried ? "page.token.refused" : "");
