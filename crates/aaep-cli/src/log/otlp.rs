@@ -36,7 +36,7 @@ impl Spans {
         (collector, runtime): (&str, &Handle),
     ) -> Result<(Self, impl Layer<S> + Send + Sync + use<S>), String>
     where
-        S: tracing::Subscriber + for<'s> tracing_subscriber::registry::LookupSpan<'s>,
+        S: tracing::Subscriber + Send + Sync + for<'s> tracing_subscriber::registry::LookupSpan<'s>,
     {
         let options = Options {
             connect: PATIENCE,
