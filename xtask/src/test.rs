@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{answers, cargo, run as run_program};
 use crate::{
-    agents, api, at, features, fuzz, guests, page, python, requirements, rules, sim, voices,
+    agents, api, at, book, features, fuzz, guests, operators, page, python, requirements, rules, sim,
+    voices,
 };
 
 /// The crates that must also compile where there is no operating system beneath them.
@@ -52,6 +53,16 @@ const STEPS: &[Step] = &[
         name: "rules",
         about: "three rules of the core, switched off in a copy, are missed by their tests",
         run: rules_are_missed,
+    },
+    Step {
+        name: "book",
+        about: "the pages of the documentation fit together, and no link leads nowhere",
+        run: book_fits_together,
+    },
+    Step {
+        name: "operators",
+        about: "a hub behind the real nginx and Caddy",
+        run: operators_are_served,
     },
     Step { name: "wasm", about: "the core crates compile for WebAssembly", run: wasm },
     Step {
@@ -224,6 +235,18 @@ fn requirements_check() -> Result<StepResult> {
 fn rules_are_missed() -> Result<StepResult> {
     rules::sample(SAMPLED_RULES)?;
     Ok(StepResult::Passed)
+}
+
+fn book_fits_together() -> Result<StepResult> {
+    book::pages()?;
+    Ok(StepResult::Passed)
+}
+
+fn operators_are_served() -> Result<StepResult> {
+    match operators::missing() {
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => operators::test().map(|()| StepResult::Passed),
+    }
 }
 
 fn wasm() -> Result<StepResult> {

@@ -59,6 +59,7 @@ mod inspect;
 mod judge;
 mod lines;
 mod listen;
+mod log;
 mod login;
 mod manifest;
 mod manual;
