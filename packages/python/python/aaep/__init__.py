@@ -38,17 +38,20 @@ from ._errors import (
     NotApproved,
     Refused,
     SessionOver,
+    Stopped,
     Unanswered,
     Unavailable,
 )
 from ._hub import Hub
+from ._native import problems as _problems
 from ._native import redact as _redact
 from ._session import Agent, AsyncOutput, AsyncSession, Output, Session
+from ._subscriber import Happening, Inbox, Words
 
 __all__ = [
-    "Agent", "AsyncOutput", "AsyncSession", "Call", "Error", "Hub", "InDoubt", "Invalid", "Misuse",
-    "NotApproved", "Output", "Refused", "Session", "SessionOver", "Unanswered", "Unavailable",
-    "redact", "validate",
+    "Agent", "AsyncOutput", "AsyncSession", "Call", "Error", "Happening", "Hub", "InDoubt", "Inbox",
+    "Invalid", "Misuse", "NotApproved", "Output", "Refused", "Session", "SessionOver", "Stopped",
+    "Unanswered", "Unavailable", "Words", "redact", "validate",
 ]
 
 
@@ -62,11 +65,9 @@ def validate(event: bytes | str | dict[str, Any]) -> None:
     ...     print(invalid.problems[0][0].startswith("E"))
     True
     """
-    from . import _native
-
     if isinstance(event, dict):
         event = _json.dumps(event, ensure_ascii=False)
-    problems = _native.problems(event.encode() if isinstance(event, str) else event)
+    problems = _problems(event.encode() if isinstance(event, str) else event)
     if problems:
         text = "; ".join(f"{text} ({rule}, at {pointer or 'the whole'})" for rule, pointer, text in problems)
         raise Invalid(text, problems=problems)

@@ -225,6 +225,8 @@ class _Base:
         self._over = True
         if error is None:
             return self._native.complete, "Done."
+        if isinstance(error, _errors.SessionOver):
+            return None
         if isinstance(error, _errors.NotApproved):
             return self._native.complete, "Nothing was done: there was no yes."
         if isinstance(error, Exception):
