@@ -111,8 +111,9 @@ class Inbox:
     ) -> None:
         """The user answers request `number`: accept or reject, or `{"choice": …}`, `{"text": …}`,
         `{"yes_no": …}`, `{"number": …}`. Raises `ValueError` if it is no answer to what is asked."""
+        kind, value = "", ""
         if isinstance(answer, str):
-            kind, value = answer, ""
+            kind = answer
             if answer not in ("accept", "reject"):
                 raise ValueError("answer with accept, reject, or a dict that names the kind of answer")
         else:

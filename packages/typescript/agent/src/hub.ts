@@ -131,13 +131,12 @@ class CheckedAgent extends http.Agent {
     this.open = open;
   }
 
-  // @ts-ignore Node takes the socket by the callback; its types have changed with its versions.
-  override createConnection(_: unknown, made: (error: Error | null, socket?: Socket) => void): undefined {
+  override createConnection(_: unknown, made?: (error: Error | null, socket: Socket) => void): undefined {
+    // Node takes the socket by the callback.
     this.open().then((socket) => {
       socket.setNoDelay(true);
-      socket.setTimeout(0);
-      made(null, socket);
-    }, made);
+      made?.(null, socket);
+    }, (error: Error) => (made as ((error: Error) => void) | undefined)?.(error));
   }
 
   override keepSocketAlive(socket: Socket): boolean {
