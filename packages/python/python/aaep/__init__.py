@@ -27,7 +27,7 @@ consent runs before somebody said yes, and the hub holds it to that.
 from __future__ import annotations
 
 import json as _json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._calls import Call
 from ._errors import (
@@ -46,13 +46,30 @@ from ._hub import Hub
 from ._native import problems as _problems
 from ._native import redact as _redact
 from ._session import Agent, AsyncOutput, AsyncSession, Output, Session
-from ._subscriber import Happening, Inbox, Words
+
+if TYPE_CHECKING:
+    from ._gate import Consent, Decision, Gate
+    from ._subscriber import Happening, Inbox, Words
 
 __all__ = [
-    "Agent", "AsyncOutput", "AsyncSession", "Call", "Error", "Happening", "Hub", "InDoubt", "Inbox",
-    "Invalid", "Misuse", "NotApproved", "Output", "Refused", "Session", "SessionOver", "Stopped",
+    "Agent", "AsyncOutput", "AsyncSession", "Call", "Consent", "Decision", "Error", "Gate", "Happening",
+    "Hub", "InDoubt", "Inbox", "Invalid", "Misuse", "NotApproved", "Output", "Refused", "Session", "SessionOver", "Stopped",
     "Unanswered", "Unavailable", "Words", "redact", "validate",
 ]
+
+_LATER = {
+    "Consent": "_gate", "Decision": "_gate", "Gate": "_gate",
+    "Happening": "_subscriber", "Inbox": "_subscriber", "Words": "_subscriber",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What not every agent needs is imported when it is first named."""
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module(f"aaep.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'aaep' has no attribute {name!r}")
 
 
 def validate(event: bytes | str | dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ class Call:
 
     def __init__(self, native: Any, tool: str, arguments: Any) -> None:
         self._native, self.tool, self._summary = native, tool, f"{tool} is done."
+        self._failed: str | None = None
         self.id: str = native.id
         self.key: str | None = native.key
         self.by: str | None = native.by
@@ -30,7 +31,13 @@ class Call:
         """What people are told once it is done."""
         self._summary = text
 
+    def failed(self, text: str | None = None) -> None:
+        """It failed, where no exception says so: a framework may have taken it."""
+        self._failed = text or f"{self.tool} failed."
+
     def _end(self, error: BaseException | None) -> tuple[str, str]:
+        if error is None and self._failed is not None:
+            return "error", self._failed
         if error is None:
             return "success", self._summary
         if isinstance(error, Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 from types import TracebackType
 from typing import Any, Callable, Literal, Sequence, TypeVar
@@ -177,6 +176,8 @@ class _Base:
         `action` is a text in which `{name}` stands for an argument, or a function of the arguments.
         They have to be what JSON can carry; amounts are best carried as text.
         """
+
+        import inspect
 
         def decorate(function: F) -> F:
             name, signature = tool or function.__name__, inspect.signature(function)
