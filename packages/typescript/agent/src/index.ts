@@ -6,6 +6,7 @@ export {
   AaepError, InDoubt, Misuse, NotApproved, Refused, SessionOver, Stopped, Stranger, Unanswered, Unavailable,
   type NoReason,
 } from "./errors.js";
+export { Gate, type Consent, type Decision, type HeldBack } from "./gate.js";
 export { localHub } from "./hub.js";
 export type { Output } from "./output.js";
 export type * from "./protocol.js";

@@ -25,6 +25,8 @@ export interface Call<A = Json> {
   readonly signal: AbortSignal;
   /** What people are told once it is done. */
   summary: string;
+  /** What they are told instead, where it failed and no error says so: a framework may have taken it. */
+  failed: string | undefined;
 }
 
 /** A tool that needs no consent, and was not announced yet. */
@@ -54,7 +56,7 @@ export async function carryOut<A, T>(
 ): Promise<T> {
   session.counted();
   const started = performance.now();
-  const call: Call<A> = { ...begun, signal: session.signal, summary: `${begun.tool} is done.` };
+  const call: Call<A> = { ...begun, signal: session.signal, summary: `${begun.tool} is done.`, failed: undefined };
   const completed = (status: string, summary: string) => session.tell("tool.completed", {
     tool: call.tool, tool_call_id: call.id, status, ...words(summary), duration_ms: Math.round(performance.now() - started),
   });
@@ -68,7 +70,8 @@ export async function carryOut<A, T>(
     }
     throw error;
   }
-  await completed("success", call.summary);
+  if (call.failed === undefined) await completed("success", call.summary);
+  else await completed("error", call.failed);
   return result;
 }
 
