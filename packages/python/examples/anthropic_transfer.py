@@ -70,4 +70,5 @@ model = HTTPServer(("127.0.0.1", 0), Scripted)
 threading.Thread(target=model.serve_forever, daemon=True).start()
 with Hub(answer=sys.argv[1]) as hub:
     asyncio.run(main(hub, model))
+    hub.wait_for("session.completed")
     print([event["type"].removeprefix("aaep:agent.") for event in hub.events])

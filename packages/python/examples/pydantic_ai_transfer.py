@@ -48,4 +48,5 @@ async def main(hub):
 
 with Hub(answer=sys.argv[1]) as hub:
     asyncio.run(main(hub))
+    hub.wait_for("session.completed")
     print([event["type"].removeprefix("aaep:agent.") for event in hub.events])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
+from contextlib import nullcontext
 from types import TracebackType
-from typing import Any
+from typing import Any, Callable, ContextManager
 
 from . import _errors
 from ._futures import awaited, waited
@@ -45,16 +46,25 @@ class Call:
         return "timeout", f"{self.tool} was given up; nobody knows how it ended."
 
 
+observe: Callable[[str], ContextManager[None]] | None = None
+"""What is told of each request for consent, for as long as people are waited for."""
+
+
 class _Using:
     """Something that begins with `with` or `async with`, and ends with its block."""
 
     _call: Call
 
-    def __init__(self, begin: Any, tool: str, arguments: Any) -> None:
-        self._begin, self._tool, self._arguments = begin, tool, arguments
+    def __init__(self, begin: Any, tool: str, arguments: Any, asks: bool = False) -> None:
+        self._begin, self._tool, self._arguments, self._asks = begin, tool, arguments, asks
+
+    def _observed(self) -> ContextManager[None]:
+        return nullcontext() if observe is None or not self._asks else observe(self._tool)
 
     def __enter__(self) -> Call:
-        self._call = Call(waited(self._begin), self._tool, self._arguments)
+        with self._observed():
+            native = waited(self._begin)
+        self._call = Call(native, self._tool, self._arguments)
         return self._call
 
     def __exit__(
@@ -64,7 +74,9 @@ class _Using:
             waited(self._call._native.complete, *self._call._end(error))
 
     async def __aenter__(self) -> Call:
-        self._call = Call(await awaited(self._begin), self._tool, self._arguments)
+        with self._observed():
+            native = await awaited(self._begin)
+        self._call = Call(native, self._tool, self._arguments)
         return self._call
 
     async def __aexit__(

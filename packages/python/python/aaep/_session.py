@@ -148,7 +148,7 @@ class _Base:
         def begin(future: Any) -> Any:
             return self._native.confirm(future, *args)
 
-        return _Using(begin, tool, arguments)
+        return _Using(begin, tool, arguments, asks=True)
 
     def tool(
         self, name: str, summary: str | None = None, arguments: Any = None, *, risk: Risk | None = None

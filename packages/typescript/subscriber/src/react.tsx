@@ -51,7 +51,7 @@ export const Subscriber = forwardRef<SubscriberHandle, SubscriberProps>(function
   }, []);
   useEffect(() => {
     let current = true;
-    void import("./index.js").then(async () => {
+    void import("@aaep/subscriber").then(async () => {
       // It may have been unmounted, or given another token, meanwhile.
       if (current) await element.current?.connect(token === undefined ? {} : { token });
     });
