@@ -14,7 +14,7 @@ fn target(base: &str) -> Target {
         stranger: Some(STRANGER.into()),
         patience: Duration::from_secs(3),
         deadline: Duration::from_secs(100),
-        ..Target::new(base, 2)
+        ..Target::new(base, 3)
     }
 }
 
@@ -23,9 +23,9 @@ fn target(base: &str) -> Target {
 async fn a_correct_producer_passes_without_a_finding() {
     let correct = Producer::start(None).await.unwrap();
     let report = producer::run(&target(correct.base())).await;
-    assert_eq!(report.granted(), Some(2), "{}", report.to_text());
+    assert_eq!(report.granted(), Some(3), "{}", report.to_text());
     assert_eq!(report.tally()[1..], [0, 0], "{}", report.to_text());
-    assert!(report.claim().contains("as a producer at level 2 (Interactive)"));
+    assert!(report.claim().contains("as a producer at level 3 (Negotiated)"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,7 +37,7 @@ async fn each_fault_is_caught_by_its_check() {
                 let producer = Producer::start(Some(*fault)).await.unwrap();
                 let report = producer::run(&target(producer.base())).await;
                 let caught = matches!(report.check(check).unwrap().outcome, Outcome::Failed(_));
-                (!caught || report.granted() == Some(2))
+                (!caught || report.granted() == Some(3))
                     .then(|| format!("{fault:?} by {check}:\n{}", report.to_text()))
             })
         });
@@ -75,7 +75,7 @@ async fn against(says: &'static [u8], hangs_up: bool) -> Report {
     let target = Target {
         patience: Duration::from_millis(300),
         deadline: Duration::from_secs(5),
-        ..Target::new(&base, 2)
+        ..Target::new(&base, 3)
     };
     tokio::time::timeout(Duration::from_secs(60), producer::run(&target)).await.unwrap()
 }

@@ -30,12 +30,15 @@
 
 mod catalog;
 mod ear;
+mod http;
 pub mod producer;
 pub mod reference;
 mod render;
 mod report;
+mod start;
 mod target;
+mod wire;
 
-pub use catalog::{CATALOG, Check, Force};
-pub use report::{Outcome, Report, Result};
-pub use target::{Target, Texts};
+pub use catalog::{CATALOG, Check, Force, SUBSCRIBER};
+pub use report::{Outcome, Report, Result, Side};
+pub use target::{Script, Start, Target, Texts};
