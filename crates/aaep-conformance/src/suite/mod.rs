@@ -36,6 +36,7 @@ pub mod reference;
 mod render;
 mod report;
 mod start;
+pub mod subscriber;
 mod target;
 mod wire;
 

@@ -59,7 +59,7 @@ async fn every(target: &Target, report: &mut Report) -> Result<(), String> {
 }
 
 /// Now, as an event or a reply says it.
-pub(super) fn now() -> String {
+pub(crate) fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_millis(millis).map_or_else(String::new, |stamp| stamp.to_string())
