@@ -1,11 +1,14 @@
-//! A small producer that keeps the rules of all three levels, and one for each rule that it can break.
+//! A small producer and a small subscriber that keep the rules of all three levels, and one for each rule
+//! that they can break.
 //!
-//! It exists to try the suite on. It has two tokens, [`OWNER`] and [`STRANGER`]; without any, one is the
+//! They exist to try the suite on. The producer has two tokens, [`OWNER`] and [`STRANGER`]; without any, one is the
 //! owner. No tool of it does anything.
 
 mod fault;
 mod listener;
+mod listening;
 mod serve;
+mod subscriber_fault;
 mod subscriptions;
 mod world;
 
@@ -17,6 +20,8 @@ use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 
 pub use fault::Fault;
+pub use listening::Subscriber;
+pub use subscriber_fault::SubscriberFault;
 use world::World;
 
 /// The token of somebody who may answer.
