@@ -1,5 +1,6 @@
 //! How sessions are begun, and the agent that the suite plays when it begins them itself.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ pub(super) struct Starter {
     start: Start,
     /// For requests beside the stream; each session has a connection of its own at a time.
     client: Arc<HttpClient>,
+    /// A hub lets nobody take the name of somebody else's agent, so every run has its own.
+    agent_id: String,
 }
 
 impl Starter {
@@ -40,7 +43,9 @@ impl Starter {
             // A wait for a decision is longer than one for anything else.
             options.answer = Duration::from_secs(75);
         }
-        Ok(Self { start: target.start.clone(), client: Arc::new(wire.client_with(options)?) })
+        let agent_id = format!("conformance-{:016x}", RandomState::new().hash_one(0));
+        let client = Arc::new(wire.client_with(options)?);
+        Ok(Self { start: target.start.clone(), client, agent_id })
     }
 
     /// Begins a session, and gives its id and the place after its start.
@@ -79,7 +84,7 @@ impl Starter {
     /// Opens a session and goes on with it in a task of its own.
     async fn play(&self, script: Script) -> Result<String, String> {
         let opening = json!({
-            "producer": { "agent_id": "conformance-agent" }, "language": "en",
+            "producer": { "agent_id": self.agent_id }, "language": "en",
             "summary_normal": "Trying something.",
         });
         let opened = self.post("agent/sessions", &opening).await?;

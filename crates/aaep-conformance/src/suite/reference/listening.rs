@@ -1,7 +1,7 @@
 //! A small correct subscriber, and one for each rule that it can break. What it announces goes to the
 //! observer of the suite; what its user does comes from there.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -67,8 +67,6 @@ struct State {
     open: Vec<Open>,
     /// Text that waits for its boundary.
     text: String,
-    /// What is said later, for a fault.
-    later: VecDeque<String>,
     /// It does nothing any more, for a fault.
     broken: bool,
 }

@@ -1,7 +1,8 @@
 //! Sessions that the stage plays.
 
-use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -11,8 +12,8 @@ use crate::suite::producer::now;
 pub(super) struct Session<'a> {
     stage: &'a Stage,
     pub(super) id: String,
-    number: Cell<u64>,
-    state: Cell<&'static str>,
+    number: AtomicU64,
+    state: Mutex<&'static str>,
 }
 
 fn random() -> String {
@@ -30,8 +31,8 @@ impl<'a> Session<'a> {
         let session = Self {
             stage,
             id: format!("sess_{}", random()),
-            number: Cell::new(0),
-            state: Cell::new("idle"),
+            number: AtomicU64::new(0),
+            state: Mutex::new("idle"),
         };
         session.emit("session.started", json!({ "summary_normal": summary }));
         session
@@ -39,7 +40,7 @@ impl<'a> Session<'a> {
 
     /// An event of this session, which is not sent.
     pub(super) fn event(&self, kind: &str, members: Value) -> Value {
-        let number = self.number.replace(self.number.get() + 1);
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
         let mut event = json!({
             "@context": "https://aaep-protocol.org/context/v1", "aaep_version": "1.0.0",
             "type": format!("aaep:agent.{kind}"), "event_id": format!("evt_{}", random()),
@@ -59,11 +60,14 @@ impl<'a> Session<'a> {
 
     /// Leaves a number out.
     pub(super) fn skip_number(&self) {
-        self.number.set(self.number.get() + 1);
+        self.number.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn enter(&self, to: &'static str, summary: &str) {
-        let from = self.state.replace(to);
+        let from = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *state, to)
+        };
         let members = json!({ "from_state": from, "to_state": to, "summary_normal": summary });
         self.emit("state.changed", members);
     }
