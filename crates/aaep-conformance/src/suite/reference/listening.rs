@@ -77,6 +77,8 @@ struct Open {
     token: String,
     about: String,
     confirms: bool,
+    /// On which subscription it was asked.
+    subscription: String,
 }
 
 struct Listener {
@@ -259,6 +261,7 @@ impl Listener {
             token: text("reply_token"),
             about: text(if confirms { "action" } else { "question" }),
             confirms,
+            subscription: self.lock().subscription.clone(),
         };
         self.lock().open.push(open.clone());
         if self.is(SubscriberFault::AnswersAlone) {
@@ -277,7 +280,10 @@ impl Listener {
     }
 
     async fn send(&self, open: &Open, decision: &str, text: &str) {
-        let subscription = self.lock().subscription.clone();
+        let subscription = match self.fault {
+            Some(SubscriberFault::RepliesAfterClose) => open.subscription.clone(),
+            _ => self.lock().subscription.clone(),
+        };
         let subscription =
             if subscription.is_empty() { "sub_none".into() } else { subscription };
         let token = match self.fault {
