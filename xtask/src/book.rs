@@ -86,7 +86,9 @@ pub(crate) fn pages() -> Result<PathBuf> {
     fs::copy(root().join("docs/book.toml"), book.join("book.toml"))?;
     let theme = book.join("theme");
     fs::create_dir_all(&theme)?;
-    fs::copy(root().join("docs/theme/accessible.css"), theme.join("accessible.css"))?;
+    for file in ["accessible.css", "accessible.js"] {
+        fs::copy(root().join("docs/theme").join(file), theme.join(file))?;
+    }
     Ok(book)
 }
 
