@@ -50,7 +50,7 @@ export class View extends Asking {
     this.root.dir = words.direction;
     this.log.empty.textContent = words.text("page.log.empty");
     this.log.older.textContent = words.text("page.log.older");
-    this.log.language = words.language;
+    this.log.language = words.locale;
     this.announcer.left = (count) => words.text("page.left_out", { count });
     this.home = h("h2", { id: "now-heading", tabindex: "-1" }, words.text("page.now"));
     this.dialog.home = this.home;

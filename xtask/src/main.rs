@@ -92,12 +92,13 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "at",
-        usage: "at [chromium] [firefox] [terminal] [--quick] [--only NAME,...] [--repeat N] [--write] \
-                [--measure] [--document] [--check]",
+        usage: "at [chromium] [firefox] [lxterminal] [terminal] [--quick] [--only NAME,...] [--repeat N] [--write] \
+                [--measure] [--orca48] [--document] [--check]",
         about: "Listen to the page with Orca on a desktop without a screen, and to the terminal with \
                 Speech Dispatcher and BRLTTY, compare with the transcripts that are kept (--write keeps \
-                new ones, of N runs the one heard most), and make docs/heard.md; --measure says how soon requests are heard; --document and --check only \
-                make or check the document.",
+                new ones, of N runs the one heard most), and make docs/heard.md; --measure says how soon requests \
+                are heard; --orca48 does it with Orca 48 in a Debian 13 that it makes in a folder, as \
+                root; --document and --check only make or check the document.",
         run: at::run,
     },
     Command {

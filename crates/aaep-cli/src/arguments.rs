@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Demo(DemoOptions),
     Ask(AskOptions),
     Listen(crate::listen::ListenOptions),
+    Login(crate::login::LoginOptions),
+    Logout(crate::login::LogoutOptions),
     Status(StatusOptions),
     Audit(AuditOptions),
     Admin(crate::admin::AdminOptions),

@@ -28,6 +28,7 @@ use crate::reading::Turns;
 use crate::redaction::Outputs;
 use crate::retention::Eraser;
 use crate::roles::Roles;
+use crate::sign_in::SignInDesk;
 use crate::tls::Tls;
 use crate::waits::Waits;
 
@@ -65,6 +66,8 @@ pub(crate) struct Shared {
     pub(crate) outputs: Outputs,
     /// Codes that are worth a token, for the page.
     pub(crate) codes: Codes,
+    /// People who sign in with a provider, from the page.
+    pub(crate) sign_in: SignInDesk,
     /// Whether it was really the person.
     pub(crate) presence: PresenceDesk,
     pub(crate) passkeys: Passkeys,

@@ -85,6 +85,7 @@ mod pace;
 #[path = "tests/panics.rs"]
 mod panics;
 pub mod passkey;
+mod per_address;
 mod presence;
 mod reading;
 mod redaction;

@@ -31,6 +31,7 @@ use crate::reading::Turns;
 use crate::redaction::Outputs;
 use crate::retention::{Eraser, Retention};
 use crate::roles::Roles;
+use crate::sign_in::SignInDesk;
 use crate::start::{self, Kept, Prepared, TokenKey};
 use crate::waits::Waits;
 use crate::{Fault, Tls, clock, manifest};
@@ -111,6 +112,7 @@ impl Running {
             roles: Roles::new(&config.hearing),
             outputs: Outputs::default(),
             codes: Codes::new(config.limits),
+            sign_in: SignInDesk::new(config.limits),
             metrics: Metrics::default(),
             phase: watch::Sender::new(Phase::Open),
             tls: tls.clone(),

@@ -358,7 +358,7 @@ impl Core {
                     self.granted.insert(session, request, Grant { call, arguments });
                 }
             }
-            Output::Stopped { session } => self.agent_stopped(session),
+            Output::Stopped { session, by_user } => self.agent_stopped(session, by_user),
             // Other answers are sent when the job that brought the message is durable.
             Output::Noted { call } => self.answer_held(call),
             _ => {}

@@ -14,6 +14,7 @@ mod passkeys;
 mod record;
 mod rejection;
 pub(crate) mod route;
+mod sign_in;
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -191,7 +192,9 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
             hub.metrics().refused.add(1);
             // Who asks for a subscription gets an answer of the handshake.
             let answer = match route {
-                Route::Subscriptions | Route::WebSocket => rejection::denied_answer(denied),
+                Route::Subscriptions | Route::WebSocket => {
+                    rejection::denied_answer(denied, access.has_sign_in())
+                }
                 _ => Problem::from(denied).into_answer(),
             };
             Err(answered(answer))
@@ -347,7 +350,13 @@ async fn open_to_all(hub: &Hub, request: Box<(Parts, Route)>, body: RequestBody)
         Route::PageToken => {
             page::token(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
         }
-        Route::SignIn => page::sign_in(hub),
+        Route::SignIn => sign_in::offers(hub),
+        Route::BeginSignIn => {
+            sign_in::begin(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
+        }
+        Route::FinishSignIn => {
+            sign_in::finish(hub, &parts, body).await.unwrap_or_else(Problem::into_answer)
+        }
         other => operations::open(hub, &other, &parts.headers).await,
     }
 }
