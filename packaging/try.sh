@@ -74,8 +74,8 @@ if ! has buildah; then
     say "skipped: there is no buildah"
     exit 0
 fi
-export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
-image() { buildah --root "$work/images" --runroot "$work/images-run" "$@"; }
+export BUILDAH_ISOLATION=chroot
+image() { buildah --storage-driver vfs --root "$work/images" --runroot "$work/images-run" "$@"; }
 rm -rf "$root/var/lib/aaep" "$root/tmp/aaep.deb"
 base=$(image from scratch)
 image add --quiet "$base" "$root" / > /dev/null
@@ -93,4 +93,5 @@ until grep -q '^Ready' "$work/said"; do sleep 0.2; done
 image run "$container" -- aaep status
 kill "$running"
 wait "$running" || true
+image rm --all > /dev/null
 say "the container answers its health check"
