@@ -542,3 +542,39 @@ async fn serve_local(hub: Hub, connection: aaep_transport::unix::Connection) {
 fn open_socket(_: &Hub, _: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fault> {
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{HostName, ProxyNet};
+
+    #[test]
+    fn others_are_told_scheme_and_port_as_they_reach_the_hub() {
+        let at = ["127.0.0.1:8707".parse().unwrap()];
+        let origin = |change: &dyn Fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            public_origin(&config, &at).unwrap()
+        };
+        let named = |config: &mut Config, host: &str| {
+            config.allowed_hosts = vec![HostName::parse(host).unwrap()];
+        };
+        let with_tls = |config: &mut Config| {
+            (config.tls.certificate, config.tls.key) = (Some("c".into()), Some("k".into()));
+        };
+        let behind = |config: &mut Config| {
+            config.behind_proxy = vec![ProxyNet::parse("127.0.0.1").unwrap()];
+        };
+        assert_eq!(origin(&|_| {}), "http://127.0.0.1:8707");
+        assert_eq!(origin(&|config| named(config, "hub.example")), "http://hub.example:8707");
+        let tls = origin(&|config| (with_tls(config), named(config, "hub.example")).1);
+        assert_eq!(tls, "https://hub.example:8707");
+        let own = origin(&|config| (with_tls(config), named(config, "hub.example:8443")).1);
+        assert_eq!(own, "https://hub.example:8443");
+        // The proxy has a port of its own.
+        let proxied = origin(&|config| (behind(config), named(config, "hub.example")).1);
+        assert_eq!(proxied, "https://hub.example");
+        let port = origin(&|config| (behind(config), named(config, "hub.example:8443")).1);
+        assert_eq!(port, "https://hub.example:8443");
+    }
+}
