@@ -17,6 +17,7 @@ mod rules;
 mod schema_diff;
 mod sim;
 mod test;
+mod typescript;
 mod voices;
 mod workspace;
 
@@ -108,6 +109,13 @@ const COMMANDS: &[Command] = &[
         usage: "python",
         about: "Build the Python package, install it into a fresh environment, and try it there.",
         run: python::run,
+    },
+    Command {
+        name: "typescript",
+        usage: "typescript [--write]",
+        about: "build @aaep/agent and @aaep/subscriber, and try them as they are installed; --write makes\
+                the types anew from our schemas",
+        run: typescript::run,
     },
     Command {
         name: "voices",

@@ -1,5 +1,5 @@
 //! `cargo xtask python`: the Python package, built as a wheel, installed into a fresh environment, and
-//! used from there with the real hub.
+//! used from there with the real hub, alone and under every framework that has an adapter.
 
 use std::path::Path;
 use std::process::Command;
@@ -70,7 +70,8 @@ pub(crate) fn test() -> Result<()> {
     build.args(["build", "--release", "--quiet", "--out"]).arg(&wheels).current_dir(&package);
     run_program(build.env("CARGO_TARGET_DIR", place.join("target")))?;
     let mut judge = Command::new(tools.join("mypy"));
-    run_program(judge.arg("--strict").arg(package.join("python/aaep")).current_dir(&place))?;
+    judge.arg("--config-file").arg(package.join("pyproject.toml"));
+    run_program(judge.arg(package.join("python/aaep")).current_dir(&place))?;
     let wheel = std::fs::read_dir(&wheels)?.next().context("maturin made no wheel")??;
     let bytes = wheel.metadata()?.len();
     println!("The wheel has {:.1} MB.", bytes as f64 / 1e6);
@@ -81,7 +82,15 @@ pub(crate) fn test() -> Result<()> {
     environment(&fresh)?;
     run_program(pip(&fresh).arg("--no-index").arg(wheel.path()))?;
     run_program(&mut cargo(["build", "--package", "aaep-cli"]))?;
-    let mut behaviour = Command::new(fresh.join("bin/python"));
-    behaviour.arg(package.join("tests/behaviour.py")).current_dir(&work);
-    run_program(behaviour.env("AAEP_PROGRAM", target_dir().join("debug/aaep")))
+    let python = |script: &str| {
+        let mut python = Command::new(fresh.join("bin/python"));
+        python.arg(package.join("tests").join(script)).current_dir(&work);
+        python.env("AAEP_PROGRAM", target_dir().join("debug/aaep"));
+        python
+    };
+    // Alone first: the package needs nothing.
+    let vectors = root().join("crates/aaep-subscriber/vectors");
+    run_program(python("behaviour.py").env("AAEP_VECTORS", vectors))?;
+    run_program(pip(&fresh).arg("--requirement").arg(package.join("tests/requirements.txt")))?;
+    run_program(python("adapters.py").arg(package.join("examples")))
 }
