@@ -113,8 +113,8 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "typescript",
         usage: "typescript [--write]",
-        about: "build @aaep/agent and @aaep/subscriber, and try them as they are installed; --write makes\
-                the types anew from our schemas",
+        about: "Build @aaep/agent and @aaep/subscriber, and try them as they are installed. With --write, only \
+                make their types anew from our schemas.",
         run: typescript::run,
     },
     Command {

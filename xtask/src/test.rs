@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{answers, cargo, run as run_program};
 use crate::{
-    agents, api, at, features, fuzz, guests, page, python, requirements, rules, sim, typescript, voices,
+    agents, api, at, features, fuzz, guests, page, python, requirements, rules, sim, typescript,
+    voices,
 };
 
 /// The crates that must also compile where there is no operating system beneath them.

@@ -76,7 +76,13 @@ pub(crate) fn test() -> Result<()> {
     }
     let mut tests = Command::new("node");
     tests.args(["--test", "--test-reporter=tap", "--test-timeout=180000"]).current_dir(&fresh);
-    tests.args(["agent.test.js", "adapters.test.js", "blocking.test.js", "subscriber.test.js", "types.test.js"]);
+    tests.args([
+        "agent.test.js",
+        "adapters.test.js",
+        "blocking.test.js",
+        "subscriber.test.js",
+        "types.test.js",
+    ]);
     run_program(tests.env("AAEP_PROGRAM", program).env("AAEP_REPOSITORY", root()))
 }
 
@@ -84,7 +90,16 @@ pub(crate) fn test() -> Result<()> {
 fn build(packages: &Path) -> Result<()> {
     let element = place().join("element");
     let files = element.to_str().context("the target directory has a name that is no text")?;
-    run_program(&mut cargo(["run", "--quiet", "-p", "aaep-page", "--example", "files", "--", files]))?;
+    run_program(&mut cargo([
+        "run",
+        "--quiet",
+        "-p",
+        "aaep-page",
+        "--example",
+        "files",
+        "--",
+        files,
+    ]))?;
     let mut made = Command::new("node");
     run_program(made.arg(packages.join("tools/element.mjs")).arg(&element))?;
     for package in ["agent", "subscriber"] {
@@ -121,6 +136,7 @@ fn install(packages: &Path) -> Result<PathBuf> {
 
 /// The version of a package that `package.json` names.
 fn version<'a>(listed: &'a str, name: &str) -> Result<&'a str> {
-    let found = listed.split_once(&format!("\"{name}\": \"")).and_then(|(_, rest)| rest.split_once('"'));
+    let found =
+        listed.split_once(&format!("\"{name}\": \"")).and_then(|(_, rest)| rest.split_once('"'));
     found.map(|(version, _)| version).with_context(|| format!("package.json names no {name}"))
 }
