@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::page;
+use crate::{page, python};
 use crate::workspace::{cargo, root, run as run_program, target_dir};
 
 /// What the tests use besides the two packages; the versions are those of `package.json`.
@@ -84,6 +84,33 @@ pub(crate) fn test() -> Result<()> {
         "types.test.js",
     ]);
     run_program(tests.env("AAEP_PROGRAM", program).env("AAEP_REPOSITORY", root()))
+}
+
+/// What a confirmation through each package costs, beside the Rust library. `AAEP_PROGRAM` names a hub;
+/// without it one is built with all optimizations.
+pub(crate) fn bench(args: &[String]) -> Result<()> {
+    if let Some(why) = missing().or_else(python::missing) {
+        bail!(why);
+    }
+    let hub = match std::env::var_os("AAEP_PROGRAM") {
+        Some(program) => program.into(),
+        None => {
+            run_program(&mut cargo(["build", "--release", "--quiet", "--package", "aaep-cli"]))?;
+            target_dir().join("release/aaep")
+        }
+    };
+    let packages = packages();
+    page::install_packages(&packages)?;
+    build(&packages)?;
+    let fresh = install(&packages)?;
+    std::fs::copy(packages.join("tests/hub.js"), fresh.join("hub.js"))?;
+    for name in ["run.mjs", "confirm.mjs", "confirm.py"] {
+        std::fs::copy(root().join("packages/bench").join(name), fresh.join(name))?;
+    }
+    let (python, rust) = python::for_bench()?;
+    let mut bench = Command::new("node");
+    bench.arg("run.mjs").args([rust, python]).args(args).current_dir(&fresh);
+    run_program(bench.env("AAEP_PROGRAM", hub))
 }
 
 /// Both packages, in their folders `dist`.

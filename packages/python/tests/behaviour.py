@@ -303,6 +303,17 @@ class Listening(unittest.TestCase):
         self.assertEqual(Words("xx").language, "en")
 
 
+class Documentation(unittest.TestCase):
+    def test_the_page_about_the_gate_runs(self):
+        page = (Path(os.environ["AAEP_DOCS"]) / "gate.md").read_text()
+        code = page.split("```python\n", 1)[1].split("```", 1)[0]
+        for answer, said in [("accept", "found shoes paid 80.00 to the shop"), ("reject", "nothing was paid: rejected")]:
+            with Hub(answer=answer) as hub:
+                known = os.environ | {"AAEP_URL": hub.url}
+                printed = subprocess.check_output([sys.executable, "-c", code], env=known, text=True)
+                self.assertIn(said, printed)
+
+
 class Errors(unittest.TestCase):
     def test_an_agent_without_a_hub_says_so(self):
         with self.assertRaises(aaep.Unavailable):
