@@ -22,16 +22,7 @@ use super::{BoxError, MAX_HEAD};
 pub struct Long;
 
 /// Writes a body to its end, or until the client goes.
-pub(super) async fn write_chunked<B>(stream: Guarded, body: Pin<Box<B>>) -> io::Result<()>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    let mut pouring = Pouring { stream, body, chunk: Chunk::default(), over: false, unheard: 0 };
-    std::future::poll_fn(|context| pouring.poll(context)).await
-}
-
-struct Pouring<B> {
+pub(super) struct LongAnswer<B> {
     stream: Guarded,
     body: Pin<Box<B>>,
     /// What is being written.
@@ -42,12 +33,30 @@ struct Pouring<B> {
     unheard: usize,
 }
 
-impl<B> Pouring<B>
+impl<B> LongAnswer<B> {
+    pub(super) fn new(stream: Guarded, body: Pin<Box<B>>) -> Self {
+        Self { stream, body, chunk: Chunk::default(), over: false, unheard: 0 }
+    }
+}
+
+impl<B> Future for LongAnswer<B>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    type Output = io::Result<()>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().write(context)
+    }
+}
+
+impl<B> LongAnswer<B>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    fn write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Poll::Ready(gone) = self.poll_gone(context) {
             return Poll::Ready(gone);
         }
@@ -59,6 +68,8 @@ where
                     written => self.chunk.advance(written),
                 }
             }
+            // A silent stream holds nothing of what it said last.
+            self.chunk = Chunk::default();
             if self.over {
                 ready!(Pin::new(&mut self.stream).poll_flush(context))?;
                 return Pin::new(&mut self.stream).poll_shutdown(context);
