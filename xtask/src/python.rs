@@ -65,7 +65,9 @@ pub(crate) fn for_bench() -> Result<(PathBuf, PathBuf)> {
     environment(&fresh)?;
     run_program(pip(&fresh).arg("--no-index").arg(wheel(&wheels)?.path()))?;
     let mut example = cargo(["build", "--release", "--quiet", "--example", "confirm"]);
-    example.args(["--features", "pyo3/extension-module"]).env("CARGO_TARGET_DIR", place.join("target"));
+    example
+        .args(["--features", "pyo3/extension-module"])
+        .env("CARGO_TARGET_DIR", place.join("target"));
     run_program(example.current_dir(root().join("packages/python")))?;
     Ok((fresh.join("bin/python"), place.join("target/release/examples/confirm")))
 }

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{page, python};
 use crate::workspace::{cargo, root, run as run_program, target_dir};
+use crate::{page, python};
 
 /// What the tests use besides the two packages; the versions are those of `package.json`.
 const BESIDE: [&str; 9] = [
