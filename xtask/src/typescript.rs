@@ -129,7 +129,7 @@ fn build(packages: &Path) -> Result<()> {
     ]))?;
     let mut made = Command::new("node");
     run_program(made.arg(packages.join("tools/element.mjs")).arg(&element))?;
-    for package in ["agent", "subscriber"] {
+    for package in ["agent", "subscriber", "subscriber/tsconfig.check.json"] {
         let mut compiler = Command::new("node");
         compiler.arg(packages.join("node_modules/typescript/bin/tsc")).arg("--project");
         run_program(compiler.arg(packages.join(package)))?;

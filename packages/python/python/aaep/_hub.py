@@ -10,7 +10,8 @@ class Hub:
 
     `answer` has everything that is asked answered so, as a person with a listener would, or stops the
     agent; without it, somebody has to listen at `url`. `settings` are variables of its configuration,
-    such as `AAEP_POLICY`. The program is looked for in `AAEP_PROGRAM`, then on the path.
+    such as `AAEP_POLICY`. The program is looked for in `AAEP_PROGRAM`, on the path, and
+    beside the interpreter, where `pip install aaep-cli` puts it.
 
     >>> from aaep import Hub
     >>> with Hub() as hub:
@@ -27,10 +28,14 @@ class Hub:
     ) -> None:
         import os
         import shutil
+        import sys
 
-        found = program or os.environ.get("AAEP_PROGRAM") or shutil.which("aaep")
+        # An environment need not be activated.
+        beside = os.path.dirname(sys.executable)
+        found = program or os.environ.get("AAEP_PROGRAM") or shutil.which("aaep") or shutil.which("aaep", path=beside)
         if not found:
-            raise FileNotFoundError("The program aaep is not here. Install it, or name it in AAEP_PROGRAM.")
+            text = "The program aaep is not here. Install it (pip install aaep-cli), or name it in AAEP_PROGRAM."
+            raise FileNotFoundError(text)
         self._program, self._answer, self._settings = found, answer, dict(settings or {})
         self._subscription = ""
         self.url = ""
