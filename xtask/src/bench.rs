@@ -24,7 +24,7 @@ const BENCHES: &[Bench] = &[
         name: "durable",
         about: "confirmations that survive a power cut beside a bare append with fdatasync on the \
                 same disk; a million pending requests after a restart; confirmations while a million \
-                records are taken out of the journal",
+                records are taken out of the journal; erasing a person",
         run: |args| cargo_bench("aaep-hub", "durable", args),
     },
     Bench {

@@ -65,6 +65,13 @@ pub(crate) fn test() -> Result<()> {
     run_program(ready.node().args(browser))
 }
 
+/// What axe-core finds in the site of the documentation.
+pub(crate) fn look_at_book(site: &Path) -> Result<()> {
+    let mut node = Command::new("node");
+    node.current_dir(root().join("web")).env("AAEP_CHROMIUM", chromium()).env("AAEP_BOOK", site);
+    run_program(node.args(["--test", "--test-reporter=tap", "tests/book.test.js"]))
+}
+
 /// What it costs in the browser.
 pub(crate) fn bench() -> Result<()> {
     if let Some(why) = missing() {

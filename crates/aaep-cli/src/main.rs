@@ -20,6 +20,7 @@
 //! $ aaep presence set
 //! $ aaep ask "Delete the build?" && rm -r build
 //! $ aaep listen
+//! $ aaep login https://hub.example.org:8707
 //! $ aaep status
 //! $ aaep guard claude
 //! $ aaep hook < call.json
@@ -58,6 +59,8 @@ mod inspect;
 mod judge;
 mod lines;
 mod listen;
+mod log;
+mod login;
 mod manifest;
 mod manual;
 mod mcp;
@@ -120,6 +123,8 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Demo(options) => demo::run(&options, out),
         Command::Ask(options) => ask::run(&options, out),
         Command::Listen(options) => listen::run(&options, out),
+        Command::Login(options) => login::run(&options, out),
+        Command::Logout(options) => login::log_out(&options, out),
         Command::Status(options) => status::run(&options, out),
         Command::Guard(options) => guard::run(&options, out),
         Command::Hook(options) => hook::run(&options, out),

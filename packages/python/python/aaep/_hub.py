@@ -112,6 +112,18 @@ class Hub:
         connection.getresponse().read()
         connection.close()
 
+    def wait_for(self, kind: str, times: int = 1, *, seconds: float = 20) -> dict[str, Any]:
+        """Waits until events of this kind, such as `session.completed`, were heard so many times."""
+        import time
+
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            found = [event for event in list(self.events) if event["type"] == f"aaep:agent.{kind}"]
+            if len(found) >= times:
+                return found[times - 1]
+            time.sleep(0.02)
+        raise TimeoutError(f"no {kind} was heard, only {[event['type'] for event in self.events]}")
+
     def stop(self) -> None:
         """Stops it."""
         self._process.terminate()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 from types import TracebackType
 from typing import Any, Callable, Literal, Sequence, TypeVar
@@ -149,7 +148,7 @@ class _Base:
         def begin(future: Any) -> Any:
             return self._native.confirm(future, *args)
 
-        return _Using(begin, tool, arguments)
+        return _Using(begin, tool, arguments, asks=True)
 
     def tool(
         self, name: str, summary: str | None = None, arguments: Any = None, *, risk: Risk | None = None
@@ -177,6 +176,8 @@ class _Base:
         `action` is a text in which `{name}` stands for an argument, or a function of the arguments.
         They have to be what JSON can carry; amounts are best carried as text.
         """
+
+        import inspect
 
         def decorate(function: F) -> F:
             name, signature = tool or function.__name__, inspect.signature(function)
@@ -225,6 +226,8 @@ class _Base:
         self._over = True
         if error is None:
             return self._native.complete, "Done."
+        if isinstance(error, _errors.SessionOver):
+            return None
         if isinstance(error, _errors.NotApproved):
             return self._native.complete, "Nothing was done: there was no yes."
         if isinstance(error, Exception):
