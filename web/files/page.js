@@ -15,8 +15,11 @@ const talk = find("#talk");
 const token = /** @type {HTMLInputElement} */ (find("#token"));
 const words = /** @type {HTMLInputElement} */ (find("#words"));
 
-/** Whether a token was tried, so that a refusal is worth telling. */
-let tried = false;
+/** What to tell if the hub refuses what was shown; nothing was shown at first. */
+let refusal = "";
+
+/** Whether somebody came back from an identity provider. */
+let signedIn = false;
 
 /** @param {string} selector @param {string} key */
 function problem(selector, key) {
@@ -33,6 +36,13 @@ function translate() {
     place.textContent = element.phrase(place.getAttribute("data-phrase") ?? "");
   }
   document.title = element.phrase("page.title");
+  if (!enter.hidden) void offer();
+}
+
+/** Lets the person sign in with an identity provider, if the hub names one. */
+async function offer() {
+  const signIn = await import("./sign-in.js");
+  await signIn.offer(element, find("#providers"), (key) => problem("#token-problem", key));
 }
 
 /** The code behind the `#` becomes a token; the address forgets it first. */
@@ -51,8 +61,16 @@ async function exchange() {
   } catch {
     // The hub is asked without a token, below.
   }
-  tried = true;
+  refusal = "page.token.refused";
   return "";
+}
+
+/** The token of somebody who comes back from an identity provider, or of a code. */
+async function begin() {
+  if (!new URLSearchParams(location.search).has("state")) return exchange();
+  const { token, problem: why } = await (await import("./sign-in.js")).finish(element);
+  [signedIn, refusal] = [token !== "", why];
+  return token;
 }
 
 element.addEventListener("aaep-words", translate);
@@ -65,17 +83,29 @@ element.addEventListener("aaep-requests", (event) => {
   const title = element.phrase("page.title");
   document.title = count > 0 ? `(${count}) ${title}` : title;
 });
-element.addEventListener("aaep-state", (event) => {
-  const { connected, mayReply, refused } = /** @type {CustomEvent} */ (event).detail;
+element.addEventListener("aaep-state", async (event) => {
+  const { connected, mayReply, refused, wantsToken } = /** @type {CustomEvent} */ (event).detail;
+  const signIn = signedIn ? await import("./sign-in.js") : null;
   if (connected) {
     enter.hidden = mayReply;
-    problem("#token-problem", "");
-    tried = false;
+    problem("#token-problem", refusal.startsWith("page.sign_in.") && !signedIn ? refusal : "");
+    refusal = "";
+    signIn?.heard();
+    if (!mayReply) await offer();
+  } else if (refused && !wantsToken) {
+    // Another token would be refused as well; the element says why.
+    enter.hidden = true;
   } else if (refused) {
+    if (await signIn?.again(element)) return;
     enter.hidden = false;
-    problem("#token-problem", tried ? "page.token.refused" : "");
+    problem("#token-problem", refusal);
     token.focus();
+    await offer();
   }
+});
+element.addEventListener("aaep-sign-in-ends", () => {
+  enter.hidden = false;
+  void offer();
 });
 
 enter.addEventListener("submit", (event) => {
@@ -84,7 +114,7 @@ enter.addEventListener("submit", (event) => {
   // What can be in a header; the hub judges the rest.
   if (!/^[\w.~+/=-]+$/.test(value)) return problem("#token-problem", "page.token.empty");
   token.value = "";
-  tried = true;
+  [refusal, signedIn] = ["page.token.refused", false];
   void element.connect({ token: value });
 });
 
@@ -99,4 +129,4 @@ talk.addEventListener("submit", async (event) => {
 
 await element.ready;
 translate();
-await element.connect({ token: await exchange() });
+await element.connect({ token: await begin() });

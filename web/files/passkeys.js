@@ -1,14 +1,8 @@
 // Passkeys: registering and removing them, and signing a yes with one. The person's authenticator
 // signs a challenge that the hub makes from the request and from what would run.
 
+import { bytes, written } from "./base64.js";
 import { button, h } from "./dom.js";
-
-/** @param {string} text */
-const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));
-
-/** @param {ArrayBuffer} buffer */
-const written = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer)))
-  .replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 
 /** @typedef {import("./connection.js").Connection} Connection */
 /** @typedef {import("./asking.js").Asking} Asking */

@@ -24,7 +24,7 @@ const BENCHES: &[Bench] = &[
         name: "durable",
         about: "confirmations that survive a power cut beside a bare append with fdatasync on the \
                 same disk; a million pending requests after a restart; confirmations while a million \
-                records are taken out of the journal",
+                records are taken out of the journal; erasing a person",
         run: |args| cargo_bench("aaep-hub", "durable", args),
     },
     Bench {
@@ -48,6 +48,12 @@ const BENCHES: &[Bench] = &[
         name: "issuers",
         about: "what a signed token of an identity provider costs when it is new, and afterwards",
         run: |args| cargo_bench("aaep-hub", "issuers", args),
+    },
+    Bench {
+        name: "packages",
+        about: "a confirmation through the Python package and through @aaep/agent, beside the Rust library \
+                against the same hub",
+        run: crate::typescript::bench,
     },
     Bench {
         name: "page",

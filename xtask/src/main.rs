@@ -7,9 +7,12 @@ mod agents;
 mod api;
 mod at;
 mod bench;
+mod book;
 mod features;
 mod fuzz;
 mod guests;
+mod operators;
+mod package;
 mod page;
 mod python;
 mod requirements;
@@ -17,6 +20,7 @@ mod rules;
 mod schema_diff;
 mod sim;
 mod test;
+mod typescript;
 mod voices;
 mod workspace;
 
@@ -111,6 +115,13 @@ const COMMANDS: &[Command] = &[
         run: python::run,
     },
     Command {
+        name: "typescript",
+        usage: "typescript [--write]",
+        about: "Build @aaep/agent and @aaep/subscriber, and try them as they are installed. With --write, only \
+                make their types anew from our schemas.",
+        run: typescript::run,
+    },
+    Command {
         name: "voices",
         usage: "voices",
         about: "Install Speech Dispatcher, espeak-ng and BRLTTY, and try the voices with them.",
@@ -131,6 +142,27 @@ const COMMANDS: &[Command] = &[
                 docs/guard-matrix.md. It takes about ten minutes. With names of programs, only show \
                 theirs.",
         run: agents::matrix,
+    },
+    Command {
+        name: "operators",
+        usage: "operators",
+        about: "Try a hub behind the real nginx and Caddy, which are installed if apt-get can.",
+        run: operators::run,
+    },
+    Command {
+        name: "package",
+        usage: "package [--binary FILE] [--profile NAME] [--twice] [--install]",
+        about: "Build the command once and make everything that people install: archive, .deb, wheel, \
+                npm packages, SBOM. --binary packages another command; --twice builds in two places \
+                and compares; --install gets cargo-deb from crates.io.",
+        run: package::run,
+    },
+    Command {
+        name: "book",
+        usage: "book [--install]",
+        about: "Make the documentation a site with mdBook and look at it with axe-core in Chromium; \
+                --install gets mdBook from crates.io.",
+        run: book::run,
     },
     Command {
         name: "bench",

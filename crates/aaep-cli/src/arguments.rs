@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Demo(DemoOptions),
     Ask(AskOptions),
     Listen(crate::listen::ListenOptions),
+    Login(crate::login::LoginOptions),
+    Logout(crate::login::LogoutOptions),
     Status(StatusOptions),
     Audit(AuditOptions),
     Admin(crate::admin::AdminOptions),
@@ -567,6 +569,9 @@ pub(crate) struct SchemaOptions {
     /// Print the names of all schemas, one on each line.
     #[arg(long, conflicts_with = "name")]
     pub(crate) list: bool,
+    /// Print the description of the hub's HTTP API (OpenAPI), as a hub gives it at /openapi.json.
+    #[arg(long, conflicts_with_all = ["name", "out", "bundle", "list"])]
+    pub(crate) openapi: bool,
 }
 
 #[cfg(test)]

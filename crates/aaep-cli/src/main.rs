@@ -20,6 +20,7 @@
 //! $ aaep presence set
 //! $ aaep ask "Delete the build?" && rm -r build
 //! $ aaep listen
+//! $ aaep login https://hub.example.org:8707
 //! $ aaep status
 //! $ aaep guard claude
 //! $ aaep hook < call.json
@@ -29,6 +30,12 @@
 //! $ aaep completions bash
 //! $ aaep man
 //! ```
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `otlp` (on by default) | `log.otlp`: the hub sends each request as a span to a collector, by OTLP over HTTP |
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
 /// A hub runs for months, and every connection allocates and frees on whichever thread serves it. The
@@ -58,6 +65,8 @@ mod inspect;
 mod judge;
 mod lines;
 mod listen;
+mod log;
+mod login;
 mod manifest;
 mod manual;
 mod mcp;
@@ -120,6 +129,8 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Demo(options) => demo::run(&options, out),
         Command::Ask(options) => ask::run(&options, out),
         Command::Listen(options) => listen::run(&options, out),
+        Command::Login(options) => login::run(&options, out),
+        Command::Logout(options) => login::log_out(&options, out),
         Command::Status(options) => status::run(&options, out),
         Command::Guard(options) => guard::run(&options, out),
         Command::Hook(options) => hook::run(&options, out),

@@ -4,18 +4,18 @@
 //! as long as it is valid. A code is worth nothing after its first use, or after a while.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use aaep_engine::{Blame, Refusal};
-use aaep_types::rule;
+use aaep_engine::Refusal;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::Fault;
 use crate::access::{Token, base64url, fill};
 use crate::config::Limits;
+use crate::per_address::{AddressBounds, AddressSlot, PerAddress, network_of};
 
 /// How long a code is worth something.
 const LIFETIME: Duration = Duration::from_secs(15 * 60);
@@ -44,7 +44,8 @@ const RANDOM_BYTES: usize = 32;
 /// The codes that are worth something.
 pub(crate) struct Codes {
     open: Mutex<Open>,
-    limits: Limits,
+    /// Answers to wrong codes that wait.
+    waiting: PerAddress,
 }
 
 #[derive(Default)]
@@ -52,26 +53,6 @@ struct Open {
     codes: Vec<Code>,
     /// Who showed wrong codes: how many, and since when.
     guessers: BTreeMap<IpAddr, (u32, Instant)>,
-    /// How many answers to wrong codes from each address wait.
-    waiting: BTreeMap<IpAddr, usize>,
-}
-
-/// An answer to a wrong code waits as long as this lives.
-pub(crate) struct Waits<'c> {
-    codes: &'c Codes,
-    from: IpAddr,
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        let mut open = self.codes.lock();
-        if let Some(waiting) = open.waiting.get_mut(&self.from) {
-            *waiting -= 1;
-            if *waiting == 0 {
-                open.waiting.remove(&self.from);
-            }
-        }
-    }
 }
 
 /// What a code is worth.
@@ -91,7 +72,13 @@ struct Code {
 
 impl Codes {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { open: Mutex::default(), limits }
+        let waiting = PerAddress::new(AddressBounds {
+            all: (limits.wrong_codes, "wrong_codes"),
+            each: (limits.wrong_codes_per_address, "wrong_codes_per_address"),
+            what: "wrong codes are answered",
+            remedy: "Wait a few seconds, or paste a token.",
+        });
+        Self { open: Mutex::default(), waiting }
     }
 
     /// Makes a code for this token.
@@ -134,24 +121,8 @@ impl Codes {
 
     // enforces: I22, I29
     /// An answer to a wrong code is about to wait, if not too many do already: each holds a connection.
-    pub(crate) fn begin_wait(&self, from: IpAddr) -> Result<Waits<'_>, Refusal> {
-        let from = network_of(from);
-        let mut open = self.lock();
-        let (own, all) = (open.waiting.get(&from).copied(), open.waiting.values().sum::<usize>());
-        let Limits { wrong_codes, wrong_codes_per_address, .. } = self.limits;
-        let full = if own.unwrap_or_default() >= wrong_codes_per_address {
-            Some((wrong_codes_per_address, "from one address", "wrong_codes_per_address"))
-        } else {
-            (all >= wrong_codes).then_some((wrong_codes, "in all", "wrong_codes"))
-        };
-        if let Some((most, who, name)) = full {
-            let text = format!(
-                "At most {most} wrong codes are answered at once {who} (limits.{name}). Wait a few seconds, or paste a token."
-            );
-            return Err(Refusal { blame: Blame::Limit, rule: rule::S5, text });
-        }
-        *open.waiting.entry(from).or_default() += 1;
-        Ok(Waits { codes: self, from })
+    pub(crate) fn begin_wait(&self, from: IpAddr) -> Result<AddressSlot<'_>, Refusal> {
+        self.waiting.take(from)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
@@ -183,16 +154,10 @@ impl Open {
     }
 }
 
-/// Who has an IPv6 address has a network of them.
-fn network_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !(u128::MAX >> 64)).into(),
-        v4 => v4,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -270,7 +235,7 @@ mod tests {
         let others = codes.begin_wait(other).unwrap();
         full(third, "(limits.wrong_codes)");
         drop((waits, others));
-        assert!(codes.begin_wait(HERE).is_ok() && codes.lock().waiting.is_empty());
+        assert!(codes.waiting.are_empty() && codes.begin_wait(HERE).is_ok());
     }
 
     // covers: I22

@@ -17,6 +17,7 @@ use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Occupied, Place};
 use crate::guard::Guard;
+use crate::http::{RefusalLog, RequestIds, TraceParent};
 use crate::inbox::Inbox;
 use crate::manifest::Manifests;
 use crate::metrics::Metrics;
@@ -27,6 +28,8 @@ use crate::reading::Turns;
 use crate::redaction::Outputs;
 use crate::retention::Eraser;
 use crate::roles::Roles;
+use crate::sign_in::SignInDesk;
+use crate::tls::Tls;
 use crate::waits::Waits;
 
 /// A handle to a running hub; cheap to clone.
@@ -63,6 +66,8 @@ pub(crate) struct Shared {
     pub(crate) outputs: Outputs,
     /// Codes that are worth a token, for the page.
     pub(crate) codes: Codes,
+    /// People who sign in with a provider, from the page.
+    pub(crate) sign_in: SignInDesk,
     /// Whether it was really the person.
     pub(crate) presence: PresenceDesk,
     pub(crate) passkeys: Passkeys,
@@ -70,6 +75,12 @@ pub(crate) struct Shared {
     pub(crate) eraser: OnceLock<Arc<Eraser>>,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
+    /// The certificate in use, if there is one.
+    pub(crate) tls: Option<Tls>,
+    pub(crate) refusals: RefusalLog,
+    pub(crate) request_ids: RequestIds,
+    /// Tells a request's span from which trace it comes.
+    pub(crate) trace_parent: Option<TraceParent>,
     pub(crate) phase: watch::Sender<Phase>,
 }
 

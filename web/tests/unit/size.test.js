@@ -9,13 +9,13 @@ import { LANGUAGES } from "../../files/settings.js";
 import { Hub } from "../support/hub.js";
 
 /** Files of the hub's own page, which other sites do not load. */
-const PAGE = ["index.html", "page.js", "page.css", "icon.svg"];
+const PAGE = ["index.html", "page.js", "sign-in.js", "page.css", "icon.svg"];
 
 /**
  * Loaded when a request has letters beyond ASCII, when its yes needs the PIN or a passkey, and when a hub signs
  * its manifest.
  */
-const LATER = ["alike.js", "alike.json", "pin.js", "passkeys.js", "identity.js"];
+const LATER = ["alike.js", "alike.json", "base64.js", "pin.js", "passkeys.js", "identity.js"];
 
 const hub = await Hub.start("demo", { options: ["--ephemeral"] });
 after(() => hub.stop());

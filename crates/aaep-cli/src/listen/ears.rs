@@ -85,8 +85,18 @@ impl Ears {
     }
 }
 
-/// Those that were named, else those on this machine.
+/// Those that were named, else those on this machine, with what is shown to each: the token that was
+/// given, or that of whoever signed in there.
 pub(crate) fn hubs(options: &HubsOptions) -> Result<Vec<Hub>, String> {
+    let identified = |hub: Hub| {
+        let knows = hub.options.token.is_some() || hub.options.identity.is_some();
+        if knows { Ok(hub) } else { crate::login::signed_in(hub) }
+    };
+    reachable(options)?.into_iter().map(identified).collect()
+}
+
+/// The same without what somebody signed in for.
+pub(crate) fn reachable(options: &HubsOptions) -> Result<Vec<Hub>, String> {
     let named = &options.urls;
     if named.len() > HUBS {
         return Err(format!("Name at most {HUBS} hubs."));

@@ -39,7 +39,7 @@ use terminal::Terminal;
 use transcript::Transcript;
 use voices::Voices;
 
-pub(crate) use ears::hubs;
+pub(crate) use ears::{hubs, reachable};
 use options::SoundKind;
 pub(crate) use options::{HubsOptions, ListenOptions};
 

@@ -44,7 +44,8 @@ With --speak: f skip a sentence, z pause.
 With --line, and where standard input is no terminal, words are typed instead: yes, no, list, help.
 
 The hubs are those named here, else AAEP_URL, else the one on this machine.
-The token is in --token-file, else in AAEP_TOKEN, else in the file AAEP_TOKEN_FILE.
+The token is in --token-file, else in AAEP_TOKEN, else in the file AAEP_TOKEN_FILE; else it is that of
+your `aaep login`.
 
 It ends with 0; with 1 if --once ends without an answer, or with an error of the agent;
 with 2 if it cannot listen.

@@ -105,6 +105,18 @@ fn a_person_is_erased_and_exported_before_and_what_waits_goes_on() {
         // What ended less than a day ago stays.
         let (code, said) = house.aaep(&["audit", "erase", "--user", &user]);
         assert!(code == 1 && said.contains("4 sessions are open, or ended less"), "{said}");
+        // An export can be narrowed to a person, an agent, and a time.
+        let lines = |more: &[&str]| {
+            let (code, said) = house.aaep(&[&["audit", "export"], more].concat());
+            assert_eq!(code, 0, "{said}");
+            said.lines().count()
+        };
+        let opened = |more: &[&str]| lines(&[&["--kind", "opened"], more].concat());
+        assert_eq!((opened(&[]), opened(&["--user", &user])), (4, 4));
+        assert_eq!((lines(&["--user", "somebody"]), lines(&["--agent", "somebody"])), (0, 0));
+        let (long_ago, far) = ("2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z");
+        assert_eq!((opened(&["--since", long_ago]), opened(&["--until", far])), (4, 4));
+        assert_eq!((lines(&["--since", far]), lines(&["--until", long_ago])), (0, 0));
         // Of the records themselves, none is older; so the whole journal is made older, but for what waits.
         age(&house, 2);
         let (code, said) = house.aaep(&["audit", "erase", "--user", &user]);

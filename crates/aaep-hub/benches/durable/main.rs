@@ -4,7 +4,7 @@
 //! Rounds take turns; times and rates are medians over all of them, by the clock on the wall, since a
 //! disk is waited for. The processor time of this process, load and hub together, is shown beside.
 //!
-//! `one`, `many`, `restart` or `compaction` as an argument measures only that.
+//! `one`, `many`, `restart`, `compaction` or `erasing` as an argument measures only that.
 //!
 //! `AAEP_BENCH_DIR` names the directory (and so the disk) to measure; the temporary one by default.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a benchmark
@@ -16,7 +16,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod bare;
 mod compaction;
+mod erasing;
 mod loops;
+mod records;
 mod restart;
 
 use std::path::PathBuf;
@@ -62,6 +64,9 @@ fn main() {
     }
     if wants("compaction") {
         compaction::measure(&runtime);
+    }
+    if wants("erasing") {
+        erasing::measure();
     }
 }
 

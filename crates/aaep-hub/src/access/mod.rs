@@ -39,7 +39,7 @@ use arc_swap::ArcSwap;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 use crate::config::{Config, IssuerEntry, PrincipalEntry};
-use crate::sign_in::{Offer, Offers};
+use crate::sign_in::{KnownProvider, Offers};
 use crate::{Fault, clock, files};
 
 use self::certificate::Clients;
@@ -229,6 +229,16 @@ impl Denied {
         match self {
             Self::Role => http::StatusCode::FORBIDDEN,
             _ => http::StatusCode::UNAUTHORIZED,
+        }
+    }
+
+    /// For the log alone: whoever is denied is not told.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::NoToken => "no token, and not from this machine",
+            Self::UnknownToken => "a token or certificate that is nobody's, or is over",
+            Self::OtherUser => "a process of another user",
+            Self::Role => "the role of this principal does not allow it",
         }
     }
 }
@@ -471,19 +481,18 @@ impl Access {
 
     /// With which identity providers people sign in.
     pub(crate) fn offers(&self) -> Offers {
-        let entries = self.issuers.iter().map(|issuer| issuer.entry());
-        let offer = |entry: &Arc<IssuerEntry>| {
-            let sign_in = entry.sign_in.clone()?;
-            Some(Offer {
-                name: entry.name.to_string(),
-                issuer: entry.issuer.clone(),
-                client_id: sign_in.client_id,
-                scopes: sign_in.scopes,
-                resource: sign_in.resource,
-                audience: sign_in.audience,
-            })
-        };
-        Offers { providers: entries.filter_map(offer).collect() }
+        Offers { providers: self.issuers.iter().filter_map(|issuer| issuer.offer()).collect() }
+    }
+
+    /// Whether people sign in with any.
+    pub(crate) fn has_sign_in(&self) -> bool {
+        self.issuers.iter().any(|issuer| issuer.entry().sign_in.is_some())
+    }
+
+    /// The provider of this name, if people sign in with it.
+    pub(crate) fn provider(&self, name: &str) -> Option<KnownProvider> {
+        let issuer = self.issuers.iter().find(|issuer| issuer.entry().name.as_str() == name)?;
+        Some(KnownProvider { offer: issuer.offer()?, roots: issuer.roots() })
     }
 
     /// Whether anybody has a token.

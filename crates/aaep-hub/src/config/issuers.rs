@@ -51,7 +51,8 @@ pub struct IssuerEntry {
     /// Which role each of its values stands for; others stand for none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<String, RoleEntry>,
-    /// How people sign in with it, by `aaep login`. Without it, tokens come from elsewhere.
+    /// How people sign in with it, by `aaep login` or from the page. Without it, tokens come from
+    /// elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sign_in: Option<SignInEntry>,
 }

@@ -71,6 +71,10 @@ pub struct Limits {
     pub wrong_codes: usize,
     /// Of those, answers to one address.
     pub wrong_codes_per_address: usize,
+    /// Sign-ins from the page for which the hub asks a provider at once.
+    pub sign_ins: usize,
+    /// Of those, sign-ins from one address.
+    pub sign_ins_per_address: usize,
     /// Calls at once that wait for something to happen (`?wait=`).
     pub waits: usize,
     /// Of those, calls of one user.
@@ -234,6 +238,8 @@ impl Default for Limits {
             early_handshakes_per_principal: 16,
             wrong_codes: 64,
             wrong_codes_per_address: 4,
+            sign_ins: 64,
+            sign_ins_per_address: 4,
             waits: 8192,
             waits_per_user: 2048,
             waits_per_principal: 1024,

@@ -71,7 +71,7 @@ pub(crate) fn file(file: &'static File, parts: &Parts) -> Answer {
 }
 
 /// Where a request came from, for those who are counted by that.
-fn address_of(hub: &Hub, parts: &Parts) -> IpAddr {
+pub(crate) fn address_of(hub: &Hub, parts: &Parts) -> IpAddr {
     let peer = parts.extensions.get::<Peer>().and_then(Peer::address);
     let client = peer.and_then(|peer| hub.0.guard.client(&parts.headers, peer, true).ok());
     client.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.address)
@@ -113,10 +113,4 @@ pub(crate) async fn token(hub: &Hub, parts: &Parts, body: RequestBody) -> Result
     out.string(token.as_str());
     out.close('}');
     Ok(json(StatusCode::OK, out.finish()))
-}
-
-/// `GET sign-in`: the providers with which people sign in. Nobody is waited for.
-pub(crate) fn sign_in(hub: &Hub) -> Answer {
-    let offers = hub.0.access.current().offers();
-    json(StatusCode::OK, serde_json::to_vec(&offers).unwrap_or_default())
 }

@@ -3,10 +3,11 @@
 
 use aaep_engine::Rejection;
 use aaep_types::json::Members;
-use aaep_types::{AAEP_VERSION, Invalid, RejectionCode, Version, cut};
+use aaep_types::{AAEP_VERSION, Invalid, RejectionCode, Version, cut, rule};
 use http::HeaderValue;
 use http::header::WWW_AUTHENTICATE;
 
+use super::record::Reason;
 use super::{Answer, json};
 use crate::access::Denied;
 
@@ -79,10 +80,17 @@ pub(crate) fn denied(denied: Denied) -> Rejection {
     Rejection::new(code, denied.to_string())
 }
 
-/// The same as an answer over HTTP.
-pub(crate) fn denied_answer(why: Denied) -> Answer {
-    let mut answer = json(why.status(), denied(why).to_json());
+/// The same as an answer over HTTP, to people who can sign in if that is so.
+pub(crate) fn denied_answer(why: Denied, can_sign_in: bool) -> Answer {
+    let mut rejection = denied(why);
+    if can_sign_in && why != Denied::Role {
+        let text = format!("{why} People sign in with `aaep login`, or on the page.");
+        rejection = Rejection::new(RejectionCode::AuthenticationRequired, text);
+    }
+    let mut answer = json(why.status(), rejection.to_json());
     answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    let (error, rule) = ("rejected", rule::H15);
+    answer.extensions_mut().insert(Reason { error, rule, why: why.reason().into() });
     answer
 }
 

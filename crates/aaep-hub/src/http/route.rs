@@ -38,6 +38,8 @@ pub(crate) enum Route {
     PageFile(&'static aaep_page::File),
     PageToken,
     SignIn,
+    BeginSignIn,
+    FinishSignIn,
     Passkeys,
     Passkey(PasskeyStep),
 }
@@ -63,7 +65,8 @@ impl Route {
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
             | Inputs => Some(ApiSurface::Agent),
             // A code for the token proves nothing else.
-            Manifest | Health | Ready | OpenApi | Page | PageFile(_) | PageToken | SignIn => None,
+            Manifest | Health | Ready | OpenApi | Page | PageFile(_) | PageToken | SignIn
+            | BeginSignIn | FinishSignIn => None,
         }
     }
 }
@@ -140,6 +143,8 @@ paths! {
     POST "presence/passkeys/assertion" => |_| Some(Route::Passkey(PasskeyStep::Assertion));
     POST "page/token" => |_| Some(Route::PageToken);
     GET "sign-in" => |_| Some(Route::SignIn);
+    POST "sign-in/begin" => |_| Some(Route::BeginSignIn);
+    POST "sign-in/token" => |_| Some(Route::FinishSignIn);
     GET "/.well-known/aaep-manifest.json" => |_| Some(Route::Manifest);
     GET "/healthz" => |_| Some(Route::Health);
     GET "/readyz" => |_| Some(Route::Ready);

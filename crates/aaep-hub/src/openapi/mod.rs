@@ -241,6 +241,26 @@ fn about(method: &Method, path: &str) -> Option<About> {
             &[("200", "The providers; none is secret.", "SignInOffers")],
             &[],
         ),
+        ("POST", "sign-in/begin") => about(
+            "Where a page of the hub sends somebody who signs in with a provider (PKCE, S256).",
+            Some("BeginSignIn"),
+            &[
+                ("200", "The address.", "SignInAddress"),
+                ("404", "Nobody signs in with a provider of that name.", "Problem"),
+                ("502", "The provider cannot be reached, or understood.", "Problem"),
+            ],
+            &[],
+        ),
+        ("POST", "sign-in/token") => about(
+            "Exchange the code that somebody came back with, or a refresh token, for tokens.",
+            Some("FinishSignIn"),
+            &[
+                ("200", "The provider's tokens.", "SignInTokens"),
+                ("401", "The provider said no.", "Problem"),
+                ("502", "The provider cannot be reached, or understood.", "Problem"),
+            ],
+            &[],
+        ),
         ("GET", "/") => about("A page for people.", None, &[("200", "It.", "text/html")], &[]),
         ("GET", "/page/{file}") => about(
             "A file of the page; sites of any origin may load it.",
@@ -320,7 +340,7 @@ fn operation(method: &Method, path: &str, about: &About) -> Value {
         operation["requestBody"] =
             json!({ "required": true, "content": { "application/json": content } });
     }
-    if open || ["page/token", "sign-in"].contains(&path) {
+    if open || path == "page/token" || path.starts_with("sign-in") {
         operation["security"] = json!([]);
     }
     operation

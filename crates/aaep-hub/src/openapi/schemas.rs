@@ -26,6 +26,7 @@ pub(super) fn all() -> Value {
     if let Value::Object(schemas) = &mut schemas {
         schemas.insert("NewSession".into(), new_session());
         schemas.append(&mut super::messages::all());
+        schemas.extend(sign_in());
         schemas.insert("NewEvent".into(), new_event());
         schemas.insert("NewExtensionEvent".into(), extension_event());
         for kind in EMITTED {
@@ -361,19 +362,6 @@ fn fixed() -> Value {
         },
         "PageCode": { "type": "object", "required": ["code"], "properties": { "code": text() } },
         "PageToken": { "type": "object", "required": ["token"], "properties": { "token": text() } },
-        "SignInOffers": {
-            "type": "object",
-            "required": ["providers"],
-            "properties": { "providers": { "type": "array", "items": {
-                "type": "object",
-                "required": ["name", "issuer", "client_id", "scopes"],
-                "properties": {
-                    "name": text(), "issuer": text(), "client_id": text(),
-                    "scopes": { "type": "array", "items": text() },
-                    "resource": text(), "audience": text(),
-                },
-            } } },
-        },
         "AgentId": {
             "type": "object",
             "required": ["agent_id"],
@@ -502,4 +490,48 @@ fn fixed() -> Value {
             } } },
         },
     })
+}
+
+/// What goes to and fro when somebody signs in with an identity provider.
+fn sign_in() -> Map<String, Value> {
+    let schemas = json!({
+        "SignInOffers": {
+            "type": "object",
+            "required": ["providers"],
+            "properties": { "providers": { "type": "array", "items": {
+                "type": "object",
+                "required": ["name", "issuer", "client_id", "scopes"],
+                "properties": {
+                    "name": text(), "issuer": text(), "client_id": text(),
+                    "scopes": { "type": "array", "items": text() },
+                    "resource": text(), "audience": text(),
+                },
+            } } },
+        },
+        "BeginSignIn": {
+            "type": "object",
+            "required": ["provider", "state", "code_challenge"],
+            "properties": { "provider": text(), "state": text(), "code_challenge": text() },
+        },
+        "SignInAddress": { "type": "object", "required": ["url"], "properties": { "url": text() } },
+        "FinishSignIn": {
+            "type": "object",
+            "required": ["provider"],
+            "properties": {
+                "provider": text(), "code": text(), "code_verifier": text(), "refresh_token": text(),
+            },
+        },
+        "SignInTokens": {
+            "type": "object",
+            "required": ["access_token"],
+            "properties": {
+                "access_token": text(), "refresh_token": text(),
+                "expires_in": { "type": "integer", "minimum": 0 },
+            },
+        },
+    });
+    match schemas {
+        Value::Object(schemas) => schemas,
+        _ => Map::new(),
+    }
 }

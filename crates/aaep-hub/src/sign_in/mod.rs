@@ -1,16 +1,18 @@
 //! Signing in with an OpenID provider: what the hub tells its clients of it, and
-//! the part of OAuth that `aaep login` needs.
+//! the part of OAuth that `aaep login` and the page need.
 //!
 //! A [`Provider`] is found by its issuer (RFC 8414, OpenID Connect Discovery), and speaks HTTPS only.
 //! Every answer of its is bounded in bytes and time. What it says is never shown to the user as it is:
 //! errors are known words, or one sentence.
 
+mod desk;
 mod provider;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use desk::{KnownProvider, SignInDesk};
 pub use provider::Provider;
 pub(crate) use provider::split;
 
@@ -33,6 +35,15 @@ pub struct Offer {
     pub audience: Option<String>,
 }
 
+impl Offer {
+    /// What the provider has to be told so that the access token is one for the hub.
+    pub fn target(&self) -> impl Iterator<Item = (&str, &str)> {
+        let resource = self.resource.as_deref().map(|resource| ("resource", resource));
+        let audience = self.audience.as_deref().map(|audience| ("audience", audience));
+        resource.into_iter().chain(audience)
+    }
+}
+
 /// The answer of `GET sign-in`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
@@ -41,15 +52,15 @@ pub struct Offers {
 }
 
 /// Tokens, as a provider hands them out. `Debug` shows none of them.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Tokens {
     /// Shown to the hub.
     pub access_token: String,
     /// How many seconds it is good for.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<u64>,
     /// Worth a new one, if there is one.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<String>,
 }
 

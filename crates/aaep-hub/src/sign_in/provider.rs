@@ -24,6 +24,7 @@ const MAX_ERROR: usize = 40;
 #[derive(Clone)]
 pub struct Provider {
     issuer: String,
+    authorization_endpoint: Option<String>,
     token_endpoint: String,
     device_authorization_endpoint: Option<String>,
     revocation_endpoint: Option<String>,
@@ -40,6 +41,7 @@ impl std::fmt::Debug for Provider {
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
+    authorization_endpoint: Option<String>,
     token_endpoint: String,
     device_authorization_endpoint: Option<String>,
     revocation_endpoint: Option<String>,
@@ -70,6 +72,7 @@ impl Provider {
             return Err(SignInError::AnotherIssuer);
         }
         let checked = [
+            (&found.authorization_endpoint, "authorization_endpoint"),
             (&Some(found.token_endpoint.clone()), "token_endpoint"),
             (&found.device_authorization_endpoint, "device_authorization_endpoint"),
             (&found.revocation_endpoint, "revocation_endpoint"),
@@ -81,11 +84,25 @@ impl Provider {
         }
         Ok(Self {
             issuer: found.issuer,
+            authorization_endpoint: found.authorization_endpoint,
             token_endpoint: found.token_endpoint,
             device_authorization_endpoint: found.device_authorization_endpoint,
             revocation_endpoint: found.revocation_endpoint,
             roots,
         })
+    }
+
+    /// Whether these are the certificates that it was found with.
+    pub(crate) fn trusts(&self, roots: Option<&[u8]>) -> bool {
+        self.roots.as_deref() == roots
+    }
+
+    /// Where a browser goes to sign in, with these parameters (RFC 6749).
+    pub fn authorization_url(&self, parameters: &[(&str, &str)]) -> Result<String, SignInError> {
+        let missing = SignInError::Missing("signing in with a browser");
+        let endpoint = self.authorization_endpoint.as_deref().ok_or(missing)?;
+        let mark = if endpoint.contains('?') { '&' } else { '?' };
+        Ok(format!("{endpoint}{mark}{}", encoded(parameters)))
     }
 
     /// Asks for tokens with these parameters (RFC 6749, RFC 7636, RFC 8628).
@@ -224,6 +241,11 @@ mod tests {
             let wrong = described(ISSUER, endpoint).unwrap_err();
             assert_eq!(wrong, SignInError::Insecure("token_endpoint"), "{endpoint}");
         }
+        let text = r#"{"issuer": "https://login.example", "token_endpoint": "https://login.example/token",
+            "authorization_endpoint": "https://login.example/auth?tenant=a"}"#;
+        let provider = Provider::parse(ISSUER, text.as_bytes(), None).unwrap();
+        let url = provider.authorization_url(&[("scope", "openid x")]).unwrap();
+        assert_eq!(url, "https://login.example/auth?tenant=a&scope=openid%20x");
         let garbled = Provider::parse(ISSUER, b"<html>", None).unwrap_err();
         assert_eq!(garbled, SignInError::Garbled);
     }

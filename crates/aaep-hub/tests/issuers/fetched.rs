@@ -23,6 +23,10 @@ enum Answers {
     Nothing,
     Garbage,
     Endless,
+    /// There is nothing there any more.
+    Gone,
+    /// The connection ends without a word.
+    Silence,
 }
 
 /// A server with TLS, whose certificate is in a file.
@@ -98,6 +102,8 @@ impl Answers {
             Self::Keys(keys) => format!("{}{keys}", head(keys.len())),
             Self::Garbage => format!("{}<html>", head(6)),
             Self::Nothing => std::future::pending().await,
+            Self::Gone => "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned(),
+            Self::Silence => return,
             Self::Endless => {
                 let _ = stream.write_all(head(1 << 40).as_bytes()).await;
                 while stream.write_all(&[b' '; 4096]).await.is_ok() {}
@@ -137,7 +143,8 @@ async fn keys_are_fetched_rotated_and_kept_while_their_address_fails() {
     server.asked_again().await;
     assert!(!is_let_in(&url, &old).await && is_let_in(&url, &new).await);
     // What is no set of keys changes nothing.
-    for answers in [Answers::Garbage, Answers::Keys(r#"{"keys":[]}"#.into()), Answers::Endless] {
+    let none = Answers::Keys(r#"{"keys":[]}"#.into());
+    for answers in [Answers::Garbage, none, Answers::Endless, Answers::Gone, Answers::Silence] {
         server.answers.send_replace(answers);
         server.asked_again().await;
         assert!(is_let_in(&url, &new).await && !is_let_in(&url, &old).await);

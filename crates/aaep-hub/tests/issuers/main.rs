@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)] // real files, sockets and clocks
 
 mod fetched;
+mod sign_in;
 mod streams;
 mod support;
 mod tokens;

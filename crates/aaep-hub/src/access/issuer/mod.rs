@@ -24,6 +24,7 @@ use self::keys::Keys;
 use self::recent::Recent;
 use super::TokenHash;
 use crate::config::{IssuerEntry, Label};
+use crate::sign_in::Offer;
 use crate::{Fault, files};
 
 /// The longest token that is looked at, in bytes.
@@ -95,6 +96,24 @@ impl Issuer {
 
     pub(super) fn entry(&self) -> &Arc<IssuerEntry> {
         &self.entry
+    }
+
+    /// How people sign in with it, if they do.
+    pub(super) fn offer(&self) -> Option<Offer> {
+        let sign_in = self.entry.sign_in.clone()?;
+        Some(Offer {
+            name: self.entry.name.to_string(),
+            issuer: self.entry.issuer.clone(),
+            client_id: sign_in.client_id,
+            scopes: sign_in.scopes,
+            resource: sign_in.resource,
+            audience: sign_in.audience,
+        })
+    }
+
+    /// Certificates in PEM that vouch for it, beside those of this machine.
+    pub(super) fn roots(&self) -> Option<Vec<u8>> {
+        self.roots.clone()
     }
 
     /// Begins to fetch the keys, if that is where they come from. To be called inside a runtime.
