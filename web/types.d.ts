@@ -143,8 +143,8 @@ interface Ears {
   connected(hub: string, again: boolean, mayReply: boolean): void;
   /** The stream broke; it is tried again. */
   lost(): void;
-  /** This token does not open the hub. */
-  refused(status: number, text: string): void;
+  /** The hub does not let this page in: for want of a token, or for a reason of its own. */
+  refused(status: number, text: string, wantsToken: boolean): void;
   /** It is not the hub that was known, or its signature does not hold. */
   impostor(why: string): void;
 }

@@ -6,9 +6,10 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { BINARY } from "../tests/support/hub.js";
 import { Display } from "./display.js";
 
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -169,6 +170,14 @@ export class Desktop {
     }
     await this.until(() => this.sh("xdotool", "search", "--onlyvisible", "--name", "Your agent") !== "", 120_000, kind);
     await this.quiet(5000, 90_000);
+  }
+
+  /** Opens a terminal with a shell in it. */
+  async terminal() {
+    Object.assign(this.env, { SHELL: "/bin/sh", PS1: "ready> ", PATH: `${dirname(BINARY)}:${this.env.PATH}` });
+    this.shown = await this.run("terminal", "lxterminal", ["--no-remote", "--title=Terminal", "--command=/bin/sh"]);
+    await this.until(() => this.heard().some(({ text }) => text.includes("Terminal")), 60_000, "the terminal");
+    await this.quiet(3000);
   }
 
   /** Everything that Speech Dispatcher was given, since a moment. */

@@ -33,6 +33,20 @@ export class Listener {
     throw new Error("Tab never came to the field");
   }
 
+  /** Starts `aaep listen` in the terminal; how much Orca says of the typing itself depends on its timing. */
+  async listens(options) {
+    this.desktop.type(`clear; aaep listen ${options} ${this.hub.base}/\n`);
+    await this.desktop.until(() => this.desktop.heard().some(({ text }) => text.includes("Press ? for help")), 30_000, "aaep listen")
+      .catch(() => this.note("not heard: Press ? for help"));
+    await this.desktop.quiet(SILENCE_MS);
+  }
+
+  /** A question by another agent, which waits for the answer by itself. */
+  async question(text) {
+    const agent = await this.agent("Finding out.");
+    return agent.clarify(text, ["freetext"]);
+  }
+
   /** Presses a key, waits until something is said and then silent, and gives it back. */
   async presses(key, silence) {
     const since = Date.now();

@@ -1,6 +1,6 @@
 // What is heard of the page with Orca, compared with the transcripts in `web/heard`.
 //
-//   node at/run.js [chromium|firefox]... [--quick] [--only NAME,NAME] [--repeat N] [--tries N] [--write]
+//   node at/run.js [chromium|firefox|lxterminal]... [--quick] [--only NAME,NAME] [--repeat N] [--tries N] [--write]
 //
 // A transcript that differs is a failure; with --write it is replaced. With --tries a scenario that
 // differs is played again, because a busy machine swallows words now and then, and a page that no longer
@@ -18,15 +18,16 @@ import { Transcripts, Tries } from "./transcripts.js";
 /** How this ends for a version of Orca that was never listened to. */
 const NOTHING_KEPT = 3;
 
-const BROWSERS = ["chromium", "firefox"];
+/** What it is heard in: browsers, and a terminal with `aaep listen`. */
+const KINDS = ["chromium", "firefox", "lxterminal"];
 
 /** The command line. */
 function read(args) {
-  const asked = { browsers: [], names: Object.keys(SCENARIOS), repeat: 1, tries: 1, write: false };
+  const asked = { kinds: [], names: Object.keys(SCENARIOS), repeat: 1, tries: 1, write: false };
   const words = [...args];
   while (words.length > 0) {
     const word = words.shift();
-    if (BROWSERS.includes(word)) asked.browsers.push(word);
+    if (KINDS.includes(word)) asked.kinds.push(word);
     else if (word === "--quick") asked.names = QUICK;
     else if (word === "--write") asked.write = true;
     else if (word === "--only") asked.names = (words.shift() ?? "").split(",");
@@ -37,15 +38,15 @@ function read(args) {
   const unknown = asked.names.filter((name) => !Object.hasOwn(SCENARIOS, name));
   if (unknown.length > 0) throw new Error(`no scenario ${unknown.join(", ")}; there are ${Object.keys(SCENARIOS).join(", ")}`);
   if (!(asked.repeat >= 1 && asked.tries >= 1)) throw new Error("--repeat and --tries need a number");
-  if (asked.browsers.length === 0) asked.browsers = BROWSERS;
+  if (asked.kinds.length === 0) asked.kinds = KINDS;
   return asked;
 }
 
-/** Plays a scenario on a page that was just loaded, and gives back what was heard. */
-async function heard(desktop, hub, { about, play }) {
+/** Plays a scenario, on a page that was just loaded, and gives back what was heard. */
+async function heard(desktop, hub, { about, play, terminal = false }) {
   const listener = new Listener(desktop, hub);
   try {
-    await listener.home();
+    if (!terminal) await listener.home();
     await play(listener);
   } catch (error) {
     listener.note(`it broke off: ${error.message}`);
@@ -66,13 +67,14 @@ async function isAsKept(name, desktop, hub, scenario) {
   return tries.passed;
 }
 
-/** A desktop with a browser; where one does not come up, another is tried. */
+/** A desktop with a browser or a terminal; where one does not come up, another is tried. */
 async function open(kind, hub, braille) {
   for (let tried = 1; ; tried += 1) {
     let desktop;
     try {
       desktop = await Desktop.start({ braille });
-      await desktop.browser(kind, hub.origin);
+      if (kind === "lxterminal") await desktop.terminal();
+      else await desktop.browser(kind, hub.origin);
       return desktop;
     } catch (error) {
       await desktop?.stop();
@@ -82,7 +84,7 @@ async function open(kind, hub, braille) {
   }
 }
 
-/** Plays scenarios in a browser, on a desktop of their own. */
+/** Plays scenarios in a browser or a terminal, on a desktop of their own. */
 async function play(kind, names, braille, restarts) {
   // A hub that comes back has to remember what waits.
   const hub = await Hub.start("demo", { options: restarts ? [] : ["--ephemeral"] });
@@ -106,10 +108,11 @@ mkdirSync(folder, { recursive: true });
 const transcripts = new Transcripts(folder, asked.write);
 let failed = 0;
 
-for (const kind of asked.browsers) {
+for (const kind of asked.kinds) {
   for (const [braille, restarts] of [[false, false], [false, true], [true, false]]) {
     const names = asked.names.filter((name) => {
       const scenario = SCENARIOS[name];
+      if ((scenario.terminal ?? false) !== (kind === "lxterminal")) return false;
       return (scenario.braille ?? false) === braille && (scenario.restarts ?? false) === restarts;
     });
     if (names.length > 0) await play(kind, names, braille, restarts);

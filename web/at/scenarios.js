@@ -304,6 +304,44 @@ export const SCENARIOS = {
       await at.step("the agent is done", () => agent.end("Counted."), { until: "Done" });
     },
   },
+  "beside": {
+    about: "`aaep listen` in a terminal that Orca reads. A request is heard when it comes, and so is what became of it.",
+    terminal: true,
+    async play(at) {
+      await at.listens("--pause 0");
+      const agent = await at.agent("Cleaning up.");
+      await at.step("an agent starts", null, { until: "Cleaning up" });
+      await at.step("a request comes", () => agent.confirm("Delete file number 107.", MILD), { until: "file number 107" });
+      await at.step("type n", () => at.desktop.type("n"), { until: "rejected" });
+      await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
+      await at.step("a question comes", () => at.question("Where to?"), { until: "Where to" });
+      await at.step("type a", () => at.desktop.type("a"), { until: "Type your answer" });
+      at.desktop.type("Lagos");
+      await at.desktop.quiet(1500);
+      await at.step("type Lagos, and press Enter", () => at.desktop.key("Return"), { until: "answered" });
+      await at.step("type q", () => at.desktop.type("q"), { until: "Goodbye" });
+    },
+  },
+  "beside-braille": {
+    about: "`aaep listen --braille` and Orca share a display of 40 cells. A request stays on it until the person gives the display " +
+      "back to Orca, with the key that goes to the cursor; what is new takes it again; afterwards it is Orca's.",
+    terminal: true,
+    braille: true,
+    async play(at) {
+      await at.listens("--pause 0 --braille");
+      const agent = await at.agent("Cleaning up.");
+      await at.step("an agent starts", null, { until: "Cleaning up" });
+      await at.step("a request comes", () => agent.confirm("Delete file number 108.", MILD), { until: "file number 108" });
+      await at.step("press the key that goes to the cursor", () => at.desktop.display.press("HOME"));
+      await at.step("a line up: it is Orca that answers", () => at.desktop.display.press("LNUP"));
+      await at.step("the key again: Orca goes back to the cursor", () => at.desktop.display.press("HOME"));
+      await at.step("type r, to hear it again", () => at.desktop.type("r"), { until: "file number 108" });
+      await at.step("pan to the right", () => at.desktop.display.press("FWINRT"));
+      await at.step("type n", () => at.desktop.type("n"), { until: "rejected" });
+      await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
+      await at.step("type q", () => at.desktop.type("q"), { until: "Goodbye" });
+    },
+  },
 };
 
 /** What `cargo xtask test` plays: the rest is for the command of its own. */

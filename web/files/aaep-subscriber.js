@@ -83,9 +83,11 @@ export class AaepSubscriber extends HTMLElement {
     const wanted = this.settings.language === "auto"
       ? [this.getAttribute("language") ?? "", ...navigator.languages]
       : [this.settings.language];
-    const bases = wanted.map((tag) => tag.toLowerCase().split("-")[0] ?? "");
-    const language = bases.find((base) => base !== "auto" && CHOICES.language.includes(base)) ?? "en";
-    return Words.load(language).catch(() => Words.load("en"));
+    const base = (/** @type {string} */ tag) => tag.toLowerCase().split("-")[0] ?? "";
+    const language = wanted.map(base).find((one) => one !== "auto" && CHOICES.language.includes(one)) ?? "en";
+    // The browser knows the country, which decides on the digits.
+    const locale = navigator.languages.find((tag) => base(tag) === language && tag !== language);
+    return Words.load(language, locale).catch(() => Words.load("en"));
   }
 
   /** The base of the hub's API: said, or that of the hub that this module comes from. */
@@ -121,9 +123,11 @@ export class AaepSubscriber extends HTMLElement {
         this.view?.unconnected("page.impostor");
         this.emit("aaep-state", { connected: false, impostor: why });
       },
-      refused: (status, text) => {
-        this.view?.unconnected("page.refused");
-        this.emit("aaep-state", { connected: false, refused: status, text });
+      refused: (status, text, wantsToken) => {
+        // A proxy that hides the hub's name, say: another token would change nothing.
+        if (wantsToken || text === "") this.view?.unconnected("page.refused");
+        else this.view?.unconnected("page.refused.because", { why: { theirs: text } });
+        this.emit("aaep-state", { connected: false, refused: status, text, wantsToken });
       },
     } });
     this.connection = connection;

@@ -84,7 +84,7 @@ element.addEventListener("aaep-requests", (event) => {
   document.title = count > 0 ? `(${count}) ${title}` : title;
 });
 element.addEventListener("aaep-state", async (event) => {
-  const { connected, mayReply, refused } = /** @type {CustomEvent} */ (event).detail;
+  const { connected, mayReply, refused, wantsToken } = /** @type {CustomEvent} */ (event).detail;
   const signIn = signedIn ? await import("./sign-in.js") : null;
   if (connected) {
     enter.hidden = mayReply;
@@ -92,6 +92,9 @@ element.addEventListener("aaep-state", async (event) => {
     refusal = "";
     signIn?.heard();
     if (!mayReply) await offer();
+  } else if (refused && !wantsToken) {
+    // Another token would be refused as well; the element says why.
+    enter.hidden = true;
   } else if (refused) {
     if (await signIn?.again(element)) return;
     enter.hidden = false;

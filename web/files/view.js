@@ -28,6 +28,8 @@ export class View extends Asking {
     this.latest = new Map();
     /** @type {number | undefined} */
     this.pending = undefined;
+    /** What the words about the connection speak of. @type {Arguments} */
+    this.reason = {};
     this.root = h("div", { class: "subscriber" });
     this.press = (/** @type {KeyboardEvent} */ event) => this.shortcut(event);
     this.beat = 0;
@@ -48,7 +50,7 @@ export class View extends Asking {
     this.root.dir = words.direction;
     this.log.empty.textContent = words.text("page.log.empty");
     this.log.older.textContent = words.text("page.log.older");
-    this.log.language = words.language;
+    this.log.language = words.locale;
     this.announcer.left = (count) => words.text("page.left_out", { count });
     this.home = h("h2", { id: "now-heading", tabindex: "-1" }, words.text("page.now"));
     this.dialog.home = this.home;
@@ -91,11 +93,12 @@ export class View extends Asking {
     if (same instanceof HTMLElement) same.focus();
   }
 
-  /** There is no connection, for this reason. @param {string} why */
-  unconnected(why) {
+  /** There is no connection, for this reason. @param {string} why @param {Arguments} [given] */
+  unconnected(why, given = {}) {
     this.connection = why;
+    this.reason = given;
     this.refresh();
-    this.say(why, {}, true);
+    this.say(why, given, true);
   }
 
   /** Takes over settings that need no new words. */
@@ -262,7 +265,7 @@ export class View extends Asking {
     const { words } = this;
     const sessions = this.inbox.running();
     const requests = this.inbox.waiting();
-    write(this.state, words.text(this.connection) +
+    write(this.state, words.text(this.connection, this.reason) +
       (sessions.length === 0 && /connected|listening/.test(this.connection) ? ` ${words.text("page.idle")}` : ""));
     this.running.hidden = sessions.length === 0;
     keep(this.running, sessions.slice(-20).map((session) => {

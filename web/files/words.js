@@ -42,23 +42,27 @@ export class Words {
   /**
    * @param {string} language @param {"ltr"|"rtl"} direction
    * @param {Record<string, Phrase>} messages
+   * @param {string} [locale] the same language in the listener's country, which decides on the digits
    */
-  constructor(language, direction, messages) {
+  constructor(language, direction, messages, locale = language) {
     this.language = language;
+    this.locale = locale;
     this.direction = direction;
     this.messages = messages;
     this.plurals = new Intl.PluralRules(language);
+    // Thousands are not set apart: synthesizers read them as two numbers in some languages.
+    this.numbers = new Intl.NumberFormat(locale, { useGrouping: false });
     /** @type {Promise<void> | undefined} */
     this.rest = undefined;
   }
 
   /**
    * Reads the message files of a language from beside this module.
-   * @param {string} language
+   * @param {string} language @param {string} [locale]
    */
-  static async load(language) {
+  static async load(language, locale) {
     const [about, said, page] = await Promise.all(["language", "said", "page"].map((name) => file(language, name)));
-    return new Words(about.language, about.direction, { ...said, ...page });
+    return new Words(about.language, about.direction, { ...said, ...page }, locale);
   }
 
   /** Reads the phrases that are seldom needed, before the first of them is. */
@@ -87,10 +91,19 @@ export class Words {
     const pattern = typeof message === "string" ? message : message[category] ?? message.other ?? "";
     for (const part of pattern.split(/(\{\{|\}\}|\{[^}]*\})/)) {
       if (part === "{{" || part === "}}") ours(line, part.charAt(0));
-      else if (/^\{.*\}$/s.test(part)) fill(line, given[part.slice(1, -1)]);
+      else if (/^\{.*\}$/s.test(part)) this.fill(line, given[part.slice(1, -1)]);
       else ours(line, part);
     }
     return line;
+  }
+
+  /** @param {Line} line @param {Given | undefined} value */
+  fill(line, value) {
+    if (value === undefined) return;
+    if (Array.isArray(value)) append(line, value);
+    else if (typeof value === "number") ours(line, this.numbers.format(value));
+    else if ("ours" in value) ours(line, safe(value.ours).text);
+    else theirs(line, value.theirs.trim());
   }
 
   /**
@@ -138,13 +151,4 @@ export class Words {
       : "request" in happening ? happening.request.agent : null;
     return speech.finish(manner.name_agents ? agent : null);
   }
-}
-
-/** @param {Line} line @param {Given | undefined} value */
-function fill(line, value) {
-  if (value === undefined) return;
-  if (Array.isArray(value)) append(line, value);
-  else if (typeof value === "number") ours(line, String(value));
-  else if ("ours" in value) ours(line, safe(value.ours).text);
-  else theirs(line, value.theirs.trim());
 }

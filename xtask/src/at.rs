@@ -2,6 +2,7 @@
 //! loudspeaker, and the terminal with real speech and braille. What is heard and felt is compared with
 //! transcripts, from which `docs/heard.md` is made.
 
+mod chroot;
 mod document;
 
 use std::process::Command;
@@ -24,6 +25,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("gsettings", "libglib2.0-bin"),
     ("pgrep", "procps"),
     ("brltty", "brltty"),
+    ("lxterminal", "lxterminal"),
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -34,9 +36,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     let writes = args.iter().any(|arg| arg == "--write");
     let names_scenarios = args.iter().any(|arg| ["--only", "--quick"].contains(&arg.as_str()));
-    let names_browser = args.iter().any(|arg| ["chromium", "firefox"].contains(&arg.as_str()));
+    let names_window =
+        args.iter().any(|arg| ["chromium", "firefox", "lxterminal"].contains(&arg.as_str()));
     let measures = args.iter().any(|arg| arg == "--measure");
-    if !(names_scenarios || names_browser || measures) {
+    let newer = args.iter().any(|arg| arg == "--orca48");
+    if !(names_scenarios || names_window || measures || newer) {
         if let Some(why) = voices::missing() {
             bail!("nothing can be heard: {why}");
         }
@@ -45,13 +49,19 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     if args.iter().any(|arg| arg == "terminal") {
         return document::write();
     }
-    if let Err(why) = prepare() {
-        bail!("nothing can be heard: {why}");
-    }
-    let ready = page::prepare()?;
     let script = if measures { "at/measure.js" } else { "at/run.js" };
-    let args = args.iter().filter(|arg| *arg != "--measure");
-    run_program(ready.node().arg(script).args(args))?;
+    let rest: Vec<_> =
+        args.iter().filter(|arg| !["--measure", "--orca48"].contains(&arg.as_str())).collect();
+    if newer {
+        let folder = chroot::prepare()?;
+        page::prepare()?;
+        chroot::play(&folder, script, &rest)?;
+    } else {
+        if let Err(why) = prepare() {
+            bail!("nothing can be heard: {why}");
+        }
+        run_program(page::prepare()?.node().arg(script).args(rest))?;
+    }
     if measures { Ok(()) } else { document::write() }
 }
 

@@ -7,9 +7,12 @@ mod agents;
 mod api;
 mod at;
 mod bench;
+mod book;
 mod features;
 mod fuzz;
 mod guests;
+mod operators;
+mod package;
 mod page;
 mod python;
 mod requirements;
@@ -17,6 +20,7 @@ mod rules;
 mod schema_diff;
 mod sim;
 mod test;
+mod typescript;
 mod voices;
 mod workspace;
 
@@ -89,12 +93,13 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "at",
-        usage: "at [chromium] [firefox] [terminal] [--quick] [--only NAME,...] [--repeat N] [--write] \
-                [--measure] [--document] [--check]",
+        usage: "at [chromium] [firefox] [lxterminal] [terminal] [--quick] [--only NAME,...] [--repeat N] [--write] \
+                [--measure] [--orca48] [--document] [--check]",
         about: "Listen to the page with Orca on a desktop without a screen, and to the terminal with \
                 Speech Dispatcher and BRLTTY, compare with the transcripts that are kept (--write keeps \
-                new ones, of N runs the one heard most), and make docs/heard.md; --measure says how soon requests are heard; --document and --check only \
-                make or check the document.",
+                new ones, of N runs the one heard most), and make docs/heard.md; --measure says how soon requests \
+                are heard; --orca48 does it with Orca 48 in a Debian 13 that it makes in a folder, as \
+                root; --document and --check only make or check the document.",
         run: at::run,
     },
     Command {
@@ -108,6 +113,13 @@ const COMMANDS: &[Command] = &[
         usage: "python",
         about: "Build the Python package, install it into a fresh environment, and try it there.",
         run: python::run,
+    },
+    Command {
+        name: "typescript",
+        usage: "typescript [--write]",
+        about: "Build @aaep/agent and @aaep/subscriber, and try them as they are installed. With --write, only \
+                make their types anew from our schemas.",
+        run: typescript::run,
     },
     Command {
         name: "voices",
@@ -130,6 +142,27 @@ const COMMANDS: &[Command] = &[
                 docs/guard-matrix.md. It takes about ten minutes. With names of programs, only show \
                 theirs.",
         run: agents::matrix,
+    },
+    Command {
+        name: "operators",
+        usage: "operators",
+        about: "Try a hub behind the real nginx and Caddy, which are installed if apt-get can.",
+        run: operators::run,
+    },
+    Command {
+        name: "package",
+        usage: "package [--binary FILE] [--profile NAME] [--twice] [--install]",
+        about: "Build the command once and make everything that people install: archive, .deb, wheel, \
+                npm packages, SBOM. --binary packages another command; --twice builds in two places \
+                and compares; --install gets cargo-deb from crates.io.",
+        run: package::run,
+    },
+    Command {
+        name: "book",
+        usage: "book [--install]",
+        about: "Make the documentation a site with mdBook and look at it with axe-core in Chromium; \
+                --install gets mdBook from crates.io.",
+        run: book::run,
     },
     Command {
         name: "bench",

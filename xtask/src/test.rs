@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{answers, cargo, run as run_program};
 use crate::{
-    agents, api, at, features, fuzz, guests, page, python, requirements, rules, sim, voices,
+    agents, api, at, book, features, fuzz, guests, operators, page, python, requirements, rules,
+    sim, typescript, voices,
 };
 
 /// The crates that must also compile where there is no operating system beneath them.
@@ -53,6 +54,16 @@ const STEPS: &[Step] = &[
         about: "three rules of the core, switched off in a copy, are missed by their tests",
         run: rules_are_missed,
     },
+    Step {
+        name: "book",
+        about: "the pages of the documentation fit together, and no link leads nowhere",
+        run: book_fits_together,
+    },
+    Step {
+        name: "operators",
+        about: "a hub behind the real nginx and Caddy",
+        run: operators_are_served,
+    },
     Step { name: "wasm", about: "the core crates compile for WebAssembly", run: wasm },
     Step {
         name: "sim",
@@ -88,6 +99,11 @@ const STEPS: &[Step] = &[
         name: "python",
         about: "the Python package, installed into a fresh environment, with the real hub",
         run: python_is_tried,
+    },
+    Step {
+        name: "typescript",
+        about: "the packages @aaep/agent and @aaep/subscriber, as they are installed, with the real hub",
+        run: typescript_is_tried,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
 ];
@@ -226,6 +242,18 @@ fn rules_are_missed() -> Result<StepResult> {
     Ok(StepResult::Passed)
 }
 
+fn book_fits_together() -> Result<StepResult> {
+    book::pages()?;
+    Ok(StepResult::Passed)
+}
+
+fn operators_are_served() -> Result<StepResult> {
+    match operators::missing() {
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => operators::test().map(|()| StepResult::Passed),
+    }
+}
+
 fn wasm() -> Result<StepResult> {
     if !wasm_is_installed()? {
         let hint = "to have it checked: rustup target add";
@@ -293,6 +321,13 @@ fn python_is_tried() -> Result<StepResult> {
     match python::missing() {
         Some(why) => Ok(StepResult::Skipped(why)),
         None => python::test().map(|()| StepResult::Passed),
+    }
+}
+
+fn typescript_is_tried() -> Result<StepResult> {
+    match typescript::missing() {
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => typescript::test().map(|()| StepResult::Passed),
     }
 }
 

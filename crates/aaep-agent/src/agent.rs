@@ -21,6 +21,10 @@ use crate::words::Words;
 /// How long a call is tried again before it counts as failed, unless the author says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long a hub is waited for that has never answered: one that is started together with its agents
+/// is there by then.
+pub const NOBODY_YET: Duration = Duration::from_secs(2);
+
 /// The pause before a call is tried again: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
@@ -36,8 +40,9 @@ impl Agent {
 
     /// An agent of a hub somewhere else: `Agent::connect("https://hub.example", "my-agent")`.
     ///
-    /// Nothing is sent before the first session is opened, so the hub may start later. To be called
-    /// inside a Tokio runtime.
+    /// Nothing is sent before the first session is opened, so the hub may start later. If nobody has
+    /// ever answered there by then, that is an error after [`NOBODY_YET`], unless another
+    /// [patience](Self::patience) is set. To be called inside a Tokio runtime.
     pub fn connect(hub: impl Into<Remote>, producer: impl Into<Producer>) -> Result<Self, Error> {
         let remote = hub.into();
         // The hub knows an agent without a token by this.
@@ -82,6 +87,7 @@ impl Agent {
             tasks: Mutex::new(JoinSet::new()),
             key_prefix: format!("{:032x}", u128::from_be_bytes(prefix)),
             next_key: AtomicU64::new(0),
+            was_reached: AtomicBool::new(false),
         })))
     }
 
@@ -133,6 +139,8 @@ pub(crate) struct Inner {
     tasks: Mutex<JoinSet<()>>,
     key_prefix: String,
     next_key: AtomicU64,
+    /// Whether the hub has ever answered.
+    was_reached: AtomicBool,
 }
 
 impl Inner {
@@ -193,6 +201,15 @@ impl Inner {
         })
     }
 
+    /// Whether this says that nobody listens where the hub should be, and nobody ever did. Whoever set
+    /// a patience waits that long all the same.
+    fn has_no_hub(&self, why: &Source) -> bool {
+        use aaep_transport::client::ClientError;
+        !self.was_reached.load(Ordering::Relaxed)
+            && self.patience() == PATIENCE
+            && matches!(why.downcast_ref(), Some(ClientError::Unreachable(_)))
+    }
+
     /// The hub's answer, whatever it is, once it gives one.
     async fn reach<T, F>(
         &self,
@@ -202,18 +219,34 @@ impl Inner {
     where
         F: Future<Output = Result<T, Lost>>,
     {
-        let mut pause = PAUSES.0;
+        let (mut pause, begun) = (PAUSES.0, Instant::now());
+        // Whoever takes up what was begun before knows that there was a hub.
+        let begins = deadline.is_some();
         loop {
             let until = deadline.unwrap_or_else(|| self.deadline() + LONGEST_WAIT);
             let why: Source = match timeout_at(until, call()).await {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(Lost::Refused(refused))) => return Err(NoAnswer::Refused(refused)),
+                Ok(Ok(answer)) => {
+                    self.was_reached.store(true, Ordering::Relaxed);
+                    return Ok(answer);
+                }
+                Ok(Err(Lost::Refused(refused))) => {
+                    self.was_reached.store(true, Ordering::Relaxed);
+                    return Err(NoAnswer::Refused(refused));
+                }
                 Ok(Err(Lost::Never(why))) => return Err(NoAnswer::Lost(why)),
                 Ok(Err(Lost::Later(why))) => why,
                 Err(_) => {
                     Box::<dyn std::error::Error + Send + Sync>::from("no answer in time").into()
                 }
             };
+            if begins && self.has_no_hub(&why) && begun.elapsed() + pause >= NOBODY_YET {
+                let text = format!(
+                    "{why}. Nobody has answered there yet: start a hub with `aaep hub`, or name another address."
+                );
+                return Err(NoAnswer::Lost(
+                    Box::<dyn std::error::Error + Send + Sync>::from(text).into(),
+                ));
+            }
             if Instant::now() + pause >= *deadline.get_or_insert_with(|| self.deadline()) {
                 return Err(NoAnswer::Lost(why));
             }

@@ -63,16 +63,18 @@ pub struct Refused {
     pub section: Option<String>,
     /// One sentence: what to do.
     pub text: String,
+    /// The word for programs, such as `conflict` or `stopped`.
+    pub word: Option<String>,
 }
 
 impl Refused {
     pub(crate) fn read(status: u16, body: &[u8]) -> Self {
-        let ErrorText { rule, section, text } = ErrorText::read(body);
+        let ErrorText { error: word, rule, section, text } = ErrorText::read(body);
         let text = text.unwrap_or_else(|| {
             let body = String::from_utf8_lossy(body);
             format!("This does not look like a hub: {}", aaep_types::cut(&body, 200))
         });
-        Self { status, rule, section, text }
+        Self { status, rule, section, text, word }
     }
 
     /// Whether it was refused for this rule.
@@ -89,6 +91,7 @@ impl From<ApiError> for Refused {
             rule: Some(error.rule.id.to_owned()),
             section: Some(error.rule.section.to_owned()),
             text: error.text,
+            word: Some(error.kind.as_str().to_owned()),
         }
     }
 }

@@ -180,7 +180,7 @@ mod words;
 pub use aaep_types::{
     ErrorCategory, Level, OutputId, RiskLevel, SessionId, TargetKind, ToolStatus,
 };
-pub use agent::{Agent, PATIENCE};
+pub use agent::{Agent, NOBODY_YET, PATIENCE};
 pub use call::{Call, TOOL_TIMEOUT};
 pub use confirm::{Confirm, ConfirmedCall, Unstated};
 pub use confirmation::{Confirmation, Irreversible, Kind, Reversible, WithEffort};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use aaep_types::agent_api::{OpenSession, PostEvent};
+use aaep_types::agent_api::{ApiErrorKind, OpenSession, PostEvent};
 use aaep_types::{CancelledBy, ErrorCategory, EventKind, SessionId, rule};
 use tokio::time::Instant;
 
@@ -14,6 +15,9 @@ use crate::line::{KeyedEvent, Line};
 use crate::ticket::SessionTicket;
 use crate::wire::Envelope;
 use crate::words::{Words, without_secrets};
+
+/// How a hub says that a session was stopped by its user.
+const STOPPED: &str = ApiErrorKind::Stopped.as_str();
 
 /// A session that is about to be opened.
 #[must_use = "nothing happens before `open`"]
@@ -131,6 +135,15 @@ impl Session {
     /// Whether somebody else ended the session.
     pub fn is_stopped(&self) -> bool {
         self.line.is_over()
+    }
+
+    /// Whether its user stopped it; asks the hub, which remembers it for a while. False while it is open,
+    /// and if it ended otherwise or the hub does not tell.
+    pub async fn was_stopped_by_user(&self) -> bool {
+        let line = &self.line;
+        let state =
+            line.agent.session_state(line.session, Duration::ZERO, line.secret.as_ref()).await;
+        matches!(state, Err(Error::Refused(refused)) if refused.word.as_deref() == Some(STOPPED))
     }
 
     // enforces: T25

@@ -290,11 +290,16 @@ in_both_worlds! {
         assert!(matches!(refused, Error::SessionOver), "{refused}");
         session.stopped().await;
         assert!(session.is_stopped());
+        assert!(session.was_stopped_by_user().await);
+        let stranger = agent.session("Something else.").open().await.unwrap();
+        assert!(!stranger.was_stopped_by_user().await, "it is open");
+        stranger.complete("Done.").await.unwrap();
         assert!(matches!(session.thinking("More.").await, Err(Error::SessionOver)));
         assert!(matches!(session.park((), request()).await, Err(Error::SessionOver)));
         assert!(matches!(session.complete("Done.").await, Err(Error::SessionOver)));
-        let events = person.judges(1).await;
-        assert_eq!(events.last().unwrap()["cancelled_by"], "user");
+        let events = person.judges(2).await;
+        let by: Vec<&Value> = events.iter().filter_map(|event| event.get("cancelled_by")).collect();
+        assert_eq!(by, ["user"]);
     }
 }
 

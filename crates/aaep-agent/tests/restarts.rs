@@ -313,3 +313,19 @@ async fn doubt_is_said_only_where_something_was_sent_that_changes_something() {
     assert!(matches!(error, Error::Unavailable(_)), "{error}");
     assert!(!error.report().contains("nobody knows"), "{}", error.report());
 }
+
+/// A port at which nobody listens.
+fn nobody() -> String {
+    let door = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}", door.local_addr().unwrap())
+}
+
+#[tokio::test]
+async fn an_agent_without_a_hub_says_so_and_what_to_do() {
+    let agent = Agent::connect(&*nobody(), "lonely").unwrap();
+    // Long before the patience of one whose hub is away for a while.
+    let opened = tokio::time::timeout(aaep_agent::PATIENCE / 2, agent.session("Waiting.").open());
+    let why = opened.await.expect("it does not wait").unwrap_err();
+    assert!(matches!(why, Error::Unavailable(_)), "{why:?}");
+    assert!(why.report().contains("start a hub with `aaep hub`"), "{}", why.report());
+}

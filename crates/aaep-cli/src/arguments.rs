@@ -569,6 +569,9 @@ pub(crate) struct SchemaOptions {
     /// Print the names of all schemas, one on each line.
     #[arg(long, conflicts_with = "name")]
     pub(crate) list: bool,
+    /// Print the description of the hub's HTTP API (OpenAPI), as a hub gives it at /openapi.json.
+    #[arg(long, conflicts_with_all = ["name", "out", "bundle", "list"])]
+    pub(crate) openapi: bool,
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub(crate) fn run(options: &AuditOptions, out: &mut impl Write) -> io::Result<Ex
 
 /// The journal of a hub, and what lies outside of it.
 pub(crate) struct Opened {
+    /// Where it is.
+    pub(crate) path: PathBuf,
     pub(crate) reader: Reader,
     noted: Option<Noted>,
     key: Option<ChainKey>,
@@ -79,7 +81,7 @@ fn open_file(place: &JournalOptions, file: Option<&Path>) -> Result<Opened, Stri
     }
     let held = |heads: &PathBuf| aaep_store::JournalMarker::of(heads, &path).ok()?.look();
     let replaced = places.iter().find_map(held).filter(|before| before != reader.store());
-    Ok(Opened { reader, noted, key, replaced })
+    Ok(Opened { path, reader, noted, key, replaced })
 }
 
 fn unable(text: &str) -> Exit {
@@ -95,7 +97,7 @@ struct Found {
 
 /// What was found, and whether a note outside changed meanwhile.
 fn verified(options: &VerifyOptions) -> Result<Result<Found, Bad>, String> {
-    let Opened { reader, noted, key, replaced } =
+    let Opened { reader, noted, key, replaced, .. } =
         open_file(&options.place, options.file.as_deref())?;
     let key = match &options.key {
         None => key,

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use aaep_hub::config::{Config, Flags, Loaded, LogFormat, LogLevel, Surroundings, System, load};
+use aaep_hub::config::{Flags, Loaded, LogFormat, Surroundings, System, load, log_format};
 use aaep_hub::{Fault, Hub, Running, start};
-use tracing_subscriber::filter::LevelFilter;
 
 use crate::arguments::{
     BackupOptions, HubCommand, HubOptions, InitOptions, MigrateOptions, RunOptions,
 };
-use crate::exit::{self, Exit};
+use crate::exit::{self, Exit, Weight};
+use crate::log::Log;
 use crate::signals::{Signal, Signals};
 use crate::systemd;
 
@@ -32,7 +32,7 @@ pub(crate) fn run(options: &HubOptions, out: &mut impl Write) -> io::Result<Exit
 }
 
 fn unable(fault: &Fault) -> Exit {
-    exit::say(&fault.to_string());
+    exit::say_as(Weight::Error, &fault.to_string());
     Exit::Unable
 }
 
@@ -73,11 +73,16 @@ fn migrate(options: &MigrateOptions, out: &mut impl Write) -> io::Result<Exit> {
 }
 
 fn backup(options: &BackupOptions, out: &mut impl Write) -> io::Result<Exit> {
-    let copied = crate::audit::open(&options.place)
-        .and_then(|opened| opened.reader.backup(&options.file).map_err(|fault| fault.to_string()));
+    let copied = crate::audit::open(&options.place).and_then(|opened| {
+        let copied = opened.reader.backup(&options.file).map_err(|fault| fault.to_string());
+        copied.map(|()| opened)
+    });
     match copied {
-        Ok(()) => {
-            writeln!(out, "Copied to {}.", options.file.display())?;
+        Ok(opened) => {
+            let (from, store) = (opened.path.display(), opened.reader.store());
+            writeln!(out, "Copied {from} to {}.", options.file.display())?;
+            writeln!(out, "It is the journal {store}; its key is not in the copy.")?;
+            writeln!(out, "To verify it: aaep audit verify {}", options.file.display())?;
             Ok(Exit::Good)
         }
         Err(text) => {
@@ -111,10 +116,23 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
     let flags = flags(options);
     let Loaded { config, file, mut warnings } = match read(&flags) {
         Ok(loaded) => loaded,
-        Err(fault) => return Ok(unable(&fault)),
+        Err(fault) => {
+            let surroundings = Surroundings::of_process().unwrap_or_default();
+            if log_format(&flags, &surroundings) == Some(LogFormat::Json) {
+                exit::speak_json();
+            }
+            return Ok(unable(&fault));
+        }
     };
-    write_log(&config);
-    let prepared = match Hub::builder().config(config.clone()).prepare() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // Not dropped: a connection that is being served while the runtime's timers end would panic,
+    // and the end of the process frees everything.
+    let runtime = std::mem::ManuallyDrop::new(runtime);
+    let log = Log::begin(&config, Some(runtime.handle()));
+    let builder = Hub::builder().config(config.clone());
+    #[cfg(feature = "otlp")]
+    let builder = builder.trace_parent(crate::log::trace_parent);
+    let prepared = match builder.prepare() {
         Ok(prepared) => prepared,
         Err(fault) => return Ok(unable(&fault)),
     };
@@ -122,11 +140,7 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
     warnings.extend(start::allow_connections(&config));
     warnings.extend(crate::presence::missing_for(&config));
     warnings.iter().for_each(|warning| exit::say(warning));
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // Not dropped: a connection that is being served while the runtime's timers end would panic,
-    // and the end of the process frees everything.
-    let runtime = std::mem::ManuallyDrop::new(runtime);
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let running = match prepared.start().await {
             Ok(running) => running,
             Err(fault) => return Ok(unable(&fault)),
@@ -138,11 +152,13 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
         };
         greet(&running, file, out)?;
         systemd::tell(systemd::READY);
-        Ok(match until_stopped(running, signals, &flags).await {
+        Ok(match until_stopped(running, signals, &flags, &log).await {
             Ok(()) => Exit::Good,
             Err(fault) => unable(&fault),
         })
-    })
+    });
+    log.end();
+    ended
 }
 
 /// Where it listens, in plain lines, as soon as it does.
@@ -172,6 +188,7 @@ async fn until_stopped(
     mut running: Running,
     mut signals: Signals,
     flags: &Flags,
+    log: &Log,
 ) -> Result<(), Fault> {
     loop {
         let signal = tokio::select! {
@@ -179,38 +196,27 @@ async fn until_stopped(
             signal = signals.next() => signal,
         };
         match signal {
-            Signal::Reload => match read(flags).and_then(|loaded| running.reload(&loaded.config)) {
-                Ok(warnings) => {
-                    warnings.iter().for_each(|warning| exit::say(warning));
-                    exit::say("Principals, policy and certificates were read again.");
+            Signal::Reload => {
+                let reloaded = read(flags).and_then(|loaded| {
+                    let said = running.reload(&loaded.config)?;
+                    Ok((said, loaded.config.log.level))
+                });
+                match reloaded {
+                    Ok((said, level)) => {
+                        log.set_level(level);
+                        said.iter().for_each(|sentence| exit::say(sentence));
+                        let done = "Principals, policy and certificates were read again.";
+                        exit::say_as(Weight::Info, done);
+                    }
+                    Err(fault) => exit::say(&format!("Everything stays as it was. {fault}")),
                 }
-                Err(fault) => exit::say(&format!("Everything stays as it was. {fault}")),
-            },
+            }
             Signal::Continue => {}
             Signal::Stop => {
-                exit::say("Stopping. What runs comes to its end.");
+                exit::say_as(Weight::Info, "Stopping. What runs comes to its end.");
                 systemd::tell(systemd::STOPPING);
                 return running.stop().await;
             }
         }
     }
-}
-
-/// Logs go to standard error; standard output is for what was asked for.
-pub(crate) fn write_log(config: &Config) {
-    let level = match config.log.level {
-        LogLevel::Off => LevelFilter::OFF,
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    };
-    let log =
-        tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false);
-    // A program that embeds this has set up its own logs.
-    let _ = match config.log.format {
-        LogFormat::Text => log.try_init(),
-        LogFormat::Json => log.json().try_init(),
-    };
 }

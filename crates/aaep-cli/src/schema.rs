@@ -13,6 +13,12 @@ use crate::exit::{Exit, say};
 use crate::lines::{Plain, count};
 
 pub(crate) fn run(options: &SchemaOptions, out: &mut impl Write) -> io::Result<Exit> {
+    if options.openapi {
+        let text = aaep_hub::openapi(&aaep_hub::config::BasePath::default());
+        let document: Value = serde_json::from_str(&text).map_err(io::Error::other)?;
+        out.write_all(&pretty(&document)?)?;
+        return Ok(Exit::Good);
+    }
     let schemas = if options.bundle { bundled() } else { all() };
     if options.list {
         list(&schemas, out)

@@ -183,7 +183,7 @@ impl<R: Rules> Delivery<R> {
                 let at = &mut self.subscriptions.at[place];
                 let hears =
                     |known: &&mut Subscription| known.hears::<R>(&fan_out.user, &fan_out.agent);
-                let Some(known) = at.as_mut().filter(hears) else { continue };
+                let Some(known) = at.as_deref_mut().filter(hears) else { continue };
                 if R::holds_up_others(known.paused) {
                     fan_out.cursor = before;
                     return None;
@@ -258,8 +258,8 @@ impl<R: Rules> Delivery<R> {
     /// A subscription was agreed on, or an implicit one came to be; it hears nothing until it attaches.
     pub fn subscribe(&mut self, id: SubscriptionId, peer: &Principal, mut terms: Terms, now: Boot) {
         self.settle();
-        self.preparer.share(&mut terms);
         terms.rate = R::rate(terms.rate);
+        let terms = self.preparer.share(terms);
         let known = Subscription {
             id,
             peer: peer.clone(),
@@ -321,9 +321,9 @@ impl<R: Rules> Delivery<R> {
     }
 
     /// New terms (H18): what was held goes out under the old ones first, so drain before answering.
-    pub fn renegotiate(&mut self, id: SubscriptionId, mut terms: Terms, now: Boot) {
+    pub fn renegotiate(&mut self, id: SubscriptionId, terms: Terms, now: Boot) {
         self.settle();
-        self.preparer.share(&mut terms);
+        let terms = self.preparer.share(terms);
         let order = self.recent.order();
         if let Some((place, known)) = self.subscriptions.find(id) {
             known.shape_again();
@@ -335,7 +335,7 @@ impl<R: Rules> Delivery<R> {
 
     /// The terms of a subscription.
     pub fn terms(&self, id: SubscriptionId) -> Option<&Terms> {
-        let known = self.subscriptions.at.get(self.place(id)?)?.as_ref();
+        let known = self.subscriptions.at.get(self.place(id)?)?.as_deref();
         known.map(|known| known.shaper.terms())
     }
 
@@ -348,7 +348,7 @@ impl<R: Rules> Delivery<R> {
             return Some(next);
         }
         while let Some(&place) = self.dirty.front() {
-            let known = self.subscriptions.at.get_mut(place).and_then(Option::as_mut);
+            let known = self.subscriptions.at.get_mut(place).and_then(Option::as_deref_mut);
             if let Some(known) = known.filter(|known| known.dirty) {
                 let hears = known.attached && !known.paused;
                 let next = if hears { known.next(now) } else { None };
@@ -374,7 +374,7 @@ impl<R: Rules> Delivery<R> {
     pub fn tick(&mut self, now: Boot) {
         while let Some(&(at, place)) = self.due.first().filter(|(at, _)| *at <= mono(now)) {
             self.due.remove(&(at, place));
-            if let Some(known) = self.subscriptions.at[place].as_mut() {
+            if let Some(known) = self.subscriptions.at[place].as_deref_mut() {
                 known.due = None;
                 mark_dirty(&mut self.dirty, place, known);
             }

@@ -2,7 +2,9 @@
 
 use aaep_types::json::Canonical;
 use aaep_types::team::agents_of;
-use aaep_types::{Event, EventKind, Opaque, Payload, SessionId, ToolCallId, recorded, rule};
+use aaep_types::{
+    CancelledBy, Event, EventKind, Opaque, Payload, SessionId, ToolCallId, recorded, rule,
+};
 use std::sync::Arc;
 
 use crate::agent_event::AgentEvent;
@@ -348,7 +350,9 @@ impl<R: Rules> Engine<R> {
         let draft = Draft::of_event(event, event.said()?);
         session.admits_speaker(draft.hints.as_deref())?;
         let event = self.ids.event();
-        Event::parse_ours(draft.json(event, 1, session.stamp::<R>(now), session).as_bytes())?;
+        let said = draft.json(event, 1, session.stamp::<R>(now), session);
+        let said = Event::parse_ours(said.as_bytes())?;
+        let by_user = matches!(said.payload(), Payload::SessionCancelled(ended) if ended.cancelled_by == CancelledBy::User);
         let (agent, window) = (session.agent.clone(), self.prompt_window(now));
         let draft = if kind == Some(EventKind::SessionErrored) {
             let most = self.limits.critical_per_window;
@@ -366,7 +370,7 @@ impl<R: Rules> Engine<R> {
         let Some(session) = self.sessions.get(&id) else { return Err(no_session()) };
         let (public, number, needs) = (session.id(), session.next_number, self.coming());
         self.send(id, draft, event, needs, now);
-        self.durability.push(id, needs, Output::Stopped { session: public });
+        self.durability.push(id, needs, Output::Stopped { session: public, by_user });
         let said = self.said(id);
         self.append(&Record::Ended { session: public.as_str().into(), said });
         if kind.is_some_and(R::ends_session) {

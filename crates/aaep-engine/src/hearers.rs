@@ -34,7 +34,8 @@ pub(crate) struct Subscription {
 /// Subscriptions, one beside the other, so that an event goes from one to the next.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
-    pub(crate) at: Vec<Option<Subscription>>,
+    /// Boxed, so that the list's spare room costs little.
+    pub(crate) at: Vec<Option<Box<Subscription>>>,
     free: Vec<usize>,
     pub(crate) places: BTreeMap<SubscriptionId, usize>,
     /// The places of each user's own subscriptions, in order.
@@ -58,7 +59,7 @@ pub(crate) struct Cursor {
 impl Subscriptions {
     pub(crate) fn find(&mut self, id: SubscriptionId) -> Option<(usize, &mut Subscription)> {
         let place = *self.places.get(&id)?;
-        Some((place, self.at[place].as_mut()?))
+        Some((place, self.at[place].as_deref_mut()?))
     }
 
     pub(crate) fn insert<R: Rules>(&mut self, known: Subscription) {
@@ -72,7 +73,7 @@ impl Subscriptions {
             list.insert(at, place);
         }
         self.version += 1;
-        self.at[place] = Some(known);
+        self.at[place] = Some(Box::new(known));
     }
 
     fn list_of<R: Rules>(&mut self, peer: &Principal) -> &mut Vec<usize> {
@@ -117,7 +118,7 @@ impl Subscriptions {
             self.audiences.remove(&known.peer.user);
         }
         self.version += 1;
-        Some((place, known))
+        Some((place, *known))
     }
 }
 

@@ -249,6 +249,8 @@ pub enum Output {
     Stopped {
         /// Which.
         session: SessionId,
+        /// Whether its user stopped it.
+        by_user: bool,
     },
 }
 

@@ -43,7 +43,7 @@ struct Agreed {
     asked: Arc<str>,
     /// The terms, if somebody is about to attach: from then on they are delivery's. They take more room
     /// than what was asked for, so a subscription that does not attach at once lets go of them.
-    terms: Option<Terms>,
+    terms: Option<Box<Terms>>,
     rights: Rights,
     attached: bool,
     /// It cannot go on where its subscriber left off, and that was said.
@@ -182,7 +182,7 @@ impl<R: Rules> Producer<R> {
         now: Now,
     ) -> Result<(), Refusal> {
         let Proposal { asked, terms, rights, .. } = proposal;
-        let (terms, attached, expires) = (Some(terms), false, None);
+        let (terms, attached, expires) = (Some(Box::new(terms)), false, None);
         let (peer_of, begins_anew) = (peer.clone(), false);
         let agreed = Agreed { peer: peer_of, asked, terms, rights, attached, begins_anew, expires };
         self.agreed.insert(id, agreed);
@@ -331,7 +331,7 @@ impl<R: Rules> Producer<R> {
         let rights = agreed.rights;
         // Until somebody attaches nothing is heard, so there is nothing to deliver by.
         if self.delivery.place(id).is_none() {
-            let made = agreed.terms.take();
+            let made = agreed.terms.take().map(|terms| *terms);
             let terms = made.or_else(|| terms_of(&agreed.asked, peer, &self.offer))?;
             self.delivery.subscribe(id, peer, terms, now.boot);
         }
@@ -363,7 +363,7 @@ impl<R: Rules> Producer<R> {
     pub fn prepare(&mut self, id: SubscriptionId, asked: &Arc<str>, terms: Terms) {
         let agreed = self.agreed.get_mut(&id).filter(|agreed| Arc::ptr_eq(&agreed.asked, asked));
         if let Some(agreed) = agreed.filter(|_| self.delivery.place(id).is_none()) {
-            agreed.terms = Some(terms);
+            agreed.terms = Some(Box::new(terms));
         }
     }
 

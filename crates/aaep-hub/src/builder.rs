@@ -12,6 +12,7 @@ use crate::{Fault, Hub, Running};
 #[must_use = "no hub runs before `start`"]
 pub struct Builder {
     config: Config,
+    trace_parent: Option<fn(&tracing::Span, &http::HeaderMap)>,
 }
 
 impl Hub {
@@ -29,7 +30,7 @@ impl Hub {
     /// ```
     pub fn builder() -> Builder {
         let config = Config { ephemeral: true, ..Config::default() };
-        Builder { config }
+        Builder { config, trace_parent: None }
     }
 }
 
@@ -66,10 +67,18 @@ impl Builder {
         self
     }
 
+    /// How a request's span is told from which trace it comes (`traceparent`), by the headers of the
+    /// request. It is asked about those who were let in.
+    pub fn trace_parent(mut self, tell: fn(&tracing::Span, &http::HeaderMap)) -> Self {
+        self.trace_parent = Some(tell);
+        self
+    }
+
     /// Looks at everything and opens what must be open, or says why the hub cannot start; needs no
     /// runtime. [`Prepared::start`] opens the doors.
     pub fn prepare(self) -> Result<Prepared, Fault> {
-        Prepared::new(self.config)
+        let prepared = Prepared::new(self.config)?;
+        Ok(Prepared { trace_parent: self.trace_parent, ..prepared })
     }
 
     /// Looks at everything, opens every door and begins to work. A hub that would not be safe does

@@ -17,6 +17,7 @@ use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Occupied, Place};
 use crate::guard::Guard;
+use crate::http::{RefusalLog, RequestIds, TraceParent};
 use crate::inbox::Inbox;
 use crate::manifest::Manifests;
 use crate::metrics::Metrics;
@@ -28,6 +29,7 @@ use crate::redaction::Outputs;
 use crate::retention::Eraser;
 use crate::roles::Roles;
 use crate::sign_in::SignInDesk;
+use crate::tls::Tls;
 use crate::waits::Waits;
 
 /// A handle to a running hub; cheap to clone.
@@ -73,6 +75,12 @@ pub(crate) struct Shared {
     pub(crate) eraser: OnceLock<Arc<Eraser>>,
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
+    /// The certificate in use, if there is one.
+    pub(crate) tls: Option<Tls>,
+    pub(crate) refusals: RefusalLog,
+    pub(crate) request_ids: RequestIds,
+    /// Tells a request's span from which trace it comes.
+    pub(crate) trace_parent: Option<TraceParent>,
     pub(crate) phase: watch::Sender<Phase>,
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aaep_engine::Now;
 use tokio::sync::{Notify, Semaphore};
+use tracing::{Span, info_span};
 
 use crate::clock;
 use crate::core::Core;
@@ -19,8 +20,12 @@ pub(crate) type Job = Box<dyn FnOnce(&mut Core) -> After + Send>;
 /// What is done once everything that the job recorded is durable.
 pub(crate) type After = Option<Box<dyn FnOnce() + Send>>;
 
+/// A job that waits: when it came, and the span of whoever brought it. The core does it on somebody
+/// else's time, and what it logs then is still about its own request.
+pub(crate) type Queued = (Now, Span, Job);
+
 pub(crate) struct Inbox {
-    queue: Mutex<VecDeque<(Now, Job)>>,
+    queue: Mutex<VecDeque<Queued>>,
     arrived: Notify,
     /// Bounds what comes from outside; what the hub tells itself is bounded by its connections.
     room: Semaphore,
@@ -40,19 +45,23 @@ impl Inbox {
         self.room.acquire().await.ok()
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<(Now, Job)>> {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Queued>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts a job at the end. The core's holder looks here before and after; if nobody has it, it
     /// has to be called.
     pub(crate) fn push(&self, job: Job) {
+        let mut span = Span::current();
+        if span.is_none() {
+            span = info_span!(parent: None, "hub");
+        }
         let mut queue = self.queue();
-        queue.push_back((clock::now(), job));
+        queue.push_back((clock::now(), span, job));
     }
 
     /// Everything that has come, and the moment after all of it.
-    pub(crate) fn take(&self) -> (VecDeque<(Now, Job)>, Now) {
+    pub(crate) fn take(&self) -> (VecDeque<Queued>, Now) {
         let mut queue = self.queue();
         (std::mem::take(&mut *queue), clock::now())
     }

@@ -96,6 +96,7 @@ pub mod sign_in;
 pub mod start;
 mod tls;
 pub mod tokens;
+mod vitals;
 mod waits;
 
 pub use agent::{AgentDoor, AskedRequest};
@@ -107,3 +108,8 @@ pub use inside::{Listening, Replier};
 pub use presence::{MIN_PIN_CHARACTERS, PIN_FILE_NAME, PinFile};
 pub use serve::Running;
 pub use tls::Tls;
+
+/// The description of the HTTP API in OpenAPI, as a hub with this base serves it.
+pub fn openapi(base: &config::BasePath) -> String {
+    openapi::document(base.as_str()).to_string()
+}

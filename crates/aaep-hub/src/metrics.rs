@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use aaep_engine::Outcome;
 
+use crate::vitals::Vitals;
+
 /// Something that is counted.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
@@ -32,13 +34,21 @@ pub(crate) struct Metrics {
     outcomes: [Counter; 5],
 }
 
+/// What the core holds at the moment of asking.
+pub(crate) struct Counts {
+    pub(crate) open_sessions: usize,
+    pub(crate) pending_requests: usize,
+    pub(crate) streams: usize,
+    /// Whether the journal takes no records, so that nothing is asked and no answer counts.
+    pub(crate) is_stuck: bool,
+}
+
 /// What is measured at the moment of asking.
 pub(crate) struct Gauges {
     /// Of calls and of links.
     pub(crate) waits: [u64; 2],
-    pub(crate) open_sessions: usize,
-    pub(crate) pending_requests: usize,
-    pub(crate) streams: usize,
+    pub(crate) counts: Counts,
+    pub(crate) vitals: Vitals,
 }
 
 const OUTCOMES: [Outcome; 5] = [
@@ -97,19 +107,78 @@ impl Metrics {
             "Waits of those who had taken their part of the processor's time.",
             &[("{of=\"calls\"}".to_owned(), calls), ("{of=\"links\"}".to_owned(), links)],
         );
-        put("open_sessions", "gauge", "Sessions that are open.", &one(gauges.open_sessions as u64));
+        let Counts { open_sessions, pending_requests, streams, is_stuck } = gauges.counts;
+        put("open_sessions", "gauge", "Sessions that are open.", &one(open_sessions as u64));
         put(
             "pending_requests",
             "gauge",
             "Requests that wait for an answer.",
-            &one(gauges.pending_requests as u64),
+            &one(pending_requests as u64),
+        );
+        put("streams", "gauge", "Connections that hear a subscription.", &one(streams as u64));
+        put(
+            "journal_stuck",
+            "gauge",
+            "1 while the journal takes no records (a full disk, say): nothing is asked, and no answer counts.",
+            &one(u64::from(is_stuck)),
+        );
+        let vitals = &gauges.vitals;
+        // What cannot be found out is left out: a zero would be taken for a measurement.
+        let found = |value: Option<u64>| value.map(|value| (String::new(), value));
+        put_found(
+            &mut put,
+            "journal_bytes",
+            "Bytes of the journal on disk.",
+            found(vitals.journal),
+        );
+        put_found(
+            &mut put,
+            "disk_free_bytes",
+            "Bytes that the hub may still write where its journal is.",
+            found(vitals.disk_free),
+        );
+        put_found(
+            &mut put,
+            "certificate_expiry_timestamp_seconds",
+            "When the certificate in use is over, in seconds of Unix time.",
+            found(vitals.certificate_expires),
+        );
+        put_found(
+            &mut put,
+            "resident_memory_bytes",
+            "Bytes of memory that are the hub's own.",
+            found(vitals.memory),
+        );
+        put_found(
+            &mut put,
+            "open_files",
+            "Files and connections that are open.",
+            found(vitals.open_files),
+        );
+        put_found(
+            &mut put,
+            "max_files",
+            "Files and connections that the system lets it open.",
+            found(vitals.max_files),
         );
         put(
-            "streams",
+            "build_info",
             "gauge",
-            "Connections that hear a subscription.",
-            &one(gauges.streams as u64),
+            "Always 1; the version is in the label.",
+            &[(format!("{{version=\"{}\"}}", env!("CARGO_PKG_VERSION")), 1)],
         );
         out
+    }
+}
+
+/// Puts a gauge, if it could be measured.
+fn put_found(
+    put: &mut impl FnMut(&str, &str, &str, &[(String, u64)]),
+    name: &str,
+    help: &str,
+    value: Option<(String, u64)>,
+) {
+    if let Some(value) = value {
+        put(name, "gauge", help, &[value]);
     }
 }

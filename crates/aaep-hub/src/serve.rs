@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
@@ -19,7 +19,7 @@ use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Ended, Place, Recalled, Recovered, recover};
 use crate::guard::Guard;
-use crate::http::HttpService;
+use crate::http::{HttpService, RefusalLog, RequestIds};
 use crate::hub::{Hub, Phase, Shared};
 use crate::inbox::Inbox;
 use crate::manifest::{LocalFile, Manifests};
@@ -58,6 +58,8 @@ pub struct Running {
     news: Vec<String>,
     /// What was warned of at the start.
     warnings: Vec<String>,
+    /// What is in force: what it was started with, and what was taken over since.
+    in_force: Mutex<Config>,
     /// The manifest for programs on this machine.
     _manifest: Option<LocalFile>,
 }
@@ -76,6 +78,7 @@ impl Running {
             kept,
             token_key,
             warnings,
+            trace_parent,
         } = prepared;
         access.keep_fresh(None);
         let mut servers = Vec::new();
@@ -112,6 +115,10 @@ impl Running {
             sign_in: SignInDesk::new(config.limits),
             metrics: Metrics::default(),
             phase: watch::Sender::new(Phase::Open),
+            tls: tls.clone(),
+            refusals: RefusalLog::default(),
+            request_ids: RequestIds::default(),
+            trace_parent,
             config,
         };
         let hub = Hub(Arc::new(shared));
@@ -150,7 +157,20 @@ impl Running {
             tokio::spawn(retention.run(hub.clone()));
         }
         let (ended, _manifest) = (None, local);
-        Ok(Self { hub, addresses, socket, tls, doors, core, ended, news, warnings, _manifest })
+        let in_force = Mutex::new(hub.config().clone());
+        Ok(Self {
+            hub,
+            addresses,
+            socket,
+            tls,
+            doors,
+            core,
+            ended,
+            news,
+            warnings,
+            in_force,
+            _manifest,
+        })
     }
 
     /// Where it listens.
@@ -199,10 +219,12 @@ impl Running {
 
     /// Takes over who may come in, the policy, certificate and key, and the key of the manifest, from a
     /// configuration that was read again; peers that are no longer let in hear nothing more. The rest
-    /// needs a new start. Gives sentences for the operator; on an error everything stays as it was.
+    /// needs a new start. Gives sentences for the operator; on an error everything stays as it was. The
+    /// level of the log is taken over by whoever writes the log.
     pub fn reload(&self, config: &Config) -> Result<Vec<String>, Fault> {
         // What is not taken over stays in force, and both together have to be safe.
         let own = self.hub.config().hub.clone();
+        let own_log = self.hub.config().log.clone();
         let mixed = Config {
             tls: crate::config::Tls {
                 client_crl: config.tls.client_crl.clone(),
@@ -215,10 +237,13 @@ impl Running {
             issuers: config.issuers.clone(),
             denied: config.denied.clone(),
             policy: config.policy.clone(),
+            log: crate::config::Log { level: config.log.level, ..own_log },
             ..self.hub.config().clone()
         };
         let mut warnings = start::check(&mixed)?;
-        warnings.extend(self.needs_restart(&mixed, config)?);
+        let mixed = self.with_certificate(mixed, config);
+        let restart = mixed.changes(config)?;
+        let taken = self.in_force().changes(&mixed)?;
         let mut access = Access::new(&mixed)?;
         let policy = start::policy(&mixed)?;
         let manifest_key = start::manifest_key(&mixed)?;
@@ -232,6 +257,15 @@ impl Running {
         self.hub.0.policy.store(Arc::new(policy));
         self.hub.0.manifest_key.store(manifest_key.map(Arc::new));
         self.hub.sign_manifest();
+        *self.in_force() = mixed;
+        warnings.push(match taken.is_empty() {
+            true => "No key of the configuration that can be taken over has changed; the files that it names were read again.".into(),
+            false => format!("Taken over: {}.", taken.join(", ")),
+        });
+        if !restart.is_empty() {
+            let restart = restart.join(", ");
+            warnings.push(format!("Changed, but in force only after a restart: {restart}."));
+        }
         let access = self.hub.0.access.current();
         self.hub.tell(move |core| {
             core.recheck(&access);
@@ -240,17 +274,18 @@ impl Running {
         Ok(warnings)
     }
 
-    /// Says what a configuration has otherwise than the one in force and what was taken over from it.
-    fn needs_restart(&self, mixed: &Config, config: &Config) -> Result<Option<String>, Fault> {
-        let mut mixed = mixed.clone();
+    /// What is in force with this configuration: certificate and key come from it, if there were any
+    /// before.
+    fn with_certificate(&self, mut mixed: Config, config: &Config) -> Config {
         if self.tls.is_some() && config.tls.files().is_some() {
             mixed.tls.certificate.clone_from(&config.tls.certificate);
             mixed.tls.key.clone_from(&config.tls.key);
         }
-        let changes = mixed.changes(config)?;
-        let sentence =
-            || format!("Changed, but in force only after a restart: {}.", changes.join(", "));
-        Ok((!changes.is_empty()).then(sentence))
+        mixed
+    }
+
+    fn in_force(&self) -> std::sync::MutexGuard<'_, Config> {
+        self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // enforces: I23
@@ -378,11 +413,6 @@ fn news_of(recovered: &Recovered, kept: &Kept) -> Vec<String> {
 }
 
 fn offer(config: &Config, profile: Option<&Profile>, addresses: &[SocketAddr]) -> Offer {
-    let scheme = if config.tls.files().is_some() { "https" } else { "http" };
-    let host = match config.allowed_hosts.first() {
-        Some(host) => Some(host.to_string()),
-        None => addresses.first().map(ToString::to_string),
-    };
     Offer {
         producer: serde_json::json!({
             "agent_id": config.hub.agent_id.as_str(),
@@ -393,9 +423,29 @@ fn offer(config: &Config, profile: Option<&Profile>, addresses: &[SocketAddr]) -
         languages: config.hub.languages.iter().filter_map(|tag| tag.parsed()).collect(),
         // enforces: X9
         extensions: profile.map(|profile| profile.extensions.clone()).unwrap_or_default(),
-        manifest_uri: host.map(|host| format!("{scheme}://{host}{}", manifest::PATH)),
+        manifest_uri: public_origin(config, addresses)
+            .map(|origin| format!("{origin}{}", manifest::PATH)),
         signed_manifest: None,
     }
+}
+
+/// Where others reach the hub: scheme, host and port.
+///
+/// A proxy terminates TLS, and listens where its own configuration says: what `allowed_hosts` names
+/// is what its clients write. Without one, clients reach the hub's own port.
+fn public_origin(config: &Config, addresses: &[SocketAddr]) -> Option<String> {
+    let proxied = !config.behind_proxy.is_empty();
+    let (scheme, own_port) = match config.tls.files().is_some() || proxied {
+        true => ("https", 443),
+        false => ("http", 80),
+    };
+    let address = addresses.first()?;
+    let host = match config.allowed_hosts.first() {
+        None => address.to_string(),
+        Some(host) if host.has_port() || proxied || address.port() == own_port => host.to_string(),
+        Some(host) => format!("{host}:{}", address.port()),
+    };
+    Some(format!("{scheme}://{host}"))
 }
 
 fn door_limits(config: &Config) -> DoorLimits {
@@ -491,4 +541,40 @@ async fn serve_local(hub: Hub, connection: aaep_transport::unix::Connection) {
 #[cfg(not(unix))]
 fn open_socket(_: &Hub, _: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fault> {
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{HostName, ProxyNet};
+
+    #[test]
+    fn others_are_told_scheme_and_port_as_they_reach_the_hub() {
+        let at = ["127.0.0.1:8707".parse().unwrap()];
+        let origin = |change: &dyn Fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            public_origin(&config, &at).unwrap()
+        };
+        let named = |config: &mut Config, host: &str| {
+            config.allowed_hosts = vec![HostName::parse(host).unwrap()];
+        };
+        let with_tls = |config: &mut Config| {
+            (config.tls.certificate, config.tls.key) = (Some("c".into()), Some("k".into()));
+        };
+        let behind = |config: &mut Config| {
+            config.behind_proxy = vec![ProxyNet::parse("127.0.0.1").unwrap()];
+        };
+        assert_eq!(origin(&|_| {}), "http://127.0.0.1:8707");
+        assert_eq!(origin(&|config| named(config, "hub.example")), "http://hub.example:8707");
+        let tls = origin(&|config| (with_tls(config), named(config, "hub.example")).1);
+        assert_eq!(tls, "https://hub.example:8707");
+        let own = origin(&|config| (with_tls(config), named(config, "hub.example:8443")).1);
+        assert_eq!(own, "https://hub.example:8443");
+        // The proxy has a port of its own.
+        let proxied = origin(&|config| (behind(config), named(config, "hub.example")).1);
+        assert_eq!(proxied, "https://hub.example");
+        let port = origin(&|config| (behind(config), named(config, "hub.example:8443")).1);
+        assert_eq!(port, "https://hub.example:8443");
+    }
 }

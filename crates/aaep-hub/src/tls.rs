@@ -28,7 +28,7 @@ const MAX_BYTES: u64 = 1024 * 1024;
 const ALPN: &[u8] = b"http/1.1";
 
 /// TLS for those who connect, with a certificate that can be changed while it runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tls {
     current: Arc<Current>,
     clients: Option<Arc<CurrentClients>>,
@@ -97,6 +97,14 @@ impl Tls {
     /// For the accept loop; it stays the same when the certificate changes.
     pub fn server_config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
+    }
+
+    /// When the certificate in use is over, in seconds of Unix time.
+    pub(crate) fn expires(&self) -> Option<i64> {
+        let loaded = self.current.0.load_full();
+        let (_, parsed) =
+            x509_parser::parse_x509_certificate(loaded.certified.cert.first()?).ok()?;
+        Some(parsed.validity().not_after.timestamp())
     }
 
     /// What is wrong with the certificate in use, though it can be used: clients would refuse it.

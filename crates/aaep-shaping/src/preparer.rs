@@ -18,9 +18,10 @@ pub const MAX_OPEN_OUTPUTS: usize = 4096;
 pub struct Preparer {
     segmenters: Segmenters,
     outputs: BTreeMap<(SessionId, Option<OutputId>), Tail>,
+    terms: BTreeSet<Arc<Terms>>,
     shapes: BTreeSet<Shape>,
-    /// At this number of shapes, unused ones are dropped.
-    many_shapes: usize,
+    /// At this number of terms, unused ones are dropped, and shapes with them.
+    many_terms: usize,
 }
 
 impl Default for Preparer {
@@ -28,8 +29,9 @@ impl Default for Preparer {
         Self {
             segmenters: Segmenters::new(),
             outputs: BTreeMap::new(),
+            terms: BTreeSet::new(),
             shapes: BTreeSet::new(),
-            many_shapes: 0,
+            many_terms: 0,
         }
     }
 }
@@ -59,17 +61,24 @@ impl Preparer {
         self.finish(Prepared::known(known, info))
     }
 
-    /// Terms of equal shapes get the same one, so that one can tell without looking into them.
-    pub fn share(&mut self, terms: &mut Terms) {
-        if let Some(known) = self.shapes.get(&terms.shape) {
-            terms.shape = known.clone();
-            return;
+    /// Equal terms are one, and terms of equal shapes have the same shape, so that one can tell without
+    /// looking into them. Thousands of subscriptions agree on a few.
+    pub fn share(&mut self, mut terms: Terms) -> Arc<Terms> {
+        if let Some(known) = self.terms.get(&terms) {
+            return known.clone();
         }
-        if self.shapes.len() >= self.many_shapes {
+        if self.terms.len() >= self.many_terms {
+            self.terms.retain(|terms| Arc::strong_count(terms) > 1);
             self.shapes.retain(Shape::is_shared);
-            self.many_shapes = (2 * self.shapes.len()).max(64);
+            self.many_terms = (2 * self.terms.len()).max(64);
         }
-        self.shapes.insert(terms.shape.clone());
+        match self.shapes.get(&terms.shape) {
+            Some(known) => terms.shape = known.clone(),
+            None => drop(self.shapes.insert(terms.shape.clone())),
+        }
+        let terms = Arc::new(terms);
+        self.terms.insert(terms.clone());
+        terms
     }
 
     /// Forgets a session that ended without an event.
@@ -101,5 +110,25 @@ impl Preparer {
             }
         }
         Arc::new(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_terms_are_one_and_those_that_nobody_has_are_forgotten() {
+        let mut preparer = Preparer::new();
+        let terms = |rate| Terms { rate: Some(rate), ..Terms::default() };
+        let first = preparer.share(terms(1));
+        assert!(Arc::ptr_eq(&first, &preparer.share(terms(1))));
+        let other = preparer.share(terms(2));
+        assert!(!Arc::ptr_eq(&first, &other) && first.shape.is(&other.shape));
+        for rate in 3..10_000 {
+            preparer.share(terms(rate));
+        }
+        assert!(preparer.terms.len() < 200, "{}", preparer.terms.len());
+        assert!(Arc::ptr_eq(&first, &preparer.share(terms(1))));
     }
 }

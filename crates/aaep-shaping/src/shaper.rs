@@ -59,7 +59,8 @@ enum Push {
 /// Decides what one subscription hears, and when. See the [crate] page for the contract.
 #[derive(Debug)]
 pub struct Shaper {
-    terms: Terms,
+    /// Shared by all subscriptions that agreed on the same.
+    terms: Arc<Terms>,
     limits: HeldLimits,
     cut: CoalesceBoundary,
     bucket: Option<Bucket>,
@@ -76,12 +77,13 @@ pub struct Shaper {
 
 impl Shaper {
     /// A shaper for these terms.
-    pub fn new(terms: Terms, now: Mono) -> Self {
+    pub fn new(terms: impl Into<Arc<Terms>>, now: Mono) -> Self {
         Self::with_limits(terms, HeldLimits::default(), now)
     }
 
     /// The same with other limits.
-    pub fn with_limits(terms: Terms, limits: HeldLimits, now: Mono) -> Self {
+    pub fn with_limits(terms: impl Into<Arc<Terms>>, limits: HeldLimits, now: Mono) -> Self {
+        let terms = terms.into();
         Self {
             cut: terms.cut(),
             bucket: terms.rate.map(|rate| Bucket::with_debt(rate, limits.max_debt_seconds, now)),
@@ -190,7 +192,8 @@ impl Shaper {
 
     /// New terms (§5.7). What was held under the old ones goes out under the old ones: fetch it
     /// before the answer is sent. Everything offered from now on follows the new ones.
-    pub fn renegotiate(&mut self, terms: Terms, now: Mono) {
+    pub fn renegotiate(&mut self, terms: impl Into<Arc<Terms>>, now: Mono) {
+        let terms = terms.into();
         // enforces: L4
         let texts = self.texts.iter().map(|text| text.session);
         let mut sessions: Vec<SessionId> = texts.chain(self.queue.sessions()).collect();

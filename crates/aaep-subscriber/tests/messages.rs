@@ -171,6 +171,10 @@ fn numbers_take_the_plural_form_of_their_language() {
         ("yo", 1, "ìṣẹ́jú àáyá 1"),
         ("ha", 2, "sakan 2"),
         ("ig", 5, "sekọnd 5"),
+        ("ar", 5, "5 ثوانٍ"),
+        ("ar-EG", 5, "٥ ثوانٍ"),
+        ("ar-EG", 12_345, "١٢٣٤٥ ثانية"),
+        ("ar-MA", 5, "5 ثوانٍ"),
     ] {
         let words = words::Words::new(&[language]);
         let said = words.phrase("time.seconds", &[("count", words::Argument::Count(count))]);

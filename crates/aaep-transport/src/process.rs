@@ -78,11 +78,14 @@ impl Lineage {
     /// The line as it is now; `None` if the process has ended since, also if its number lives on. While
     /// it has the same parent, what was known of its ancestors stays true: one that has ended since was
     /// one all the same.
-    pub fn now(&self) -> Option<Self> {
-        let process = read_process(self.process().pid)?;
-        match process == *self.process() {
-            true => Some(self.clone()),
-            false if process.is(self.process()) => Self::of(process.pid),
+    pub fn now(self: &Arc<Self>) -> Option<Arc<Self>> {
+        let before = self.process();
+        // Every answer is looked at like this. Its control groups are another file, which costs as much
+        // again: they are read once more only if something else has changed.
+        let process = parse_stat(&read_stat(before.pid)?, before.groups.clone())?;
+        match process == *before {
+            true => Some(Arc::clone(self)),
+            false if process.is(before) => Self::of(process.pid).map(Arc::new),
             false => None,
         }
     }
@@ -164,8 +167,7 @@ impl Origin {
     pub fn now(&self) -> Self {
         match self {
             Self::Known(lines) => {
-                let now: Option<Vec<_>> =
-                    lines.iter().map(|line| line.now().map(Arc::new)).collect();
+                let now: Option<Vec<_>> = lines.iter().map(Lineage::now).collect();
                 now.map_or(Self::Gone, Self::Known)
             }
             other => other.clone(),
@@ -190,6 +192,10 @@ impl Origin {
     pub fn on_behalf(self, program: &str, helpers: &[&str]) -> Self {
         let Self::Known(lines) = self else { return self };
         let host = |line: Arc<Lineage>| {
+            // Nearly everybody is somebody else, and what it was called with is another file.
+            if *line.process().name != *program {
+                return line;
+            }
             let called = std::fs::read(format!("/proc/{}/cmdline", line.process().pid));
             let called = called.unwrap_or_default();
             let mut words = called.split(|byte| *byte == 0).map(String::from_utf8_lossy);
@@ -208,21 +214,31 @@ impl Origin {
     }
 }
 
+#[cfg(target_os = "linux")]
+fn read_process(pid: i32) -> Option<Process> {
+    let groups = std::fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    parse_stat(&read_stat(pid)?, String::from_utf8_lossy(&groups))
+}
+
 #[cfg(not(target_os = "linux"))]
-fn read_process(_: i32) -> Option<Process> {
+fn read_stat(_: i32) -> Option<String> {
     None
 }
 
+// enforces: I30
+/// What the kernel says of a process. A process names itself, with any bytes: none of them may hide it.
 #[cfg(target_os = "linux")]
-fn read_process(pid: i32) -> Option<Process> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    parse_stat(&stat, &groups)
+fn read_stat(pid: i32) -> Option<String> {
+    use std::io::Read as _;
+    // The kernel gives all of it at one read: 52 numbers and a name, on one line.
+    let mut bytes = [0; 2048];
+    let mut file = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    let length = file.read(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
 /// `pid (name) state ppid pgrp session tty_nr … starttime …`; the name may hold anything.
-#[cfg(any(target_os = "linux", test))]
-fn parse_stat(stat: &str, groups: &str) -> Option<Process> {
+fn parse_stat(stat: &str, groups: impl Into<Arc<str>>) -> Option<Process> {
     let (pid, rest) = stat.split_once(" (")?;
     let (name, rest) = rest.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -394,10 +410,28 @@ mod tests {
         let here = Lineage::of(i32::try_from(own).unwrap()).unwrap();
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let its = Lineage::of(i32::try_from(child.id()).unwrap()).unwrap();
+        assert_eq!(Arc::new(its.clone()).now().as_deref(), Some(&its));
         assert!(its.is_of(&here) && !here.is_of(&its));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(its.now(), None);
+        assert_eq!(Arc::new(its).now(), None);
         assert_eq!(Origin::of_pid(Some(process(i32::MAX, 1, 0, 0, 0).pid)), Origin::Gone);
+    }
+
+    // covers: I30
+    /// A process that hid behind its name could answer its own request.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_name_that_is_no_text_hides_no_process() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let here = tempfile::tempdir().unwrap();
+        let program = here.path().join(std::ffi::OsStr::from_bytes(b"\xff) \xfe"));
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let mut child = std::process::Command::new(&program).arg("600").spawn().unwrap();
+        let its = Lineage::of(i32::try_from(child.id()).unwrap());
+        let own = Lineage::of(i32::try_from(std::process::id()).unwrap()).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(its.unwrap().descends_from(&own));
     }
 }

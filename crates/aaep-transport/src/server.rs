@@ -42,6 +42,7 @@ use tracing::{debug, warn};
 use crate::peer::Peer;
 use crate::stream::{self, Stream};
 use crate::tls::ServerConfig;
+use chunked::LongAnswer;
 use guard::{Guarded, Progress, Stage, Watched, Way};
 use limits::{Slot, Slots};
 use repoll::Repoll;
@@ -134,19 +135,20 @@ impl Server {
                     let Some(slot) = admitted else { continue };
                     let peer = Peer::tcp(address, tls.is_some());
                     let (tls, service, stopped) = (tls.clone(), service.clone(), stopped.clone());
-                    connections.spawn(async move {
+                    let requests = Box::pin(async move {
                         let secured = tokio::select! {
                             secured = secure(stream, tls, limits.tls_handshake) => secured,
                             () = progress.gave_way() => None,
                         };
-                        let Some((stream, certificates)) = secured else { return };
+                        let (stream, certificates) = secured?;
                         let peer = match certificates {
                             Some(certificates) => peer.with_certificates(certificates),
                             None => peer,
                         };
                         let place = (Some(slot), progress);
-                        drive(stream, &limits, place, peer, service, stopped).await;
+                        answer_requests(stream, &limits, place, peer, service, stopped).await
                     });
+                    connections.spawn(serve_to_end(requests));
                 }
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
@@ -183,14 +185,30 @@ pub async fn serve_connection<S, B>(
     B::Error: Into<BoxError>,
 {
     let (stopping, stopped) = watch::channel(());
-    let mut driving =
-        pin!(drive(Box::new(stream), limits, (None, Arc::default()), peer, service, stopped));
+    let (grace, limits) = (limits.grace, *limits);
+    let mut serving = pin!(serve_to_end(Box::pin(async move {
+        let place = (None, Arc::default());
+        answer_requests(Box::new(stream), &limits, place, peer, service, stopped).await
+    })));
     tokio::select! {
-        () = &mut driving => return,
+        () = &mut serving => return,
         () = stop => {}
     }
     let _ = stopping.send(());
-    let _ = timeout(limits.grace, driving).await;
+    let _ = timeout(grace, serving).await;
+}
+
+/// Serves one connection to its end: what becomes of its requests, and the long answer that may be left
+/// of it. The first is several kilobytes, so it lies apart and is gone while the second lasts.
+async fn serve_to_end<B>(requests: Pin<Box<impl Future<Output = Option<LongAnswer<B>>>>>)
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let Some(answer) = requests.await else { return };
+    if let Err(error) = answer.await {
+        debug!(%error, "a stream ended with an error");
+    }
 }
 
 /// The answer to a connection for which there is no place. `limit` is the bound's name.
@@ -260,15 +278,16 @@ async fn secure(
     }
 }
 
-/// Serves one connection to its end.
-async fn drive<S, B>(
+/// Answers the requests of one connection: to its end, or until a long answer is all that is left.
+async fn answer_requests<S, B>(
     stream: Stream,
     limits: &Limits,
     (slot, progress): (Option<Slot>, Arc<Progress>),
     peer: Peer,
     service: S,
     mut stopped: watch::Receiver<()>,
-) where
+) -> Option<LongAnswer<B>>
+where
     S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
     S: Clone + Send + 'static,
     S::Future: Send,
@@ -308,7 +327,7 @@ async fn drive<S, B>(
         let repoll = Repoll::new();
         tokio::select! {
             ended = until_handed(connection.as_mut(), &repoll, &progress) => ended,
-            () = progress.gave_way() => return,
+            () = progress.gave_way() => return None,
             _ = stopped.changed() => {
                 connection.as_mut().graceful_shutdown();
                 until_handed(connection.as_mut(), &repoll, &progress).await
@@ -317,13 +336,12 @@ async fn drive<S, B>(
     };
     let body = way.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (ended, body) {
-        (Err(error), _) => debug!(%error, "a connection ended with an error"),
-        (Ok(Some(stream)), Some(body)) => {
-            if let Err(error) = chunked::write_chunked(*stream, body).await {
-                debug!(%error, "a stream ended with an error");
-            }
+        (Ok(Some(stream)), Some(body)) => Some(LongAnswer::new(*stream, body)),
+        (Err(error), _) => {
+            debug!(%error, "a connection ended with an error");
+            None
         }
-        (Ok(_), _) => {}
+        (Ok(_), _) => None,
     }
 }
 

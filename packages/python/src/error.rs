@@ -4,6 +4,35 @@ use aaep_agent::{Error, NotApproved, Unanswered};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+/// What ends a call without its result.
+pub(crate) enum Fault {
+    /// As the library says it.
+    Agent(Error),
+    /// The session is over because its user stopped it.
+    Stopped,
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Agent(error)
+    }
+}
+
+impl Fault {
+    /// The exception for it.
+    pub(crate) fn to_python(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::Agent(error) => to_python(py, error),
+            Self::Stopped => {
+                let class = py.import("aaep._errors")?.getattr("Stopped")?;
+                Ok(class
+                    .call1(("The user stopped this session; do nothing more for it.",))?
+                    .unbind())
+            }
+        }
+    }
+}
+
 /// The exception for an error: its class by whose fault it is, its text, and what is known besides.
 pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyResult<Py<PyAny>> {
     let known = PyDict::new(py);

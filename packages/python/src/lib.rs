@@ -9,6 +9,7 @@ mod error;
 mod output;
 mod runtime;
 mod session;
+mod subscriber;
 
 use pyo3::prelude::*;
 
@@ -38,6 +39,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Call>()?;
     module.add_class::<output::Output>()?;
     module.add_class::<runtime::Task>()?;
+    module.add_class::<subscriber::Inbox>()?;
+    module.add_class::<subscriber::Notification>()?;
+    module.add_class::<subscriber::Words>()?;
     module.add_function(wrap_pyfunction!(problems, module)?)?;
     module.add_function(wrap_pyfunction!(redact, module)?)
 }

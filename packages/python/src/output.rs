@@ -6,6 +6,7 @@ use aaep_agent::Error;
 use pyo3::prelude::*;
 use tokio::sync::Mutex;
 
+use crate::error::Fault;
 use crate::runtime::{Task, spawn};
 
 /// An output; written in order, whoever writes.
@@ -24,8 +25,8 @@ impl Output {
         let output = self.0.clone();
         spawn(future, async move {
             match output.lock().await.as_mut() {
-                Some(output) => output.write(&text).await,
-                None => Err(Error::SessionOver),
+                Some(output) => output.write(&text).await.map_err(Fault::from),
+                None => Err(Error::SessionOver.into()),
             }
         })
     }
@@ -34,7 +35,7 @@ impl Output {
         let output = self.0.clone();
         spawn(future, async move {
             match output.lock().await.as_mut() {
-                Some(output) => output.flush().await,
+                Some(output) => output.flush().await.map_err(Fault::from),
                 None => Ok(()),
             }
         })
@@ -45,7 +46,7 @@ impl Output {
         spawn(future, async move {
             let output = output.lock().await.take();
             match output {
-                Some(output) => output.finish().await,
+                Some(output) => output.finish().await.map_err(Fault::from),
                 None => Ok(0),
             }
         })

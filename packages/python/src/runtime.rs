@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
-use crate::error;
+use crate::error::Fault;
 
 /// The runtime of this process.
 pub(crate) fn runtime() -> PyResult<&'static Runtime> {
@@ -34,7 +34,7 @@ impl Task {
 /// Runs this, and settles the future of Python's with what comes of it.
 pub(crate) fn spawn<T>(
     future: Py<PyAny>,
-    work: impl Future<Output = Result<T, aaep_agent::Error>> + Send + 'static,
+    work: impl Future<Output = Result<T, Fault>> + Send + 'static,
 ) -> PyResult<Task>
 where
     T: for<'py> IntoPyObject<'py> + Send + 'static,
@@ -44,7 +44,8 @@ where
         Python::attach(|py| {
             let settled = match result {
                 Ok(value) => future.call_method1(py, "set_result", (value,)),
-                Err(why) => error::to_python(py, &why)
+                Err(fault) => fault
+                    .to_python(py)
                     .and_then(|why| future.call_method1(py, "set_exception", (why,))),
             };
             // A future that was cancelled meanwhile takes nothing.

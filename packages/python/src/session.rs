@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tokio::sync::watch;
 
-use crate::error::raise;
+use crate::error::{Fault, raise};
 use crate::output::Output;
 use crate::runtime::{Task, spawn};
 
@@ -53,7 +53,7 @@ impl Call {
         let call = self.call.lock().unwrap_or_else(PoisonError::into_inner).take();
         spawn(future, async move {
             match call {
-                Some(call) => call.complete(status, summary).await,
+                Some(call) => call.complete(status, summary).await.map_err(Fault::from),
                 None => Ok(()),
             }
         })
@@ -81,13 +81,17 @@ impl Session {
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
         let Some(session) = self.held() else {
-            return spawn(future, async { Err::<T, _>(Error::SessionOver) });
+            return spawn(future, async { Err::<T, _>(Error::SessionOver.into()) });
         };
-        let (work, mut closing) = (work(session), self.closing.subscribe());
+        let (work, mut closing) = (work(session.clone()), self.closing.subscribe());
         spawn(future, async move {
-            tokio::select! {
+            let result = tokio::select! {
                 result = work => result,
-                _ = closing.wait_for(|closing| *closing) => Err(Error::SessionOver),
+                _ = closing.wait_for(|closing| *closing) => return Err(Error::SessionOver.into()),
+            };
+            match result {
+                Err(Error::SessionOver) => Err(how_it_ended(&session).await),
+                other => other.map_err(Fault::from),
             }
         })
     }
@@ -107,7 +111,7 @@ impl Session {
             let Some(mut shared) = session else { return Ok(()) };
             loop {
                 match Arc::try_unwrap(shared) {
-                    Ok(session) => return end(session).await,
+                    Ok(session) => return end(session).await.map_err(Fault::from),
                     Err(still) => shared = still,
                 }
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -126,6 +130,17 @@ impl Session {
     /// Whether somebody else ended it.
     fn is_stopped(&self) -> bool {
         self.held().is_some_and(|session| session.is_stopped())
+    }
+
+    /// Whether its user ended it.
+    fn was_stopped(&self, future: Py<PyAny>) -> PyResult<Task> {
+        let session = self.held();
+        spawn(future, async move {
+            match session {
+                Some(session) => Ok(session.was_stopped_by_user().await),
+                None => Ok(false),
+            }
+        })
     }
 
     /// Waits until somebody else ended it.
@@ -337,4 +352,9 @@ fn word<T, E>(word: Result<T, E>, name: &str) -> PyResult<T> {
     word.map_err(|_| {
         PyValueError::new_err(format!("{name} has a value that the protocol does not know"))
     })
+}
+
+/// Why a session is over that its agent did not end.
+async fn how_it_ended(session: &aaep_agent::Session) -> Fault {
+    if session.was_stopped_by_user().await { Fault::Stopped } else { Error::SessionOver.into() }
 }

@@ -27,7 +27,7 @@ function words(wanted) {
   const base = wanted.toLowerCase().split("-")[0];
   const language = Object.hasOwn(LANGUAGES, base) ? base : "en";
   const of = (name) => read(`messages/${language}/${name}.json`);
-  return new Words(language, of("language").direction, { ...of("said"), ...of("page"), ...of("rare") });
+  return new Words(language, of("language").direction, { ...of("said"), ...of("page"), ...of("rare") }, wanted);
 }
 
 /** A request of a vector, as our inbox has it. */

@@ -35,7 +35,7 @@ pub(crate) fn run(options: &DemoOptions, out: &mut impl Write) -> io::Result<Exi
         Ok(ready) => ready,
         Err(fault) => return Ok(unable(&fault)),
     };
-    crate::hub::write_log(&config);
+    crate::log::Log::begin(&config, None);
     let kept = config.data.clone();
     let prepared = match Hub::builder().config(config).prepare() {
         Ok(prepared) => prepared,

@@ -7,6 +7,7 @@ mod keyboard;
 mod notify;
 mod options;
 mod pin;
+mod printer;
 mod shell;
 mod sound;
 mod source;
@@ -29,6 +30,7 @@ use crate::exit::{self, Exit};
 use crate::signals::Signals;
 use ears::Ears;
 use keyboard::Keyboard;
+use printer::Printer;
 use shell::Shell;
 use sound::Sounds;
 use standing::StandingRules;
@@ -157,18 +159,18 @@ async fn listen(
     let mut shell = Shell {
         talk,
         ears,
-        out,
+        printer: Printer::new(out, !options.json && terminal.columns().is_some()),
         json: options.json,
         terminal,
         keyboard: Keyboard::start(),
         sounds,
         voices,
         transcript,
-        in_line: false,
         pin: None,
         prompts,
     };
     let ended = shell.listen(signals).await;
+    let _ = shell.printer.end_line().and_then(|()| shell.printer.flush());
     // enforces: H26
     let _ = tokio::time::timeout(GOODBYE, shell.ears.close()).await;
     shell.voices.close();

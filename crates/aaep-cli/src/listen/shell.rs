@@ -11,6 +11,7 @@ use super::ears::Ears;
 use super::json;
 use super::keyboard::{Keyboard, Typed};
 use super::pin::PinEntry;
+use super::printer::Printer;
 use super::sound::Sounds;
 use super::talk::{Named, Output, Talk};
 use super::terminal::Terminal;
@@ -26,15 +27,13 @@ const TICK: std::time::Duration = std::time::Duration::from_millis(500);
 pub(super) struct Shell<'o, W: Write> {
     pub(super) talk: Talk,
     pub(super) ears: Ears,
-    pub(super) out: &'o mut W,
+    pub(super) printer: Printer<'o, W>,
     pub(super) json: bool,
     pub(super) terminal: Terminal,
     pub(super) keyboard: Keyboard,
     pub(super) sounds: Sounds,
     pub(super) voices: Voices,
     pub(super) transcript: Option<Transcript>,
-    /// Something may stand in the line already.
-    pub(super) in_line: bool,
     /// A yes that waits for the PIN.
     pub(super) pin: Option<PinEntry>,
     /// An agent that this terminal is for.
@@ -54,7 +53,10 @@ impl<W: Write> Shell<'_, W> {
             // Leaving and answering come before anything else there is to hear.
             tokio::select! { biased;
                 signal = signals.next_of_terminal() => match signal {
-                    Signal::Continue => self.terminal.apply(),
+                    Signal::Continue => {
+                        self.terminal.apply();
+                        self.printer.entered();
+                    }
                     _ => return self.stopped(),
                 },
                 () = self.keyboard.readable() => {
@@ -95,7 +97,9 @@ impl<W: Write> Shell<'_, W> {
         }
         let focus = self.talk.focus();
         // While somebody types, the cursor is within a line: what is said now begins another one.
-        self.in_line = self.terminal.is_terminal() && self.talk.is_typing();
+        if self.terminal.is_terminal() && self.talk.is_typing() {
+            self.printer.typing();
+        }
         self.talk.happened(notification, self.ears.now());
         self.pin_happened(notification);
         if self.talk.focus() != focus && self.terminal.is_terminal() {
@@ -124,6 +128,10 @@ impl<W: Write> Shell<'_, W> {
                 return Ok(None);
             };
             let certain = self.talk.wants_certainty();
+            let shown = matches!(typed, Typed::Line(_) | Typed::TooLong);
+            if shown && self.terminal.is_terminal() {
+                self.printer.entered();
+            }
             match typed {
                 Typed::Key(key) => self.word(key.encode_utf8(&mut [0; 4])),
                 Typed::Line(line) if self.json => self.program(&line),
@@ -180,8 +188,8 @@ impl<W: Write> Shell<'_, W> {
     /// A line of our own.
     fn line(&mut self, line: &str) -> io::Result<()> {
         self.note(line);
-        writeln!(self.out, "{line}")?;
-        self.out.flush()
+        self.printer.line(line)?;
+        self.printer.flush()
     }
 
     /// A line of a program.
@@ -226,12 +234,9 @@ impl<W: Write> Shell<'_, W> {
                         said.push(line);
                         continue;
                     }
-                    if std::mem::take(&mut self.in_line) {
-                        writeln!(self.out)?;
-                    }
                     let columns = self.terminal.columns();
                     for line in line.lines().flat_map(|line| wrap(line, columns)) {
-                        writeln!(self.out, "{line}")?;
+                        self.printer.line(line)?;
                     }
                 }
                 Output::Sound(sound) => {
@@ -264,15 +269,17 @@ impl<W: Write> Shell<'_, W> {
         }
         if self.json {
             match notification {
-                Some(notification) => writeln!(self.out, "{}", json::line(notification, said))?,
-                None if !said.is_empty() => writeln!(self.out, "{}", json::said(said))?,
+                Some(notification) => self.printer.line(&json::line(notification, said))?,
+                None if !said.is_empty() => self.printer.line(&json::said(said))?,
                 None => {}
             }
             for line in sent {
-                writeln!(self.out, "{line}")?;
+                self.printer.line(&line)?;
             }
+        } else if self.terminal.is_terminal() && self.talk.wants_line() && !self.types_pin() {
+            self.printer.room()?;
         }
-        self.out.flush()?;
+        self.printer.flush()?;
         self.voices.flush();
         Ok(exit)
     }
@@ -280,8 +287,8 @@ impl<W: Write> Shell<'_, W> {
     /// The stroke of the bell that is due, if one is: the first comes before the words.
     fn ring(&mut self) -> io::Result<()> {
         if self.sounds.stroke() {
-            self.out.write_all(b"\x07")?;
-            self.out.flush()?;
+            self.printer.bell()?;
+            self.printer.flush()?;
         }
         Ok(())
     }
@@ -291,6 +298,8 @@ impl<W: Write> Shell<'_, W> {
         let Some(transcript) = &mut self.transcript else { return };
         if let Err(error) = transcript.write(line) {
             self.transcript = None;
+            let _ = self.printer.end_line();
+            let _ = self.printer.flush();
             crate::exit::say(&format!(
                 "The transcript cannot be written any more: {error}. Listening goes on without it."
             ));

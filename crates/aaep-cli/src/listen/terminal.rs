@@ -1,6 +1,6 @@
 //! The terminal: one key at a time, or whole lines, and always as it was found when we leave.
 //!
-//! The cursor is the terminal's own and stays where the next line begins. Nothing is echoed by us
+//! The cursor is the terminal's own and stays behind what was printed last. Nothing is echoed by us
 //! and nothing is drawn: a braille display and a review cursor see what was printed.
 
 use std::io::IsTerminal;

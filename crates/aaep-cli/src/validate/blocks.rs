@@ -17,8 +17,9 @@ use super::print::{Judged, Printer};
 use crate::judge::Judge;
 use crate::reader::{Text, trim};
 
-/// How much is judged at a time: long enough that handing it over costs nothing.
-const BLOCK: usize = 1 << 20;
+/// How much is judged at a time: long enough that handing it over costs nothing, and short enough to
+/// lie in a core's cache while it is read, cut into lines, and judged.
+const BLOCK: usize = 256 * 1024;
 
 /// Lines of a file, whole ones.
 #[derive(Debug, Default)]
@@ -63,7 +64,7 @@ pub(super) fn judge(
     tally: &mut Tally,
     out: &mut impl Write,
 ) -> io::Result<io::Result<Option<Rest>>> {
-    let mut blocks = Blocks { input, line: 1, index: 0, left: Vec::new(), ended: false };
+    let mut blocks = Blocks::new(input);
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let (jobs, waiting) = mpsc::channel::<Job>();
     let waiting = Mutex::new(waiting);
@@ -111,6 +112,7 @@ pub(super) fn judge(
                 return Ok(Ok(Some(Rest { bytes, line, index })));
             }
             *tally += outcome.tally;
+            blocks.spare.extend(Arc::into_inner(block).map(|block| block.bytes));
         }
         let Blocks { left: bytes, line, index, .. } = blocks;
         match failed {
@@ -128,8 +130,10 @@ fn work(jobs: &Mutex<mpsc::Receiver<Job>>, judging: Judging<'_>) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((block, done)) = job else { return };
+        let outcome = judge_block(&block, judging);
+        drop(block);
         // Nobody waits for it if a block before it was not what it seemed.
-        let _ = done.send(judge_block(&block, judging));
+        let _ = done.send(outcome);
     }
 }
 
@@ -176,13 +180,21 @@ struct Blocks<'a, R> {
     index: u64,
     /// The beginning of a line whose end was not read yet.
     left: Vec<u8>,
+    /// Room of blocks that are done with, to be filled again: the kernel clears every fresh page.
+    spare: Vec<Vec<u8>>,
     ended: bool,
 }
 
-impl<R: Read> Blocks<'_, R> {
+impl<'a, R: Read> Blocks<'a, R> {
+    fn new(input: &'a mut R) -> Self {
+        Self { input, line: 1, index: 0, left: Vec::new(), spare: Vec::new(), ended: false }
+    }
+
     /// The next block; none at the end, and none if a line is longer than a message may be.
     fn next(&mut self, max_bytes: usize) -> io::Result<Option<Block>> {
-        let mut bytes = std::mem::take(&mut self.left);
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.append(&mut self.left);
         let mut end = None;
         while !self.ended && end.is_none() {
             let before = bytes.len();
@@ -190,20 +202,28 @@ impl<R: Read> Blocks<'_, R> {
                 self.left = bytes;
                 return Ok(None);
             }
+            // More than is read, so that its end is seen without making room for more.
+            bytes.reserve(BLOCK + BLOCK / 16);
             let read = self.input.by_ref().take(BLOCK as u64).read_to_end(&mut bytes)?;
             self.ended = read < BLOCK;
             end = memrchr(b'\n', &bytes[before..]).map(|at| before + at + 1);
         }
         if !self.ended {
-            self.left = bytes.split_off(end.unwrap_or(bytes.len()));
+            let end = end.unwrap_or(bytes.len());
+            self.left.extend_from_slice(&bytes[end..]);
+            bytes.truncate(end);
         }
         if bytes.is_empty() {
             return Ok(None);
         }
         let block = Block { line: self.line, index: self.index, bytes };
-        let lines = block.bytes.split(|byte| *byte == b'\n');
-        self.index += lines.filter(|line| !trim(line).is_empty()).count() as u64;
-        self.line += memchr_iter(b'\n', &block.bytes).count() as u64;
+        let mut start = 0;
+        for end in memchr_iter(b'\n', &block.bytes) {
+            self.line += 1;
+            self.index += u64::from(!trim(&block.bytes[start..end]).is_empty());
+            start = end + 1;
+        }
+        self.index += u64::from(!trim(&block.bytes[start..]).is_empty());
         Ok(Some(block))
     }
 }

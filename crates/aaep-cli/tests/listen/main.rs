@@ -34,6 +34,9 @@ use std::time::{Duration, Instant};
 
 use support::*;
 
+/// How long nothing follows a line that is over.
+const OPEN: Duration = Duration::from_millis(50);
+
 /// A demo with a directory of its own, on a free port. Strict: otherwise it lets any client that speaks
 /// without a stream of their own wait for one.
 fn demo() -> Arc<Hub> {
@@ -100,6 +103,17 @@ impl Written {
     /// and where that is.
     #[track_caller]
     pub fn find(&self, from: usize, wanted: &str) -> (String, usize) {
+        self.find_line(from, wanted, false)
+    }
+
+    /// The same in a terminal, where the last line has no end: it is over when nothing follows.
+    #[track_caller]
+    pub fn find_open(&self, from: usize, wanted: &str) -> (String, usize) {
+        self.find_line(from, wanted, true)
+    }
+
+    #[track_caller]
+    fn find_line(&self, from: usize, wanted: &str, open: bool) -> (String, usize) {
         let until = Instant::now() + PATIENCE;
         let mut all = self.0.0.lock().unwrap();
         loop {
@@ -109,6 +123,15 @@ impl Written {
                 let end = new[at..].iter().position(|byte| *byte == b'\n')?;
                 Some(at + end + 1)
             });
+            let length = all.0.len();
+            if open && found.is_some() && end.is_none() && !all.1 {
+                all = self.0.1.wait_timeout(all, OPEN).unwrap().0;
+                if all.0.len() > length {
+                    continue;
+                }
+                let text = String::from_utf8_lossy(&all.0[from..]).replace('\r', "");
+                return (text, length);
+            }
             if let Some(end) = end {
                 return (String::from_utf8_lossy(&new[..end]).replace('\r', ""), from + end);
             }

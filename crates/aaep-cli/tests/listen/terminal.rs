@@ -22,7 +22,10 @@ fn the_demo_is_heard_and_answered_with_keys_and_the_screen_holds_every_line() {
         asked.contains("Allow this? “Transfer 20 euros to Ann.” It cannot be undone."),
         "{asked}"
     );
+    // What was written last ends at the cursor: that is how screen readers know that it is new.
+    assert!(tty.all().ends_with("t for more time."), "{:?}", tty.all());
     tty.types("y").sees("type yes and press Enter");
+    assert!(tty.all().ends_with("An empty line goes back. "), "{:?}", tty.all());
     tty.types("yes\n").sees("Request 1: accepted.");
     tty.sees("20 euros were sent to Ann.");
     say(&hub, "ask me something");

@@ -108,7 +108,7 @@ impl Tty {
     /// its line.
     #[track_caller]
     pub fn sees(&mut self, wanted: &str) -> String {
-        let (text, end) = self.seen.find(self.looked, wanted);
+        let (text, end) = self.seen.find_open(self.looked, wanted);
         self.looked = end;
         text
     }

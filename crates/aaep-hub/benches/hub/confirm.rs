@@ -91,12 +91,19 @@ impl Dance {
         open(&mut stream, &listen);
         let ear = Line::new(&poll, stream, 0);
         let mut askers = Vec::new();
-        for number in 0..AT_ONCE {
-            let mut agent = connect(server.address);
-            let session = match side {
-                Side::Hub => open_session(&mut agent),
-                Side::Bare => format!("sess_{number}"),
-            };
+        // The hub looks whose process a new connection is, which takes a while where many run. So all
+        // agents come first: a connection that says nothing for ten seconds is closed.
+        let agents: Vec<_> = (0..AT_ONCE)
+            .map(|number| {
+                let mut agent = connect(server.address);
+                let session = match side {
+                    Side::Hub => open_session(&mut agent),
+                    Side::Bare => format!("sess_{number}"),
+                };
+                (agent, session)
+            })
+            .collect();
+        for (number, (agent, session)) in agents.into_iter().enumerate() {
             let agent = Line::new(&poll, agent, 1 + 2 * number);
             let replier = Line::new(&poll, connect(server.address), 2 + 2 * number);
             let asked_at = Instant::now();

@@ -20,6 +20,9 @@ pub async fn serve() {
         allowed_hosts = ["localhost"]
         [hub]
         languages = ["en", "fr"]
+        [development]
+        # The load asks and answers, as one process.
+        own_replies = true
         [unix_socket]
         enabled = false
         [limits]

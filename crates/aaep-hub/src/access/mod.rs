@@ -231,6 +231,16 @@ impl Denied {
             _ => http::StatusCode::UNAUTHORIZED,
         }
     }
+
+    /// For the log alone: whoever is denied is not told.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::NoToken => "no token, and not from this machine",
+            Self::UnknownToken => "a token or certificate that is nobody's, or is over",
+            Self::OtherUser => "a process of another user",
+            Self::Role => "the role of this principal does not allow it",
+        }
+    }
 }
 
 impl fmt::Display for Denied {

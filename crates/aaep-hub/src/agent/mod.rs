@@ -395,21 +395,18 @@ impl AgentDoor {
         let (until, _wait) = self.begin_wait(wait)?;
         loop {
             let agent = self.agent();
-            let (snapshot, ended) = self
-                .hub
-                .call(move |core| {
-                    let snapshot = core.session_snapshot(&agent, session);
-                    let ended = snapshot.is_some().then(|| core.when_ended(session));
-                    (snapshot, ended)
-                })
-                .await?;
-            let (Some(snapshot), Some(ended)) = (snapshot, ended) else { return Err(over()) };
+            let open = self.hub.call(move |core| match core.session_snapshot(&agent, session) {
+                Some(snapshot) => Ok((snapshot, core.when_ended(session))),
+                None if core.was_stopped(&agent, session) => Err(stopped()),
+                None => Err(over()),
+            });
+            let (snapshot, ended) = open.await??;
             let slice = until.min(Instant::now() + SIGN_OF_LIFE);
-            let stopped = tokio::select! {
+            let leaving = tokio::select! {
                 _ = timeout_at(slice, ended) => false,
                 () = self.hub.stopping() => true,
             };
-            if stopped || Instant::now() >= until {
+            if leaving || Instant::now() >= until {
                 return Ok(session_state(session, snapshot));
             }
         }
@@ -464,6 +461,10 @@ fn lost() -> ApiError {
 fn over() -> ApiError {
     let text = "There is no such session of yours; it may be over.";
     ApiError::new(ApiErrorKind::NotFound, text)
+}
+
+fn stopped() -> ApiError {
+    ApiError::new(ApiErrorKind::Stopped, "The user stopped this session; do nothing more for it.")
 }
 
 fn key_reused() -> ApiError {

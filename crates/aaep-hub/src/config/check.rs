@@ -27,6 +27,7 @@ pub(super) fn check(config: &Config) -> Result<Option<Wrong>, Fault> {
         .or_else(|| principals(&config.principals))
         .or_else(|| certificates(config))
         .or_else(|| issuers(config))
+        .or_else(|| collector(config))
         .or(limits(config)?))
 }
 
@@ -174,6 +175,16 @@ fn issuers(config: &Config) -> Option<Wrong> {
         }
     }
     None
+}
+
+fn collector(config: &Config) -> Option<Wrong> {
+    let url = config.log.otlp.as_deref()?;
+    let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    if host.is_some_and(|host| !host.is_empty() && !host.starts_with('/')) {
+        return None;
+    }
+    let remedy = "Give the address of a collector, such as http://127.0.0.1:4318.";
+    Some(wrong("log.otlp", "This is no address of HTTP.", remedy))
 }
 
 fn limits(config: &Config) -> Result<Option<Wrong>, Fault> {

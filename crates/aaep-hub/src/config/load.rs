@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::check::{Wrong, check};
 use super::environment::{CONFIG_VARIABLE, SetBy, overlay};
 use super::source::Source;
-use super::{Config, LogLevel, Surroundings, System};
+use super::{Config, LogFormat, LogLevel, Surroundings, System};
 use crate::Fault;
 
 /// The name of the configuration file.
@@ -72,6 +72,22 @@ pub fn load(flags: &Flags, surroundings: &Surroundings) -> Result<Loaded, Fault>
         return Err(blame(wrong, source.as_ref(), &set_by));
     }
     Ok(Loaded { config, file, warnings })
+}
+
+/// How whoever reads the log wants it, where a configuration cannot be read as a whole: what is wrong
+/// with it has to reach them too.
+pub fn log_format(flags: &Flags, surroundings: &Surroundings) -> Option<LogFormat> {
+    let named = |text: &str| match text {
+        "json" => Some(LogFormat::Json),
+        "text" => Some(LogFormat::Text),
+        _ => None,
+    };
+    if let Some(text) = surroundings.variables.get("AAEP_LOG__FORMAT") {
+        return named(text);
+    }
+    let text = std::fs::read_to_string(file_to_read(flags, surroundings)?).ok()?;
+    let table: toml::Table = toml::from_str(&text).ok()?;
+    named(table.get("log")?.get("format")?.as_str()?)
 }
 
 fn file_to_read(flags: &Flags, surroundings: &Surroundings) -> Option<PathBuf> {

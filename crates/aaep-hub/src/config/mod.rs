@@ -49,7 +49,7 @@ pub use directories::System;
 pub use environment::Surroundings;
 pub use issuers::{IssuerEntry, RoleEntry, SignInEntry, SigningAlgorithm};
 pub use limits::Limits;
-pub use load::{FILE_NAME, Flags, Loaded, load};
+pub use load::{FILE_NAME, Flags, Loaded, load, log_format};
 pub use values::{BasePath, HostName, Label, Language, ProxyNet, WebOrigin};
 
 /// The port of the hub when nobody says otherwise.
@@ -267,13 +267,17 @@ pub struct Records {
 }
 
 /// What is logged, and how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
     /// How a record is written.
     pub format: LogFormat,
     /// The least important records that are written.
     pub level: LogLevel,
+    /// Where spans of requests are sent too, by OTLP over HTTP; `None`: nowhere. A hub that another
+    /// program embeds leaves this to that program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otlp: Option<String>,
 }
 
 /// How a log record is written.
@@ -421,7 +425,7 @@ impl Config {
                 keep_days: NonZeroU32::new(365),
                 max_megabytes: NonZeroU32::new(1024),
             },
-            log: defaults.log,
+            log: Log { otlp: Some("http://127.0.0.1:4318".into()), ..defaults.log },
             hearing: vec![RoleRule {
                 role: Role::Auditor,
                 types: vec!["*".into()],

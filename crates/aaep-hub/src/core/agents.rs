@@ -1,6 +1,6 @@
 //! Agents: their sessions and requests, what people say to them, and calls that may come twice.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use aaep_engine::{
@@ -41,6 +41,8 @@ pub(super) struct Agents {
     watchers: BTreeMap<SessionId, Vec<oneshot::Sender<()>>>,
     /// Sessions that their own agents end.
     ending: BTreeSet<SessionId>,
+    /// Sessions that their users stopped, with their agents, the newest last.
+    stopped: VecDeque<(SessionId, Principal)>,
     /// The processes that opened each session, or asked in it.
     processes: BTreeMap<SessionId, Vec<Arc<Lineage>>>,
 }
@@ -57,6 +59,9 @@ pub(super) enum Kinship {
 /// Processes of one session that are remembered: an agent that asks from ever new ones is forgotten in
 /// the order in which it came.
 const PROCESSES: usize = 16;
+
+/// Sessions of which agents can still learn that their users stopped them.
+const STOPPED_SESSIONS: usize = 4096;
 
 impl Core {
     pub(crate) fn open_session(
@@ -281,6 +286,11 @@ impl Core {
         receiver
     }
 
+    /// Whether a session of this agent is over because its user stopped it.
+    pub(crate) fn was_stopped(&self, agent: &Principal, session: SessionId) -> bool {
+        self.agents.stopped.iter().rev().any(|(id, owner)| *id == session && owner == agent)
+    }
+
     /// Tells what became of a request, when something has.
     pub(crate) fn when_decided(
         &mut self,
@@ -348,7 +358,7 @@ impl Core {
     }
 
     /// A session ended; its agent is told, unless it ended it itself.
-    pub(super) fn agent_stopped(&mut self, session: SessionId) {
+    pub(super) fn agent_stopped(&mut self, session: SessionId, by_user: bool) {
         let own = self.agents.ending.remove(&session);
         // Logs hold envelopes: ids and names, never what was said.
         tracing::info!(%session, "a session ended");
@@ -363,6 +373,12 @@ impl Core {
         self.keys.ended(session, self.now.boot);
         let agent = self.agents.sessions.remove(&session);
         if let Some(agent) = agent.filter(|_| !own) {
+            if by_user {
+                self.agents.stopped.push_back((session, agent.clone()));
+                if self.agents.stopped.len() > STOPPED_SESSIONS {
+                    self.agents.stopped.pop_front();
+                }
+            }
             // An agent that has a secret and never looked has gone with its session.
             if !has_secret(&agent) || self.agents.mailboxes.has(&agent) {
                 let limits = self.hub.config().limits;

@@ -32,7 +32,8 @@ use tokio::sync::oneshot;
 use tracing::info;
 
 use crate::hub::{Hub, Phase, Ran};
-use crate::inbox::{After, Job};
+use crate::inbox::{After, Job, Queued};
+use crate::metrics::Counts;
 use crate::outbox::End;
 use crate::pace;
 use crate::start::journal::clock_difference;
@@ -270,8 +271,9 @@ impl Core {
         self.broken.is_some() || self.due().is_some_and(sooner)
     }
 
-    fn steps(&mut self, jobs: VecDeque<(Now, Job)>) {
-        for (now, job) in jobs {
+    fn steps(&mut self, jobs: VecDeque<Queued>) {
+        for (now, span, job) in jobs {
+            let _in = span.enter();
             self.step(now, job);
         }
     }
@@ -346,9 +348,9 @@ impl Core {
                 self.last_record = number;
                 self.unit.entries.push(Entry { number, bytes });
             }
-            Output::Decided { request, outcome, runs, .. } => {
+            Output::Decided { request, outcome, runs, by, .. } => {
                 self.hub.metrics().resolved(outcome).add(1);
-                info!(request = %aaep_types::EventId::from_bits(request.bits()), outcome = outcome.as_str(), runs, "a request was resolved");
+                info!(request = %aaep_types::EventId::from_bits(request.bits()), outcome = outcome.as_str(), by = &*by, runs, "a request was resolved");
                 self.tell_decided(request);
             }
             Output::Granted { request, call, arguments } => {
@@ -356,7 +358,7 @@ impl Core {
                     self.granted.insert(session, request, Grant { call, arguments });
                 }
             }
-            Output::Stopped { session } => self.agent_stopped(session),
+            Output::Stopped { session, by_user } => self.agent_stopped(session, by_user),
             // Other answers are sent when the job that brought the message is durable.
             Output::Noted { call } => self.answer_held(call),
             _ => {}
@@ -391,10 +393,15 @@ impl Core {
         }
     }
 
-    /// Open sessions, pending requests, and connections that hear.
-    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+    /// What there is of everything at this moment.
+    pub(crate) fn counts(&self) -> Counts {
         let engine = self.producer.engine();
-        (engine.open_sessions(), engine.pending_requests(), self.streams.len())
+        Counts {
+            open_sessions: engine.open_sessions(),
+            pending_requests: engine.pending_requests(),
+            streams: self.streams.len(),
+            is_stuck: self.stuck.is_some() || self.broken.is_some(),
+        }
     }
 
     fn send(

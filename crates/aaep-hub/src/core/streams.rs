@@ -43,7 +43,7 @@ impl Stream {
 #[derive(Default)]
 pub(super) struct Streams {
     /// Each where its subscription lies.
-    at: Vec<Option<Stream>>,
+    at: Vec<Option<Box<Stream>>>,
     places: BTreeMap<SubscriptionId, usize>,
     /// Those of each principal.
     of_principal: BTreeMap<Principal, Vec<SubscriptionId>>,
@@ -64,12 +64,12 @@ impl Streams {
     /// The same, where the place is known. A place may have changed hands, so nobody is trusted to
     /// know it.
     pub(super) fn at(&self, place: usize, id: SubscriptionId) -> Option<&Stream> {
-        let stream = self.at.get(place)?.as_ref();
+        let stream = self.at.get(place)?.as_deref();
         stream.filter(|stream| stream.outbox.subscription() == id)
     }
 
     fn get_mut(&mut self, id: SubscriptionId) -> Option<&mut Stream> {
-        let stream = self.at.get_mut(*self.places.get(&id)?)?.as_mut();
+        let stream = self.at.get_mut(*self.places.get(&id)?)?.as_deref_mut();
         stream.filter(|stream| stream.outbox.subscription() == id)
     }
 
@@ -85,7 +85,7 @@ impl Streams {
         }
         self.of_principal.entry(stream.known.principal.clone()).or_default().push(id);
         self.expiring.extend(stream.expires.map(|at| (at, id)));
-        if let Some(other) = self.at[place].replace(stream) {
+        if let Some(other) = self.at[place].replace(Box::new(stream)) {
             // Its subscription is over.
             self.places.remove(&other.outbox.subscription());
             self.forget(&other);
@@ -94,7 +94,7 @@ impl Streams {
         self.places.insert(id, place);
     }
 
-    fn remove(&mut self, id: SubscriptionId) -> Option<Stream> {
+    fn remove(&mut self, id: SubscriptionId) -> Option<Box<Stream>> {
         let place = self.places.remove(&id)?;
         let stream = self.at[place].take_if(|stream| stream.outbox.subscription() == id)?;
         self.forget(&stream);

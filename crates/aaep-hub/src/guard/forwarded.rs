@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use http::header::{self, HeaderMap, HeaderName};
 
+use super::host::only;
 use super::{Guard, Refused};
 use crate::access::Via;
 
@@ -14,6 +15,11 @@ static REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 /// What a proxy leaves on a request that it passes on.
 static TRACES: [&HeaderName; 5] =
     [&FORWARDED_FOR, &FORWARDED_PROTO, &REAL_IP, &header::FORWARDED, &header::VIA];
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The longest id of a request that is taken over from a proxy.
+const MAX_REQUEST_ID: usize = 64;
 
 /// How many proxies one after the other are followed.
 const MAX_HOPS: usize = 16;
@@ -77,6 +83,13 @@ impl Guard {
         let is_forwarded = is_forwarded(headers);
         let via = if is_forwarded { Via::Network } else { Via::Loopback };
         Ok(Client { address, secure: tls, via, is_forwarded })
+    }
+
+    /// The id that a proxy of ours gave a request, so that both logs can be read side by side.
+    pub fn request_id<'h>(&self, headers: &'h HeaderMap, peer: SocketAddr) -> Option<&'h str> {
+        let id = self.is_proxy(peer.ip().to_canonical()).then(|| only(headers, &REQUEST_ID))??;
+        let plain = |c: u8| c.is_ascii_alphanumeric() || b"-_.".contains(&c);
+        ((1..=MAX_REQUEST_ID).contains(&id.len()) && id.bytes().all(plain)).then_some(id)
     }
 
     fn is_proxy(&self, address: IpAddr) -> bool {

@@ -1,5 +1,7 @@
 //! Answers, and what becomes of refusals: status and text are declared together, here.
 
+use std::borrow::Cow;
+
 use aaep_engine::Refusal;
 use aaep_transport::server::BodyError;
 use aaep_types::agent_api::{ApiError, error_json};
@@ -8,6 +10,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::Body;
+use super::record::Reason;
 use crate::access::Denied;
 use crate::guard::Refused;
 use crate::hub::Stopped;
@@ -24,16 +27,24 @@ pub(crate) struct Problem {
     rule: Rule,
     text: String,
     request: Option<String>,
+    /// What the log says; empty where the text could hold words of others.
+    why: Cow<'static, str>,
 }
 
 impl Problem {
     /// Something that HTTP has a status for, and the protocol no rule of its own.
     pub(crate) fn new(status: StatusCode, error: &'static str, text: impl Into<String>) -> Self {
-        Self { status, error, rule: rule::W8, text: text.into(), request: None }
+        let why = Cow::Borrowed("");
+        Self { status, error, rule: rule::W8, text: text.into(), request: None, why }
     }
 
     pub(crate) fn malformed(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", text).under(rule::E1)
+    }
+
+    /// The same, with what the log says of it.
+    fn because(self, why: impl Into<Cow<'static, str>>) -> Self {
+        Self { why: why.into(), ..self }
     }
 
     /// The same, under another rule.
@@ -57,6 +68,8 @@ impl Problem {
 
     pub(crate) fn into_answer(self) -> Answer {
         let mut answer = json(self.status, self.to_json());
+        let Self { error, rule, why, .. } = self;
+        answer.extensions_mut().insert(Reason { error, rule, why });
         let headers = answer.headers_mut();
         match self.status {
             StatusCode::UNAUTHORIZED => {
@@ -80,6 +93,7 @@ impl From<ApiError> for Problem {
             rule: error.rule,
             text: error.text,
             request: error.request_id,
+            why: Cow::Borrowed(""),
         }
     }
 }
@@ -96,7 +110,7 @@ impl From<Denied> for Problem {
             Denied::Role => ("forbidden", rule::S6),
             _ => ("unauthorized", rule::S5),
         };
-        Self::new(denied.status(), error, denied.to_string()).under(rule)
+        Self::new(denied.status(), error, denied.to_string()).under(rule).because(denied.reason())
     }
 }
 
@@ -107,7 +121,8 @@ impl From<Refused> for Problem {
             Refused::UnclearAuthorization => rule::S5,
             _ => rule::W5,
         };
-        Self::new(refused.status(), "refused", refused.to_string()).under(rule)
+        let text = refused.to_string();
+        Self::new(refused.status(), "refused", text.clone()).under(rule).because(text)
     }
 }
 

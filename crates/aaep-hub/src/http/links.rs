@@ -9,7 +9,7 @@ use aaep_transport::ws::{self, close};
 use aaep_types::{EventId, Message, SubscriptionId};
 use http::{Request, request::Parts};
 use tokio::time::timeout;
-use tracing::debug;
+use tracing::{Instrument as _, debug, info, info_span};
 
 use super::rejection::{self, Meant, meant};
 use super::{Answer, Body, Problem, messages};
@@ -54,6 +54,12 @@ pub(crate) fn options(hub: &Hub) -> Options {
 /// Serves one connection to its end.
 // enforces: W3, W9, W15
 pub(crate) async fn serve_link(hub: &Hub, known: AuthenticatedPeer, link: Link, negotiated: bool) {
+    let (id, principal) = (hub.0.request_ids.next(), &*known.principal.name);
+    let span = info_span!(parent: None, "link", id, principal);
+    listen_and_tell(hub, known, link, negotiated).instrument(span).await;
+}
+
+async fn listen_and_tell(hub: &Hub, known: AuthenticatedPeer, link: Link, negotiated: bool) {
     let (mut sender, mut receiver) = link.split();
     let begun = if negotiated {
         let beginning = begin(hub, &known, &mut sender, &mut receiver);
@@ -85,6 +91,7 @@ type Closing = (u16, &'static str);
 
 /// Tells somebody who is not let in why, and closes the link.
 pub(crate) async fn deny_link(link: Link, denied: Denied) {
+    info!(why = denied.reason(), "a connection to the socket was refused");
     let (mut sender, _receiver) = link.split();
     let _ = sender.send(Text::from(rejection::denied(denied).to_json())).await;
     let _ = sender.close(closing(denied).0, closing(denied).1).await;

@@ -11,6 +11,7 @@ mod messages;
 mod operations;
 mod page;
 mod passkeys;
+mod record;
 mod rejection;
 pub(crate) mod route;
 mod sign_in;
@@ -34,6 +35,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, request::Parts};
 use http_body::Body as _;
 use tokio::time::timeout;
 use tower_service::Service;
+use tracing::Instrument as _;
 
 use crate::access::{ApiSurface, AuthenticatedPeer, SESSION_SECRET_HEADER, SessionSecret};
 use crate::guard::{Refused, sent_by_program};
@@ -44,6 +46,8 @@ use crate::reading::{SMALL_BYTES, Turn};
 pub(crate) use answer::{Answer, Problem, empty, json, typed};
 pub(crate) use body::Body;
 pub(crate) use links::{deny_link, options as link_options, serve_link};
+use record::Recorded;
+pub(crate) use record::{RefusalLog, RequestIds, TraceParent};
 use route::{Route, RouteMatch};
 
 /// How long the rest of a body that is too long is read.
@@ -69,12 +73,20 @@ impl Service<Request<RequestBody>> for HttpService {
         let last = request.headers().contains_key(TRANSFER_ENCODING);
         let (parts, body) = request.into_parts();
         // Not in the future, which is as large as everything that it may ever hold.
-        let seen = look(&hub, parts);
+        let recorded = Recorded::begin(&hub, &parts);
+        let seen = recorded.span.in_scope(|| look(&hub, parts));
+        if let Ok((Visitor::AuthenticatedPeer(call), _)) = &seen {
+            recorded.known(&hub, &call.known.principal.name, &call.parts.headers);
+        }
         Box::pin(async move {
             let mut answer = match seen {
-                Ok((visitor, page)) => allow_page(enter(&hub, visitor, body).await, page),
+                Ok((visitor, page)) => {
+                    let entered = enter(&hub, visitor, body).instrument(recorded.span.clone());
+                    allow_page(entered.await, page)
+                }
                 Err(answer) => *answer,
             };
+            recorded.end(&hub, &mut answer);
             if last {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -362,7 +374,8 @@ fn allow_page(mut answer: Answer, page: Option<HeaderValue>) -> Answer {
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
         headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
         // D9: clients correct their stamps by the server's clock.
-        let readable = HeaderValue::from_static("date, location, retry-after, aaep-resumed");
+        let readable =
+            HeaderValue::from_static("date, location, retry-after, aaep-resumed, x-request-id");
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, readable);
     }
     answer

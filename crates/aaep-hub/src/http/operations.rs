@@ -10,6 +10,7 @@ use super::{Answer, Call, Problem, json, typed};
 use crate::access::Denied;
 use crate::hub::Hub;
 use crate::metrics::{Counter, Gauges};
+use crate::vitals::Vitals;
 use crate::{manifest, openapi};
 
 /// What everybody may see.
@@ -96,9 +97,10 @@ pub(crate) async fn metrics(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
     if !local && !matches!(principal.role, Role::Auditor | Role::Admin | Role::Metrics) {
         return Err(Denied::Role.into());
     }
-    let (open_sessions, pending_requests, streams) = hub.look(|core| core.counts()).await?;
+    let counts = hub.look(|core| core.counts()).await?;
     let waits = [&hub.0.pace.waits.calls, &hub.0.pace.waits.links].map(Counter::get);
-    let gauges = Gauges { waits, open_sessions, pending_requests, streams };
+    let vitals = Vitals::measure(hub.config(), hub.0.tls.as_ref());
+    let gauges = Gauges { waits, counts, vitals };
     let text = hub.metrics().to_text(&gauges);
     Ok(typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text))
 }

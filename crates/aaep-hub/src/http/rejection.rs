@@ -3,10 +3,11 @@
 
 use aaep_engine::Rejection;
 use aaep_types::json::Members;
-use aaep_types::{AAEP_VERSION, Invalid, RejectionCode, Version, cut};
+use aaep_types::{AAEP_VERSION, Invalid, RejectionCode, Version, cut, rule};
 use http::HeaderValue;
 use http::header::WWW_AUTHENTICATE;
 
+use super::record::Reason;
 use super::{Answer, json};
 use crate::access::Denied;
 
@@ -88,6 +89,8 @@ pub(crate) fn denied_answer(why: Denied, can_sign_in: bool) -> Answer {
     }
     let mut answer = json(why.status(), rejection.to_json());
     answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    let (error, rule) = ("rejected", rule::H15);
+    answer.extensions_mut().insert(Reason { error, rule, why: why.reason().into() });
     answer
 }
 

@@ -50,6 +50,7 @@ pub struct Prepared {
     pub(crate) kept: Option<Kept>,
     pub(crate) token_key: TokenKey,
     pub(crate) warnings: Vec<String>,
+    pub(crate) trace_parent: Option<crate::http::TraceParent>,
 }
 
 impl Prepared {
@@ -128,5 +129,6 @@ fn prepare(config: Config) -> Result<Prepared, Fault> {
         kept,
         token_key,
         warnings,
+        trace_parent: None,
     })
 }

@@ -10,6 +10,7 @@ mod confusables;
 mod direction;
 mod event;
 mod messages;
+mod numbers;
 mod other;
 mod safe;
 mod speech;
@@ -21,6 +22,7 @@ use std::fmt;
 use crate::notification::Notification;
 use crate::request::Request;
 use messages::{Catalogue, Part, catalogues};
+use numbers::Numbers;
 use speech::Speech;
 
 pub use confusables::{LookAlike, look_alikes, table as look_alike_table};
@@ -110,7 +112,7 @@ impl fmt::Display for SpokenLine {
 /// A value for a placeholder.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument<'a> {
-    /// A number, in digits; `count` chooses the plural.
+    /// A number, in the digits of the listener's country; `count` chooses the plural.
     Count(u64),
     /// Our own words.
     Ours(&'a str),
@@ -124,10 +126,12 @@ pub enum Argument<'a> {
 #[derive(Clone, Debug)]
 pub struct Words {
     catalogue: Option<&'static Catalogue>,
+    numbers: Numbers,
 }
 
 impl Words {
-    /// The words in the first of these languages that there is, or in English.
+    /// The words in the first of these languages that there is, or in English. The country behind a
+    /// language decides how numbers are written: `ar-EG` has other digits than `ar-MA`.
     pub fn new(languages: &[&str]) -> Self {
         let asked: Vec<_> =
             languages.iter().filter_map(|tag| LanguageTag::parse(*tag).ok()).collect();
@@ -135,7 +139,9 @@ impl Words {
             catalogues().iter().filter_map(|one| LanguageTag::parse(one.language).ok()).collect();
         let chosen = choose_language(&asked, &offered, &[]).map(LanguageTag::as_str);
         let found = catalogues().iter().find(|one| Some(one.language) == chosen);
-        Self { catalogue: found.or(catalogues().first()) }
+        let catalogue = found.or(catalogues().first());
+        let numbers = Numbers::new(catalogue.map_or("en", |one| one.language), languages);
+        Self { catalogue, numbers }
     }
 
     /// The languages that there are: tag, and name in the language itself. English is first.
@@ -232,6 +238,11 @@ impl Words {
         speech.finish(None)
     }
 
+    /// A number, in the digits of the listener's country.
+    pub fn number(&self, number: u64) -> String {
+        self.numbers.write(number)
+    }
+
     /// One phrase of the message files, by its key. A key that there is not is said as it stands.
     pub fn phrase(&self, key: &str, arguments: &[(&str, Argument<'_>)]) -> SpokenLine {
         let argument = |name: &str| arguments.iter().find(|(given, _)| *given == name);
@@ -250,7 +261,7 @@ impl Words {
             match part {
                 Part::Words(words) => said.ours(words),
                 Part::Argument(name) => match argument(name).map(|(_, value)| value) {
-                    Some(Argument::Count(count)) => said.ours(&count.to_string()),
+                    Some(Argument::Count(count)) => said.ours(&self.number(*count)),
                     Some(Argument::Ours(text)) => said.ours(&safe(text).text),
                     Some(Argument::Theirs(text)) => said.theirs(text.trim()),
                     Some(Argument::Phrase(phrase)) => said.append(phrase),

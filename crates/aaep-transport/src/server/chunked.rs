@@ -22,16 +22,7 @@ use super::{BoxError, MAX_HEAD};
 pub struct Long;
 
 /// Writes a body to its end, or until the client goes.
-pub(super) async fn write_chunked<B>(stream: Guarded, body: Pin<Box<B>>) -> io::Result<()>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    let mut pouring = Pouring { stream, body, chunk: Chunk::default(), over: false, unheard: 0 };
-    std::future::poll_fn(|context| pouring.poll(context)).await
-}
-
-struct Pouring<B> {
+pub(super) struct LongAnswer<B> {
     stream: Guarded,
     body: Pin<Box<B>>,
     /// What is being written.
@@ -42,12 +33,30 @@ struct Pouring<B> {
     unheard: usize,
 }
 
-impl<B> Pouring<B>
+impl<B> LongAnswer<B> {
+    pub(super) fn new(stream: Guarded, body: Pin<Box<B>>) -> Self {
+        Self { stream, body, chunk: Chunk::default(), over: false, unheard: 0 }
+    }
+}
+
+impl<B> Future for LongAnswer<B>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    type Output = io::Result<()>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().write(context)
+    }
+}
+
+impl<B> LongAnswer<B>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    fn write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Poll::Ready(gone) = self.poll_gone(context) {
             return Poll::Ready(gone);
         }
@@ -59,6 +68,8 @@ where
                     written => self.chunk.advance(written),
                 }
             }
+            // A silent stream holds nothing of what it said last.
+            self.chunk = Chunk::default();
             if self.over {
                 ready!(Pin::new(&mut self.stream).poll_flush(context))?;
                 return Pin::new(&mut self.stream).poll_shutdown(context);
@@ -154,6 +165,10 @@ impl Chunk {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::Limits;
+    use super::super::guard::{Progress, Stage};
     use super::*;
 
     fn written(mut chunk: Chunk, step: usize) -> Vec<u8> {
@@ -183,5 +198,48 @@ mod tests {
         }
         assert_eq!(written(Chunk::last(), 2), b"0\r\n\r\n");
         assert_eq!(written(Chunk::of(Bytes::new()), 1), b"");
+    }
+
+    /// A body that says one thing and then nothing more.
+    struct OnceThenSilent(Option<Bytes>);
+
+    impl Body for OnceThenSilent {
+        type Data = Bytes;
+        type Error = BoxError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<http_body::Frame<Bytes>, BoxError>>> {
+            match self.0.take() {
+                Some(bytes) => Poll::Ready(Some(Ok(http_body::Frame::data(bytes)))),
+                None => Poll::Pending,
+            }
+        }
+    }
+
+    /// Bytes of which one can see whether anybody has them.
+    struct Seen(Arc<[u8]>);
+
+    impl AsRef<[u8]> for Seen {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    #[tokio::test]
+    async fn a_silent_stream_holds_nothing_of_what_it_said() {
+        let said: Arc<[u8]> = Arc::from(&b"data: hello\n\n"[..]);
+        let bytes = Bytes::from_owner(Seen(Arc::clone(&said)));
+        let (here, _there) = tokio::io::duplex(1024);
+        let progress = Arc::<Progress>::default();
+        progress.enter(Stage::Busy);
+        let stream = Guarded::new(Box::new(here), &Limits::default(), progress, None);
+        let mut answer = LongAnswer::new(stream, Box::pin(OnceThenSilent(Some(bytes))));
+        assert_eq!(Arc::strong_count(&said), 2);
+        let polled =
+            std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut answer).poll(context))).await;
+        assert!(polled.is_pending());
+        assert_eq!(Arc::strong_count(&said), 1);
     }
 }

@@ -15,6 +15,8 @@ pub enum ApiErrorKind {
     Unauthorized,
     /// There is no such thing, or it is somebody else's.
     NotFound,
+    /// There was such a session, and its user stopped it.
+    Stopped,
     /// The order of a session, or the lack of consent, forbids it.
     Conflict,
     /// It is too long.
@@ -33,7 +35,7 @@ impl ApiErrorKind {
         match self {
             Self::Malformed => 400,
             Self::Unauthorized => 401,
-            Self::NotFound => 404,
+            Self::NotFound | Self::Stopped => 404,
             Self::Conflict => 409,
             Self::TooLarge => 413,
             Self::KeyReused => 422,
@@ -48,6 +50,7 @@ impl ApiErrorKind {
             Self::Malformed => "malformed",
             Self::Unauthorized => "unauthorized",
             Self::NotFound => "not_found",
+            Self::Stopped => "stopped",
             Self::Conflict => "conflict",
             Self::TooLarge => "too_large",
             Self::KeyReused => "key_reused",
@@ -131,6 +134,8 @@ pub fn error_json(word: &str, rule: Rule, text: &str, request: Option<&str>) -> 
 /// What a refusal says, as far as it can be read: it may come from a proxy, or a later hub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorText {
+    /// The word for programs, such as `stopped`.
+    pub error: Option<String>,
     /// The rule.
     pub rule: Option<String>,
     /// Its section.
@@ -145,7 +150,12 @@ impl ErrorText {
         let text = String::from_utf8_lossy(body);
         let members = Members::whole(&text, 8).ok().flatten().unwrap_or_default();
         let find = |name| members.text(name).map(|text| text.into_owned());
-        Self { rule: find("rule"), section: find("section"), text: find("text") }
+        Self {
+            error: find("error"),
+            rule: find("rule"),
+            section: find("section"),
+            text: find("text"),
+        }
     }
 }
 
@@ -161,6 +171,7 @@ mod tests {
         assert!(json.ends_with(r#""text":"Ask again.","request_id":"req_1"}"#), "{json}");
         let read = ErrorText::read(json.as_bytes());
         assert_eq!((read.rule.as_deref(), read.text.as_deref()), (Some("T12"), Some("Ask again.")));
+        assert_eq!(read.error.as_deref(), Some("conflict"));
         assert_eq!(ErrorText::read(b"<h1>Bad gateway</h1>"), ErrorText::default());
     }
 }

@@ -27,7 +27,7 @@ consent runs before somebody said yes, and the hub holds it to that.
 from __future__ import annotations
 
 import json as _json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._calls import Call
 from ._errors import (
@@ -38,18 +38,38 @@ from ._errors import (
     NotApproved,
     Refused,
     SessionOver,
+    Stopped,
     Unanswered,
     Unavailable,
 )
 from ._hub import Hub
+from ._native import problems as _problems
 from ._native import redact as _redact
 from ._session import Agent, AsyncOutput, AsyncSession, Output, Session
 
+if TYPE_CHECKING:
+    from ._gate import Consent, Decision, Gate
+    from ._subscriber import Happening, Inbox, Words
+
 __all__ = [
-    "Agent", "AsyncOutput", "AsyncSession", "Call", "Error", "Hub", "InDoubt", "Invalid", "Misuse",
-    "NotApproved", "Output", "Refused", "Session", "SessionOver", "Unanswered", "Unavailable",
-    "redact", "validate",
+    "Agent", "AsyncOutput", "AsyncSession", "Call", "Consent", "Decision", "Error", "Gate", "Happening",
+    "Hub", "InDoubt", "Inbox", "Invalid", "Misuse", "NotApproved", "Output", "Refused", "Session", "SessionOver", "Stopped",
+    "Unanswered", "Unavailable", "Words", "redact", "validate",
 ]
+
+_LATER = {
+    "Consent": "_gate", "Decision": "_gate", "Gate": "_gate",
+    "Happening": "_subscriber", "Inbox": "_subscriber", "Words": "_subscriber",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What not every agent needs is imported when it is first named."""
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module(f"aaep.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'aaep' has no attribute {name!r}")
 
 
 def validate(event: bytes | str | dict[str, Any]) -> None:
@@ -62,11 +82,9 @@ def validate(event: bytes | str | dict[str, Any]) -> None:
     ...     print(invalid.problems[0][0].startswith("E"))
     True
     """
-    from . import _native
-
     if isinstance(event, dict):
         event = _json.dumps(event, ensure_ascii=False)
-    problems = _native.problems(event.encode() if isinstance(event, str) else event)
+    problems = _problems(event.encode() if isinstance(event, str) else event)
     if problems:
         text = "; ".join(f"{text} ({rule}, at {pointer or 'the whole'})" for rule, pointer, text in problems)
         raise Invalid(text, problems=problems)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
+from contextlib import nullcontext
 from types import TracebackType
-from typing import Any
+from typing import Any, Callable, ContextManager
 
 from . import _errors
 from ._futures import awaited, waited
@@ -20,6 +21,7 @@ class Call:
 
     def __init__(self, native: Any, tool: str, arguments: Any) -> None:
         self._native, self.tool, self._summary = native, tool, f"{tool} is done."
+        self._failed: str | None = None
         self.id: str = native.id
         self.key: str | None = native.key
         self.by: str | None = native.by
@@ -30,7 +32,13 @@ class Call:
         """What people are told once it is done."""
         self._summary = text
 
+    def failed(self, text: str | None = None) -> None:
+        """It failed, where no exception says so: a framework may have taken it."""
+        self._failed = text or f"{self.tool} failed."
+
     def _end(self, error: BaseException | None) -> tuple[str, str]:
+        if error is None and self._failed is not None:
+            return "error", self._failed
         if error is None:
             return "success", self._summary
         if isinstance(error, Exception):
@@ -38,16 +46,25 @@ class Call:
         return "timeout", f"{self.tool} was given up; nobody knows how it ended."
 
 
+observe: Callable[[str], ContextManager[None]] | None = None
+"""What is told of each request for consent, for as long as people are waited for."""
+
+
 class _Using:
     """Something that begins with `with` or `async with`, and ends with its block."""
 
     _call: Call
 
-    def __init__(self, begin: Any, tool: str, arguments: Any) -> None:
-        self._begin, self._tool, self._arguments = begin, tool, arguments
+    def __init__(self, begin: Any, tool: str, arguments: Any, asks: bool = False) -> None:
+        self._begin, self._tool, self._arguments, self._asks = begin, tool, arguments, asks
+
+    def _observed(self) -> ContextManager[None]:
+        return nullcontext() if observe is None or not self._asks else observe(self._tool)
 
     def __enter__(self) -> Call:
-        self._call = Call(waited(self._begin), self._tool, self._arguments)
+        with self._observed():
+            native = waited(self._begin)
+        self._call = Call(native, self._tool, self._arguments)
         return self._call
 
     def __exit__(
@@ -57,7 +74,9 @@ class _Using:
             waited(self._call._native.complete, *self._call._end(error))
 
     async def __aenter__(self) -> Call:
-        self._call = Call(await awaited(self._begin), self._tool, self._arguments)
+        with self._observed():
+            native = await awaited(self._begin)
+        self._call = Call(native, self._tool, self._arguments)
         return self._call
 
     async def __aexit__(

@@ -47,6 +47,10 @@ class SessionOver(Error):
     """The session is over: its user stopped it, or the hub ended it. Do nothing more for it."""
 
 
+class Stopped(SessionOver):
+    """The user stopped the agent. That is no failure: end what you do, and start nothing new."""
+
+
 class Unavailable(Error):
     """The hub could not be asked, and has not done it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 from types import TracebackType
 from typing import Any, Callable, Literal, Sequence, TypeVar
@@ -149,7 +148,7 @@ class _Base:
         def begin(future: Any) -> Any:
             return self._native.confirm(future, *args)
 
-        return _Using(begin, tool, arguments)
+        return _Using(begin, tool, arguments, asks=True)
 
     def tool(
         self, name: str, summary: str | None = None, arguments: Any = None, *, risk: Risk | None = None
@@ -177,6 +176,8 @@ class _Base:
         `action` is a text in which `{name}` stands for an argument, or a function of the arguments.
         They have to be what JSON can carry; amounts are best carried as text.
         """
+
+        import inspect
 
         def decorate(function: F) -> F:
             name, signature = tool or function.__name__, inspect.signature(function)
@@ -225,6 +226,8 @@ class _Base:
         self._over = True
         if error is None:
             return self._native.complete, "Done."
+        if isinstance(error, _errors.SessionOver):
+            return None
         if isinstance(error, _errors.NotApproved):
             return self._native.complete, "Nothing was done: there was no yes."
         if isinstance(error, Exception):
@@ -259,6 +262,12 @@ class Session(_Base):
     ) -> bool:
         """Yes or no; consent to an action is `confirm`."""
         return bool(waited(self._native.ask, question, "yes_no", [], context, timeout_seconds))
+
+    def ask_number(
+        self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
+    ) -> float:
+        """A number."""
+        return float(waited(self._native.ask, question, "number", [], context, timeout_seconds))
 
     def choose(self, question: str, choices: Sequence[str], *, timeout_seconds: int | None = None) -> int:
         """One of several things, by its place from 0."""
@@ -308,6 +317,12 @@ class AsyncSession(_Base):
     ) -> bool:
         """Yes or no; consent to an action is `confirm`."""
         return bool(await awaited(self._native.ask, question, "yes_no", [], context, timeout_seconds))
+
+    async def ask_number(
+        self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
+    ) -> float:
+        """A number."""
+        return float(await awaited(self._native.ask, question, "number", [], context, timeout_seconds))
 
     async def choose(
         self, question: str, choices: Sequence[str], *, timeout_seconds: int | None = None

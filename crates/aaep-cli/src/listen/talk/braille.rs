@@ -58,7 +58,11 @@ impl Talk {
                 let mut labels = Vec::new();
                 if kinds.contains(&ResponseKind::MultipleChoice) && choices.len() <= CHOICES {
                     labels.extend(choices.iter().enumerate().map(|(at, choice)| Label {
-                        text: format!("{} {}", at + 1, safe(choice.label.trim()).text),
+                        text: format!(
+                            "{} {}",
+                            self.words.number(at as u64 + 1),
+                            safe(choice.label.trim()).text
+                        ),
                         reply: Reply::Choice(at),
                     }));
                 }

@@ -103,7 +103,8 @@ impl Ear {
         Self::over_for(link, Some(asked)).await
     }
 
-    async fn over(link: Link, negotiated: bool) -> Self {
+    /// Over a connection that is there; `negotiated` subscribes.
+    pub async fn over(link: Link, negotiated: bool) -> Self {
         Self::over_for(link, negotiated.then(everything)).await
     }
 

@@ -26,8 +26,13 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a test.
 pub fn run(test: impl Future<Output = ()>) {
+    run_and_give(test);
+}
+
+/// Runs the part of a test that waits, and gives what came of it.
+pub fn run_and_give<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(4 * PATIENCE, test).await.expect("it ended") });
+    runtime.block_on(async { tokio::time::timeout(4 * PATIENCE, test).await.expect("it ended") })
 }
 
 /// What happens within the patience of a test.

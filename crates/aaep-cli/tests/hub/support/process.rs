@@ -59,6 +59,12 @@ impl Setup {
         self
     }
 
+    /// Without an environment variable that tests usually set.
+    pub fn unset(mut self, name: &str) -> Self {
+        self.environment.retain(|(set, _)| set != name);
+        self
+    }
+
     /// With another bound.
     pub fn limit(self, name: &str, value: impl ToString) -> Self {
         self.set(&format!("AAEP_LIMITS__{}", name.to_uppercase()), value)

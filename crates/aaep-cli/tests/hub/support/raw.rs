@@ -14,9 +14,12 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Everything but the date.
+    /// Everything but the date and the id of the request.
     pub fn without_date(&self) -> (String, Vec<u8>) {
-        let lines = self.head.split("\r\n").filter(|line| !line.starts_with("date:"));
+        let lines = self
+            .head
+            .split("\r\n")
+            .filter(|line| !line.starts_with("date:") && !line.starts_with("x-request-id:"));
         (lines.collect::<Vec<_>>().join("\r\n"), self.body.clone())
     }
 

@@ -292,6 +292,22 @@ fn other_languages_have_words_and_keys_of_their_own() {
 }
 
 #[test]
+fn numbers_are_said_and_felt_in_the_digits_of_the_country_and_taken_in_them() {
+    let mut story = Story::in_language("ar-EG", |settings| settings.lines = true);
+    let heard = story.asked(mild(1, "Go")).asked(mild(12, "Stay")).heard();
+    assert!(heard.contains("الطلب ١٢") && heard.contains("٥ دقائق"), "{heard}");
+    assert!(!heard.contains(|sign: char| sign.is_ascii_digit()), "{heard}");
+    story.asked(question(13, &[MultipleChoice], &["Bus", "Train"])).heard();
+    let labels: Vec<_> =
+        story.talk.on_display(13).unwrap().answers.into_iter().map(|label| label.text).collect();
+    assert_eq!(labels, ["١ Bus", "٢ Train"]);
+    assert_eq!(story.types("لا ١٢").replies(), reply(12, &Answer::Reject));
+    let mut west = Story::in_language("ar-MA", |_| {});
+    let heard = west.asked(mild(12, "Stay")).heard();
+    assert!(heard.contains("الطلب 12"), "{heard}");
+}
+
+#[test]
 fn an_answer_that_is_refused_says_why_and_the_request_is_as_it_was() {
     let mut story = Story::new();
     story.asked(mild(1, "Go")).types("y").heard();

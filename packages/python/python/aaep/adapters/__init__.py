@@ -1,0 +1,1 @@
+"""Adapters for frameworks, one module for each. They import their framework, this package does not."""

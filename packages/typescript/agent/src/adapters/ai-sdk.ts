@@ -1,0 +1,77 @@
+/** Vercel AI SDK 6: tools with `needsApproval` become questions of consent. */
+
+import type { ModelMessage, ToolApprovalResponse } from "ai";
+
+import type { Decision, Gate } from "../gate.js";
+import type { Json } from "../session.js";
+
+/** What a call of the model gives, as far as it matters here. */
+interface Generated {
+  content: readonly { type: string }[];
+  response: { messages: readonly ModelMessage[] };
+}
+
+interface ApprovalRequest {
+  type: "tool-approval-request";
+  approvalId: string;
+  toolCall: { toolCallId: string; toolName: string; input: unknown };
+}
+
+interface ToolEnd {
+  type: "tool-result" | "tool-error";
+  toolCallId: string;
+}
+
+/**
+ * Runs an agent to its end: `generate` calls `generateText` with the messages it is given. What
+ * `needsApproval` holds back is asked through the gate; the tool runs after a yes, and the model is told of a
+ * no.
+ *
+ *     const result = await run((messages) => generateText({ model, tools, messages, stopWhen }), messages, gate);
+ *
+ * Tools that are not held back: `execute: gate.wrap("name", execute)`.
+ */
+export async function run<G extends Generated>(
+  generate: (messages: ModelMessage[]) => PromiseLike<G>, messages: readonly ModelMessage[], gate: Gate,
+): Promise<G> {
+  let all = [...messages];
+  let result = await generate(all);
+  for (let held = requests(result); held.length > 0; held = requests(result)) {
+    const calls = held.map(({ approvalId: id, toolCall: { toolName: tool, input } }) =>
+      ({ id, tool, arguments: input as { [name: string]: Json } }));
+    result = await gate.heldBack(calls, async (decisions) => {
+      const content: ToolApprovalResponse[] = held.map(({ approvalId }) => answer(approvalId, decisions.get(approvalId)));
+      all = [...all, ...result.response.messages, { role: "tool", content }];
+      const next = await generate(all);
+      tell(next, held, decisions);
+      return next;
+    });
+  }
+  return result;
+}
+
+const requests = ({ content }: Generated) =>
+  content.filter((part) => part.type === "tool-approval-request") as unknown as ApprovalRequest[];
+
+function answer(approvalId: string, decision: Decision | undefined): ToolApprovalResponse {
+  const base = { type: "tool-approval-response", approvalId } as const;
+  if (decision?.call !== undefined) return { ...base, approved: true };
+  const reason = `${decision?.whyNot?.message ?? ""} Do not try it again unless the user asks for it.`;
+  return { ...base, approved: false, reason };
+}
+
+/** The SDK takes an error of a tool, and tells the model. */
+function tell(next: Generated, held: ApprovalRequest[], decisions: ReadonlyMap<string, Decision>): void {
+  const told = next.response.messages.flatMap(({ content }): unknown[] => (typeof content === "string" ? [] : [...content]));
+  const ended = new Map<string, boolean>();
+  for (const part of [...next.content, ...told] as (ToolEnd & { output?: { type?: string } })[]) {
+    const failed = part.type === "tool-error" || part.output?.type?.startsWith("error") === true;
+    if (part.type === "tool-result" || failed) ended.set(part.toolCallId, !failed || ended.get(part.toolCallId) === true);
+  }
+  for (const { approvalId, toolCall: { toolCallId } } of held) {
+    const call = decisions.get(approvalId)?.call;
+    if (call !== undefined && ended.get(toolCallId) !== true) {
+      call.failed = `${call.tool} ${ended.has(toolCallId) ? "failed" : "was not run"}.`;
+    }
+  }
+}

@@ -1,0 +1,3 @@
+export { Inbox } from "@element/inbox.js";
+export { safe } from "@element/safe.js";
+export { Words, plain } from "@element/words.js";

@@ -1,0 +1,1 @@
+export { AaepSubscriber } from "@element/aaep-subscriber.js";

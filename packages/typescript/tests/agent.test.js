@@ -1,0 +1,164 @@
+// What the installed package @aaep/agent does, with the real hub.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import { Agent, Misuse, NotApproved, SessionOver, Stopped, Unanswered, Unavailable } from "@aaep/agent";
+
+import { Hub } from "./hub.js";
+
+const started = [];
+after(() => Promise.all(started.map((one) => one.stop?.() ?? one.close())));
+
+async function hubThat(answer, options) {
+  const hub = await Hub.start(answer, options);
+  started.push(hub);
+  return hub;
+}
+
+function agentOf(hub, options = {}) {
+  const agent = new Agent("bank", { url: hub.url, ...options });
+  started.push(agent);
+  return agent;
+}
+
+const transfer = {
+  tool: "transfer", arguments: { amount: "500.00" }, action: "Transfer 500 euros.", consequence: "It cannot be called back.",
+};
+
+test("what needs consent runs only after a yes, with what was confirmed", async () => {
+  const hub = await hubThat("accept");
+  const result = await agentOf(hub).session("Moving money.", (session) => session.confirm(transfer).run((call) => {
+    assert.deepEqual(call.arguments, { amount: "500.00" });
+    assert.ok(call.key && call.by);
+    call.summary = "500 euros were moved.";
+    return "receipt";
+  }));
+  assert.equal(result, "receipt");
+  const done = await hub.heard("tool.completed");
+  assert.deepEqual([done.status, done.summary_normal], ["success", "500 euros were moved."]);
+  await hub.heard("session.completed");
+  assert.equal(hub.kinds().filter((kind) => kind === "tool.invoked").length, 1);
+});
+
+test("after a no nothing runs", async () => {
+  const hub = await hubThat("reject");
+  const moving = agentOf(hub).session("Moving money.", (session) => session.confirm(transfer).run(() => assert.fail("it ran")));
+  await assert.rejects(moving, (error) => error instanceof NotApproved && error.reason === "rejected");
+  await hub.heard("session.completed");
+  assert.ok(!hub.kinds().includes("tool.invoked"));
+});
+
+test("nobody answers, and silence means no; yes only where it is easily undone", async () => {
+  const hub = await hubThat();
+  await agentOf(hub).session("Sorting mail.", async (session) => {
+    const asked = session.confirm({ ...transfer, timeoutSeconds: 1 }).run(() => assert.fail("it ran"));
+    await assert.rejects(asked, (error) => error instanceof NotApproved && error.reason === "timed_out");
+    assert.throws(() => session.confirm({ ...transfer, acceptOnSilence: true }), Misuse);
+    assert.throws(() => session.confirm({ ...transfer, undo: "easily", acceptOnSilence: true }), Misuse);
+    const easily = { tool: "sort", action: "Sort it.", consequence: "It can be sorted back.", undo: "easily", risk: "low" };
+    const by = await session.confirm({ ...easily, acceptOnSilence: true, timeoutSeconds: 1 }).run((call) => call.by);
+    assert.equal(by, "timeout");
+  });
+});
+
+test("a stop by the user is an error of its own, for whoever waits, and for a tool that runs", async () => {
+  const hub = await hubThat("stop");
+  const asked = agentOf(hub).session("Moving money.", (session) => session.confirm(transfer).run(() => assert.fail("it ran")));
+  await assert.rejects(asked, Stopped);
+  assert.equal((await hub.heard("session.cancelled")).cancelled_by, "user");
+
+  const agent = agentOf(hub);
+  const running = agent.session("Looking.", (session) => session.tool("look", "Looking.").run(async (call) => {
+    await hub.answer({ session_id: session.id }, "stop");
+    await new Promise((done) => call.signal.addEventListener("abort", done));
+    assert.ok(call.signal.reason instanceof Stopped);
+    return new Promise(() => {});
+  }));
+  await assert.rejects(running, Stopped);
+});
+
+test("a session that the hub ended is over, and was not stopped by its user", async () => {
+  const hub = await hubThat("accept");
+  const session = await agentOf(hub).open("Ending.");
+  await session.complete("Done.");
+  await assert.rejects(session.thinking("More."), (error) => error instanceof SessionOver && !(error instanceof Stopped));
+});
+
+test("progress, thinking and streaming are heard", async () => {
+  const hub = await hubThat("accept");
+  await agentOf(hub).session("Writing.", async (session) => {
+    await session.thinking("Thinking about it.");
+    await session.progress({ percent: 40, description: "Copying." });
+    await session.progress({ percent: 41 });
+    const output = session.output();
+    for (const token of ["The rent ", "is paid", ". 👩‍", "💻"]) await output.write(token);
+    assert.equal(await output.finish(), 21);
+  });
+  await hub.heard("session.completed");
+  assert.equal(hub.events.filter((event) => event.progress).length, 1);
+  assert.equal(hub.events.map((event) => event.chunk ?? "").join(""), "The rent is paid. 👩‍💻");
+});
+
+test("questions have answers of their kind", async () => {
+  const hub = await hubThat((event) => (event.choices ? "2" : event.accepted_response_kinds[0] === "yes_no" ? true : "May"));
+  await agentOf(hub).session("Asking.", async (session) => {
+    assert.equal(await session.ask("For which month?"), "May");
+    assert.equal(await session.askYesNo("Really?"), true);
+    assert.equal(await session.choose("Which?", ["red", "blue"]), 1);
+  });
+  const silent = await hubThat();
+  await agentOf(silent).session("Asking.", (session) =>
+    assert.rejects(session.ask("Anybody?", { timeoutSeconds: 1 }), Unanswered));
+});
+
+test("what was done while the hub was away is no failure, and is told once the hub is back", async () => {
+  const hub = await hubThat("accept");
+  const agent = agentOf(hub, { patienceMs: 500 });
+  const session = await agent.open("Moving money.");
+  const result = await session.confirm(transfer).run(() => {
+    hub.process.kill("SIGSTOP");
+    return "receipt";
+  });
+  assert.equal(result, "receipt");
+  hub.process.kill("SIGCONT");
+  assert.equal((await hub.heard("tool.completed")).status, "success");
+  await session.complete("Done.");
+  await hub.heard("session.completed");
+  assert.equal(hub.kinds().filter((kind) => kind === "tool.completed").length, 1);
+});
+
+test("what is sent again is done once", async () => {
+  const hub = await hubThat("accept");
+  const agent = agentOf(hub, { patienceMs: 20_000 });
+  const session = await agent.open("Looking.");
+  hub.process.kill("SIGSTOP");
+  const said = session.emit("state.changed", { to_state: "thinking", summary_normal: "Thinking." });
+  // The first of them arrive when the hub goes on; the connection is lost meanwhile.
+  setTimeout(() => hub.process.kill("SIGCONT"), 500);
+  const key = agent.newKey();
+  const again = () => agent.change("POST", `agent/sessions/${session.id}/events`, { type: "aaep:agent.progress.updated", progress: { percent: 3 }, summary_normal: "3 percent done." }, key);
+  const twice = await Promise.all([again(), again()]);
+  await said;
+  assert.deepEqual(twice[0], twice[1]);
+  await session.complete("Done.");
+  await hub.heard("session.completed");
+  assert.equal(hub.events.filter((event) => event.progress).length, 1);
+});
+
+test("a tool that fails is completed as failed, and its error comes through", async () => {
+  const hub = await hubThat("accept");
+  const failing = agentOf(hub).session("Counting.", (session) => session.tool("count", "Counting.").run(() => {
+    throw new RangeError("password=hunter22");
+  }));
+  await assert.rejects(failing, RangeError);
+  const done = await hub.heard("tool.completed");
+  assert.deepEqual([done.status, done.summary_normal], ["error", "count failed: RangeError."]);
+  await hub.heard("session.errored");
+});
+
+test("an agent without a hub says so", async () => {
+  const agent = new Agent("bank", { url: "http://127.0.0.1:9", patienceMs: 200 });
+  started.push(agent);
+  await assert.rejects(agent.open("Nothing."), Unavailable);
+});
