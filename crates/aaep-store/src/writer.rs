@@ -30,6 +30,10 @@ const RETRY: Duration = Duration::from_secs(1);
 const COMPACTED_ROWS: usize = 256;
 const REST: u32 = 3;
 
+/// How much longer it rests after a sync. A commit that comes at that moment waits for the disk behind it, so
+/// there have to be many commits for each that does.
+const REST_AFTER_SYNC: u32 = 50;
+
 /// The state of submitted units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
@@ -328,7 +332,8 @@ impl Shared {
             if new.step(COMPACTED_ROWS)? < COMPACTED_ROWS {
                 return Ok(!lock(&self.queue).over);
             }
-            if self.rests(start.elapsed() * REST) {
+            let rest = if new.has_synced() { REST_AFTER_SYNC } else { REST };
+            if self.rests(start.elapsed() * rest) {
                 return Ok(false);
             }
         }
