@@ -36,7 +36,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     let writes = args.iter().any(|arg| arg == "--write");
     let names_scenarios = args.iter().any(|arg| ["--only", "--quick"].contains(&arg.as_str()));
-    let names_window = args.iter().any(|arg| ["chromium", "firefox", "lxterminal"].contains(&arg.as_str()));
+    let names_window =
+        args.iter().any(|arg| ["chromium", "firefox", "lxterminal"].contains(&arg.as_str()));
     let measures = args.iter().any(|arg| arg == "--measure");
     let newer = args.iter().any(|arg| arg == "--orca48");
     if !(names_scenarios || names_window || measures || newer) {

@@ -39,7 +39,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             "--profile" => options.profile = words.next().context("--profile NAME")?.clone(),
             "--twice" => options.twice = true,
             "--install" => options.install = true,
-            _ => bail!("unknown argument {word:?}; known are --binary, --profile, --twice, --install"),
+            _ => bail!(
+                "unknown argument {word:?}; known are --binary, --profile, --twice, --install"
+            ),
         }
     }
     if options.twice {
@@ -142,10 +144,14 @@ fn debian(place: &Path, install: bool) -> Result<()> {
     let tools = target_dir().join("tools");
     let own = tools.join("bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::join_paths(std::iter::once(own.clone()).chain(std::env::split_paths(&path)))?;
+    let path =
+        std::env::join_paths(std::iter::once(own.clone()).chain(std::env::split_paths(&path)))?;
     let here = Command::new("cargo-deb").arg("--version").env("PATH", &path).output().is_ok();
     if !here {
-        ensure!(install, "cargo-deb is not here; `cargo xtask package --install` gets it from crates.io");
+        ensure!(
+            install,
+            "cargo-deb is not here; `cargo xtask package --install` gets it from crates.io"
+        );
         let mut get = cargo(["install", "cargo-deb", "--locked", "--version", CARGO_DEB, "--root"]);
         run_program(get.arg(&tools))?;
     }

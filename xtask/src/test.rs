@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{answers, cargo, run as run_program};
 use crate::{
-    agents, api, at, book, features, fuzz, guests, operators, page, python, requirements, rules, sim,
-    voices,
+    agents, api, at, book, features, fuzz, guests, operators, page, python, requirements, rules,
+    sim, voices,
 };
 
 /// The crates that must also compile where there is no operating system beneath them.

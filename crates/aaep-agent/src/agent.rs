@@ -243,7 +243,9 @@ impl Inner {
                 let text = format!(
                     "{why}. Nobody has answered there yet: start a hub with `aaep hub`, or name another address."
                 );
-                return Err(NoAnswer::Lost(Box::<dyn std::error::Error + Send + Sync>::from(text).into()));
+                return Err(NoAnswer::Lost(
+                    Box::<dyn std::error::Error + Send + Sync>::from(text).into(),
+                ));
             }
             if Instant::now() + pause >= *deadline.get_or_insert_with(|| self.deadline()) {
                 return Err(NoAnswer::Lost(why));

@@ -141,7 +141,8 @@ impl Session {
     /// and if it ended otherwise or the hub does not tell.
     pub async fn was_stopped_by_user(&self) -> bool {
         let line = &self.line;
-        let state = line.agent.session_state(line.session, Duration::ZERO, line.secret.as_ref()).await;
+        let state =
+            line.agent.session_state(line.session, Duration::ZERO, line.secret.as_ref()).await;
         matches!(state, Err(Error::Refused(refused)) if refused.word.as_deref() == Some(STOPPED))
     }
 

@@ -3,9 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use aaep_hub::config::{
-    Flags, Loaded, LogFormat, Surroundings, System, load, log_format,
-};
+use aaep_hub::config::{Flags, Loaded, LogFormat, Surroundings, System, load, log_format};
 use aaep_hub::{Fault, Hub, Running, start};
 
 use crate::arguments::{

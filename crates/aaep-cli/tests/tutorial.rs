@@ -77,7 +77,8 @@ fn run(script: &str, own: &Path, hub: &str, data: &str) -> String {
         .env("DEMO_DATA", data)
         .output()
         .expect("a shell");
-    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    let (out, err) =
+        (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert!(ended.status.success(), "{script}\n{}\n{out}\n{err}", ended.status);
     out.into_owned()
 }

@@ -120,6 +120,6 @@ fn the_user_stops_the_agent_and_what_waits_dies() {
     assert_eq!(world.engine.open_sessions(), 0);
     assert_eq!(world.decided(request), Some((Outcome::Cancelled, false)));
     assert_eq!(world.kinds().last(), Some(&EventKind::SessionCancelled));
-    assert!(world.others.contains(&Output::Stopped { session }));
+    assert!(world.others.contains(&Output::Stopped { session, by_user: true }));
     world.check();
 }

@@ -125,7 +125,12 @@ impl Metrics {
         let vitals = &gauges.vitals;
         // What cannot be found out is left out: a zero would be taken for a measurement.
         let found = |value: Option<u64>| value.map(|value| (String::new(), value));
-        put_found(&mut put, "journal_bytes", "Bytes of the journal on disk.", found(vitals.journal));
+        put_found(
+            &mut put,
+            "journal_bytes",
+            "Bytes of the journal on disk.",
+            found(vitals.journal),
+        );
         put_found(
             &mut put,
             "disk_free_bytes",
@@ -144,7 +149,12 @@ impl Metrics {
             "Bytes of memory that are the hub's own.",
             found(vitals.memory),
         );
-        put_found(&mut put, "open_files", "Files and connections that are open.", found(vitals.open_files));
+        put_found(
+            &mut put,
+            "open_files",
+            "Files and connections that are open.",
+            found(vitals.open_files),
+        );
         put_found(
             &mut put,
             "max_files",

@@ -47,7 +47,8 @@ impl Spans {
         };
         let client = HttpClient::new(collector, options).map_err(|error| error.to_string())?;
         let client = Arc::new(client);
-        let courier = Courier { client, runtime: runtime.clone(), is_failing: AtomicBool::new(false) };
+        let courier =
+            Courier { client, runtime: runtime.clone(), is_failing: AtomicBool::new(false) };
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(courier)

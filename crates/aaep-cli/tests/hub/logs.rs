@@ -46,7 +46,8 @@ fn every_line_for_programs_is_json_and_about_its_request() {
         assert!(text(&line["fields"], "why").contains("nobody's"), "{line}");
         assert_eq!(line["span"]["http.request.method"], "GET");
         assert_eq!(line["fields"]["status"], 401);
-        let auditor = client(&hub.base(), Some(&token("auditor"))).get("agent/inputs").await.unwrap();
+        let auditor =
+            client(&hub.base(), Some(&token("auditor"))).get("agent/inputs").await.unwrap();
         assert_eq!(auditor.status, 403);
         hub.logs(&["a request was refused", "the role of this principal"]);
         // A path that the hub does not have is its sender's own words.
@@ -289,7 +290,10 @@ fn a_backup_says_which_journal_it_is_and_can_be_verified() {
         };
         let (code, said, error) = aaep(&["hub", "backup", "copy.db"]);
         assert_eq!(code, Some(0), "{error}");
-        let journal = hub.said().into_iter().find_map(|line| Some(line.strip_prefix("Journal: ")?.to_owned()));
+        let journal = hub
+            .said()
+            .into_iter()
+            .find_map(|line| Some(line.strip_prefix("Journal: ")?.to_owned()));
         let journal = journal.expect("it says where its journal is");
         assert!(said.starts_with(&format!("Copied {journal} to copy.db.\n")), "{said}");
         let line = said.lines().find(|line| line.starts_with("It is the journal ")).unwrap();

@@ -32,8 +32,8 @@ use tokio::sync::oneshot;
 use tracing::info;
 
 use crate::hub::{Hub, Phase, Ran};
-use crate::metrics::Counts;
 use crate::inbox::{After, Job, Queued};
+use crate::metrics::Counts;
 use crate::outbox::End;
 use crate::pace;
 use crate::start::journal::clock_difference;

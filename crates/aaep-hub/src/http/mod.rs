@@ -45,9 +45,9 @@ use crate::reading::{SMALL_BYTES, Turn};
 
 pub(crate) use answer::{Answer, Problem, empty, json, typed};
 pub(crate) use body::Body;
-pub(crate) use record::{RefusalLog, RequestIds, TraceParent};
 pub(crate) use links::{deny_link, options as link_options, serve_link};
 use record::Recorded;
+pub(crate) use record::{RefusalLog, RequestIds, TraceParent};
 use route::{Route, RouteMatch};
 
 /// How long the rest of a body that is too long is read.
@@ -376,7 +376,8 @@ fn allow_page(mut answer: Answer, page: Option<HeaderValue>) -> Answer {
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
         headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
         // D9: clients correct their stamps by the server's clock.
-        let readable = HeaderValue::from_static("date, location, retry-after, aaep-resumed, x-request-id");
+        let readable =
+            HeaderValue::from_static("date, location, retry-after, aaep-resumed, x-request-id");
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, readable);
     }
     answer

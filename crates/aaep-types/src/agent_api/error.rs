@@ -150,7 +150,12 @@ impl ErrorText {
         let text = String::from_utf8_lossy(body);
         let members = Members::whole(&text, 8).ok().flatten().unwrap_or_default();
         let find = |name| members.text(name).map(|text| text.into_owned());
-        Self { error: find("error"), rule: find("rule"), section: find("section"), text: find("text") }
+        Self {
+            error: find("error"),
+            rule: find("rule"),
+            section: find("section"),
+            text: find("text"),
+        }
     }
 }
 

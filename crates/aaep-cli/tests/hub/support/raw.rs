@@ -16,9 +16,10 @@ pub struct Reply {
 impl Reply {
     /// Everything but the date and the id of the request.
     pub fn without_date(&self) -> (String, Vec<u8>) {
-        let lines = self.head.split("\r\n").filter(|line| {
-            !line.starts_with("date:") && !line.starts_with("x-request-id:")
-        });
+        let lines = self
+            .head
+            .split("\r\n")
+            .filter(|line| !line.starts_with("date:") && !line.starts_with("x-request-id:"));
         (lines.collect::<Vec<_>>().join("\r\n"), self.body.clone())
     }
 
