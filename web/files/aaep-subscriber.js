@@ -124,7 +124,7 @@ export class AaepSubscriber extends HTMLElement {
         this.emit("aaep-state", { connected: false, impostor: why });
       },
       refused: (...why) => void import("./refused.js").then(({ refused }) => refused(this, ...why),
-        () => this.view?.unconnected("page.refused")),
+        () => this.view?.unconnected("page.unreachable")),
     } });
     this.connection = connection;
     void connection.run();
