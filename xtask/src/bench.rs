@@ -50,6 +50,12 @@ const BENCHES: &[Bench] = &[
         run: |args| cargo_bench("aaep-hub", "issuers", args),
     },
     Bench {
+        name: "packages",
+        about: "a confirmation through the Python package and through @aaep/agent, beside the Rust library \
+                against the same hub",
+        run: crate::typescript::bench,
+    },
+    Bench {
         name: "page",
         about: "the page in Chromium: its script time for an event at 50 a second, and its heap over \
                 100,000 events",

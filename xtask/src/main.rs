@@ -20,6 +20,7 @@ mod rules;
 mod schema_diff;
 mod sim;
 mod test;
+mod typescript;
 mod voices;
 mod workspace;
 
@@ -112,6 +113,13 @@ const COMMANDS: &[Command] = &[
         usage: "python",
         about: "Build the Python package, install it into a fresh environment, and try it there.",
         run: python::run,
+    },
+    Command {
+        name: "typescript",
+        usage: "typescript [--write]",
+        about: "Build @aaep/agent and @aaep/subscriber, and try them as they are installed. With --write, only \
+                make their types anew from our schemas.",
+        run: typescript::run,
     },
     Command {
         name: "voices",

@@ -26,13 +26,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 /// Why it cannot be tried here; `None` if it can, perhaps after installing something.
 pub(crate) fn missing() -> Option<String> {
-    if !answers("node") || !answers("npm") {
-        return Some(format!("node or npm does not run; install Node.js {NODE} or newer"));
-    }
-    let ask = format!("process.exit(parseInt(process.versions.node) < {NODE} ? 1 : 0)");
-    let new_enough = Command::new("node").args(["-e", &ask]).status();
-    if !new_enough.is_ok_and(|status| status.success()) {
-        return Some(format!("node is older than {NODE}"));
+    if let Some(why) = missing_node() {
+        return Some(why);
     }
     if !chromium().is_file() && !can_install() {
         return Some(format!(
@@ -42,6 +37,17 @@ pub(crate) fn missing() -> Option<String> {
     }
     let installed = install_browser().and_then(|()| install_packages(&root().join("web")));
     installed.err().map(|why| format!("{why:#}"))
+}
+
+/// Why scripts cannot be run here; `None` if they can.
+pub(crate) fn missing_node() -> Option<String> {
+    if !answers("node") || !answers("npm") {
+        return Some(format!("node or npm does not run; install Node.js {NODE} or newer"));
+    }
+    let ask = format!("process.exit(parseInt(process.versions.node) < {NODE} ? 1 : 0)");
+    let new_enough = Command::new("node").args(["-e", &ask]).status();
+    let new_enough = new_enough.is_ok_and(|status| status.success());
+    (!new_enough).then(|| format!("node is older than {NODE}"))
 }
 
 fn chromium() -> PathBuf {
@@ -123,14 +129,14 @@ pub(crate) fn install(packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The packages of `web/package-lock.json`, once; again when it changes.
-fn install_packages(web: &Path) -> Result<()> {
+/// The packages of `package-lock.json` in a folder, once; again when it changes.
+pub(crate) fn install_packages(web: &Path) -> Result<()> {
     let lock = std::fs::read_to_string(web.join("package-lock.json"))?;
     let stamp = web.join("node_modules").join("installed.txt");
     if std::fs::read_to_string(&stamp).is_ok_and(|found| found == lock) {
         return Ok(());
     }
-    println!("Installing the packages of web/package-lock.json.");
+    println!("Installing the packages of {}.", web.join("package-lock.json").display());
     let mut npm = Command::new("npm");
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(web);
     run_program(&mut npm).context("the packages could not be installed; is the network there?")?;

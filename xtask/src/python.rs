@@ -1,7 +1,7 @@
 //! `cargo xtask python`: the Python package, built as a wheel, installed into a fresh environment, and
-//! used from there with the real hub.
+//! used from there with the real hub, alone and under every framework that has an adapter.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -57,21 +57,48 @@ fn pip(environment: &Path) -> Command {
     command
 }
 
-pub(crate) fn test() -> Result<()> {
+/// An interpreter with the package, and the same confirmations with the Rust library.
+pub(crate) fn for_bench() -> Result<(PathBuf, PathBuf)> {
+    let place = target_dir().join("python");
+    let wheels = build()?;
+    let fresh = place.join("work/bench");
+    environment(&fresh)?;
+    run_program(pip(&fresh).arg("--no-index").arg(wheel(&wheels)?.path()))?;
+    let mut example = cargo(["build", "--release", "--quiet", "--example", "confirm"]);
+    example
+        .args(["--features", "pyo3/extension-module"])
+        .env("CARGO_TARGET_DIR", place.join("target"));
+    run_program(example.current_dir(root().join("packages/python")))?;
+    Ok((fresh.join("bin/python"), place.join("target/release/examples/confirm")))
+}
+
+/// The folder with the wheel, built anew.
+fn build() -> Result<PathBuf> {
     let (place, package) = (target_dir().join("python"), root().join("packages/python"));
-    let tools = place.join("tools/bin");
     let work = place.join("work");
     if work.is_dir() {
         std::fs::remove_dir_all(&work)?;
     }
     let wheels = work.join("wheels");
     std::fs::create_dir_all(&wheels)?;
-    let mut build = Command::new(tools.join("maturin"));
+    let mut build = Command::new(place.join("tools/bin/maturin"));
     build.args(["build", "--release", "--quiet", "--out"]).arg(&wheels).current_dir(&package);
     run_program(build.env("CARGO_TARGET_DIR", place.join("target")))?;
+    Ok(wheels)
+}
+
+fn wheel(wheels: &Path) -> Result<std::fs::DirEntry> {
+    Ok(std::fs::read_dir(wheels)?.next().context("maturin made no wheel")??)
+}
+
+pub(crate) fn test() -> Result<()> {
+    let (place, package) = (target_dir().join("python"), root().join("packages/python"));
+    let (tools, work) = (place.join("tools/bin"), place.join("work"));
+    let wheels = build()?;
     let mut judge = Command::new(tools.join("mypy"));
-    run_program(judge.arg("--strict").arg(package.join("python/aaep")).current_dir(&place))?;
-    let wheel = std::fs::read_dir(&wheels)?.next().context("maturin made no wheel")??;
+    judge.arg("--config-file").arg(package.join("pyproject.toml"));
+    run_program(judge.arg(package.join("python/aaep")).current_dir(&place))?;
+    let wheel = wheel(&wheels)?;
     let bytes = wheel.metadata()?.len();
     println!("The wheel has {:.1} MB.", bytes as f64 / 1e6);
     if bytes > WHEEL_BYTES {
@@ -81,7 +108,16 @@ pub(crate) fn test() -> Result<()> {
     environment(&fresh)?;
     run_program(pip(&fresh).arg("--no-index").arg(wheel.path()))?;
     run_program(&mut cargo(["build", "--package", "aaep-cli"]))?;
-    let mut behaviour = Command::new(fresh.join("bin/python"));
-    behaviour.arg(package.join("tests/behaviour.py")).current_dir(&work);
-    run_program(behaviour.env("AAEP_PROGRAM", target_dir().join("debug/aaep")))
+    let python = |script: &str| {
+        let mut python = Command::new(fresh.join("bin/python"));
+        python.arg(package.join("tests").join(script)).current_dir(&work);
+        python.env("AAEP_PROGRAM", target_dir().join("debug/aaep"));
+        python
+    };
+    // Alone first: the package needs nothing.
+    let vectors = root().join("crates/aaep-subscriber/vectors");
+    let mut behaviour = python("behaviour.py");
+    run_program(behaviour.env("AAEP_VECTORS", vectors).env("AAEP_DOCS", root().join("docs")))?;
+    run_program(pip(&fresh).arg("--requirement").arg(package.join("tests/requirements.txt")))?;
+    run_program(python("adapters.py").arg(package.join("examples")))
 }

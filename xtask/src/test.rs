@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::workspace::{answers, cargo, run as run_program};
 use crate::{
     agents, api, at, book, features, fuzz, guests, operators, page, python, requirements, rules,
-    sim, voices,
+    sim, typescript, voices,
 };
 
 /// The crates that must also compile where there is no operating system beneath them.
@@ -99,6 +99,11 @@ const STEPS: &[Step] = &[
         name: "python",
         about: "the Python package, installed into a fresh environment, with the real hub",
         run: python_is_tried,
+    },
+    Step {
+        name: "typescript",
+        about: "the packages @aaep/agent and @aaep/subscriber, as they are installed, with the real hub",
+        run: typescript_is_tried,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
 ];
@@ -316,6 +321,13 @@ fn python_is_tried() -> Result<StepResult> {
     match python::missing() {
         Some(why) => Ok(StepResult::Skipped(why)),
         None => python::test().map(|()| StepResult::Passed),
+    }
+}
+
+fn typescript_is_tried() -> Result<StepResult> {
+    match typescript::missing() {
+        Some(why) => Ok(StepResult::Skipped(why)),
+        None => typescript::test().map(|()| StepResult::Passed),
     }
 }
 

@@ -25,7 +25,9 @@ impl Fault {
             Self::Agent(error) => to_python(py, error),
             Self::Stopped => {
                 let class = py.import("aaep._errors")?.getattr("Stopped")?;
-                Ok(class.call1(("The user stopped this session; do nothing more for it.",))?.unbind())
+                Ok(class
+                    .call1(("The user stopped this session; do nothing more for it.",))?
+                    .unbind())
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The listening side: the inbox and the words of the Rust library, which do no input or output.
 
-use aaep_subscriber::inbox::{Answer, Bounds, Connection, Inbox as Core, InboxInput, Settings, TextBy};
+use aaep_subscriber::inbox::{
+    Answer, Bounds, Connection, Inbox as Core, InboxInput, Settings, TextBy,
+};
 use aaep_subscriber::words::{Manner, Span, Words as Phrases};
 use aaep_subscriber::{Agent, Asks, Identity, Notification as Told, Request, Silence};
 use aaep_types::{Level, Verbosity};
@@ -125,7 +127,11 @@ impl Words {
         load: &str,
         name_agents: bool,
     ) -> PyResult<Vec<Vec<(String, bool)>>> {
-        let unknown = || PyValueError::new_err("verbosity is terse, normal or detailed; load is low, medium or high");
+        let unknown = || {
+            PyValueError::new_err(
+                "verbosity is terse, normal or detailed; load is low, medium or high",
+            )
+        };
         let verbosity = Verbosity::parse(verbosity).map_err(|_| unknown())?;
         let load = Level::parse(load).map_err(|_| unknown())?;
         let lines = self.0.say(&notification.0, &Manner { verbosity, load, name_agents });
@@ -169,7 +175,9 @@ fn written(told: &Told) -> Value {
         }
         Told::Connected { hub, again, may_reply, identity } => {
             let mut out = json!({ "kind": "connected", "hub": **hub, "again": again, "may_reply": may_reply });
-            if let Some(Identity::New { agent_id, key } | Identity::Verified { agent_id, key }) = identity {
+            if let Some(Identity::New { agent_id, key } | Identity::Verified { agent_id, key }) =
+                identity
+            {
                 out["identity"] = json!({ "agent_id": **agent_id, "key": **key });
             }
             out
@@ -190,7 +198,8 @@ fn request(request: &Request) -> Value {
         }),
         Asks::Answer { question, context, kinds, choices, default } => {
             let kinds: Vec<_> = kinds.iter().map(|kind| kind.as_str()).collect();
-            let choice = |one: &aaep_subscriber::Choice| json!({ "value": one.value, "label": one.label });
+            let choice =
+                |one: &aaep_subscriber::Choice| json!({ "value": one.value, "label": one.label });
             let choices: Vec<_> = choices.iter().map(choice).collect();
             let mut asks = json!({ "kind": "answer", "question": question, "kinds": kinds, "choices": choices });
             for (name, value) in [("context", context), ("default", default)] {

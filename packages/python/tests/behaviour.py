@@ -12,10 +12,16 @@ import time
 import unittest
 import warnings
 
+import json
+import os
+from pathlib import Path
+
 import aaep
+import aaep._gate
 import aaep._hub
 import aaep._session
-from aaep import Agent, Hub, NotApproved
+import aaep._subscriber
+from aaep import Agent, Gate, Hub, Inbox, NotApproved, SessionOver, Stopped, Words
 
 WORDS = {"action": "Transfer 500 euros.", "consequence": "It cannot be called back."}
 
@@ -173,6 +179,141 @@ class Asyncio(unittest.TestCase):
             self.assertNotIn("tool.invoked", kinds(hub))
 
 
+class Stops(unittest.TestCase):
+    def test_a_stop_by_the_user_is_an_exception_of_its_own_and_no_failure_of_the_agent(self):
+        ran = []
+        with Hub(answer="stop") as hub:
+            with self.assertRaises(Stopped):
+                with Agent("bank", hub.url).session("Moving money.") as session:
+                    with session.confirm("transfer", {}, **WORDS):
+                        ran.append("block")
+            self.assertEqual(heard(hub, "session.cancelled")["cancelled_by"], "user")
+            self.assertEqual(ran, [])
+            self.assertNotIn("session.errored", kinds(hub))
+
+    def test_a_tool_that_runs_meanwhile_learns_of_it(self):
+        with Hub(answer="stop") as hub:
+            with self.assertRaises(Stopped):
+                with Agent("bank", hub.url).session("Looking.") as session:
+                    with session.tool("look", "Looking."):
+                        hub.stop_agent(session.id)
+                        deadline = time.monotonic() + 20
+                        while not session.stopped and time.monotonic() < deadline:
+                            time.sleep(0.02)
+                        self.assertTrue(session.stopped)
+                        session.progress(50)
+
+    def test_what_the_agent_ended_itself_was_not_stopped(self):
+        with Hub(answer="accept") as hub, Agent("bank", hub.url).session("Ending.") as session:
+            session.complete("Done.")
+            with self.assertRaises(SessionOver) as over:
+                session.thinking("More.")
+            self.assertNotIsInstance(over.exception, Stopped)
+
+
+class Gates(unittest.TestCase):
+    def test_the_gate_asks_where_the_policy_wants_it_though_the_agent_would_not(self):
+        policy = Path("policy.toml").absolute()
+        policy.write_text('[[rule]]\ntool = "look"\nrisk_level = "low"\nreversibility = "reversible"\nverdict = "announce"\n')
+        with Hub(answer="reject", settings={"AAEP_POLICY": str(policy)}) as hub:
+            with Agent("shop", hub.url).session("Buying.") as session:
+                gate = Gate(session)
+                self.assertEqual(gate.call("look", {"for": "shoes"}, lambda given: given["for"]), "shoes")
+                with self.assertRaises(NotApproved):
+                    gate.call("pay", {"amount": "80.00"}, lambda _: self.fail("it ran"))
+            self.assertEqual(heard(hub, "awaiting.confirmation")["action"], "Run pay.")
+
+    def test_calls_that_are_held_back_run_or_not_and_people_hear_how_they_ended(self):
+        async def both(hub):
+            async with Agent("shop", hub.url).session("Buying.") as session:
+                gate = Gate(session, {"pay": aaep.Consent("Pay {amount} euros.", "It is gone.")})
+                calls = [("a", "pay", {"amount": "1.00"}), ("b", "pay", {"amount": "2.00"})]
+                async with gate.held_back(calls) as decisions:
+                    decisions["b"].call.failed("There was no money.")
+                    return decisions["a"].approved and decisions["b"].approved
+
+        with Hub(answer="accept") as hub:
+            self.assertTrue(asyncio.run(both(hub)))
+            heard(hub, "session.completed")
+            ended = sorted(event["status"] for event in hub.events if event["type"].endswith("tool.completed"))
+            self.assertEqual(ended, ["error", "success"])
+
+
+class Listening(unittest.TestCase):
+    """The vectors that the Rust library and the page pass."""
+
+    VECTORS = Path(os.environ["AAEP_VECTORS"])
+
+    def test_the_inbox_tells_and_sends_what_the_vectors_want(self):
+        vectors = json.loads((self.VECTORS / "inbox.json").read_text())
+        self.assertGreater(len(vectors), 20)
+        for vector in vectors:
+            with self.subTest(vector["name"]):
+                inbox = Inbox(text=vector.get("text", "sentence"), unix_ms=1_779_631_200_000)
+                inbox.begin(now=0)
+                for step in vector["steps"]:
+                    self.take(inbox, step)
+
+    def take(self, inbox, step):
+        now, sent, refused = step["at"], [], False
+        try:
+            if "raw" in step:
+                inbox.message(step["raw"], now=now)
+            for message in step.get("message", []) if isinstance(step.get("message"), list) else [step.get("message")]:
+                if message is not None:
+                    inbox.message(message, now=now)
+            if "attached" in step:
+                inbox.attached(now=now)
+            if "lost" in step:
+                inbox.lost(step["lost"], now=now)
+            if "begin" in step:
+                sent.append(inbox.begin(now=now))
+            if "answer" in step:
+                inbox.answer(step["answer"]["number"], step["answer"]["answer"], now=now)
+            if "more_time" in step:
+                inbox.more_time(step["more_time"]["number"], step["more_time"]["seconds"], now=now)
+        except ValueError:
+            refused = True
+        self.assertEqual(refused, step.get("refused", False))
+        told = [self.written(happening) for happening in inbox.told(now=now)]
+        self.assertEqual(told, step.get("told", []))
+        sent = inbox.to_send(now=now) + sent
+        for message in sent:
+            if "subscriber" in message or "subscriber_version" in message:
+                message.pop("subscriber_version", None)
+        self.assertEqual([one.get("type") for one in sent], [one.get("type") for one in step.get("sent", [])])
+        for found, wanted in zip(sent, step.get("sent", [])):
+            self.assertEqual(found, found | {key: value for key, value in wanted.items() if key != "subscriber_version"})
+
+    def written(self, happening):
+        what = {"kind": happening.kind, **happening.what}
+        if happening.kind == "event":
+            what["event_id"] = what.pop("event")["event_id"]
+        if happening.kind == "settled":
+            what["request"] = {"number": what["request"]["number"]}
+        return what
+
+    def test_words_are_said_in_the_listeners_language(self):
+        inbox = Inbox()
+        inbox.begin(now=0)
+        inbox.lost("the network is down", now=5)
+        said = {tag: Words(tag).say(inbox.told(now=5)[0]) for tag in ["en"]}
+        self.assertTrue(said["en"][0])
+        self.assertEqual(Words("yo-NG").language, "yo")
+        self.assertEqual(Words("xx").language, "en")
+
+
+class Documentation(unittest.TestCase):
+    def test_the_page_about_the_gate_runs(self):
+        page = (Path(os.environ["AAEP_DOCS"]) / "gate.md").read_text()
+        code = page.split("```python\n", 1)[1].split("```", 1)[0]
+        for answer, said in [("accept", "found shoes paid 80.00 to the shop"), ("reject", "nothing was paid: rejected")]:
+            with Hub(answer=answer) as hub:
+                known = os.environ | {"AAEP_URL": hub.url}
+                printed = subprocess.check_output([sys.executable, "-c", code], env=known, text=True)
+                self.assertIn(said, printed)
+
+
 class Errors(unittest.TestCase):
     def test_an_agent_without_a_hub_says_so(self):
         with self.assertRaises(aaep.Unavailable):
@@ -180,12 +321,19 @@ class Errors(unittest.TestCase):
 
     def test_importing_is_cheap(self):
         code = "import time; t = time.perf_counter(); import aaep; print((time.perf_counter() - t) * 1000)"
-        runs = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(7)]
-        print(f"import aaep: {min(runs):.0f} ms at best of {len(runs)}")
+        runs = sorted(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(9))
+        print(f"import aaep: {runs[0]:.0f} ms at best, {runs[4]:.0f} ms in the middle of {len(runs)}")
+        # Not by the clock: what takes long is what is imported.
+        code = "import sys; before = set(sys.modules); import aaep; print(*set(sys.modules) - before)"
+        loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+        heavy = {"asyncio", "concurrent.futures", "dataclasses", "inspect", "logging", "subprocess", "http.client"}
+        self.assertFalse(heavy & set(loaded))
 
     def test_the_examples_of_the_docstrings_run(self):
-        for module in (aaep, aaep._hub, aaep._session):
-            self.assertEqual(doctest.testmod(module).failed, 0)
+        for module in (aaep, aaep._gate, aaep._hub, aaep._session, aaep._subscriber):
+            found = doctest.testmod(module)
+            self.assertEqual(found.failed, 0)
+            self.assertGreater(found.attempted, 0, module.__name__)
 
 
 if __name__ == "__main__":

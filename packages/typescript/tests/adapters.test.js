@@ -54,6 +54,17 @@ test("the gate asks where the policy wants it, though the agent would not", asyn
   });
 });
 
+test("the page about the gate runs", async () => {
+  const { readFileSync, writeFileSync } = await import("node:fs");
+  const page = readFileSync(`${process.env.AAEP_REPOSITORY}/docs/gate.md`, "utf8");
+  writeFileSync("made.gate.mjs", page.split("```js\n")[1].split("```")[0]);
+  for (const [answer, said] of [["accept", "found shoes paid 80.00 to the shop\n"], ["reject", "found shoes and nothing was paid: rejected\n"]]) {
+    const hub = await hubThat(answer);
+    const { stdout } = await run(process.execPath, ["made.gate.mjs"], { env: { ...process.env, AAEP_URL: hub.url } });
+    assert.equal(stdout, said);
+  }
+});
+
 test("AG-UI: its client accepts what a hub tells as a run", async () => {
   const hub = await hubThat("accept");
   const agent = new Agent("bank", { url: hub.url });

@@ -48,7 +48,7 @@ function typeOf(schema, indent = "") {
   return "unknown";
 }
 
-function members({ properties = {}, required = [], patternProperties = {}, additionalProperties }, indent) {
+function members({ properties = {}, required = [], patternProperties = {}, additionalProperties, unevaluatedProperties }, indent) {
   const inner = `${indent}  `;
   let out = "{\n";
   for (const [name, schema] of Object.entries(properties)) {
@@ -60,7 +60,7 @@ function members({ properties = {}, required = [], patternProperties = {}, addit
     if (before) out += `${inner}[translated: \`${before}\${string}\`]: ${typeOf(schema, inner)};\n`;
   }
   // Where everything else is allowed too, it is unknown.
-  if (additionalProperties === true) out += `${inner}[other: string]: unknown;\n`;
+  if (additionalProperties !== false && unevaluatedProperties !== false) out += `${inner}[other: string]: unknown;\n`;
   return `${out}${indent}}`;
 }
 

@@ -8,8 +8,10 @@ from typing import Any, Literal
 class Hub:
     """Starts the program `aaep` as a hub on a free port of this machine that keeps nothing.
 
-    `answer` has everything that is asked answered so, as a person with a listener would; without it,
-    somebody has to listen at `url`. The program is looked for in `AAEP_PROGRAM`, then on the path.
+    `answer` has everything that is asked answered so, as a person with a listener would, or stops the
+    agent; without it, somebody has to listen at `url`. `settings` are variables of its configuration,
+    such as `AAEP_POLICY`. The program is looked for in `AAEP_PROGRAM`, on the path, and
+    beside the interpreter, where `pip install aaep-cli` puts it.
 
     >>> from aaep import Hub
     >>> with Hub() as hub:
@@ -18,15 +20,24 @@ class Hub:
     """
 
     def __init__(
-        self, *, program: str | None = None, answer: Literal["accept", "reject"] | None = None
+        self,
+        *,
+        program: str | None = None,
+        answer: Literal["accept", "reject", "stop"] | None = None,
+        settings: dict[str, str] | None = None,
     ) -> None:
         import os
         import shutil
+        import sys
 
-        found = program or os.environ.get("AAEP_PROGRAM") or shutil.which("aaep")
+        # An environment need not be activated.
+        beside = os.path.dirname(sys.executable)
+        found = program or os.environ.get("AAEP_PROGRAM") or shutil.which("aaep") or shutil.which("aaep", path=beside)
         if not found:
-            raise FileNotFoundError("The program aaep is not here. Install it, or name it in AAEP_PROGRAM.")
-        self._program, self._answer = found, answer
+            text = "The program aaep is not here. Install it (pip install aaep-cli), or name it in AAEP_PROGRAM."
+            raise FileNotFoundError(text)
+        self._program, self._answer, self._settings = found, answer, dict(settings or {})
+        self._subscription = ""
         self.url = ""
         self.events: list[dict[str, Any]] = []
         """What was heard, where `answer` is given."""
@@ -41,6 +52,7 @@ class Hub:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AAEP_")}
         environment["AAEP_DEVELOPMENT__LOCAL_REPLIES"] = "true"
         environment["AAEP_UNIX_SOCKET__ENABLED"] = "false"
+        environment.update(self._settings)
         command = [self._program, "hub", "--ephemeral", "--listen", "127.0.0.1:0"]
         self._process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -80,8 +92,15 @@ class Hub:
         parts = urlsplit(self.url)
         self._base = parts.path.rstrip("/") or "/aaep/v1"
         self._address = (parts.hostname or "127.0.0.1", parts.port or 80)
+        able = {"supports_confirmation_reply": True, "supports_clarification_reply": True, "languages": ["en"]}
+        wanted = {
+            "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "aaep-python-hub",
+            "capabilities": able,
+        }
+        self._subscription = self._post("subscriptions", wanted)["subscription_id"]
         self._listener = http.client.HTTPConnection(*self._address)
-        self._listener.request("GET", f"{self._base}/events", headers={"Accept": "text/event-stream"})
+        path = f"{self._base}/events?subscription_id={self._subscription}"
+        self._listener.request("GET", path, headers={"Accept": "text/event-stream"})
         stream = self._listener.getresponse()
         threading.Thread(target=self._answer_all, args=(stream,), daemon=True).start()
 
@@ -99,18 +118,35 @@ class Hub:
             return  # the hub is gone
 
     def _reply(self, event: dict[str, Any]) -> None:
+        if self._answer == "stop":
+            self.stop_agent(event["session_id"])
+        elif self._answer:
+            token, decision = event["reply_token"], self._answer
+            self._send({"type": "confirmation.reply", "reply_token": token, "decision": decision})
+
+    def stop_agent(self, session_id: str) -> None:
+        """Stops a session, as its user can. Only where `answer` is given."""
+        self._send({"type": "control:cancel", "session_id": session_id})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        from datetime import datetime, timezone
+
+        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._post("replies", message | {"subscription_id": self._subscription, "timestamp": now})
+
+    def _post(self, path: str, message: dict[str, Any]) -> dict[str, Any]:
         import http.client
         import json
 
-        reply = {
-            "type": "confirmation.reply", "reply_token": event["reply_token"],
-            "decision": self._answer, "timestamp": event["timestamp"],
-        }
         connection = http.client.HTTPConnection(*self._address)
         headers = {"Content-Type": "application/json"}
-        connection.request("POST", f"{self._base}/messages", json.dumps(reply), headers)
-        connection.getresponse().read()
+        connection.request("POST", f"{self._base}/{path}", json.dumps(message), headers)
+        answer = connection.getresponse()
+        body = answer.read()
         connection.close()
+        if answer.status >= 300:
+            raise RuntimeError(f"The hub answered {answer.status}: {body.decode()}")
+        return json.loads(body) if body else {}
 
     def wait_for(self, kind: str, times: int = 1, *, seconds: float = 20) -> dict[str, Any]:
         """Waits until events of this kind, such as `session.completed`, were heard so many times."""

@@ -263,6 +263,12 @@ class Session(_Base):
         """Yes or no; consent to an action is `confirm`."""
         return bool(waited(self._native.ask, question, "yes_no", [], context, timeout_seconds))
 
+    def ask_number(
+        self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
+    ) -> float:
+        """A number."""
+        return float(waited(self._native.ask, question, "number", [], context, timeout_seconds))
+
     def choose(self, question: str, choices: Sequence[str], *, timeout_seconds: int | None = None) -> int:
         """One of several things, by its place from 0."""
         return int(waited(self._native.ask, question, "choice", list(choices), None, timeout_seconds))
@@ -311,6 +317,12 @@ class AsyncSession(_Base):
     ) -> bool:
         """Yes or no; consent to an action is `confirm`."""
         return bool(await awaited(self._native.ask, question, "yes_no", [], context, timeout_seconds))
+
+    async def ask_number(
+        self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
+    ) -> float:
+        """A number."""
+        return float(await awaited(self._native.ask, question, "number", [], context, timeout_seconds))
 
     async def choose(
         self, question: str, choices: Sequence[str], *, timeout_seconds: int | None = None

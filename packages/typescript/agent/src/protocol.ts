@@ -976,6 +976,7 @@ export interface SubscriptionAccepted {
     pace_wpm?: number;
     /** Whether only a signed manifest will do; it need not be when absent. */
     accept_signed_manifests_only?: boolean;
+    [other: string]: unknown;
   };
   /** Where the producer's manifest is. */
   manifest_uri?: string;
@@ -995,6 +996,7 @@ export interface SubscriptionClose {
   reason_code?: string;
   /** Why, for people. */
   reason_message?: string;
+  [other: string]: unknown;
 }
 
 /** A producer refuses a subscription. */
@@ -1048,6 +1050,7 @@ export interface SubscriptionRenegotiate {
     pace_wpm?: number;
     /** Whether only a signed manifest will do; it need not be when absent. */
     accept_signed_manifests_only?: boolean;
+    [other: string]: unknown;
   };
 }
 
@@ -1098,6 +1101,7 @@ export interface SubscriptionRequest {
     pace_wpm?: number;
     /** Whether only a signed manifest will do; it need not be when absent. */
     accept_signed_manifests_only?: boolean;
+    [other: string]: unknown;
   };
   /** Members of extensions, keyed by prefix. */
   extensions?: Record<string, unknown>;
@@ -1118,6 +1122,7 @@ export interface ActionExtension {
   shortened?: boolean;
   /** Whether a secret was taken out. */
   redacted?: boolean;
+  [other: string]: unknown;
 }
 
 /** The user stops the agent. */
@@ -1141,12 +1146,14 @@ export interface OutcomeExtension {
   outcome: string;
   /** Why: `wrong_clock` where a no came with a clock that cannot be right (decision D42). */
   reason?: string;
+  [other: string]: unknown;
 }
 
 /** How present whoever says yes has to be; it stands in `extensions`. */
 export interface PresenceExtension {
   /** The least that counts. */
   needs: "none" | "listener" | "pin" | "passkey";
+  [other: string]: unknown;
 }
 
 /** The hub says what became of a PIN that was typed. */
@@ -1161,6 +1168,7 @@ export interface PresenceState {
   seconds: number;
   /** How many wrong PINs came since the last right one. */
   failures?: number;
+  [other: string]: unknown;
 }
 
 /** The user types their PIN. */
@@ -1179,6 +1187,7 @@ export interface PresenceUnlock {
 export interface RedactionExtension {
   /** What kinds of things, each once. */
   removed: ("card_number" | "key" | "token" | "private_key" | "password" | "not_for_this_role")[];
+  [other: string]: unknown;
 }
 
 /** Where a listener left off; it stands in the capabilities of a request. */
@@ -1187,18 +1196,21 @@ export interface ResumeExtension {
   last_event_id: string;
   /** The subscription on which it was heard. */
   subscription_id?: string;
+  [other: string]: unknown;
 }
 
 /** Who else speaks in a session; it stands in `extensions` of its start. */
 export interface TeamExtension {
   /** Their `agent_id`s, each once. */
   agents: string[];
+  [other: string]: unknown;
 }
 
 /** How much time a listener needs; it stands in the capabilities of a request. */
 export interface TimingCapability {
   /** How many times as long. */
   factor: number;
+  [other: string]: unknown;
 }
 
 /** The user asks for more time. */
@@ -1219,6 +1231,7 @@ export interface TimingExtend {
 export interface TimingExtension {
   /** The event that asked before, in whose place this one stands. */
   supersedes: string;
+  [other: string]: unknown;
 }
 
 /** A producer describes itself. */
@@ -1251,6 +1264,7 @@ export interface ProducerManifest {
   max_concurrent_subscriptions?: number;
   /** Whom to ask. */
   contact?: string | Record<string, unknown>;
+  [other: string]: unknown;
 }
 
 /** An event of the core. */

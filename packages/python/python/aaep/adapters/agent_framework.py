@@ -37,7 +37,9 @@ def _tell(response: Any, requests: list[Any], decisions: dict[str, Any]) -> None
     }
     for one in requests:
         result, decision = results.get(one.function_call.call_id), decisions[one.id]
-        if decision.approved and result is None:
+        if not decision.approved:
+            continue
+        if result is None:
             decision.call.failed(f"{decision.call.tool} was not run.")
-        elif decision.approved and result.exception is not None:
+        elif result.exception is not None:
             decision.call.failed()
