@@ -82,7 +82,7 @@ fn backup(options: &BackupOptions, out: &mut impl Write) -> io::Result<Exit> {
             let (from, store) = (opened.path.display(), opened.reader.store());
             writeln!(out, "Copied {from} to {}.", options.file.display())?;
             writeln!(out, "It is the journal {store}; its key is not in the copy.")?;
-            writeln!(out, "To verify it: aaep audit verify {}", options.file.display())?;
+            writeln!(out, "To verify it: aaep audit verify --file {}", options.file.display())?;
             Ok(Exit::Good)
         }
         Err(text) => {
