@@ -146,13 +146,15 @@ fn demo() -> Arc<Hub> {
     })
 }
 
+/// Its agent is written with the library, and is spoken with as a user would.
 // covers: V3
 #[test]
-fn the_demo_conforms() {
+fn the_demo_and_its_agent_conform() {
     let demo = demo();
     let tokens = tokens();
     let base = demo.base();
-    granted("demo", "producer", (&base, "http://127.0.0.1:8707/aaep/v1"), &tokens.arguments());
+    let stranger = ["--stranger-token-file", &tokens.stranger];
+    granted("demo", "producer", (&base, "http://127.0.0.1:8707/aaep/v1"), &stranger);
 }
 
 // covers: V3, H24, C28
