@@ -100,7 +100,7 @@ pub const SUBSCRIBER: &[Check] = &[
     must("announces", 1, "T30", "Starts, tools and endings are announced."),
     must("endings", 1, "T30", "The three endings can be told apart."),
     must("errors", 1, "T5", "An error is announced at once."),
-    must("text", 1, "T19", "Pieces without a boundary are not announced alone, and then in full."),
+    must("text", 1, "T19", "Pieces of text without a boundary are never announced alone."),
     must("sparse", 1, "E26", "Events without anything optional are understood."),
     must("unknown-types", 1, "E6, V2", "Unknown types break nothing; critical ones are announced."),
     must("unknown-values", 1, "V2, T8", "Unknown states and values break nothing."),

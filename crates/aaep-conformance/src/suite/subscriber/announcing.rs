@@ -30,7 +30,10 @@ impl Run<'_> {
     async fn plainly(&mut self) {
         let from = self.stage.place();
         let session = Session::begin(self.stage, "Fetching the marigold report.");
+        // Who speaks may leave out what was over before it could be said.
+        self.quiet().await;
         session.tool("juniper", "Calling the juniper office.", "The juniper office answered.");
+        self.quiet().await;
         session.enter("thinking", "Thinking.");
         session.complete("The larkspur report is ready.");
         for (what, words) in [
@@ -87,12 +90,24 @@ impl Run<'_> {
             position += piece.chars().count();
             if place == 1 {
                 self.quiet().await;
-                let alone = self.stage.transcript(from).contains("quartz");
-                self.report.holds("text", !alone, "A piece without a boundary was announced alone.");
+                if self.stage.transcript(from).contains("quartz") {
+                    self.report.fail("text", "A piece without a boundary was announced alone.");
+                }
             }
         }
+        // It may read the text, or say only that it is there; a part of it alone is neither.
+        let end = self.stage.place();
+        session.enter("thinking", "Thinking.");
         let whole = self.hears(from, "quartz pebbles lie still").await;
-        self.report.holds("text", whole, "Text was not announced in full.");
+        let said = self.stage.transcript(from);
+        let parts = ["quartz", "pebbles", "lie still"].iter().any(|part| said.contains(part));
+        if whole || parts {
+            self.report.holds("text", whole, "A part of a text was announced, and not the rest.");
+        } else if self.stage.place() > end {
+            self.report.pass("text");
+        } else {
+            self.report.skip("text", "Nothing was announced of a text.");
+        }
         session.complete("Written.");
     }
 
