@@ -190,6 +190,50 @@ async fn what_is_no_producer_gets_a_sentence_and_no_claim() {
     }
 }
 
+/// Passes everything on to a producer, until so many connections were made: then all of them end, and
+/// nobody is let in any more.
+async fn hangs_up_after(connections: usize, base: &str) -> String {
+    let to = base.split('/').nth(2).unwrap().to_owned();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let here = format!("http://{}/aaep/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut running = tokio::task::JoinSet::new();
+        for _ in 0..connections {
+            let (mut near, _) = listener.accept().await.unwrap();
+            let to = to.clone();
+            running.spawn(async move {
+                let mut far = tokio::net::TcpStream::connect(to).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+            });
+        }
+        running.shutdown().await;
+        while let Ok((near, _)) = listener.accept().await {
+            drop(near);
+        }
+    });
+    here
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_producer_that_hangs_up_at_any_step_is_reported_and_granted_nothing_more() {
+    let steps = [1, 2, 3, 4, 6, 8, 10, 13, 17, 21];
+    let runs = steps.map(|connections| {
+        tokio::spawn(async move {
+            let correct = Producer::start(None).await.unwrap();
+            let through = hangs_up_after(connections, correct.base()).await;
+            let target = Target { patience: Duration::from_secs(1), ..target(&through) };
+            let run = producer::run(&target);
+            let report = tokio::time::timeout(Duration::from_secs(110), run).await.unwrap();
+            assert!(report.granted() < Some(3), "{connections}: {}", report.to_text());
+            let said = report.cut_short.is_some() || report.failed().next().is_some();
+            assert!(said, "{connections}: {}", report.to_text());
+        })
+    });
+    for run in runs {
+        run.await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_format_says_the_same_and_nothing_breaks_out_of_it() {
     let mut report = against(b"", true).await;
