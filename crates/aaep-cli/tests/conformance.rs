@@ -98,18 +98,13 @@ impl Tokens {
     }
 }
 
-// covers: V3, W8, H15
+// covers: V3, H13, H14, H15, H16, H18
 #[test]
 fn the_hub_conforms_over_http_and_web_sockets() {
     let hub = Hub::start(Setup::default());
     let tokens = tokens();
     let base = hub.base();
-    granted(
-        "hub-http",
-        "producer",
-        (&base, "http://127.0.0.1:8707/aaep/v1"),
-        &tokens.arguments(),
-    );
+    granted("hub-http", "producer", (&base, "http://127.0.0.1:8707/aaep/v1"), &tokens.arguments());
     let socket = format!("{}/ws", base.replacen("http", "ws", 1));
     granted(
         "hub-websocket",
@@ -157,7 +152,7 @@ fn the_demo_and_its_agent_conform() {
     granted("demo", "producer", (&base, "http://127.0.0.1:8707/aaep/v1"), &stranger);
 }
 
-// covers: V3, H24, C28
+// covers: V3, H24, C28, T30, E6
 #[test]
 fn listening_in_a_terminal_conforms() {
     let aaep = env!("CARGO_BIN_EXE_aaep");
@@ -265,15 +260,15 @@ async fn a_profile_is_checked_besides_and_named_in_the_claim() {
         );
         file(directory.path(), &format!("profile{least}"), &text)
     };
-    for (least, status, words) in [(10, 0, "with the profile Patient"), (99, 1, "without a profile")] {
+    for (least, status, words) in
+        [(10, 0, "with the profile Patient"), (99, 1, "without a profile")]
+    {
         let producer = Producer::start(None).await.unwrap();
         let profile = profile(least);
-        let arguments =
-            [producer.base(), "--level", "1", "--profile", &profile, "--patience", "3"];
+        let arguments = [producer.base(), "--level", "1", "--profile", &profile, "--patience", "3"];
         let output = conformance("producer", &arguments);
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(status), "{said}");
         assert!(said.contains(words), "{said}");
     }
 }
-

@@ -115,11 +115,20 @@ impl Run<'_> {
     async fn unusual(&mut self) {
         let from = self.stage.place();
         let session = Session::begin(self.stage, "Beginning.");
-        let mut bare = session.event("session.completed", json!({ "summary_normal": "The bare heather." }));
+        let mut bare =
+            session.event("session.completed", json!({ "summary_normal": "The bare heather." }));
         if let Some(bare) = bare.as_object_mut() {
             bare.retain(|name, _| {
-                ["@context", "type", "event_id", "session_id", "timestamp", "producer", "summary_normal"]
-                    .contains(&name.as_str())
+                [
+                    "@context",
+                    "type",
+                    "event_id",
+                    "session_id",
+                    "timestamp",
+                    "producer",
+                    "summary_normal",
+                ]
+                .contains(&name.as_str())
             });
         }
         self.stage.emit(&bare);
@@ -133,10 +142,12 @@ impl Run<'_> {
             ("aaep:agent.mood.changed", "normal", "The mood changed."),
             ("garden:hail.seen", "critical", "Hail over the hyssop."),
         ] {
-            let mut event = session.event("x", json!({ "urgency": urgency, "summary_normal": summary }));
+            let mut event =
+                session.event("x", json!({ "urgency": urgency, "summary_normal": summary }));
             event["type"] = json!(name);
             event["@context"] = json!([
-                "https://aaep-protocol.org/context/v1", "https://example.org/contexts/garden/v1"
+                "https://aaep-protocol.org/context/v1",
+                "https://example.org/contexts/garden/v1"
             ]);
             self.stage.emit(&event);
         }
@@ -163,7 +174,11 @@ impl Run<'_> {
                 "extensions": { "garden": { "beds": 3 } } }),
         );
         let heard = self.hears(from, "yarrow is done").await;
-        self.report.holds("unknown-members", heard, "An event with more members was not announced.");
+        self.report.holds(
+            "unknown-members",
+            heard,
+            "An event with more members was not announced.",
+        );
 
         let from = self.stage.place();
         let session = Session::begin(self.stage, "Beginning.");
@@ -183,7 +198,8 @@ impl Run<'_> {
             json!({ "summary_normal": "Large.", "extensions": { "garden": { "x": "y".repeat(LARGE) } } }),
         );
         self.survives("large", "The willow is done.").await;
-        for text in ["{", "[]", "null", "\"yes\"", r#"{"type":"aaep:agent.session.started"}"#, "}}"] {
+        for text in ["{", "[]", "null", "\"yes\"", r#"{"type":"aaep:agent.session.started"}"#, "}}"]
+        {
             self.stage.emit_text(text);
         }
         self.survives("invalid", "The sorrel is done.").await;
