@@ -6,8 +6,6 @@
 
 #[path = "conformance/guests.rs"]
 mod guests;
-#[path = "../../../testing/skipped.rs"]
-mod skipped;
 #[path = "hub/support/mod.rs"]
 mod support;
 
@@ -148,7 +146,7 @@ fn the_demo_and_its_agent_conform() {
     let demo = demo();
     let tokens = tokens();
     let base = demo.base();
-    let stranger = ["--stranger-token-file", &tokens.stranger];
+    let stranger = ["--stranger-token-file", tokens.stranger.as_str()];
     granted("demo", "producer", (&base, "http://127.0.0.1:8707/aaep/v1"), &stranger);
 }
 
@@ -159,7 +157,7 @@ fn listening_in_a_terminal_conforms() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path().to_str().unwrap();
     let run = format!("HOME={home}");
-    let command = ["--", "env", "-i", &run, aaep, "listen", "--line", "{url}"];
+    let command = ["--", "env", "-i", run.as_str(), aaep, "listen", "--line", "{url}"];
     let shown = command[1..].join(" ");
     let mut all = vec!["http://127.0.0.1:0/aaep/v1", "--level", "3"];
     all.extend(command);
@@ -177,7 +175,7 @@ async fn a_correct_producer_is_granted_its_level_and_a_wrong_one_is_not() {
     let stranger = file(directory.path(), "stranger", STRANGER);
     for (fault, status) in [(None, 0), (Some(Fault::TakesForged), 1)] {
         let producer = Producer::start(fault).await.unwrap();
-        let tokens = ["--token-file", &owner, "--stranger-token-file", &stranger];
+        let tokens = ["--token-file", owner.as_str(), "--stranger-token-file", stranger.as_str()];
         let mut arguments = vec![producer.base(), "--format", "json", "--patience", "3"];
         arguments.extend(tokens);
         let output = conformance("producer", &arguments);
@@ -223,7 +221,7 @@ fn nobody_there_is_a_sentence_and_status_2() {
     let url = format!("http://{}", free.local_addr().unwrap());
     drop(free);
     let socket = url.replacen("http", "ws", 1);
-    for target in [&url, &socket, "unix:/nonexistent/aaep.sock"] {
+    for target in [url.as_str(), socket.as_str(), "unix:/nonexistent/aaep.sock"] {
         let output = conformance("producer", &[target, "--patience", "1", "--level", "3"]);
         assert_eq!(output.status.code(), Some(2));
         let said = String::from_utf8(output.stdout).unwrap();
@@ -265,7 +263,8 @@ async fn a_profile_is_checked_besides_and_named_in_the_claim() {
     {
         let producer = Producer::start(None).await.unwrap();
         let profile = profile(least);
-        let arguments = [producer.base(), "--level", "1", "--profile", &profile, "--patience", "3"];
+        let arguments =
+            [producer.base(), "--level", "1", "--profile", profile.as_str(), "--patience", "3"];
         let output = conformance("producer", &arguments);
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(status), "{said}");
