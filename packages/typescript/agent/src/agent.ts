@@ -6,6 +6,7 @@ import { Worker } from "node:worker_threads";
 
 import { AaepError, InDoubt, NotApproved, Refused, SessionOver, Stopped, Stranger, Unavailable, type Problem } from "./errors.js";
 import { localHub, Way, type Reach } from "./hub.js";
+import { Leases } from "./lease.js";
 import { Session } from "./session.js";
 import type { Members } from "./session.js";
 
@@ -55,6 +56,7 @@ export class Agent {
   private calls = 0;
   private way: Promise<{ way: Way; reach: Reach }> | undefined;
   private watcher: Worker | undefined;
+  private leases: Leases | undefined;
   private readonly watched = new Map<string, (stopped: boolean) => void>();
   private readonly unsaid = new Set<Promise<void>>();
 
@@ -102,6 +104,8 @@ export class Agent {
     }
     await this.watcher?.terminate();
     this.watcher = undefined;
+    this.leases?.close();
+    this.leases = undefined;
     (await this.way)?.way.close();
   }
 
@@ -184,24 +188,36 @@ export class Agent {
    */
   async watch(session: string, over: (stopped: boolean) => void): Promise<void> {
     const { reach } = await this.reached();
-    if (this.watcher === undefined) {
-      const workerData = { reach, headers: this.headers() };
-      this.watcher = new Worker(new URL("./watch.js", import.meta.url), { workerData });
-      this.watcher.unref();
-      this.watcher.on("message", ({ id, stopped }: { id: string; stopped: boolean }) => {
-        this.watched.get(id)?.(stopped);
-        this.watched.delete(id);
-      });
-      this.watcher.on("error", () => (this.watcher = undefined));
-    }
     this.watched.set(session, over);
+    if (this.leases !== undefined) return void this.leases.keep(session);
+    this.watcher ??= this.watching(reach);
     this.watcher.postMessage({ watch: session });
+  }
+
+  private watching(reach: Reach): Worker {
+    const workerData = { reach, headers: this.headers() };
+    const watcher = new Worker(new URL("./watch.js", import.meta.url), { workerData });
+    watcher.unref();
+    watcher.on("message", ({ id, stopped }: { id: string; stopped: boolean }) => this.hearOver(id, stopped));
+    watcher.on("error", () => {
+      // Its file is not where it was, in a bundle perhaps: this thread does it, as long as it does not block.
+      this.watcher = undefined;
+      this.leases ??= new Leases(reach, this.headers(), (id, stopped) => this.hearOver(id, stopped));
+      for (const session of this.watched.keys()) void this.leases.keep(session);
+    });
+    return watcher;
+  }
+
+  private hearOver(session: string, stopped: boolean): void {
+    this.watched.get(session)?.(stopped);
+    this.watched.delete(session);
   }
 
   /** @internal */
   unwatch(session: string): void {
     this.watched.delete(session);
     this.watcher?.postMessage({ forget: session });
+    this.leases?.forget(session);
   }
 
   /** @internal Why a session is over that its agent did not end. */

@@ -179,12 +179,23 @@ export class Session {
     try {
       await this.inTurn(() => this.send(said));
     } catch (error) {
-      if (error instanceof SessionOver || error instanceof Refused) return; // the hub has said how things stood
+      if (error instanceof SessionOver) return; // the hub has said how things stood
+      if (error instanceof Refused) return this.tellPlainly(kind, payload, error);
       if (!(error instanceof Unavailable)) throw error;
       this.deferred.push(said);
       process.emitWarning(`${String(payload.tool)} ran, and the hub could not be told yet. It is told once it is back.`);
       this.agent.behind(this.sayLater());
     }
+  }
+
+  /** These words were refused: what a tool says must never keep its end from being told. */
+  private async tellPlainly(kind: string, payload: Members, { rule }: Refused): Promise<void> {
+    if (rule === "T15") return; // it was told before
+    const plain = { ...payload, ...words(`${String(payload.tool)} is over; the words for it were refused.`) };
+    const telling = this.inTurn(() => this.send({ kind, payload: plain, key: this.agent.newKey() }));
+    await telling.catch((error: unknown) => {
+      if (!(error instanceof SessionOver || error instanceof Refused || error instanceof Unavailable)) throw error;
+    });
   }
 
   /** @internal */
