@@ -67,7 +67,7 @@ pub(crate) fn test() -> Result<()> {
     page::install_packages(&packages)?;
     types(&program, &["--check"])?;
     build(&packages)?;
-    let fresh = install(&packages)?;
+    let fresh = install(&packages, "fresh")?;
     for folder in ["tests", "examples"] {
         for entry in std::fs::read_dir(packages.join(folder))? {
             let entry = entry?;
@@ -102,7 +102,7 @@ pub(crate) fn bench(args: &[String]) -> Result<()> {
     let packages = packages();
     page::install_packages(&packages)?;
     build(&packages)?;
-    let fresh = install(&packages)?;
+    let fresh = install(&packages, "bench")?;
     std::fs::copy(packages.join("tests/hub.js"), fresh.join("hub.js"))?;
     for name in ["run.mjs", "confirm.mjs", "confirm.py"] {
         std::fs::copy(root().join("packages/bench").join(name), fresh.join(name))?;
@@ -138,8 +138,8 @@ fn build(packages: &Path) -> Result<()> {
 }
 
 /// A fresh directory with both, as they are published, and what the tests use besides.
-fn install(packages: &Path) -> Result<PathBuf> {
-    let fresh = place().join("fresh");
+fn install(packages: &Path, name: &str) -> Result<PathBuf> {
+    let fresh = place().join(name);
     if fresh.is_dir() {
         std::fs::remove_dir_all(&fresh)?;
     }
