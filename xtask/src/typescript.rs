@@ -22,6 +22,9 @@ const BESIDE: [&str; 9] = [
     "zod",
 ];
 
+/// What is packed with each package.
+const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if let Some(why) = missing() {
         bail!(why);
@@ -127,6 +130,11 @@ fn build(packages: &Path) -> Result<()> {
         "--",
         files,
     ]))?;
+    for (package, licence) in
+        ["agent", "subscriber"].into_iter().flat_map(|one| LICENCES.map(|name| (one, name)))
+    {
+        std::fs::copy(root().join(licence), packages.join(package).join(licence))?;
+    }
     let mut made = Command::new("node");
     run_program(made.arg(packages.join("tools/element.mjs")).arg(&element))?;
     for package in ["agent", "subscriber", "subscriber/tsconfig.check.json"] {
