@@ -85,6 +85,7 @@ pub(crate) fn test() -> Result<()> {
         "blocking.test.js",
         "subscriber.test.js",
         "types.test.js",
+        "vectors.test.js",
     ]);
     run_program(tests.env("AAEP_PROGRAM", program).env("AAEP_REPOSITORY", root()))
 }

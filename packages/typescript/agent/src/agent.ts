@@ -8,7 +8,7 @@ import { AaepError, InDoubt, NotApproved, Refused, SessionOver, Stopped, Strange
 import { localHub, Way, type Reach } from "./hub.js";
 import { Leases } from "./lease.js";
 import { Session } from "./session.js";
-import type { Members } from "./session.js";
+import type { Ending, Members } from "./session.js";
 
 /** How long a call is tried again before it counts as failed. */
 const PATIENCE_MS = 30_000;
@@ -80,7 +80,7 @@ export class Agent {
       await session.end(error).catch(() => undefined);
       throw error;
     }
-    await session.complete("Done.").catch((error: unknown) => {
+    await session.completeByItself().catch((error: unknown) => {
       // A stop by the user is no error of work that was done.
       if (!(error instanceof SessionOver)) throw error;
     });
@@ -92,7 +92,7 @@ export class Agent {
     const body: Members = { producer: { agent_id: this.id }, summary_normal: summary, language };
     if (leaseSeconds !== undefined) body.lease_seconds = leaseSeconds;
     const opened = await this.change("POST", "agent/sessions", body);
-    return new Session(this, String(opened.session_id));
+    return new Session(this, String(opened.session_id), language);
   }
 
   /** Waits until everything is said, or cannot be said in time. To be called before the process ends. */
@@ -241,10 +241,10 @@ function problem(text: string): Problem {
 }
 
 /** How a session ends after this error. */
-export function lastWords(error: unknown): { kind: "complete" | "cancel" | "fail"; text: string } | undefined {
+export function lastWords(error: unknown): { kind: Ending; text: string } | undefined {
   if (error instanceof SessionOver) return undefined;
-  if (error instanceof NotApproved) return { kind: "complete", text: "Nothing was done: there was no yes." };
+  if (error instanceof NotApproved) return { kind: "session.completed", text: "Nothing was done: there was no yes." };
   const aborted = error instanceof Error && !(error instanceof AaepError) && error.name === "AbortError";
-  if (aborted) return { kind: "cancel", text: "The agent gave this up without finishing it." };
-  return { kind: "fail", text: "The agent broke off: there is a fault in its program." };
+  if (aborted) return { kind: "session.cancelled", text: "The agent gave this up without finishing it." };
+  return { kind: "session.errored", text: "The agent broke off: there is a fault in its program." };
 }
