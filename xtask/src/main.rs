@@ -7,6 +7,7 @@ mod agents;
 mod api;
 mod at;
 mod bench;
+mod cluster;
 mod features;
 mod fuzz;
 mod guests;

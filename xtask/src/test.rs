@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{answers, cargo, run as run_program};
 use crate::{
-    agents, api, at, features, fuzz, guests, page, python, requirements, rules, sim, voices,
+    agents, api, at, cluster, features, fuzz, guests, page, python, requirements, rules, sim,
+    voices,
 };
 
 /// The crates that must also compile where there is no operating system beneath them.
@@ -88,6 +89,11 @@ const STEPS: &[Step] = &[
         name: "python",
         about: "the Python package, installed into a fresh environment, with the real hub",
         run: python_is_tried,
+    },
+    Step {
+        name: "cluster",
+        about: "the logs of a cluster, on real PostgreSQL and NATS servers",
+        run: cluster_is_tried,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
 ];
@@ -189,10 +195,12 @@ fn clippy() -> Result<StepResult> {
 }
 
 fn tests() -> Result<StepResult> {
-    passed(&mut cargo(["test", "--workspace", "--no-fail-fast"]))?;
-    // No member of the workspace needs this feature yet.
-    let store = ["test", "-p", "aaep-store", "--features", "postgres", "--test", "postgres"];
-    passed(&mut cargo(store))
+    passed(&mut cargo(["test", "--workspace", "--no-fail-fast"]))
+}
+
+fn cluster_is_tried() -> Result<StepResult> {
+    cluster::test()?;
+    Ok(StepResult::Passed)
 }
 
 fn quick_tests() -> Result<StepResult> {

@@ -12,6 +12,7 @@
 //! | [`Log`] | what a hub needs of a log; also the embedded journal is one ([`SqliteLog`]) |
 //! | [`Owner`] | owning a shard, as a state machine: claim, serve, drain |
 //! | [`Leases`] | who should own a shard, for a while |
+//! | [`jetstream`] | places and leases on NATS JetStream |
 //! | [`postgres`] | places and leases on PostgreSQL |
 //! | [`MemoryStore`] | places and leases in memory, with faults to inject |
 //!
@@ -44,11 +45,15 @@
 #[cfg(feature = "test-util")]
 pub mod contract;
 mod entry;
+#[cfg(feature = "jetstream")]
+pub mod jetstream;
 mod leases;
 mod memory;
 mod owner;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(any(feature = "jetstream", feature = "postgres"))]
+mod remote;
 mod shard;
 #[cfg(feature = "sqlite")]
 mod sqlite;
