@@ -12,7 +12,8 @@ pub(super) type Micros = i64;
 /// after it: two nodes' clocks may be that far apart.
 pub(super) const MARGIN: Micros = 2_000_000;
 
-/// Numbers that a new owner leaves out: the one before may have told them without a record.
+/// Numbers that a new owner leaves out for each epoch: those before may have told them without a
+/// record, also several in a row who left none.
 const SKIPPED: u64 = 1_000;
 
 /// Who says something.
@@ -125,7 +126,7 @@ impl Ledger {
         log: &[Kept],
         clocks: Clocks,
         old_copy: Option<u64>,
-        skips: bool,
+        epoch: u64,
     ) -> (Self, Vec<Kept>) {
         let mut ledger = Self::default();
         for kept in log {
@@ -148,9 +149,7 @@ impl Ledger {
             }
         }
         ledger.event = ledger.event.max(old_copy.unwrap_or_default());
-        if skips {
-            ledger.event += SKIPPED;
-        }
+        ledger.event += SKIPPED * epoch;
         let mut withdrawn = Vec::new();
         if old_copy.is_some() {
             let open = std::mem::take(&mut ledger.open).into_keys();

@@ -295,7 +295,8 @@ impl Node {
         let is_old = self.noted.0 >= self.log.known().place && !self.is(Broken::IgnoresHeads);
         let told = is_old.then_some(self.noted.1);
         let skips = !self.is(Broken::SkipsNoNumbers);
-        let (ledger, withdrawn) = Ledger::recover(&self.facts, self.clocks(now), told, skips);
+        let epoch = if skips { self.log.known().epoch } else { 0 };
+        let (ledger, withdrawn) = Ledger::recover(&self.facts, self.clocks(now), told, epoch);
         self.note(ledger.told());
         self.drop_engine();
         self.ledger = Some(ledger);

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use async_nats::{HeaderMap, Message};
+use async_nats::{HeaderMap, Message, StatusCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -124,7 +124,15 @@ impl JetStreamStorage {
         let payload = serde_json::to_vec(&wanted).map_err(|_| garbled())?;
         let subject = format!("$JS.API.DIRECT.GET.{}", self.stream);
         let is_last = |message: &Message| message.status.is_some();
-        let answers = self.connection.ask_many(&subject, payload.into(), QUIET, is_last)?;
+        let mut answers = Vec::new();
+        for _ in 0..OFFERS {
+            answers = self.connection.ask_many(&subject, payload.clone().into(), QUIET, is_last)?;
+            if answers.last().and_then(|last| last.status) != Some(StatusCode::NO_RESPONDERS) {
+                break;
+            }
+            // A new stream is not known everywhere yet.
+            thread::sleep(BETWEEN_OFFERS);
+        }
         match answers.last().and_then(|last| last.status).map(|status| status.as_u16()) {
             // All were sent, or there are none.
             Some(204 | 404) => {}

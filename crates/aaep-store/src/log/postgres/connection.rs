@@ -30,8 +30,17 @@ pub(super) struct Connection {
     tls: Tls,
     limit: Duration,
     live: Option<Live>,
-    // After the client, so that it is dropped later.
     runtime: Option<Runtime>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.live = None;
+        // Whoever drops this may be in another runtime, which must not be kept waiting.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl fmt::Debug for Connection {
