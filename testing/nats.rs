@@ -1,5 +1,7 @@
 //! Real NATS servers of a test's own, in a temporary directory; included where they are needed.
 
+#![allow(dead_code)] // each test uses its own part of this
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

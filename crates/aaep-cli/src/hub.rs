@@ -1,5 +1,7 @@
 //! `aaep hub`: runs the hub, or makes a configuration for it.
 
+mod node;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -114,6 +116,10 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
         Err(fault) => return Ok(unable(&fault)),
     };
     write_log(&config);
+    if options.cluster.is_some() {
+        warnings.iter().for_each(|warning| exit::say(warning));
+        return node::serve(options, config, out);
+    }
     let prepared = match Hub::builder().config(config.clone()).prepare() {
         Ok(prepared) => prepared,
         Err(fault) => return Ok(unable(&fault)),
