@@ -46,6 +46,7 @@ pub(crate) enum Command {
     Demo(DemoOptions),
     Ask(AskOptions),
     Listen(crate::listen::ListenOptions),
+    Stdio(crate::bridge::StdioOptions),
     Status(StatusOptions),
     Audit(AuditOptions),
     Admin(crate::admin::AdminOptions),
@@ -87,6 +88,9 @@ pub(crate) struct DemoOptions {
     /// Listen on this address, such as 127.0.0.1:8707. May be given several times.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Vec<std::net::SocketAddr>,
+    /// Listen on this address for gRPC, such as 127.0.0.1:8708. May be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) grpc: Vec<std::net::SocketAddr>,
     /// Keep everything in this directory. Without it: aaep-demo in your data directory.
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "say")]
     pub(crate) data: Option<PathBuf>,

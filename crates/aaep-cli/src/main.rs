@@ -20,6 +20,7 @@
 //! $ aaep presence set
 //! $ aaep ask "Delete the build?" && rm -r build
 //! $ aaep listen
+//! $ aaep stdio
 //! $ aaep status
 //! $ aaep guard claude
 //! $ aaep hook < call.json
@@ -43,6 +44,7 @@ mod allowed;
 mod arguments;
 mod ask;
 mod audit;
+mod bridge;
 mod capture;
 mod check;
 mod conformance;
@@ -120,6 +122,7 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Demo(options) => demo::run(&options, out),
         Command::Ask(options) => ask::run(&options, out),
         Command::Listen(options) => listen::run(&options, out),
+        Command::Stdio(options) => bridge::run(&options, out),
         Command::Status(options) => status::run(&options, out),
         Command::Guard(options) => guard::run(&options, out),
         Command::Hook(options) => hook::run(&options, out),

@@ -9,6 +9,7 @@
 mod chunked;
 mod early;
 mod guard;
+mod http2;
 mod limits;
 mod repoll;
 
@@ -114,6 +115,18 @@ impl Server {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let drive = move |stream, limits, place, peer, stopped| {
+            drive(stream, limits, place, peer, service.clone(), stopped)
+        };
+        self.accept(stop, drive).await;
+    }
+
+    /// Accepts connections, and drives each to its end.
+    async fn accept<D, F>(self, stop: impl Future<Output = ()>, drive: D)
+    where
+        D: Fn(Stream, Limits, Seat, Peer, watch::Receiver<()>) -> F + Clone + Send + 'static,
+        F: Future<Output = ()> + Send,
+    {
         let Self { listener, tls, limits } = self;
         let slots = Slots::new(limits);
         let (stopping, stopped) = watch::channel(());
@@ -133,7 +146,7 @@ impl Server {
                     let admitted = admit(&slots, &stream, address, tls.is_some(), &progress);
                     let Some(slot) = admitted else { continue };
                     let peer = Peer::tcp(address, tls.is_some());
-                    let (tls, service, stopped) = (tls.clone(), service.clone(), stopped.clone());
+                    let (tls, drive, stopped) = (tls.clone(), drive.clone(), stopped.clone());
                     connections.spawn(async move {
                         let secured = tokio::select! {
                             secured = secure(stream, tls, limits.tls_handshake) => secured,
@@ -145,7 +158,7 @@ impl Server {
                             None => peer,
                         };
                         let place = (Some(slot), progress);
-                        drive(stream, &limits, place, peer, service, stopped).await;
+                        drive(stream, limits, place, peer, stopped).await;
                     });
                 }
                 Err(error) if is_of_one_connection(&error) => {}
@@ -184,7 +197,7 @@ pub async fn serve_connection<S, B>(
 {
     let (stopping, stopped) = watch::channel(());
     let mut driving =
-        pin!(drive(Box::new(stream), limits, (None, Arc::default()), peer, service, stopped));
+        pin!(drive(Box::new(stream), *limits, (None, Arc::default()), peer, service, stopped));
     tokio::select! {
         () = &mut driving => return,
         () = stop => {}
@@ -260,11 +273,14 @@ async fn secure(
     }
 }
 
+/// The place of a connection, and what it does.
+type Seat = (Option<Slot>, Arc<Progress>);
+
 /// Serves one connection to its end.
 async fn drive<S, B>(
     stream: Stream,
-    limits: &Limits,
-    (slot, progress): (Option<Slot>, Arc<Progress>),
+    limits: Limits,
+    (slot, progress): Seat,
     peer: Peer,
     service: S,
     mut stopped: watch::Receiver<()>,
@@ -276,7 +292,7 @@ async fn drive<S, B>(
     B::Error: Into<BoxError>,
 {
     let way = Way::<B>::default();
-    let io = TokioIo::new(Guarded::new(stream, limits, Arc::clone(&progress), slot));
+    let io = TokioIo::new(Guarded::new(stream, &limits, Arc::clone(&progress), slot));
     let (here, long) = (Arc::clone(&progress), Arc::clone(&way));
     let answer = service_fn(move |request: Request<Incoming>| {
         here.enter(Stage::Busy);

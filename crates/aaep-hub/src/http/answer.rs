@@ -1,6 +1,7 @@
 //! Answers, and what becomes of refusals: status and text are declared together, here.
 
 use aaep_engine::Refusal;
+use aaep_transport::grpc::status_of_http;
 use aaep_transport::server::BodyError;
 use aaep_types::agent_api::{ApiError, error_json};
 use aaep_types::{Rule, rule};
@@ -53,6 +54,11 @@ impl Problem {
 
     pub(crate) fn to_json(&self) -> String {
         error_json(self.error, self.rule, &self.text, self.request.as_deref())
+    }
+
+    /// The same for gRPC: its text is what the HTTP interface would have answered.
+    pub(crate) fn into_status(self) -> tonic::Status {
+        status_of_http(self.status, self.to_json())
     }
 
     pub(crate) fn into_answer(self) -> Answer {
