@@ -9,6 +9,7 @@ mod at;
 mod bench;
 mod features;
 mod fuzz;
+mod grpc;
 mod guests;
 mod page;
 mod python;
@@ -79,6 +80,12 @@ const COMMANDS: &[Command] = &[
         usage: "sim [--schedules N] [--seed S]",
         about: "Run the simulator: N schedules (300000 by default), every crash point, every mutant.",
         run: sim::run,
+    },
+    Command {
+        name: "grpc",
+        usage: "grpc",
+        about: "Make the Rust for gRPC anew from crates/aaep-transport/proto; it needs protoc.",
+        run: grpc::run,
     },
     Command {
         name: "guests",
