@@ -21,7 +21,7 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `client` | on | connecting: [`client`], [`discovery`], `ws::connect`, `grpc::connect`, `unix::connect`, `stdio::connect` |
-//! | `server` | on | listening: [`server`], [`alarm`], `ws::upgrade`, `grpc::serve`, `unix::Listener`, `stdio::serve` |
+//! | `server` | on | listening: [`server`], [`alarm`], `ws::upgrade`, `grpc::accept`, `unix::Listener`, `stdio::serve` |
 //! | `test-util` | off | `contract`, the tests that every transport has to pass |
 //!
 //! Without any of them there is the framing alone ([`sse`], [`length`]). An agent takes `client` and
