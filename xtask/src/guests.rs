@@ -22,7 +22,8 @@ const PACKAGES: [&str; 7] = [
 ];
 
 /// What the client in TypeScript is made and run with, from npm.
-const NODE_PACKAGES: [&str; 4] = ["@grpc/grpc-js@1.14.7", "@grpc/proto-loader@0.8.1", "typescript@5.9.3", "@types/node@26.6.6"];
+const NODE_PACKAGES: [&str; 4] =
+    ["@grpc/grpc-js@1.14.7", "@grpc/proto-loader@0.8.1", "typescript@5.9.3", "@types/node@26.6.6"];
 
 /// The oldest Python that they run on.
 const PYTHON: (u32, u32) = (3, 10);
@@ -83,8 +84,17 @@ fn node_installed(home: &Path) -> Result<Option<PathBuf>> {
         println!("Installing {} into {}.", NODE_PACKAGES.join(", "), home.display());
         std::fs::create_dir_all(home).with_context(|| format!("no {}", home.display()))?;
         let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--silent", "--ignore-scripts", "--prefix"]).arg(home);
-        run_program(npm.args(NODE_PACKAGES)).context("the packages of npm could not be installed")?;
+        npm.args([
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--silent",
+            "--ignore-scripts",
+            "--prefix",
+        ])
+        .arg(home);
+        run_program(npm.args(NODE_PACKAGES))
+            .context("the packages of npm could not be installed")?;
         std::fs::write(&stamp, wanted).with_context(|| format!("no {}", stamp.display()))?;
     }
     Ok(Some(home.to_owned()))

@@ -85,10 +85,31 @@ fn stream(sessions: usize) -> tempfile::NamedTempFile {
                     ("session.completed", r#""summary_normal":"Done.""#.to_owned())
                 }
                 _ => match number % 5 {
-                    1 => ("progress.updated", format!(r#""progress":{{"percent":{number}}},"summary_normal":"Going on with the letters.""#)),
-                    2 => ("tool.invoked", format!(r#""tool":"read_file","tool_call_id":"call_{number}","irreversible":false,"risk_level":"low","summary_normal":"Reading.""#)),
-                    3 => ("tool.completed", format!(r#""tool":"read_file","tool_call_id":"call_{}","status":"success","summary_normal":"Read.""#, number - 1)),
-                    _ => ("output.streaming", format!(r#""output_id":"out_{number}","chunk":"A sentence of some length, as agents write them.","position":0,"complete":true,"summary_normal":"Writing.""#)),
+                    1 => (
+                        "progress.updated",
+                        format!(
+                            r#""progress":{{"percent":{number}}},"summary_normal":"Going on with the letters.""#
+                        ),
+                    ),
+                    2 => (
+                        "tool.invoked",
+                        format!(
+                            r#""tool":"read_file","tool_call_id":"call_{number}","irreversible":false,"risk_level":"low","summary_normal":"Reading.""#
+                        ),
+                    ),
+                    3 => (
+                        "tool.completed",
+                        format!(
+                            r#""tool":"read_file","tool_call_id":"call_{}","status":"success","summary_normal":"Read.""#,
+                            number - 1
+                        ),
+                    ),
+                    _ => (
+                        "output.streaming",
+                        format!(
+                            r#""output_id":"out_{number}","chunk":"A sentence of some length, as agents write them.","position":0,"complete":true,"summary_normal":"Writing.""#
+                        ),
+                    ),
                 },
             };
             writeln!(
@@ -120,14 +141,24 @@ fn check_beside_validate() {
             costs[at].push((processor_time(Whose::Children) - used).as_secs_f64());
         }
     }
-    println!("aaep check on {count} events of {SESSIONS} sessions ({}):", said.trim().lines().last().unwrap_or_default());
+    println!(
+        "aaep check on {count} events of {SESSIONS} sessions ({}):",
+        said.trim().lines().last().unwrap_or_default()
+    );
     let ratio = |of: &[Vec<f64>; 2]| {
-        let mut pairs: Vec<f64> = of[1].iter().zip(&of[0]).map(|(validate, check)| validate / check).collect();
+        let mut pairs: Vec<f64> =
+            of[1].iter().zip(&of[0]).map(|(validate, check)| validate / check).collect();
         median(&mut pairs)
     };
     let (by_processor, by_clock) = (ratio(&costs), ratio(&walls));
-    println!("  check: {:.0} ns for each, validate: {:.0} ns, by processor time", median(&mut costs[0]) * 1e9 / count, median(&mut costs[1]) * 1e9 / count);
-    println!("  ratio of their rates: {by_processor:.2} by processor time (wanted: 0.5), {by_clock:.2} by the clock on the wall, where validate takes every core");
+    println!(
+        "  check: {:.0} ns for each, validate: {:.0} ns, by processor time",
+        median(&mut costs[0]) * 1e9 / count,
+        median(&mut costs[1]) * 1e9 / count
+    );
+    println!(
+        "  ratio of their rates: {by_processor:.2} by processor time (wanted: 0.5), {by_clock:.2} by the clock on the wall, where validate takes every core"
+    );
     // Ten times the sessions, and never more than one that is open.
     let large = stream(10 * SESSIONS);
     let memory = |file: &Path| peak(&mut aaep(&["check"], file));

@@ -153,7 +153,19 @@ impl Running {
             tokio::spawn(retention.run(hub.clone()));
         }
         let (ended, _manifest) = (None, local);
-        Ok(Self { hub, addresses, grpc, socket, tls, doors, core, ended, news, warnings, _manifest })
+        Ok(Self {
+            hub,
+            addresses,
+            grpc,
+            socket,
+            tls,
+            doors,
+            core,
+            ended,
+            news,
+            warnings,
+            _manifest,
+        })
     }
 
     /// Where it listens.
@@ -427,9 +439,11 @@ async fn bind(
     for address in addresses {
         let server = Server::bind(address).await;
         let server = server.map_err(|error| cannot_listen(*address, flag, &error))?;
-        bound.push(server.local_addr().map_err(|error| Fault::System {
-            what: format!("The address is lost: {error}."),
-        })?);
+        bound.push(
+            server.local_addr().map_err(|error| Fault::System {
+                what: format!("The address is lost: {error}."),
+            })?,
+        );
         servers.push(server.with_limits(door_limits(config)));
     }
     Ok((servers, bound))

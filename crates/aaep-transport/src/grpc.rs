@@ -55,11 +55,7 @@ pub fn wrapped(json: impl Into<Bytes>) -> AaepMessage {
 }
 
 /// The server's end of one call of `Subscribe`: a link, and what it sends.
-pub fn accept(
-    received: Streaming<AaepMessage>,
-    peer: Peer,
-    options: &Options,
-) -> (Link, Sent) {
+pub fn accept(received: Streaming<AaepMessage>, peer: Peer, options: &Options) -> (Link, Sent) {
     let (to, from) = mpsc::channel(WAITING);
     let receiver = GrpcReceiver::new(received, options.max_message);
     (Link::grpc(GrpcSender { to: Some(to) }, receiver, peer, options), Sent(from))

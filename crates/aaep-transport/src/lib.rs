@@ -91,10 +91,10 @@ pub mod link;
 mod owner;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod peer;
-#[cfg(any(feature = "client", feature = "server"))]
-pub mod process;
 #[cfg(all(windows, any(feature = "client", feature = "server")))]
 pub mod pipe;
+#[cfg(any(feature = "client", feature = "server"))]
+pub mod process;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod sse;

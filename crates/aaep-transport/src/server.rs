@@ -125,7 +125,7 @@ impl Server {
     async fn accept<D, F>(self, stop: impl Future<Output = ()>, drive: D)
     where
         D: Fn(Stream, Limits, Seat, Peer, watch::Receiver<()>) -> F + Clone + Send + 'static,
-        F: Future<Output = ()> + Send,
+        F: Future<Output = ()> + Send + 'static,
     {
         let Self { listener, tls, limits } = self;
         let slots = Slots::new(limits);

@@ -134,8 +134,7 @@ fn parent() -> Option<i32> {
 /// A process of our own user: one that we started, or that started us.
 fn process(pid: Option<i32>) -> Peer {
     #[cfg(unix)]
-    let (uid, gid) =
-        (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     #[cfg(not(unix))]
     let (uid, gid) = (0, 0);
     Peer::unix(Credentials { uid, gid, pid })

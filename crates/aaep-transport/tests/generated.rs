@@ -23,7 +23,9 @@ fn the_committed_code_is_what_the_proto_gives() {
     let write = std::env::var_os(WRITE).is_some();
     if protoc().is_none() {
         assert!(!write, "protoc is missing: apt-get install protobuf-compiler");
-        skipped::skipped("the code for gRPC is not compared: there is no protoc (protobuf-compiler)");
+        skipped::skipped(
+            "the code for gRPC is not compared: there is no protoc (protobuf-compiler)",
+        );
         return;
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

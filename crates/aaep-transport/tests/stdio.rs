@@ -23,7 +23,8 @@ async fn a_program_is_spoken_with_and_its_errors_are_for_people() {
     assert_eq!(accepted.as_str(), r#"{"type":"subscription.accepted"}"#);
     link.send(r#"{"type":"confirmation.reply","n":1.0}"#).await.unwrap();
     let heard = link.receive().await.unwrap().unwrap();
-    let sent = r#"{"jsonrpc":"2.0","method":"aaep.reply","params":{"type":"confirmation.reply","n":1.0}}"#;
+    let sent =
+        r#"{"jsonrpc":"2.0","method":"aaep.reply","params":{"type":"confirmation.reply","n":1.0}}"#;
     assert_eq!(heard.as_str(), sent);
     assert_eq!(link.receive().await.unwrap(), None);
 }
@@ -32,7 +33,8 @@ async fn a_program_is_spoken_with_and_its_errors_are_for_people() {
 #[tokio::test]
 async fn a_program_that_says_something_else_is_told_from_one_that_ends() {
     let options = Options { max_message: 1000, ..Options::default() };
-    let mut link = stdio::connect("echo hello; head -c 100000 /dev/zero; echo; printf '{'", &options).unwrap();
+    let mut link =
+        stdio::connect("echo hello; head -c 100000 /dev/zero; echo; printf '{'", &options).unwrap();
     assert!(matches!(link.receive().await, Err(LinkError::Violation(_))));
     assert!(matches!(link.receive().await, Err(LinkError::TooLong(_))));
     assert!(matches!(link.receive().await, Err(LinkError::Lost(_))));

@@ -34,7 +34,8 @@ impl AaepService for Door {
         request: Request<Streaming<AaepMessage>>,
     ) -> Result<Response<Sent>, Status> {
         let peer = request.extensions().get::<Peer>().cloned();
-        let peer = peer.ok_or_else(|| Status::internal("Nobody knows where the call came from."))?;
+        let peer =
+            peer.ok_or_else(|| Status::internal("Nobody knows where the call came from."))?;
         let negotiated = !request.metadata().contains_key(HANDSHAKE);
         let (link, sent) = grpc::accept(request.into_inner(), peer, &Options::default());
         let stage = self.0.clone();

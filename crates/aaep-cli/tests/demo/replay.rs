@@ -35,7 +35,8 @@ fn replay(file: &Path, arguments: &[&str]) -> Playing {
     let mut child = command.args(arguments).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let url = lines.next().unwrap().unwrap().strip_prefix("Playing: ").unwrap().to_owned();
-    let more = lines.map_while(Result::ok).take_while(|line| !line.starts_with("Waiting")).collect();
+    let more =
+        lines.map_while(Result::ok).take_while(|line| !line.starts_with("Waiting")).collect();
     Playing { child, url, more }
 }
 

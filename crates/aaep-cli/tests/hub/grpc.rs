@@ -40,7 +40,6 @@ fn a_person_hears_and_answers_on_one_stream_both_ways() {
         let question = ear.event("awaiting.confirmation").await;
         ear.decide(&question, "accept").await;
         assert_eq!(agent.outcome(&request).await, "accepted");
-        agent.invoke(&request, "{}").await;
         agent.complete(&session).await;
         ear.event("session.completed").await;
         ear.is_lawful();
@@ -94,7 +93,8 @@ fn calls_of_their_own_open_listen_reply_and_go_on_where_they_left_off() {
         // The manifest names agents only to those who show a token.
         let listed = json_of(&calls.manifest().await.unwrap());
         assert!(listed.to_string().contains(&person.name("agent")), "{listed}");
-        let mut anybody = GrpcClient::connect(&person.hub.grpc(), Options::default()).await.unwrap();
+        let mut anybody =
+            GrpcClient::connect(&person.hub.grpc(), Options::default()).await.unwrap();
         let open = json_of(&anybody.manifest().await.unwrap());
         assert!(!open.to_string().contains(&person.name("agent")), "{open}");
     });
@@ -117,12 +117,8 @@ fn what_http_refuses_grpc_refuses_with_the_same_words() {
         let agents = person.token("agent");
         let (status, said) = refused(calls(&hub, &agents).await.open(request(everything())).await);
         assert_eq!(status, 403, "{said}");
-        let opened = grpc::connect(
-            &hub.grpc(),
-            true,
-            &people_options(&agents),
-            LinkOptions::default(),
-        );
+        let opened =
+            grpc::connect(&hub.grpc(), true, &people_options(&agents), LinkOptions::default());
         assert!(opened.await.is_err());
         let mut reader = calls(&hub, &person.token("reader")).await;
         let (status, said) = refused(reader.reply("{}").await);

@@ -10,7 +10,9 @@ use std::task::{Context, Poll};
 
 use aaep_transport::grpc::wire::aaep_service_server::{AaepService, AaepServiceServer};
 use aaep_transport::grpc::wire::{AaepMessage, GetManifestRequest, ListenRequest, Manifest};
-use aaep_transport::grpc::{self, HANDSHAKE, NO_HANDSHAKE, Sent, WRAPPING, status_of_http, wrapped};
+use aaep_transport::grpc::{
+    self, HANDSHAKE, NO_HANDSHAKE, Sent, WRAPPING, status_of_http, wrapped,
+};
 use aaep_transport::peer::Peer;
 use aaep_transport::ws::close;
 use aaep_types::rule;
@@ -121,7 +123,8 @@ impl Calls {
         if json.len() <= most {
             return Ok(json);
         }
-        let text = format!("A message has at most {most} bytes here (limits.reply_bytes); send less.");
+        let text =
+            format!("A message has at most {most} bytes here (limits.reply_bytes); send less.");
         let problem = Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", text);
         Err(problem.under(rule::E21).into_status())
     }
@@ -161,7 +164,8 @@ impl AaepService for Calls {
     ) -> Result<tonic::Response<Sent>, Status> {
         let call = caller(&request)?;
         let peer = request.extensions().get::<Peer>().cloned();
-        let peer = peer.ok_or_else(|| Status::internal("Nobody knows where the call came from."))?;
+        let peer =
+            peer.ok_or_else(|| Status::internal("Nobody knows where the call came from."))?;
         let handshake = request.metadata().get(HANDSHAKE);
         let negotiated = handshake.is_none_or(|value| value.as_bytes() != NO_HANDSHAKE.as_bytes());
         let options = links::options(&self.hub);

@@ -82,8 +82,7 @@ fn reachable(config: &Config) -> Result<(), Fault> {
 fn warnings(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
     let everywhere = config.addresses().any(|address| address.ip().is_unspecified());
-    if (everywhere || config.addresses().any(is_loopback)) && config.loopback_without_credentials
-    {
+    if (everywhere || config.addresses().any(is_loopback)) && config.loopback_without_credentials {
         warnings.push(if config.development.local_replies {
             "Trying out: any program on this machine, also one that an agent started, can connect without a token and approve in your name. For real work, turn development.local_replies off.".into()
         } else {

@@ -192,7 +192,8 @@ mod tests {
         assert_eq!(of("stdio: a -b 'c d'"), Ok(Address::Stdio("a -b 'c d'".into())));
         #[cfg(unix)]
         assert_eq!(of("unix:/a/b.sock"), Ok(Address::Socket("/a/b.sock".into())));
-        for wrong in ["", "hub", "ftp://x", "http://", "unix:", "http://a b", "stdio: ", "grpc://h"] {
+        for wrong in ["", "hub", "ftp://x", "http://", "unix:", "http://a b", "stdio: ", "grpc://h"]
+        {
             assert!(of(wrong).is_err(), "{wrong:?}");
         }
     }

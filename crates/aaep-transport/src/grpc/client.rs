@@ -114,7 +114,11 @@ impl GrpcClient {
     }
 
     /// A conversation both ways.
-    pub async fn subscribe(mut self, negotiated: bool, options: &Options) -> Result<Link, ClientError> {
+    pub async fn subscribe(
+        mut self,
+        negotiated: bool,
+        options: &Options,
+    ) -> Result<Link, ClientError> {
         let (to, from) = mpsc::channel(WAITING);
         let sent = Sent(from).take_while(|sent| std::future::ready(sent.is_ok()));
         let sent = sent.map(|sent| sent.unwrap_or_default());

@@ -76,7 +76,9 @@ async fn drive<S, B>(
         async move {
             std::future::poll_fn(|context| service.poll_ready(context)).await?;
             let response = service.call(request).await?;
-            Ok::<_, Infallible>(response.map(|body| Counted { body: Box::pin(body), _running: running }))
+            Ok::<_, Infallible>(
+                response.map(|body| Counted { body: Box::pin(body), _running: running }),
+            )
         }
     });
     let patience = limits.write_stall / 2;

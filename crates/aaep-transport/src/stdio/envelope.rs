@@ -159,9 +159,9 @@ fn answered<'a>(members: &Members<'a>, id: Option<String>, role: Role, asked: &A
 fn broken<'a>(role: Role, code: i32, why: &str) -> Read<'a> {
     match role {
         Role::Producer => Read::Answer(error("null", code, why)),
-        Role::Subscriber => {
-            Read::Wrong(format!("the program writes what is no JSON-RPC to its standard output: {why}"))
-        }
+        Role::Subscriber => Read::Wrong(format!(
+            "the program writes what is no JSON-RPC to its standard output: {why}"
+        )),
     }
 }
 
