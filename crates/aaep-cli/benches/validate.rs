@@ -107,7 +107,7 @@ fn stream(sessions: usize) -> tempfile::NamedTempFile {
                     _ => (
                         "output.streaming",
                         format!(
-                            r#""output_id":"out_{number}","chunk":"A sentence of some length, as agents write them.","position":0,"complete":true,"summary_normal":"Writing.""#
+                            r#""output_id":"out_{number}","chunk":"A sentence of some length, as agents write them.","position":0,"complete":true"#
                         ),
                     ),
                 },

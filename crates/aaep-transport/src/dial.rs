@@ -65,6 +65,7 @@ impl Dialer {
     }
 
     /// The same, to speak HTTP/2.
+    #[cfg(feature = "grpc")]
     pub(crate) fn over_http2(mut self) -> Self {
         if let Endpoint::Tcp { tls: Some(tls), .. } = &mut self.endpoint {
             let mut config = ClientConfig::clone(tls);

@@ -20,8 +20,9 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
-//! | `client` | on | connecting: [`client`], [`discovery`], `ws::connect`, `grpc::connect`, `unix::connect`, `stdio::connect` |
-//! | `server` | on | listening: [`server`], [`alarm`], `ws::upgrade`, `grpc::accept`, `unix::Listener`, `stdio::serve` |
+//! | `client` | on | connecting: [`client`], [`discovery`], `ws::connect`, `unix::connect`, `stdio::connect` |
+//! | `server` | on | listening: [`server`], [`alarm`], `ws::upgrade`, `unix::Listener`, `stdio::serve` |
+//! | `grpc` | on | gRPC, for whichever of the two is there: [`grpc`], `Server::serve_http2` |
 //! | `test-util` | off | `contract`, the tests that every transport has to pass |
 //!
 //! Without any of them there is the framing alone ([`sse`], [`length`]). An agent takes `client` and
@@ -81,7 +82,7 @@ pub mod contract;
 mod dial;
 #[cfg(feature = "client")]
 pub mod discovery;
-#[cfg(any(feature = "client", feature = "server"))]
+#[cfg(all(feature = "grpc", any(feature = "client", feature = "server")))]
 pub mod grpc;
 pub mod length;
 #[cfg(any(feature = "client", feature = "server"))]

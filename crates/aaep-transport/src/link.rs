@@ -10,6 +10,7 @@ use std::future::poll_fn;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 
+#[cfg(feature = "grpc")]
 use crate::grpc::{GrpcReceiver, GrpcSender};
 use crate::peer::Peer;
 use crate::stdio::{LineReceiver, LineSender};
@@ -93,6 +94,7 @@ pub struct Receiver(ReceiveHalf);
 enum SendHalf {
     Ws(WsSender),
     Framed(FramedSender),
+    #[cfg(feature = "grpc")]
     Grpc(GrpcSender),
     Lines(LineSender),
 }
@@ -100,6 +102,7 @@ enum SendHalf {
 enum ReceiveHalf {
     Ws(WsReceiver),
     Framed(FramedReceiver),
+    #[cfg(feature = "grpc")]
     Grpc(GrpcReceiver),
     Lines(LineReceiver),
 }
@@ -118,6 +121,7 @@ impl Link {
         }
     }
 
+    #[cfg(feature = "grpc")]
     pub(crate) fn grpc(
         sender: GrpcSender,
         receiver: GrpcReceiver,
@@ -203,6 +207,7 @@ impl Receiver {
         match &mut self.0 {
             ReceiveHalf::Ws(half) => poll_fn(|context| half.poll_receive(context)).await,
             ReceiveHalf::Framed(half) => poll_fn(|context| half.poll_receive(context)).await,
+            #[cfg(feature = "grpc")]
             ReceiveHalf::Grpc(half) => poll_fn(|context| half.poll_receive(context)).await,
             ReceiveHalf::Lines(half) => poll_fn(|context| half.poll_receive(context)).await,
         }
@@ -212,6 +217,7 @@ impl Receiver {
     pub fn close_reason(&self) -> Option<(u16, &str)> {
         match &self.0 {
             ReceiveHalf::Ws(half) => half.close_reason(),
+            #[cfg(feature = "grpc")]
             ReceiveHalf::Grpc(half) => half.close_reason(),
             ReceiveHalf::Framed(_) | ReceiveHalf::Lines(_) => None,
         }
@@ -230,6 +236,7 @@ impl Sender {
         match &mut self.half {
             SendHalf::Ws(half) => stall(self.write_stall, half.send(text)).await,
             SendHalf::Framed(half) => stall(self.write_stall, half.send(&text)).await,
+            #[cfg(feature = "grpc")]
             SendHalf::Grpc(half) => stall(self.write_stall, half.send(text)).await,
             SendHalf::Lines(half) => stall(self.write_stall, half.send(&text)).await,
         }
@@ -240,8 +247,10 @@ impl Sender {
     pub async fn ping(&mut self) -> Result<(), LinkError> {
         match &mut self.half {
             SendHalf::Ws(half) => stall(self.write_stall, half.ping()).await,
+            SendHalf::Framed(_) | SendHalf::Lines(_) => Ok(()),
             // HTTP/2 has pings of its own.
-            SendHalf::Framed(_) | SendHalf::Grpc(_) | SendHalf::Lines(_) => Ok(()),
+            #[cfg(feature = "grpc")]
+            SendHalf::Grpc(_) => Ok(()),
         }
     }
 
@@ -251,6 +260,7 @@ impl Sender {
         match &mut self.half {
             SendHalf::Ws(half) => stall(self.write_stall, half.close(code, reason)).await,
             SendHalf::Framed(half) => stall(self.write_stall, half.close()).await,
+            #[cfg(feature = "grpc")]
             SendHalf::Grpc(half) => {
                 half.close(code, reason);
                 Ok(())

@@ -9,6 +9,7 @@
 mod chunked;
 mod early;
 mod guard;
+#[cfg(feature = "grpc")]
 mod http2;
 mod limits;
 mod repoll;
