@@ -117,11 +117,12 @@ fn caller<T>(request: &tonic::Request<T>) -> Result<Arc<Call>, Status> {
 
 impl Calls {
     // enforces: I22, W6
-    /// The message of a call that has one, within the bound of the HTTP interface.
-    fn message(&self, request: tonic::Request<AaepMessage>) -> Result<Bytes, Status> {
+    /// Who calls, and with which message, within the bound of the HTTP interface.
+    fn message(&self, request: tonic::Request<AaepMessage>) -> Result<(Arc<Call>, Bytes), Status> {
+        let call = caller(&request)?;
         let (json, most) = (request.into_inner().json, self.hub.config().limits.reply_bytes);
         if json.len() <= most {
-            return Ok(json);
+            return Ok((call, json));
         }
         let text =
             format!("A message has at most {most} bytes here (limits.reply_bytes); send less.");
@@ -179,8 +180,7 @@ impl AaepService for Calls {
         &self,
         request: tonic::Request<AaepMessage>,
     ) -> Result<tonic::Response<AaepMessage>, Status> {
-        let call = caller(&request)?;
-        let json = self.message(request)?;
+        let (call, json) = self.message(request)?;
         let size = json.len();
         let opening = events::subscribe(&self.hub, &call, json);
         self.paced(&call, When::Before, size, opening).await.map(said)
@@ -208,8 +208,7 @@ impl AaepService for Calls {
         &self,
         request: tonic::Request<AaepMessage>,
     ) -> Result<tonic::Response<AaepMessage>, Status> {
-        let call = caller(&request)?;
-        let json = self.message(request)?;
+        let (call, json) = self.message(request)?;
         let size = json.len();
         let replying = messages::reply(&self.hub, &call, json);
         self.paced(&call, When::After, size, replying).await.map(said)

@@ -1,6 +1,6 @@
 //! gRPC, plain and with TLS: one call of `Subscribe` is a connection.
 
-use aaep_transport::contract::{self, Address, Settings, Transport};
+use aaep_transport::contract::{Address, Settings, Transport};
 use aaep_transport::grpc::wire::aaep_service_server::{AaepService, AaepServiceServer};
 use aaep_transport::grpc::wire::{AaepMessage, GetManifestRequest, ListenRequest, Manifest};
 use aaep_transport::grpc::{self, Sent, WRAPPING};
@@ -8,9 +8,9 @@ use aaep_transport::link::Link;
 use aaep_transport::peer::Peer;
 use aaep_transport::tls;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::ws::Listening;
 use super::{Certificate, client_options, http_server, link_options};
 
 pub struct Grpc<const TLS: bool> {
@@ -91,29 +91,5 @@ impl AaepService for Calls {
         _: Request<GetManifestRequest>,
     ) -> Result<Response<Manifest>, Status> {
         Err(Status::unimplemented("here is only Subscribe"))
-    }
-}
-
-pub struct Listening {
-    address: Address,
-    connections: mpsc::Receiver<Link>,
-    task: JoinHandle<()>,
-}
-
-impl contract::Server for Listening {
-    type End = Link;
-
-    fn address(&self) -> Address {
-        self.address.clone()
-    }
-
-    async fn accept(&mut self) -> Link {
-        self.connections.recv().await.unwrap()
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
