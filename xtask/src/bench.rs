@@ -41,7 +41,7 @@ const BENCHES: &[Bench] = &[
     Bench {
         name: "hub",
         about: "the hub under load beside a bare axum: fan-out, connections held, confirmations, \
-                a stalled subscriber",
+                a stalled subscriber; gRPC beside HTTP",
         run: |args| cargo_bench("aaep-hub", "hub", args),
     },
     Bench {

@@ -13,8 +13,10 @@ use crate::workspace::{cargo, root, run as run_program};
 /// What is checked by itself: a package, its features, and what must not be among its dependencies.
 const ALONE: &[(&str, &[&str], &[&str])] = &[
     ("aaep-transport", &[], &["tokio", "hyper"]),
-    ("aaep-transport", &["client"], &["tower-service"]),
-    ("aaep-transport", &["server"], &["rustls-platform-verifier"]),
+    ("aaep-transport", &["client"], &["tower-service", "tonic"]),
+    ("aaep-transport", &["server"], &["rustls-platform-verifier", "tonic"]),
+    ("aaep-transport", &["client", "grpc"], &["axum"]),
+    ("aaep-transport", &["server", "grpc"], &["rustls-platform-verifier"]),
     ("aaep-conformance", &[], &["tokio", "aaep-transport"]),
     ("aaep-conformance", &["suite"], &["tower-service"]),
     ("aaep-store", &[], &["rusqlite"]),
@@ -23,7 +25,7 @@ const ALONE: &[(&str, &[&str], &[&str])] = &[
     ("aaep-store", &["postgres"], &["rusqlite", "async-nats"]),
     ("aaep-store", &["jetstream"], &["rusqlite", "tokio-postgres"]),
     ("aaep-subscriber", &[], &["tokio", "aaep-transport"]),
-    ("aaep-subscriber", &["client"], &["tower-service"]),
+    ("aaep-subscriber", &["client"], &["axum"]),
     ("aaep-agent", &[], &["aaep-hub", "aaep-store", "rusqlite", "tower-service", "axum"]),
     ("aaep-agent", &["policy"], &["aaep-hub", "aaep-store", "tower-service"]),
 ];

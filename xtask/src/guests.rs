@@ -11,14 +11,19 @@ use crate::workspace::{answers, cargo, run as run_program, target_dir};
 /// What is installed, by name and version: another version may behave otherwise, and
 /// docs/guests.md would no longer be true. The last two judge `/openapi.json`, and make a client
 /// of it.
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 7] = [
     "aaep-conformance==1.0.0",
     "aaep-tools==1.0.0",
     "aaep-cli-debug==1.0.0",
     "aaep-minimal-producer==1.0.0",
     "openapi-spec-validator==0.9.0",
     "openapi-python-client==0.29.1",
+    "grpcio-tools==1.85.1",
 ];
+
+/// What the client in TypeScript is made and run with, from npm.
+const NODE_PACKAGES: [&str; 4] =
+    ["@grpc/grpc-js@1.14.7", "@grpc/proto-loader@0.8.1", "typescript@5.9.3", "@types/node@26.6.6"];
 
 /// The oldest Python that they run on.
 const PYTHON: (u32, u32) = (3, 10);
@@ -55,12 +60,44 @@ pub(crate) fn test() -> Result<()> {
     let mut readers = cargo(["test", "--package", "aaep-policy", "--test", "readers", "guests::"]);
     run_program(readers.args(["--", "--ignored", "--nocapture"]))?;
     let home = installed(&target_dir().join("guests"))?;
+    let node = node_installed(&target_dir().join("guests-node"))?;
     for part in ["demo", "hub", "listen", "conformance"] {
         let mut tests = cargo(["test", "--package", "aaep-cli", "--test", part, "guests::"]);
         tests.args(["--", "--ignored", "--nocapture", "--test-threads", "1"]);
+        if let Some(node) = &node {
+            tests.env("AAEP_GUESTS_NODE", node);
+        }
         run_program(tests.env("AAEP_GUESTS", &home))?;
     }
     Ok(())
+}
+
+/// The folder with the packages of Node.js, if that is here.
+fn node_installed(home: &Path) -> Result<Option<PathBuf>> {
+    if !answers("node") || !answers("npm") {
+        println!("There is no Node.js: the client of gRPC in TypeScript is not tried.");
+        return Ok(None);
+    }
+    let stamp = home.join("installed.txt");
+    let wanted = NODE_PACKAGES.join("\n");
+    if !std::fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+        println!("Installing {} into {}.", NODE_PACKAGES.join(", "), home.display());
+        std::fs::create_dir_all(home).with_context(|| format!("no {}", home.display()))?;
+        let mut npm = Command::new("npm");
+        npm.args([
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--silent",
+            "--ignore-scripts",
+            "--prefix",
+        ])
+        .arg(home);
+        run_program(npm.args(NODE_PACKAGES))
+            .context("the packages of npm could not be installed")?;
+        std::fs::write(&stamp, wanted).with_context(|| format!("no {}", stamp.display()))?;
+    }
+    Ok(Some(home.to_owned()))
 }
 
 /// The virtual environment with the packages; made anew if it holds others.

@@ -11,6 +11,7 @@ mod book;
 mod cluster;
 mod features;
 mod fuzz;
+mod grpc;
 mod guests;
 mod operators;
 mod package;
@@ -84,6 +85,12 @@ const COMMANDS: &[Command] = &[
         usage: "sim [--schedules N] [--seed S]",
         about: "Run the simulator: N schedules (300000 by default), every crash point, every mutant.",
         run: sim::run,
+    },
+    Command {
+        name: "grpc",
+        usage: "grpc",
+        about: "Make the Rust for gRPC anew from crates/aaep-transport/proto; it needs protoc.",
+        run: grpc::run,
     },
     Command {
         name: "guests",

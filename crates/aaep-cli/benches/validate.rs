@@ -1,4 +1,5 @@
-//! `aaep validate` beside the library that it stands on: `cargo xtask bench validate`.
+//! `aaep validate` beside the library that it stands on, and `aaep check` beside `aaep validate`:
+//! `cargo xtask bench validate`.
 //!
 //! The command judges a file of mixed events; the library judges the same lines in this process, on
 //! one thread. They take turns, and the median of the rounds' ratios counts, by processor time, since a
@@ -61,6 +62,124 @@ fn main() {
             println!("  on one core {one:.2?}, on all {all:.2?} by the clock on the wall");
         }
     }
+    check_beside_validate();
+}
+
+/// Sessions in the stream that `aaep check` judges, one after the other, and events in each.
+const SESSIONS: usize = 2000;
+const IN_SESSION: usize = 52;
+
+/// A lawful stream: whole sessions, each with states, tools and text.
+fn stream(sessions: usize) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    let mut out = std::io::BufWriter::new(&mut file);
+    let mut at = 0_u64;
+    for session in 0..sessions {
+        for number in 0..IN_SESSION {
+            at += 1;
+            let (seconds, millis) = (at / 1000, at % 1000);
+            let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+            let more = match number {
+                0 => ("session.started", r#""summary_normal":"Begun.""#.to_owned()),
+                _ if number + 1 == IN_SESSION => {
+                    ("session.completed", r#""summary_normal":"Done.""#.to_owned())
+                }
+                _ => match number % 5 {
+                    1 => (
+                        "progress.updated",
+                        format!(
+                            r#""progress":{{"percent":{number}}},"summary_normal":"Going on with the letters.""#
+                        ),
+                    ),
+                    2 => (
+                        "tool.invoked",
+                        format!(
+                            r#""tool":"read_file","tool_call_id":"call_{number}","irreversible":false,"risk_level":"low","summary_normal":"Reading.""#
+                        ),
+                    ),
+                    3 => (
+                        "tool.completed",
+                        format!(
+                            r#""tool":"read_file","tool_call_id":"call_{}","status":"success","summary_normal":"Read.""#,
+                            number - 1
+                        ),
+                    ),
+                    _ => (
+                        "output.streaming",
+                        format!(
+                            r#""output_id":"out_{number}","chunk":"A sentence of some length, as agents write them.","position":0,"complete":true"#
+                        ),
+                    ),
+                },
+            };
+            writeln!(
+                out,
+                r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.{}","event_id":"evt_{at}","session_id":"sess_{session}","sequence_number":{number},"timestamp":"2026-05-24T{hours:02}:{minutes:02}:{:02}.{millis:03}Z","producer":{{"agent_id":"tidy"}},"localization_hints":{{"primary_language":"en"}},{}}}"#,
+                more.0,
+                seconds % 60,
+                more.1
+            )
+            .expect("room");
+        }
+    }
+    out.flush().expect("room");
+    drop(out);
+    file
+}
+
+fn check_beside_validate() {
+    let file = stream(SESSIONS);
+    let count = (SESSIONS * IN_SESSION) as f64;
+    let said = aaep(&["check"], file.path()).stdout(Stdio::piped()).output().expect("a program");
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let (mut costs, mut walls) = ([vec![], vec![]], [vec![], vec![]]);
+    for _ in 0..ROUNDS {
+        for (at, name) in ["check", "validate"].into_iter().enumerate() {
+            let (used, begun) = (processor_time(Whose::Children), Instant::now());
+            drop(aaep(&[name], file.path()).status().expect("a program"));
+            walls[at].push(begun.elapsed().as_secs_f64());
+            costs[at].push((processor_time(Whose::Children) - used).as_secs_f64());
+        }
+    }
+    println!(
+        "aaep check on {count} events of {SESSIONS} sessions ({}):",
+        said.trim().lines().last().unwrap_or_default()
+    );
+    let ratio = |of: &[Vec<f64>; 2]| {
+        let mut pairs: Vec<f64> =
+            of[1].iter().zip(&of[0]).map(|(validate, check)| validate / check).collect();
+        median(&mut pairs)
+    };
+    let (by_processor, by_clock) = (ratio(&costs), ratio(&walls));
+    println!(
+        "  check: {:.0} ns for each, validate: {:.0} ns, by processor time",
+        median(&mut costs[0]) * 1e9 / count,
+        median(&mut costs[1]) * 1e9 / count
+    );
+    println!(
+        "  ratio of their rates: {by_processor:.2} by processor time (wanted: 0.5), {by_clock:.2} by the clock on the wall, where validate takes every core"
+    );
+    // Ten times the sessions, and never more than one that is open.
+    let large = stream(10 * SESSIONS);
+    let memory = |file: &Path| peak(&mut aaep(&["check"], file));
+    if let (Some(small), Some(large)) = (memory(file.path()), memory(large.path())) {
+        println!("  memory: {small} kB at its peak, and {large} kB for ten times as many sessions");
+    }
+}
+
+/// The most memory that a program had at once, in kB, where the system tells.
+fn peak(command: &mut Command) -> Option<u64> {
+    let mut child = command.spawn().expect("a program");
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = None;
+    while child.try_wait().expect("a program").is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let now = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        most = most.max(now);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    most
 }
 
 fn aaep(options: &[&str], file: &Path) -> Command {

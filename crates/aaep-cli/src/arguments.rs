@@ -48,6 +48,7 @@ pub(crate) enum Command {
     Listen(crate::listen::ListenOptions),
     Login(crate::login::LoginOptions),
     Logout(crate::login::LogoutOptions),
+    Stdio(crate::bridge::StdioOptions),
     Status(StatusOptions),
     Audit(AuditOptions),
     Admin(crate::admin::AdminOptions),
@@ -413,6 +414,9 @@ pub(crate) struct RunOptions {
     /// Listen on this address, such as 127.0.0.1:8707. May be given several times.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Vec<std::net::SocketAddr>,
+    /// Listen on this address for gRPC, such as 127.0.0.1:8708. May be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) grpc: Vec<std::net::SocketAddr>,
     /// Keep everything in this directory.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) data: Option<PathBuf>,

@@ -98,6 +98,7 @@ fn flags(options: &RunOptions) -> Flags {
     Flags {
         config: options.config.clone(),
         listen: options.listen.clone(),
+        grpc: options.grpc.clone(),
         data: options.data.clone(),
         ephemeral: options.ephemeral,
         policy: options.policy.clone(),
@@ -176,6 +177,9 @@ fn greet(running: &Running, file: Option<PathBuf>, out: &mut impl Write) -> io::
     }
     for address in running.addresses() {
         writeln!(out, "Listening: {}", running.url(*address))?;
+    }
+    for url in running.grpc_urls() {
+        writeln!(out, "gRPC: {url}")?;
     }
     if let Some(address) = running.addresses().first() {
         writeln!(out, "Page: {}", running.page(*address))?;

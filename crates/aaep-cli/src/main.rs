@@ -20,6 +20,7 @@
 //! $ aaep presence set
 //! $ aaep ask "Delete the build?" && rm -r build
 //! $ aaep listen
+//! $ aaep stdio
 //! $ aaep login https://hub.example.org:8707
 //! $ aaep status
 //! $ aaep guard claude
@@ -50,6 +51,7 @@ mod allowed;
 mod arguments;
 mod ask;
 mod audit;
+mod bridge;
 mod capture;
 mod check;
 mod conformance;
@@ -131,6 +133,7 @@ fn run(command: Command, out: &mut impl Write) -> io::Result<Exit> {
         Command::Listen(options) => listen::run(&options, out),
         Command::Login(options) => login::run(&options, out),
         Command::Logout(options) => login::log_out(&options, out),
+        Command::Stdio(options) => bridge::run(&options, out),
         Command::Status(options) => status::run(&options, out),
         Command::Guard(options) => guard::run(&options, out),
         Command::Hook(options) => hook::run(&options, out),

@@ -12,6 +12,9 @@ use crate::arguments::SchemaOptions;
 use crate::exit::{Exit, say};
 use crate::lines::{Plain, count};
 
+/// The service of gRPC, for generators of clients.
+const PROTO_NAME: &str = "aaep.proto";
+
 pub(crate) fn run(options: &SchemaOptions, out: &mut impl Write) -> io::Result<Exit> {
     if options.openapi {
         let text = aaep_hub::openapi(&aaep_hub::config::BasePath::default());
@@ -41,6 +44,10 @@ fn list(schemas: &[Schema], out: &mut impl Write) -> io::Result<Exit> {
 }
 
 fn print_one(schemas: &[Schema], name: &str, out: &mut impl Write) -> io::Result<Exit> {
+    if name == PROTO_NAME {
+        out.write_all(aaep_transport::grpc::PROTO.as_bytes())?;
+        return Ok(Exit::Good);
+    }
     // §7.7: our extensions are published with their JSON-LD contexts.
     let contexts = contexts();
     let Some(schema) = find(schemas, name).or_else(|| find(&contexts, name)) else {

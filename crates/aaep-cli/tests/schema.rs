@@ -138,3 +138,10 @@ fn our_extensions_are_published_with_their_contexts() {
         }
     }
 }
+
+// covers: W11
+#[test]
+fn the_proto_is_printed_as_it_is_published() {
+    let kept = include_str!("../../aaep-transport/proto/aaep/v1/aaep.proto");
+    assert_eq!(run(&["schema", "aaep.proto"]).out, kept);
+}

@@ -9,6 +9,7 @@ use std::time::Duration;
 use aaep_engine::{ClockTrust, Engine, Offer, Producer, Secrets};
 use aaep_store::{JournalWriter, Report};
 use aaep_transport::server::{Limits as DoorLimits, Server};
+use aaep_transport::tls::for_http2;
 use aaep_types::profile::Profile;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::watch;
@@ -19,7 +20,7 @@ use crate::codes::Codes;
 use crate::config::Config;
 use crate::core::{Core, Ended, Place, Recalled, Recovered, recover};
 use crate::guard::Guard;
-use crate::http::{HttpService, RefusalLog, RequestIds};
+use crate::http::{GrpcDoor, HttpService, RefusalLog, RequestIds};
 use crate::hub::{Hub, Phase, Shared};
 use crate::inbox::Inbox;
 use crate::manifest::{LocalFile, Manifests};
@@ -49,6 +50,7 @@ const BROKE_DOWN: &str = "The hub broke down in the middle of a step, and ends s
 pub struct Running {
     hub: Hub,
     addresses: Vec<SocketAddr>,
+    grpc: Vec<SocketAddr>,
     socket: Option<PathBuf>,
     tls: Option<Tls>,
     doors: JoinSet<()>,
@@ -81,19 +83,12 @@ impl Running {
             trace_parent,
         } = prepared;
         access.keep_fresh(None);
-        let mut servers = Vec::new();
-        for address in &config.listen {
-            let server =
-                Server::bind(address).await.map_err(|error| cannot_listen(*address, &error))?;
-            servers.push(server.with_limits(door_limits(&config)));
-        }
-        let addresses =
-            servers.iter().map(Server::local_addr).collect::<io::Result<Vec<_>>>().map_err(
-                |error| Fault::System { what: format!("The address is lost: {error}.") },
-            )?;
+        let (servers, addresses) = bind(&config.listen, "listen", &config).await?;
+        let (grpc_servers, grpc) = bind(&config.grpc, "grpc", &config).await?;
+        let all: Vec<SocketAddr> = addresses.iter().chain(&grpc).copied().collect();
         // Behind the doors of a cluster's nodes nobody knows which process calls.
         let on_log = kept.as_ref().is_some_and(|kept| kept.log.is_some());
-        let ports = addresses.iter().filter(|_| !on_log).map(SocketAddr::port).collect();
+        let ports = all.iter().filter(|_| !on_log).map(SocketAddr::port).collect();
         let shared = Shared {
             presence: PresenceDesk::new(PinFile::of(&config), ports),
             eraser: OnceLock::new(),
@@ -103,7 +98,7 @@ impl Running {
             access: SharedAccess::new(access),
             policy: ArcSwap::from_pointee(policy),
             manifests: Manifests::new(&config, profile.as_ref()),
-            guard: Guard::new(&config, &addresses),
+            guard: Guard::new(&config, &all),
             turns: Turns::new(config.limits.large_bodies_per_principal),
             waits: Waits::new(config.limits.open_waits()),
             calls: Waits::new(config.limits.open_calls()),
@@ -141,6 +136,16 @@ impl Running {
                 server.serve(doors_of, async move { stop.stopping().await }).await
             });
         }
+        for server in grpc_servers {
+            let server = match &tls {
+                Some(tls) => server.with_tls(for_http2(&tls.server_config())),
+                None => server,
+            };
+            let (door, stop) = (GrpcDoor::new(hub.clone()), hub.clone());
+            doors.spawn(async move {
+                server.serve_http2(door, async move { stop.stopping().await }).await
+            });
+        }
         hub.0.core.put(core).await;
         hub.sign_manifest();
         // What the restart itself recorded is handed over with this: the journal's thread finds the
@@ -163,6 +168,7 @@ impl Running {
         Ok(Self {
             hub,
             addresses,
+            grpc,
             socket,
             tls,
             doors,
@@ -184,6 +190,12 @@ impl Running {
     pub fn url(&self, address: SocketAddr) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{address}{}", self.hub.config().base.as_str())
+    }
+
+    /// Where it listens for gRPC, as addresses such as `grpc://127.0.0.1:8708`.
+    pub fn grpc_urls(&self) -> impl Iterator<Item = String> {
+        let scheme = if self.tls.is_some() { "grpcs" } else { "grpc" };
+        self.grpc.iter().map(move |address| format!("{scheme}://{address}"))
     }
 
     /// Where the page is at one of these addresses.
@@ -468,20 +480,40 @@ fn door_limits(config: &Config) -> DoorLimits {
     }
 }
 
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> Fault {
+/// Binds every address of one key, and says which ones they really are.
+async fn bind(
+    addresses: &[SocketAddr],
+    flag: &str,
+    config: &Config,
+) -> Result<(Vec<Server>, Vec<SocketAddr>), Fault> {
+    let (mut servers, mut bound) = (Vec::new(), Vec::new());
+    for address in addresses {
+        let server = Server::bind(address).await;
+        let server = server.map_err(|error| cannot_listen(*address, flag, &error))?;
+        bound.push(
+            server.local_addr().map_err(|error| Fault::System {
+                what: format!("The address is lost: {error}."),
+            })?,
+        );
+        servers.push(server.with_limits(door_limits(config)));
+    }
+    Ok((servers, bound))
+}
+
+fn cannot_listen(address: SocketAddr, flag: &str, error: &io::Error) -> Fault {
     let remedy = match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "Another program listens there, perhaps another hub: stop it, or choose another address with --listen."
+            "Another program listens there, perhaps another hub: stop it, or choose another address with"
         }
         io::ErrorKind::PermissionDenied => {
-            "Ports below 1024 are the system's: choose another address with --listen."
+            "Ports below 1024 are the system's: choose another address with"
         }
         io::ErrorKind::AddrNotAvailable => {
-            "This machine has no such address: choose one of its own with --listen."
+            "This machine has no such address: choose one of its own with"
         }
-        _ => "Choose another address with --listen.",
+        _ => "Choose another address with",
     };
-    Fault::System { what: format!("Cannot listen on {address}: {error}. {remedy}") }
+    Fault::System { what: format!("Cannot listen on {address}: {error}. {remedy} --{flag}.") }
 }
 
 #[cfg(unix)]

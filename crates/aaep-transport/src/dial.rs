@@ -64,6 +64,17 @@ impl Dialer {
         Ok(Self { endpoint: Endpoint::Tcp { host, port, tls }, options })
     }
 
+    /// The same, to speak HTTP/2.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn over_http2(mut self) -> Self {
+        if let Endpoint::Tcp { tls: Some(tls), .. } = &mut self.endpoint {
+            let mut config = ClientConfig::clone(tls);
+            config.alpn_protocols = vec![tls::HTTP2.to_vec()];
+            *tls = Arc::new(config);
+        }
+        self
+    }
+
     /// To the Unix socket at this path.
     #[cfg(unix)]
     pub(crate) fn to_socket(path: impl Into<PathBuf>, options: Options) -> Self {

@@ -1,13 +1,15 @@
 //! Moves AAEP messages and says who sent them: the server and client halves of SSE with POST, of
-//! WebSocket and of Unix sockets.
+//! WebSocket, of gRPC, of Unix sockets and of stdio.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`sse`], [`length`] | framing, without input or output |
 //! | [`server`] | accepts connections, drives HTTP/1.1, gives requests to a service; limits and deadlines |
 //! | [`client`] | POST and streams of events |
-//! | [`link`] | a duplex of text messages, for [`ws`] and [`unix`] |
+//! | [`link`] | a duplex of text messages, for [`ws`], [`grpc`], [`unix`] and [`stdio`] |
 //! | [`ws`] | WebSocket, both halves |
+//! | [`grpc`] | gRPC over HTTP/2, both halves; the `.proto` is in `proto/` |
+//! | [`stdio`] | JSON-RPC 2.0 by line, with a program that we started or that started us |
 //! | [`unix`] | Unix sockets, both halves, and where they are (not on Windows) |
 //! | [`tls`] | TLS, both halves |
 //! | [`peer`] | who is at the other end |
@@ -18,8 +20,9 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
-//! | `client` | on | connecting: [`client`], [`discovery`], `ws::connect`, `unix::connect` |
-//! | `server` | on | listening: [`server`], [`alarm`], `ws::upgrade`, `unix::Listener` |
+//! | `client` | on | connecting: [`client`], [`discovery`], `ws::connect`, `unix::connect`, `stdio::connect` |
+//! | `server` | on | listening: [`server`], [`alarm`], `ws::upgrade`, `unix::Listener`, `stdio::serve` |
+//! | `grpc` | on | gRPC, for whichever of the two is there: [`grpc`], `Server::serve_http2` |
 //! | `test-util` | off | `contract`, the tests that every transport has to pass |
 //!
 //! Without any of them there is the framing alone ([`sse`], [`length`]). An agent takes `client` and
@@ -36,12 +39,13 @@
 //!
 //! What the messages mean. Who may connect: here is only said who did. Queues: a slow reader slows
 //! its own stream, and what waits for it is the hub's. Coming back after a lost connection: when is
-//! the subscriber's to say. HTTP/2: thousands of silent streams are cheaper without.
+//! the subscriber's to say. HTTP/2 for anything but gRPC: thousands of silent streams are cheaper
+//! without.
 //!
 //! # A new transport
 //!
-//! One file here, and `contract::transport_contract` in the tests. stdio with JSON-RPC (W12), gRPC
-//! (W11) and Windows named pipes (W13) are not built yet; the first two fit [`link::Link`].
+//! One file here, and `contract::transport_contract` in the tests. Windows named pipes (W13) are in
+//! `pipe`, which only Windows compiles.
 //!
 //! # Example
 //!
@@ -78,6 +82,8 @@ pub mod contract;
 mod dial;
 #[cfg(feature = "client")]
 pub mod discovery;
+#[cfg(all(feature = "grpc", any(feature = "client", feature = "server")))]
+pub mod grpc;
 pub mod length;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod link;
@@ -86,11 +92,15 @@ pub mod link;
 mod owner;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod peer;
+#[cfg(all(windows, any(feature = "client", feature = "server")))]
+pub mod pipe;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod process;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod sse;
+#[cfg(any(feature = "client", feature = "server"))]
+pub mod stdio;
 #[cfg(any(feature = "client", feature = "server"))]
 mod stream;
 #[cfg(any(feature = "client", feature = "server"))]

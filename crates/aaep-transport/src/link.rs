@@ -1,4 +1,4 @@
-//! A duplex of text messages: what WebSocket and Unix connections have in common.
+//! A duplex of text messages: what WebSocket, gRPC, Unix sockets and stdio have in common.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,7 +10,10 @@ use std::future::poll_fn;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 
+#[cfg(feature = "grpc")]
+use crate::grpc::{GrpcReceiver, GrpcSender};
 use crate::peer::Peer;
+use crate::stdio::{LineReceiver, LineSender};
 use crate::ws::{WsReceiver, WsSender};
 use crate::{TooLong, length};
 
@@ -22,8 +25,8 @@ pub use tokio_tungstenite::tungstenite::Utf8Bytes as Text;
 pub struct Options {
     /// Bytes in one message, at most.
     pub max_message: usize,
-    /// How often the other end is asked whether it is there (WebSocket only; the kernel tells us of
-    /// the end of a Unix socket).
+    /// How often the other end is asked whether it is there (WebSocket and gRPC; the kernel tells us of
+    /// the end of a Unix socket, and of a program's).
     pub ping_every: Duration,
     /// How long it may say nothing at all before it counts as lost (WebSocket only).
     pub dead_after: Duration,
@@ -91,11 +94,17 @@ pub struct Receiver(ReceiveHalf);
 enum SendHalf {
     Ws(WsSender),
     Framed(FramedSender),
+    #[cfg(feature = "grpc")]
+    Grpc(GrpcSender),
+    Lines(LineSender),
 }
 
 enum ReceiveHalf {
     Ws(WsReceiver),
     Framed(FramedReceiver),
+    #[cfg(feature = "grpc")]
+    Grpc(GrpcReceiver),
+    Lines(LineReceiver),
 }
 
 impl Link {
@@ -108,6 +117,33 @@ impl Link {
         Self {
             sender: Sender { half: SendHalf::Ws(sender), write_stall: options.write_stall },
             receiver: Receiver(ReceiveHalf::Ws(receiver)),
+            peer,
+        }
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(crate) fn grpc(
+        sender: GrpcSender,
+        receiver: GrpcReceiver,
+        peer: Peer,
+        options: &Options,
+    ) -> Self {
+        Self {
+            sender: Sender { half: SendHalf::Grpc(sender), write_stall: options.write_stall },
+            receiver: Receiver(ReceiveHalf::Grpc(receiver)),
+            peer,
+        }
+    }
+
+    pub(crate) fn lines(
+        sender: LineSender,
+        receiver: LineReceiver,
+        peer: Peer,
+        options: &Options,
+    ) -> Self {
+        Self {
+            sender: Sender { half: SendHalf::Lines(sender), write_stall: options.write_stall },
+            receiver: Receiver(ReceiveHalf::Lines(receiver)),
             peer,
         }
     }
@@ -171,14 +207,19 @@ impl Receiver {
         match &mut self.0 {
             ReceiveHalf::Ws(half) => poll_fn(|context| half.poll_receive(context)).await,
             ReceiveHalf::Framed(half) => poll_fn(|context| half.poll_receive(context)).await,
+            #[cfg(feature = "grpc")]
+            ReceiveHalf::Grpc(half) => poll_fn(|context| half.poll_receive(context)).await,
+            ReceiveHalf::Lines(half) => poll_fn(|context| half.poll_receive(context)).await,
         }
     }
 
-    /// With which code and reason the peer closed the link, if it gave them (WebSocket only).
+    /// With which code and reason the peer closed the link, if it gave them (WebSocket and gRPC).
     pub fn close_reason(&self) -> Option<(u16, &str)> {
         match &self.0 {
             ReceiveHalf::Ws(half) => half.close_reason(),
-            ReceiveHalf::Framed(_) => None,
+            #[cfg(feature = "grpc")]
+            ReceiveHalf::Grpc(half) => half.close_reason(),
+            ReceiveHalf::Framed(_) | ReceiveHalf::Lines(_) => None,
         }
     }
 }
@@ -195,6 +236,9 @@ impl Sender {
         match &mut self.half {
             SendHalf::Ws(half) => stall(self.write_stall, half.send(text)).await,
             SendHalf::Framed(half) => stall(self.write_stall, half.send(&text)).await,
+            #[cfg(feature = "grpc")]
+            SendHalf::Grpc(half) => stall(self.write_stall, half.send(text)).await,
+            SendHalf::Lines(half) => stall(self.write_stall, half.send(&text)).await,
         }
     }
 
@@ -203,16 +247,28 @@ impl Sender {
     pub async fn ping(&mut self) -> Result<(), LinkError> {
         match &mut self.half {
             SendHalf::Ws(half) => stall(self.write_stall, half.ping()).await,
-            SendHalf::Framed(_) => Ok(()),
+            SendHalf::Framed(_) | SendHalf::Lines(_) => Ok(()),
+            // HTTP/2 has pings of its own.
+            #[cfg(feature = "grpc")]
+            SendHalf::Grpc(_) => Ok(()),
         }
     }
 
     /// Closes the link. WebSocket tells the peer the code and the reason (see [`crate::ws::close`]);
-    /// a Unix socket has no place for them.
+    /// gRPC puts them into its status; a Unix socket and stdio have no place for them.
     pub async fn close(&mut self, code: u16, reason: &str) -> Result<(), LinkError> {
         match &mut self.half {
             SendHalf::Ws(half) => stall(self.write_stall, half.close(code, reason)).await,
             SendHalf::Framed(half) => stall(self.write_stall, half.close()).await,
+            #[cfg(feature = "grpc")]
+            SendHalf::Grpc(half) => {
+                half.close(code, reason);
+                Ok(())
+            }
+            SendHalf::Lines(half) => {
+                half.close();
+                Ok(())
+            }
         }
     }
 }

@@ -9,6 +9,8 @@
 mod chunked;
 mod early;
 mod guard;
+#[cfg(feature = "grpc")]
+mod http2;
 mod limits;
 mod repoll;
 
@@ -115,6 +117,19 @@ impl Server {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let drive = move |stream, limits, place, peer, stopped| {
+            answer_requests(stream, limits, place, peer, service.clone(), stopped)
+        };
+        self.accept(stop, drive).await;
+    }
+
+    /// Accepts connections, and drives each to its end, or until only a long answer is left of it.
+    async fn accept<D, F, L>(self, stop: impl Future<Output = ()>, drive: D)
+    where
+        D: Fn(Stream, Limits, Seat, Peer, watch::Receiver<()>) -> F + Clone + Send + 'static,
+        F: Future<Output = Option<L>> + Send + 'static,
+        L: Future<Output = io::Result<()>> + Send + 'static,
+    {
         let Self { listener, tls, limits } = self;
         let slots = Slots::new(limits);
         let (stopping, stopped) = watch::channel(());
@@ -134,7 +149,7 @@ impl Server {
                     let admitted = admit(&slots, &stream, address, tls.is_some(), &progress);
                     let Some(slot) = admitted else { continue };
                     let peer = Peer::tcp(address, tls.is_some());
-                    let (tls, service, stopped) = (tls.clone(), service.clone(), stopped.clone());
+                    let (tls, drive, stopped) = (tls.clone(), drive.clone(), stopped.clone());
                     let requests = Box::pin(async move {
                         let secured = tokio::select! {
                             secured = secure(stream, tls, limits.tls_handshake) => secured,
@@ -146,7 +161,7 @@ impl Server {
                             None => peer,
                         };
                         let place = (Some(slot), progress);
-                        answer_requests(stream, &limits, place, peer, service, stopped).await
+                        drive(stream, limits, place, peer, stopped).await
                     });
                     connections.spawn(serve_to_end(requests));
                 }
@@ -186,10 +201,9 @@ pub async fn serve_connection<S, B>(
 {
     let (stopping, stopped) = watch::channel(());
     let (grace, limits) = (limits.grace, *limits);
-    let mut serving = pin!(serve_to_end(Box::pin(async move {
-        let place = (None, Arc::default());
-        answer_requests(Box::new(stream), &limits, place, peer, service, stopped).await
-    })));
+    let place = (None, Arc::default());
+    let requests = answer_requests(Box::new(stream), limits, place, peer, service, stopped);
+    let mut serving = pin!(serve_to_end(Box::pin(requests)));
     tokio::select! {
         () = &mut serving => return,
         () = stop => {}
@@ -200,10 +214,9 @@ pub async fn serve_connection<S, B>(
 
 /// Serves one connection to its end: what becomes of its requests, and the long answer that may be left
 /// of it. The first is several kilobytes, so it lies apart and is gone while the second lasts.
-async fn serve_to_end<B>(requests: Pin<Box<impl Future<Output = Option<LongAnswer<B>>>>>)
+async fn serve_to_end<L>(requests: Pin<Box<impl Future<Output = Option<L>>>>)
 where
-    B: Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
+    L: Future<Output = io::Result<()>>,
 {
     let Some(answer) = requests.await else { return };
     if let Err(error) = answer.await {
@@ -278,11 +291,14 @@ async fn secure(
     }
 }
 
+/// The place of a connection, and what it does.
+type Seat = (Option<Slot>, Arc<Progress>);
+
 /// Answers the requests of one connection: to its end, or until a long answer is all that is left.
 async fn answer_requests<S, B>(
     stream: Stream,
-    limits: &Limits,
-    (slot, progress): (Option<Slot>, Arc<Progress>),
+    limits: Limits,
+    (slot, progress): Seat,
     peer: Peer,
     service: S,
     mut stopped: watch::Receiver<()>,
@@ -295,7 +311,7 @@ where
     B::Error: Into<BoxError>,
 {
     let way = Way::<B>::default();
-    let io = TokioIo::new(Guarded::new(stream, limits, Arc::clone(&progress), slot));
+    let io = TokioIo::new(Guarded::new(stream, &limits, Arc::clone(&progress), slot));
     let (here, long) = (Arc::clone(&progress), Arc::clone(&way));
     let answer = service_fn(move |request: Request<Incoming>| {
         here.enter(Stage::Busy);

@@ -87,6 +87,19 @@ pub fn client(
     Ok(Arc::new(config))
 }
 
+/// What both ends of a connection agree on for gRPC.
+#[cfg(feature = "grpc")]
+pub(crate) const HTTP2: &[u8] = b"h2";
+
+/// The same server, for HTTP/2 and nothing else. Certificates that change, change here too.
+// enforces: W11
+#[cfg(all(feature = "grpc", feature = "server"))]
+pub fn for_http2(config: &ServerConfig) -> Arc<ServerConfig> {
+    let mut config = config.clone();
+    config.alpn_protocols = vec![HTTP2.to_vec()];
+    Arc::new(config)
+}
+
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match found {

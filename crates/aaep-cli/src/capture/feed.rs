@@ -1,4 +1,4 @@
-//! Where messages come from: a stream over HTTP, a WebSocket, a Unix socket.
+//! Where messages come from: a stream over HTTP, a WebSocket, gRPC, a Unix socket, a program over stdio.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use aaep_subscriber::client::{Address, Hub};
 use aaep_subscriber::inbox::{Bounds, Connection, Inbox, InboxInput, Settings};
 use aaep_transport::client::{ClientError, EventStream, HttpClient};
 use aaep_transport::link::{Link, LinkError, Options};
-use aaep_transport::ws;
+use aaep_transport::{grpc, stdio, ws};
 use aaep_types::{Level, Message};
 
 /// How long a producer may take to answer the handshake.
@@ -63,11 +63,7 @@ impl Feed {
             Address::Http(base) => HttpClient::new(base, options).map_err(said)?,
             #[cfg(unix)]
             Address::Socket(path) => HttpClient::over_socket(path, BASE, options),
-            Address::WebSocket(url) => {
-                let url = url.clone();
-                return self.open_socket(&url).await;
-            }
-            _ => return Err("this kind of address cannot be captured".into()),
+            _ => return self.open_link().await,
         };
         let path = match self.raw {
             true => "events".to_owned(),
@@ -98,10 +94,8 @@ impl Feed {
         }
     }
 
-    async fn open_socket(&mut self, url: &str) -> Result<Stream, String> {
-        let options = Options { max_message: self.hub.options.max_message, ..Options::default() };
-        let connecting = ws::connect(url, !self.raw, &self.hub.options, options);
-        let mut link = connecting.await.map_err(said)?;
+    async fn open_link(&mut self) -> Result<Stream, String> {
+        let mut link = open_link(&self.hub, !self.raw).await?;
         if self.raw {
             return Ok(Stream::Link(Box::new(link)));
         }
@@ -160,6 +154,34 @@ impl Feed {
                 Err(error) => Err(error.to_string()),
             },
         }
+    }
+}
+
+/// A connection both ways to a producer, whatever its address. Without `negotiated` there is no handshake.
+pub(crate) async fn open_link(hub: &Hub, negotiated: bool) -> Result<Link, String> {
+    let options = Options { max_message: hub.options.max_message, ..Options::default() };
+    match &hub.address {
+        Address::WebSocket(url) => {
+            ws::connect(url, negotiated, &hub.options, options).await.map_err(said)
+        }
+        Address::Grpc(url) => {
+            grpc::connect(url, negotiated, &hub.options, options).await.map_err(said)
+        }
+        Address::Stdio(_) if !negotiated => {
+            Err("over stdio a producer waits for the handshake; leave out --raw".into())
+        }
+        Address::Stdio(command) => {
+            stdio::connect(command, &options).map_err(|error| format!("{command}: {error}"))
+        }
+        Address::Http(base) => {
+            let url = format!("{}/ws", base.replacen("http", "ws", 1));
+            ws::connect(&url, negotiated, &hub.options, options).await.map_err(said)
+        }
+        #[cfg(unix)]
+        Address::Socket(path) => aaep_transport::unix::connect(path, options)
+            .await
+            .map_err(|error| format!("{}: {error}", path.display())),
+        _ => Err("this kind of address is not known".into()),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::exit::{self, Exit};
 use crate::lines::{Plain, count};
 use crate::listen::{HubsOptions, hubs};
 use crate::signals::Signals;
-pub(crate) use feed::Feed;
+pub(crate) use feed::{Feed, open_link};
 use sink::{Rotation, Sink};
 
 /// Event ids that are remembered, so that what is sent again after a break is written once.

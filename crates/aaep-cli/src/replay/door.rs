@@ -1,4 +1,4 @@
-//! The doors of a playback: streams over HTTP, WebSockets, Unix sockets.
+//! The doors of a playback: streams over HTTP, WebSockets, Unix sockets, links of any kind.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -140,7 +140,7 @@ fn created(subscription: &str, granted: String) -> Response<Body> {
 }
 
 /// A new subscription, and the message that grants it.
-fn accepted(capabilities: &str) -> Result<(String, String), String> {
+pub(super) fn accepted(capabilities: &str) -> Result<(String, String), String> {
     let id = SubscriptionId::from_bits(random()?).as_str().to_owned();
     let granted = captured::accepted(&id, AAEP_VERSION, capabilities);
     Ok((id, granted))
@@ -164,7 +164,7 @@ fn web_socket(stage: Arc<Stage>, request: Request<RequestBody>) -> Response<Body
 }
 
 /// Plays over a link, once a subscription was asked for.
-async fn serve_link(stage: &Arc<Stage>, link: Link, negotiated: bool) {
+pub(super) async fn serve_link(stage: &Arc<Stage>, link: Link, negotiated: bool) {
     let (mut sender, mut receiver) = link.split();
     let mut subscription = None;
     while negotiated && subscription.is_none() {

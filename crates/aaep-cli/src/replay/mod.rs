@@ -1,6 +1,7 @@
 //! `aaep replay`: plays a recording back, as a producer would say it.
 
 mod door;
+mod grpc;
 mod player;
 
 use std::io::{self, Write};
@@ -32,6 +33,7 @@ runs until it is stopped. It listens on this machine alone. It ends with 2 if it
 Examples:
   aaep replay session.jsonl
   aaep replay session.jsonl --listen 127.0.0.1:8800 --speed 10
+  aaep listen 'stdio:aaep replay session.jsonl --stdio'
   aaep replay session.jsonl --socket /tmp/play/replay.sock --no-delay --no-wait
 See docs/tools.md.")]
 pub(crate) struct ReplayOptions {
@@ -44,6 +46,12 @@ pub(crate) struct ReplayOptions {
     /// Listen on this Unix socket too.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
+    /// Listen on this address of this machine for gRPC too.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) grpc: Option<SocketAddr>,
+    /// Play to the program that started this one, over standard input and output, and to nobody else.
+    #[arg(long, conflicts_with_all = ["socket", "grpc", "stay"])]
+    pub(crate) stdio: bool,
     /// So many times as fast.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
     pub(crate) speed: f64,
@@ -76,6 +84,9 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(options: ReplayOptions, out: &mut impl Write) -> io::Result<Exit> {
+    if options.stdio {
+        return play_to_parent(options, out);
+    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let ended = runtime.block_on(replay(options, out));
@@ -90,22 +101,51 @@ pub(crate) fn run(options: ReplayOptions, out: &mut impl Write) -> io::Result<Ex
     }
 }
 
-async fn replay(options: ReplayOptions, out: &mut impl Write) -> Result<io::Result<Exit>, String> {
-    let mut signals = Signals::new().map_err(|fault| fault.to_string())?;
-    if !options.listen.ip().is_loopback() {
-        return Err(
-            "A recording is played on this machine alone: use an address of 127.0.0.0/8 or ::1."
-                .into(),
-        );
+/// Standard output is for the recording, and what is said to people goes to standard error.
+fn play_to_parent(options: ReplayOptions, out: &mut impl Write) -> io::Result<Exit> {
+    let stage = match Stage::new(options) {
+        Ok(stage) => Arc::new(stage),
+        Err(why) => {
+            exit::say(&why);
+            return Ok(Exit::Unable);
+        }
+    };
+    crate::stdio::serve(out, move |to| async move {
+        let options = aaep_transport::link::Options::default();
+        let link = aaep_transport::stdio::serve(crate::stdio::input(), to, &options);
+        door::serve_link(&stage, link, true).await;
+        Exit::Good
+    })
+}
+
+fn on_this_machine(address: SocketAddr) -> Result<(), String> {
+    if address.ip().is_loopback() {
+        return Ok(());
     }
-    let stays = options.again || options.stay;
-    let (address, socket) = (options.listen, options.socket.clone());
-    let stage = Arc::new(Stage::new(options)?);
+    Err("A recording is played on this machine alone: use an address of 127.0.0.0/8 or ::1.".into())
+}
+
+async fn bound(address: SocketAddr) -> Result<(Server, SocketAddr), String> {
+    on_this_machine(address)?;
     let server = Server::bind(address)
         .await
         .map_err(|error| format!("Cannot listen on {address}: {error}. Choose another address."))?;
     let address = server.local_addr().map_err(|error| error.to_string())?;
+    Ok((server, address))
+}
+
+async fn replay(options: ReplayOptions, out: &mut impl Write) -> Result<io::Result<Exit>, String> {
+    let mut signals = Signals::new().map_err(|fault| fault.to_string())?;
+    let stays = options.again || options.stay;
+    let (address, socket, grpc) = (options.listen, options.socket.clone(), options.grpc);
+    let stage = Arc::new(Stage::new(options)?);
+    let (server, address) = bound(address).await?;
     let mut lines = vec![format!("Playing: http://{address}/aaep/v1")];
+    if let Some(address) = grpc {
+        let (server, address) = bound(address).await?;
+        lines.push(format!("gRPC: grpc://{address}"));
+        tokio::spawn(server.serve_http2(grpc::service(stage.clone()), std::future::pending()));
+    }
     #[cfg(unix)]
     if let Some(path) = socket {
         let options = aaep_transport::link::Options::default();

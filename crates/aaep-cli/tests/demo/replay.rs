@@ -19,6 +19,8 @@ const RECORDING: &str = concat!(
 struct Playing {
     child: Child,
     url: String,
+    /// Other addresses that it named.
+    more: Vec<String>,
 }
 
 impl Drop for Playing {
@@ -33,8 +35,9 @@ fn replay(file: &Path, arguments: &[&str]) -> Playing {
     let mut child = command.args(arguments).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let url = lines.next().unwrap().unwrap().strip_prefix("Playing: ").unwrap().to_owned();
-    while !lines.next().unwrap().unwrap().starts_with("Waiting") {}
-    Playing { child, url }
+    let more =
+        lines.map_while(Result::ok).take_while(|line| !line.starts_with("Waiting")).collect();
+    Playing { child, url, more }
 }
 
 fn messages(text: &str) -> Vec<Value> {
@@ -71,17 +74,65 @@ fn what_is_captured_is_played_and_captured_the_same_on_every_transport() {
         assert_eq!(first.len(), 12);
         let socket = folder.path().join("play").join("replay.sock");
         let unix = format!("unix:{}", socket.display());
-        let options = ["--no-delay", "--no-wait", "--stay", "--socket", socket.to_str().unwrap()];
+        let mut options =
+            vec!["--no-delay", "--no-wait", "--stay", "--socket", socket.to_str().unwrap()];
+        options.extend(["--grpc", "127.0.0.1:0"]);
         let playing = replay(&file, &options);
         let ws = playing.url.replace("http://", "ws://");
-        for url in [&playing.url, &ws, &unix] {
+        let grpc = playing.more.iter().find_map(|line| line.strip_prefix("gRPC: "));
+        let grpc = grpc.unwrap().to_owned();
+        let play = format!("'{}' replay '{}'", env!("CARGO_BIN_EXE_aaep"), file.display());
+        let stdio = format!("stdio:{play} --stdio --no-delay --no-wait");
+        for url in [&playing.url, &ws, &unix, &grpc, &stdio] {
             for raw in [&[][..], &["--raw"]] {
+                if !raw.is_empty() && *url == stdio {
+                    continue; // there a producer waits for the handshake
+                }
                 let arguments = [&["capture", url, "--count", "12"], raw].concat();
                 let end = ended(aaep(&arguments).spawn().unwrap()).await;
                 assert_eq!(end.code, 0, "{url}: {}", end.err);
                 assert_eq!(same(messages(&end.out)), first, "{url} {raw:?}");
             }
         }
+    });
+}
+
+// covers: W12
+#[test]
+fn over_stdio_a_recorded_request_is_answered_and_the_program_ends() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("asked.jsonl");
+        std::fs::write(&file, RECORDING).unwrap();
+        let program = env!("CARGO_BIN_EXE_aaep");
+        let url = format!("stdio:'{program}' replay '{}' --stdio --no-delay", file.display());
+        let mut listening = aaep(&["listen", &url, "--json"]);
+        let home = tempfile::tempdir().unwrap();
+        listening.env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
+        let mut child = listening.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut input = child.stdin.take().unwrap();
+        let heard = tokio::task::spawn_blocking(move || {
+            let mut heard = Vec::new();
+            for line in lines.by_ref().map_while(Result::ok) {
+                let value: Value = serde_json::from_str(&line).unwrap();
+                if value["happening"] == "asked" {
+                    use std::io::Write;
+                    let answer = json!({ "request": value["request"], "answer": "reject" });
+                    writeln!(input, "{answer}").unwrap();
+                }
+                let is_over = line.contains("evt_3") || line.contains("session.completed");
+                heard.push(line);
+                if is_over {
+                    break;
+                }
+            }
+            heard
+        });
+        let heard = soon("the end of the recording", heard).await.unwrap();
+        assert!(heard.iter().any(|line| line.contains("Throw the papers away")), "{heard:#?}");
+        let _ = child.kill();
+        let _ = child.wait();
     });
 }
 

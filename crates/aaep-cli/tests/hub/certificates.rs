@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use aaep_transport::client::{ClientIdentity, Options, Token};
+use aaep_transport::client::{ClientError, ClientIdentity, Options, Token};
+use aaep_transport::grpc::GrpcClient;
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, ExtendedKeyUsagePurpose,
     IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SanType, SerialNumber,
@@ -121,7 +122,8 @@ impl Room {
             write(&place("revoked.pem"), clients.revoke(revoked, 24 * HOUR));
             toml += &format!("client_crl = {:?}\n", place("revoked.pem"));
         }
-        let hub = Hub::start(Setup::default().toml(&toml).principals(principals));
+        let setup = Setup::default().set("AAEP_GRPC", "127.0.0.1:0");
+        let hub = Hub::start(setup.toml(&toml).principals(principals));
         Self { hub, files, server, clients }
     }
 
@@ -164,7 +166,7 @@ fn principal(name: &str, role: &str, by: &str) -> String {
     format!("[[principals]]\nname = {name:?}\nrole = {role:?}\nuser = \"ann\"\n{by}\n")
 }
 
-// covers: S4, S5, W5
+// covers: S4, S5, W5, W11
 #[test]
 fn whoever_shows_a_certificate_is_its_principal_or_nobody() {
     run(async {
@@ -182,13 +184,29 @@ fn whoever_shows_a_certificate_is_its_principal_or_nobody() {
         let phone = room.clients.issue(8, email("ann"), 24 * HOUR);
         let spiffe = SanType::URI("spiffe://bank/audit".try_into().unwrap());
         let auditor = room.clients.issue(9, spiffe, 24 * HOUR);
+        let grpc_url = room.hub.grpc();
+        assert!(grpc_url.starts_with("grpcs://"), "{grpc_url}");
         // One asks, one answers, over certificates alone.
         let asking = Agent::new(room.client(Some(&agent)), "bank");
         let mut ear = Ear::subscribe(room.client(Some(&phone))).await;
-        let request = asking.ask(&asking.open().await).await;
+        let asked = asking.ask(&asking.open().await).await;
         let question = ear.event("awaiting.confirmation").await;
         ear.decide(&question, "accept").await;
-        assert_eq!(asking.outcome(&request).await, "accepted");
+        assert_eq!(asking.outcome(&asked).await, "accepted");
+        // Over gRPC the certificate says the same.
+        let grpc = |issued: Option<&Issued>| GrpcClient::connect(&grpc_url, room.options(issued));
+        let terms = request(everything());
+        let answer = grpc(Some(&phone)).await.unwrap().open(terms.clone()).await.unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["type"], "subscription.accepted", "{answer}");
+        let answer = grpc(Some(&agent)).await.unwrap().open(terms.clone()).await;
+        assert!(matches!(answer, Err(ClientError::Refused(status, _)) if status == 403));
+        let forged = authority("clients").issue(8, email("ann"), 24 * HOUR);
+        let forged = match grpc(Some(&forged)).await {
+            Ok(mut client) => client.open(terms).await.map(drop),
+            Err(error) => Err(error),
+        };
+        assert!(forged.is_err(), "another authority vouches for nobody");
         assert_eq!(room.client(Some(&auditor)).get("status").await.unwrap().status, 200);
         // Roles hold: an agent does not become a listener's answer, nor the other way round.
         let opening = json!({"producer": {"agent_id": "x"}, "summary_normal": "Looking."});

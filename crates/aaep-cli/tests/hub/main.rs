@@ -15,6 +15,7 @@ mod floods;
 mod flows;
 mod forgery;
 mod full;
+mod grpc;
 mod guests;
 mod kills;
 mod links;

@@ -57,9 +57,24 @@ pub struct Audience {
     /// When the latest event was sent, and how long each took since, if somebody wants to know.
     said_at: Instant,
     delays: Option<Vec<Duration>>,
+    speaks_grpc: bool,
 }
 
 impl Audience {
+    /// The same over gRPC.
+    pub fn ready_over_grpc(server: &Server, ears: usize, agents: usize) -> Self {
+        let mut audience = Self::new(server, 0, agents, 0);
+        audience.end = Finder::new(crate::grpc::BEGIN);
+        for number in 0..ears {
+            let stream = audience.watch(crate::grpc::listen(server, number), agents + number);
+            let tail = [0; END.len() - 1];
+            audience.ears.push(Ear { stream, tail, heard: 0, of_cycle: 0 });
+        }
+        audience.speaks_grpc = true;
+        audience.calibrate();
+        audience
+    }
+
     /// Connects, and finds out what each ear hears. `bare_bytes` is the size of the bare server's frames.
     pub fn ready(server: &Server, ears: usize, agents: usize, bare_bytes: usize) -> Self {
         let mut audience = Self::new(server, ears, agents, bare_bytes);
@@ -84,6 +99,7 @@ impl Audience {
             reads: 0,
             said_at: Instant::now(),
             delays: None,
+            speaks_grpc: false,
         };
         for number in 0..agents {
             let mut stream = connect(server.address);
@@ -164,6 +180,12 @@ impl Audience {
     /// Every agent goes through this many cycles, as fast as the audience hears, with at most
     /// `ahead` events that not everybody has heard. How long it took until all was heard.
     pub fn rush(&mut self, cycles: u64, ahead: u64) -> Duration {
+        if self.speaks_grpc {
+            // The server would ask whether an ear that never says anything is there.
+            for ear in &mut self.ears {
+                ear.stream.write_all(&crate::grpc::PING).expect("room for a ping");
+            }
+        }
         let start = Instant::now();
         let ears = self.ears.len() as u64;
         let heard_before = self.heard;

@@ -6,7 +6,7 @@
 //! and the median of the rounds' ratios counts, since a noisy machine disturbs both of a pair alike. Processor time of
 //! the servers is shown beside, since it suffers less from neighbours than time on the wall.
 //!
-//! One part alone: `cargo bench -p aaep-hub --bench hub -- fan-out` (or held, confirm, stalled).
+//! One part alone: `cargo bench -p aaep-hub --bench hub -- fan-out` (or held, confirm, stalled, grpc).
 //! `AAEP_BENCH_ROUNDS=3` makes it shorter; `AAEP_BENCH_WITH="valgrind --tool=callgrind"` starts the
 //! servers under a profiler.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, missing_docs)] // a benchmark
@@ -21,6 +21,7 @@ mod bare;
 mod confirm;
 mod events;
 mod fan_out;
+mod grpc;
 mod held;
 mod numbers;
 mod ours;
@@ -33,11 +34,12 @@ use server::Side;
 /// A part of the benchmark: its name, and what it does; it returns its closing line.
 type Part = (&'static str, fn() -> String);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     ("fan-out", fan_out::run),
     ("held", held::run),
     ("confirm", confirm::run),
     ("stalled", stalled::run),
+    ("grpc", grpc::run),
 ];
 
 fn main() {

@@ -16,6 +16,7 @@ pub async fn serve() {
     let text = format!(
         r#"
         listen = ["127.0.0.1:0"]
+        grpc = ["127.0.0.1:0"]
         ephemeral = true
         allowed_hosts = ["localhost"]
         [hub]
@@ -50,6 +51,7 @@ pub async fn serve() {
     );
     let config: Config = toml::from_str(&text).expect("a configuration");
     let running = Hub::builder().config(config).start().await.expect("a hub");
-    println!("{}", running.addresses()[0]);
+    let grpc = running.grpc_urls().next().expect("an address for gRPC");
+    println!("{} {grpc}", running.addresses()[0]);
     pending::<()>().await;
 }

@@ -45,6 +45,8 @@ pub struct Server {
     child: Child,
     pub side: Side,
     pub address: SocketAddr,
+    /// Where it speaks gRPC, if it does.
+    pub grpc: Option<String>,
 }
 
 impl Server {
@@ -66,7 +68,9 @@ impl Server {
         let mut line = String::new();
         let out = child.stdout.take().expect("its words");
         BufReader::new(out).read_line(&mut line).expect("its address");
-        Self { child, side, address: line.trim().parse().expect("an address") }
+        let mut words = line.split_whitespace();
+        let address = words.next().and_then(|word| word.parse().ok()).expect("an address");
+        Self { child, side, address, grpc: words.next().map(str::to_owned) }
     }
 
     /// Processor time so far, of all threads.

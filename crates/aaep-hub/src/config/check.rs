@@ -63,13 +63,14 @@ fn hearing(config: &Config) -> Option<Wrong> {
 
 fn ways_in(config: &Config) -> Option<Wrong> {
     let mut seen = BTreeSet::new();
-    if let Some(twice) = config.listen.iter().find(|address| !seen.insert(**address)) {
+    for (key, addresses) in [("listen", &config.listen), ("grpc", &config.grpc)] {
         // Port 0 is a new port each time.
-        if twice.port() != 0 {
-            return Some(wrong("listen", format!("{twice} is listed twice."), "List it once."));
+        let mut fixed = addresses.iter().filter(|address| address.port() != 0);
+        if let Some(twice) = fixed.find(|address| !seen.insert(**address)) {
+            return Some(wrong(key, format!("{twice} is listed twice."), "List it once."));
         }
     }
-    (config.listen.is_empty() && !config.unix_socket.enabled).then(|| {
+    (config.addresses().next().is_none() && !config.unix_socket.enabled).then(|| {
         wrong(
             "listen",
             "There is no address and no Unix socket, so nobody could connect.",

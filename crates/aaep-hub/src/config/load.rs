@@ -19,6 +19,8 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// `--listen ADDR`, any number of times.
     pub listen: Vec<SocketAddr>,
+    /// `--grpc ADDR`, any number of times.
+    pub grpc: Vec<SocketAddr>,
     /// `--data DIR`.
     pub data: Option<PathBuf>,
     /// `--ephemeral`.
@@ -105,6 +107,10 @@ fn apply(flags: &Flags, config: &mut Config, set_by: &mut SetBy) -> Result<(), F
     if !flags.listen.is_empty() {
         config.listen.clone_from(&flags.listen);
         set_by.insert("listen".into(), "The flag --listen".into());
+    }
+    if !flags.grpc.is_empty() {
+        config.grpc.clone_from(&flags.grpc);
+        set_by.insert("grpc".into(), "The flag --grpc".into());
     }
     if let Some(data) = &flags.data {
         readable("data", data)?;

@@ -62,6 +62,9 @@ pub struct Config {
     /// Addresses to listen on.
     #[serde(deserialize_with = "values::addresses")]
     pub listen: Vec<SocketAddr>,
+    /// Addresses to listen on for gRPC; none unless they are named.
+    #[serde(deserialize_with = "values::addresses")]
+    pub grpc: Vec<SocketAddr>,
     /// The path under which the protocol's paths live.
     pub base: BasePath,
     /// The data directory. After [`load`] it is there, unless the hub is `ephemeral`.
@@ -121,6 +124,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))],
+            grpc: Vec::new(),
             base: BasePath::default(),
             data: None,
             state: None,
@@ -396,6 +400,11 @@ impl Config {
         }
     }
 
+    /// Every address that is listened on, whatever is spoken there.
+    pub fn addresses(&self) -> impl Iterator<Item = &SocketAddr> {
+        self.listen.iter().chain(&self.grpc)
+    }
+
     /// Every key there is, each with some value: what the environment can set, and what the example
     /// must show. Written out, so that a new key does not compile until it is here.
     fn with_every_key() -> Self {
@@ -403,6 +412,7 @@ impl Config {
         let defaults = Self::default();
         Self {
             listen: defaults.listen,
+            grpc: defaults.grpc,
             base: defaults.base,
             data: path(),
             state: path(),

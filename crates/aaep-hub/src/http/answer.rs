@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use aaep_engine::Refusal;
+use aaep_transport::grpc::status_of_http;
 use aaep_transport::server::BodyError;
 use aaep_types::agent_api::{ApiError, error_json};
 use aaep_types::{Rule, rule};
@@ -64,6 +65,11 @@ impl Problem {
 
     pub(crate) fn to_json(&self) -> String {
         error_json(self.error, self.rule, &self.text, self.request.as_deref())
+    }
+
+    /// The same for gRPC: its text is what the HTTP interface would have answered.
+    pub(crate) fn into_status(self) -> tonic::Status {
+        status_of_http(self.status, self.to_json())
     }
 
     pub(crate) fn into_answer(self) -> Answer {

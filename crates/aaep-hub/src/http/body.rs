@@ -32,6 +32,14 @@ impl Body {
         Self::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty()))
     }
 
+    /// The bytes of a whole body; a stream has none.
+    pub(crate) fn into_whole(self) -> Bytes {
+        match self {
+            Self::Whole(bytes) => bytes.unwrap_or_default(),
+            Self::Events(_) => Bytes::new(),
+        }
+    }
+
     pub(crate) fn events(hearing: Hearing) -> Self {
         Self::Events(Events {
             hearing,
@@ -50,7 +58,7 @@ const HASTE: u8 = 15;
 
 /// Whether to let others have their turn before a chunk is written.
 #[derive(Default)]
-struct Linger {
+pub(super) struct Linger {
     /// Bytes that waited when it began to linger.
     since: Option<usize>,
     /// Chunks to be written at once.
@@ -59,7 +67,7 @@ struct Linger {
 
 impl Linger {
     /// True once for a chunk, at most.
-    fn pays(&mut self, waiting: usize) -> bool {
+    pub(super) fn pays(&mut self, waiting: usize) -> bool {
         if waiting == 0 {
             return false;
         }

@@ -72,14 +72,35 @@ fn status_of(code: RejectionCode) -> StatusCode {
 /// `GET events`: with a subscription its stream, without one a stream of its own (decision D4).
 // enforces: W4, W7, W8, D27
 pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
-    let known = call.known.clone();
-    let Some(id) = query(&call.parts, "subscription_id") else {
-        let heard = hub.look(move |core| core.listen(&known, Framing::Unnamed)).await??;
-        return Ok(stream(heard));
-    };
     let last = call.parts.headers.get("last-event-id").and_then(|last| last.to_str().ok());
-    let last = last.map(str::to_owned);
-    let heard = match SubscriptionId::parse(&id) {
+    let heard = match query(&call.parts, "subscription_id") {
+        Some(id) => attach(hub, &call.known, &id, last, Framing::Named).await?,
+        None => listen_unnegotiated(hub, &call.known, Framing::Unnamed).await?,
+    };
+    tracing::debug!(resumed = ?heard.resumed, "a stream was opened");
+    Ok(stream(heard))
+}
+
+/// A stream of its own, for somebody who knows no handshake.
+pub(super) async fn listen_unnegotiated(
+    hub: &Hub,
+    known: &AuthenticatedPeer,
+    framing: Framing,
+) -> Result<Attached, Problem> {
+    let known = known.clone();
+    Ok(hub.look(move |core| core.listen(&known, framing)).await??)
+}
+
+/// The stream of a subscription, after the event that was heard last.
+pub(super) async fn attach(
+    hub: &Hub,
+    known: &AuthenticatedPeer,
+    id: &str,
+    last: Option<&str>,
+    framing: Framing,
+) -> Result<Attached, Problem> {
+    let (known, last) = (known.clone(), last.map(str::to_owned));
+    let heard = match SubscriptionId::parse(id) {
         Err(_) => None,
         Ok(id) => {
             // The terms are made before the core is taken. No other handshake of this principal changes
@@ -95,20 +116,16 @@ pub(crate) async fn listen(hub: &Hub, call: &Call) -> Result<Answer, Problem> {
                 if let Some((asked, terms)) = made {
                     core.prepare(id, &asked, terms);
                 }
-                core.attach(&known, id, last.as_deref(), Framing::Named, None)
+                core.attach(&known, id, last.as_deref(), framing, None)
             })
             .await?
         }
     };
     let nobody = "There is no such subscription of yours; it may have expired. Subscribe again.";
-    let Some(heard) = heard else {
-        return Err(match hub.is_stopping() {
-            true => Problem::from(Stopped),
-            false => Problem::not_found(nobody),
-        });
-    };
-    tracing::debug!(resumed = ?heard.resumed, "a stream was opened");
-    Ok(stream(heard))
+    heard.ok_or_else(|| match hub.is_stopping() {
+        true => Problem::from(Stopped),
+        false => Problem::not_found(nobody),
+    })
 }
 
 fn stream(heard: Attached) -> Answer {

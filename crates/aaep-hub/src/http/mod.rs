@@ -6,6 +6,7 @@ mod agent;
 mod answer;
 mod body;
 mod events;
+mod grpc;
 mod links;
 mod messages;
 mod operations;
@@ -45,6 +46,7 @@ use crate::reading::{SMALL_BYTES, Turn};
 
 pub(crate) use answer::{Answer, Problem, empty, json, typed};
 pub(crate) use body::Body;
+pub(crate) use grpc::GrpcDoor;
 pub(crate) use links::{deny_link, options as link_options, serve_link};
 use record::Recorded;
 pub(crate) use record::{RefusalLog, RequestIds, TraceParent};
@@ -76,7 +78,7 @@ impl Service<Request<RequestBody>> for HttpService {
         let recorded = Recorded::begin(&hub, &parts);
         // Not inside the span: it takes its place in a trace before it is first entered, and only of
         // those who are let in.
-        let seen = look(&hub, parts);
+        let seen = look(&hub, parts, None);
         if let Ok((Visitor::AuthenticatedPeer(call), _)) = &seen {
             recorded.known(&hub, &call.known.principal.name, &call.parts.headers);
         }
@@ -114,8 +116,8 @@ enum Visitor {
 /// Who comes, and the page of another origin that may read the answer; or the answer already.
 type Seen = Result<(Visitor, Option<HeaderValue>), Box<Answer>>;
 
-/// Looks at everything but the body.
-fn look(hub: &Hub, parts: Parts) -> Seen {
+/// Looks at everything but the body. `route` is where it goes, if its path does not say it.
+fn look(hub: &Hub, parts: Parts, route: Option<Route>) -> Seen {
     let Some(peer) = parts.extensions.get::<Peer>() else {
         return Err(Box::new(empty(StatusCode::INTERNAL_SERVER_ERROR)));
     };
@@ -143,7 +145,8 @@ fn look(hub: &Hub, parts: Parts) -> Seen {
     if parts.method == Method::OPTIONS {
         return Err(answered(empty(StatusCode::NO_CONTENT)));
     }
-    let route = match route::find(&parts.method, parts.uri.path(), hub.config().base.as_str()) {
+    let find = || route::find(&parts.method, parts.uri.path(), hub.config().base.as_str());
+    let route = match route.map_or_else(find, RouteMatch::Route) {
         RouteMatch::Route(route) => route,
         RouteMatch::Nothing => {
             return Err(answered(Problem::not_found("There is nothing here.").into_answer()));

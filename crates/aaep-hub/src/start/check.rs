@@ -20,7 +20,7 @@ fn is_loopback(address: &SocketAddr) -> bool {
 
 /// An address that other machines can reach, if there is one.
 fn exposed(config: &Config) -> Option<String> {
-    let off_host = config.listen.iter().find(|address| !is_loopback(address));
+    let off_host = config.addresses().find(|address| !is_loopback(address));
     let by_proxy = (!config.behind_proxy.is_empty()).then(|| "The hub, through its proxy,".into());
     off_host.map(|address| address.to_string()).or(by_proxy)
 }
@@ -81,9 +81,8 @@ fn reachable(config: &Config) -> Result<(), Fault> {
 // enforces: W5, D4
 fn warnings(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
-    let everywhere = config.listen.iter().any(|address| address.ip().is_unspecified());
-    if (everywhere || config.listen.iter().any(is_loopback)) && config.loopback_without_credentials
-    {
+    let everywhere = config.addresses().any(|address| address.ip().is_unspecified());
+    if (everywhere || config.addresses().any(is_loopback)) && config.loopback_without_credentials {
         warnings.push(if config.development.local_replies {
             "Trying out: any program on this machine, also one that an agent started, can connect without a token and approve in your name. For real work, turn development.local_replies off.".into()
         } else {

@@ -33,6 +33,10 @@ pub enum Address {
     Http(String),
     /// A WebSocket, such as `wss://hub.example/aaep/v1/ws`.
     WebSocket(String),
+    /// gRPC, such as `grpcs://hub.example:8708`.
+    Grpc(String),
+    /// A program that is started, and spoken with over its standard input and output.
+    Stdio(String),
     /// A Unix socket of this user.
     #[cfg(unix)]
     Socket(PathBuf),
@@ -48,7 +52,8 @@ impl fmt::Display for NoAddress {
         write!(
             f,
             "{text} is no address of a hub. Write one like http://127.0.0.1:8707, \
-             wss://hub.example or unix:/run/user/1000/aaep/aaep-hub.sock."
+             wss://hub.example, grpcs://hub.example:8708, unix:/run/user/1000/aaep/aaep-hub.sock \
+             or stdio:COMMAND."
         )
     }
 }
@@ -56,11 +61,15 @@ impl fmt::Display for NoAddress {
 impl std::error::Error for NoAddress {}
 
 impl Hub {
-    /// Reads an address: `http://`, `https://`, `ws://`, `wss://`, or `unix:` and a path.
+    /// Reads an address: `http://`, `https://`, `ws://`, `wss://`, `grpc://`, `grpcs://`, `unix:` and a
+    /// path, or `stdio:` and the command that starts a producer.
     pub fn parse(text: &str) -> Result<Self, NoAddress> {
         let wrong = || NoAddress(text.to_owned());
         let address = if let Some(path) = text.strip_prefix("unix:") {
             socket(path).ok_or_else(wrong)?
+        } else if let Some(command) = text.strip_prefix("stdio:") {
+            let command = Some(command.trim()).filter(|command| !command.is_empty());
+            Address::Stdio(command.ok_or_else(wrong)?.to_owned())
         } else {
             let uri: http::Uri = text.parse().map_err(|_| wrong())?;
             let (scheme, authority) = (uri.scheme_str(), uri.authority());
@@ -74,6 +83,10 @@ impl Hub {
                 "ws" | "wss" => {
                     let end = if base.ends_with("/ws") { "" } else { "/ws" };
                     Address::WebSocket(format!("{scheme}://{authority}{base}{end}"))
+                }
+                // A port has to be named: nobody has agreed on one.
+                "grpc" | "grpcs" if uri.port().is_some() && uri.path().len() <= 1 => {
+                    Address::Grpc(format!("{scheme}://{authority}"))
                 }
                 _ => return Err(wrong()),
             }
@@ -110,10 +123,11 @@ impl Hub {
     /// What its key is remembered under: host and port, or the socket.
     pub fn place(&self) -> String {
         match &self.address {
-            Address::Http(url) | Address::WebSocket(url) => {
+            Address::Http(url) | Address::WebSocket(url) | Address::Grpc(url) => {
                 let rest = url.split_once("://").map_or(&**url, |(_, rest)| rest);
                 rest.split('/').next().unwrap_or_default().to_owned()
             }
+            Address::Stdio(command) => format!("stdio:{command}"),
             #[cfg(unix)]
             Address::Socket(path) => format!("unix:{}", path.display()),
         }
@@ -122,9 +136,11 @@ impl Hub {
     /// Whether it is on this machine, where the kernel says whose it is.
     pub(super) fn is_local(&self) -> bool {
         match &self.address {
+            // We started it ourselves.
+            Address::Stdio(_) => true,
             #[cfg(unix)]
             Address::Socket(_) => true,
-            Address::Http(url) | Address::WebSocket(url) => {
+            Address::Http(url) | Address::WebSocket(url) | Address::Grpc(url) => {
                 let uri = url.parse::<http::Uri>().ok();
                 let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
                 let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
@@ -171,9 +187,13 @@ mod tests {
         let ws = |text: &str| Ok(Address::WebSocket(text.into()));
         assert_eq!(of("ws://[::1]:1"), ws("ws://[::1]:1/aaep/v1/ws"));
         assert_eq!(of("wss://h/aaep/v1/ws"), ws("wss://h/aaep/v1/ws"));
+        assert_eq!(of("grpc://127.0.0.1:8708/"), Ok(Address::Grpc("grpc://127.0.0.1:8708".into())));
+        assert_eq!(of("grpcs://h:1"), Ok(Address::Grpc("grpcs://h:1".into())));
+        assert_eq!(of("stdio: a -b 'c d'"), Ok(Address::Stdio("a -b 'c d'".into())));
         #[cfg(unix)]
         assert_eq!(of("unix:/a/b.sock"), Ok(Address::Socket("/a/b.sock".into())));
-        for wrong in ["", "hub", "ftp://x", "http://", "unix:", "http://a b"] {
+        for wrong in ["", "hub", "ftp://x", "http://", "unix:", "http://a b", "stdio: ", "grpc://h"]
+        {
             assert!(of(wrong).is_err(), "{wrong:?}");
         }
     }

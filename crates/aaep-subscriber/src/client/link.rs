@@ -1,10 +1,10 @@
-//! A hub over a connection that goes both ways: WebSocket or Unix socket (B.2, B.4).
+//! A hub over a connection that goes both ways: WebSocket, Unix socket, gRPC or stdio (B.2, B.4 to B.6).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use aaep_transport::link::{Link, LinkError, Options, Receiver, Sender};
-use aaep_transport::ws;
+use aaep_transport::{grpc, stdio, ws};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tracing::debug;
@@ -146,6 +146,9 @@ async fn open(hub: &Hub) -> Result<Link, Broken> {
     let options = Options { max_message: hub.options.max_message, ..Options::default() };
     match &hub.address {
         Address::WebSocket(url) => Ok(ws::connect(url, true, &hub.options, options).await?),
+        Address::Grpc(url) => Ok(grpc::connect(url, true, &hub.options, options).await?),
+        Address::Stdio(command) => stdio::connect(command, &options)
+            .map_err(|error| Broken::new(format!("{command} cannot be started: {error}"))),
         #[cfg(unix)]
         Address::Socket(path) => {
             let connecting = aaep_transport::unix::connect(path, options);

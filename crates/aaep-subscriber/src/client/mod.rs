@@ -1,6 +1,6 @@
 //! Connections: the [inbox](crate::inbox) with sockets and a clock around it.
 //!
-//! A [`Client`] speaks with several hubs at once, over HTTP, WebSocket or Unix sockets. It comes back
+//! A [`Client`] speaks with several hubs at once, over HTTP, WebSocket, gRPC, Unix sockets or stdio. It comes back
 //! by itself after a lost connection, with growing pauses, and goes on where it left off.
 //!
 //! ```no_run

@@ -2,7 +2,10 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // real sockets and files
 
+mod grpc;
 mod http;
+#[cfg(unix)]
+mod stdio;
 #[cfg(unix)]
 mod unix;
 mod ws;
@@ -86,4 +89,23 @@ async fn websocket_over_tls_keeps_the_contract() {
 #[tokio::test]
 async fn unix_socket_keeps_the_contract() {
     transport_contract(&unix::Unix::new()).await;
+}
+
+// covers: W1, W3, W6, W11, W16
+#[tokio::test]
+async fn grpc_keeps_the_contract() {
+    transport_contract(&grpc::Grpc::<false>::new()).await;
+}
+
+// covers: W1, W3, W5, W6, W11
+#[tokio::test]
+async fn grpc_over_tls_keeps_the_contract() {
+    transport_contract(&grpc::Grpc::<true>::new()).await;
+}
+
+// covers: W1, W3, W6, W12, W16
+#[cfg(unix)]
+#[tokio::test]
+async fn stdio_keeps_the_contract() {
+    transport_contract(&stdio::Stdio::new()).await;
 }

@@ -62,10 +62,11 @@ async fn upgrade(
     upgrade.response.map(|()| Body::empty())
 }
 
+/// A server that hands over each of its connections.
 pub struct Listening {
-    address: Address,
-    connections: mpsc::Receiver<Link>,
-    task: JoinHandle<()>,
+    pub address: Address,
+    pub connections: mpsc::Receiver<Link>,
+    pub task: JoinHandle<()>,
 }
 
 impl contract::Server for Listening {

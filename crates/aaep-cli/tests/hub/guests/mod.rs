@@ -1,6 +1,8 @@
 //! `/openapi.json` as others read it: a published validator, and a client that a published generator
 //! makes of it. They are installed by `cargo xtask test --only guests`.
 
+mod grpc;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

@@ -3,7 +3,7 @@
 use aaep_conformance::stream::{Checker, Options as Strictness, Weight};
 use aaep_transport::client::EventStream;
 use aaep_transport::link::{Link, Options as LinkOptions};
-use aaep_transport::{unix, ws};
+use aaep_transport::{grpc, unix, ws};
 use http::StatusCode;
 
 use super::people::options;
@@ -81,6 +81,13 @@ impl Ear {
         let client = options(token);
         let link = ws::connect(&url, negotiated, &client, LinkOptions::default()).await.unwrap();
         Self::over(link, negotiated).await
+    }
+
+    /// Opens a conversation over gRPC.
+    pub async fn grpc(hub: &Hub, token: &str, negotiated: bool) -> Self {
+        let (address, client) = (hub.grpc(), options(Some(token)));
+        let opening = grpc::connect(&address, negotiated, &client, LinkOptions::default());
+        Self::over(opening.await.unwrap(), negotiated).await
     }
 
     /// Connects to the Unix socket and subscribes.

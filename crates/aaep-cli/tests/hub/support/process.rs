@@ -259,6 +259,11 @@ impl Hub {
         self.greeting("Listening:")
     }
 
+    /// Where it listens for gRPC.
+    pub fn grpc(&self) -> String {
+        self.greeting("gRPC:")
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         let base = self.base();
