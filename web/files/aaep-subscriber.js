@@ -123,12 +123,8 @@ export class AaepSubscriber extends HTMLElement {
         this.view?.unconnected("page.impostor");
         this.emit("aaep-state", { connected: false, impostor: why });
       },
-      refused: (status, text, wantsToken) => {
-        // A proxy that hides the hub's name, say: another token would change nothing.
-        if (wantsToken || text === "") this.view?.unconnected("page.refused");
-        else this.view?.unconnected("page.refused.because", { why: { theirs: text } });
-        this.emit("aaep-state", { connected: false, refused: status, text, wantsToken });
-      },
+      refused: (...why) => void import("./refused.js").then(({ refused }) => refused(this, ...why),
+        () => this.view?.unconnected("page.unreachable")),
     } });
     this.connection = connection;
     void connection.run();
