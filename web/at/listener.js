@@ -101,6 +101,13 @@ export class Listener {
     this.scripts.push(child);
   }
 
+  /** Another listener of the same person says this once something waits. */
+  elsewhere(words) {
+    const child = spawn(BINARY, ["listen", "--line", `${this.hub.base}/`], { env: this.hub.env, stdio: ["pipe", "pipe", "ignore"] });
+    child.stdout.on("data", (text) => String(text).includes("waits for you") && child.stdin.write(`${words}\n`));
+    this.scripts.push(child);
+  }
+
   /** Ends what a scenario left open, so that the next one begins with nothing. */
   async leave() {
     for (const child of this.scripts) child.kill();

@@ -200,6 +200,17 @@ export const SCENARIOS = {
       await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
     },
   },
+  "elsewhere": {
+    about: "A request is open, and somebody answers it in another place. That is said, with what it was, and the person is where they were.",
+    async play(at) {
+      await at.field();
+      const agent = await at.agent("Cleaning up.");
+      await at.step("an agent starts", null, { until: "Cleaning up" });
+      await at.step("a request comes", () => agent.confirm("Delete file number 109.", MILD), { until: "file number 109" });
+      await at.step("another listener rejects it", () => at.elsewhere("no 1"), { until: "Say something" });
+      await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
+    },
+  },
   "later": {
     about: "In browse mode the arrows stay inside the request. Escape puts it off from anywhere, a shortcut opens it again.",
     async play(at) {

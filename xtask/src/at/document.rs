@@ -41,6 +41,7 @@ const GONE: &[(&str, &str)] = &[
     ("a dialog for stopping outlived its agent, and said nothing", "stop"),
     ("a shortcut for yes or no said nothing when a question was open", "question"),
     ("letters that were typed when a request came were lost", "writing"),
+    ("in a terminal that Orca reads, nothing was spoken when a request came", "beside"),
 ];
 
 /// By scenario, then by browser and Orca: the text of the transcript.
@@ -93,7 +94,10 @@ fn read(folder: &Path) -> Result<Transcripts> {
             let Some((browser, scenario)) = stem.split_once('-') else {
                 bail!("{} is not named as BROWSER-SCENARIO.txt", file.display());
             };
-            let with = format!("{orca} and {}", capital(browser));
+            let with = match browser {
+                "lxterminal" => format!("{orca} and LXTerminal"),
+                browser => format!("{orca} and {}", capital(browser)),
+            };
             all.entry(scenario.to_owned()).or_default().insert(with, text);
         }
     }
@@ -146,8 +150,9 @@ the person does; the lines below it are what they hear, in order, at 300 words a
 ends with \"(cut after: …)\" was interrupted there. \"Focus mode\", \"main content\" and the kinds of \
 controls are Orca's own words; what it says of browse mode and of what it leaves comes or not, and is \
 left out. Times that differ from run to run are written as \"some minutes\". Lines with \"braille\" are \
-what stands on a display of 40 cells. What is heard in [the terminal](#in-the-terminal), with its own \
-speech and braille, is at the end. NVDA, JAWS and VoiceOver [were not run](screen-readers.md).
+what stands on a display of 40 cells. [beside](#beside) and [beside-braille](#beside-braille) are `aaep listen` in a graphical \
+terminal that Orca reads. What is heard in [the terminal](#in-the-terminal) with its own speech and \
+braille is at the end. NVDA, JAWS and VoiceOver [were not run](screen-readers.md).
 
 ## What was wrong once
 
