@@ -228,6 +228,17 @@ pub(super) fn examples(schema: &str) -> Map<String, Value> {
     let examples = match schema {
         "AgentId" => json!({ "bank": { "agent_id": "bank-agent" } }),
         "ToErase" => json!({ "ann": { "user": "ann", "note": "request 7", "confirm": true } }),
+        "BeginSignIn" => json!({ "begin": {
+            "provider": "login", "state": "bG9naW4",
+            "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+        } }),
+        "FinishSignIn" => json!({
+            "code": {
+                "provider": "login", "code": "SplxlOBeZQQYbYS6WxSbIA",
+                "code_verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+            },
+            "renew": { "provider": "login", "refresh_token": "tGzv3JOkF0XG5Qx2TlKWIA" },
+        }),
         "PasskeyBegin" => {
             json!({ "begin": { "subscription_id": "sub_68fb7d317a1a42be0000000000000002" } })
         }
