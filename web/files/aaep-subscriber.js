@@ -171,8 +171,10 @@ export class AaepSubscriber extends HTMLElement {
     const { type, state, failures } = told ?? {};
     if (type !== "presence:state") return false;
     if (state === "changed" && this.connection) this.connection.unlocked.until = 0;
-    if (state === "tried") this.view?.say("presence.tried", { count: failures ?? 0 }, true);
-    if (["changed", "passkey_added", "passkey_removed"].includes(state)) this.view?.say(`presence.${state}`, {}, true);
+    const view = this.view;
+    if (["tried", "changed", "passkey_added", "passkey_removed"].includes(state)) {
+      void view?.words.more().then(() => view.say(`presence.${state}`, { count: failures ?? 0 }, true));
+    }
     return true;
   }
 

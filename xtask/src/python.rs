@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
@@ -104,10 +105,15 @@ pub(crate) fn test() -> Result<()> {
     if bytes > WHEEL_BYTES {
         bail!("the wheel has {bytes} bytes; at most {WHEEL_BYTES} are allowed");
     }
+    run_program(&mut cargo(["build", "--package", "aaep-cli"]))?;
     let fresh = work.join("fresh");
     environment(&fresh)?;
+    let began = Instant::now();
     run_program(pip(&fresh).arg("--no-index").arg(wheel.path()))?;
-    run_program(&mut cargo(["build", "--package", "aaep-cli"]))?;
+    let mut first = Command::new(fresh.join("bin/python"));
+    first.arg(package.join("tests/first_event.py")).current_dir(&work);
+    run_program(first.env("AAEP_PROGRAM", target_dir().join("debug/aaep")))?;
+    println!("From pip install to the first heard event: {:.1} s.", began.elapsed().as_secs_f64());
     let python = |script: &str| {
         let mut python = Command::new(fresh.join("bin/python"));
         python.arg(package.join("tests").join(script)).current_dir(&work);
@@ -118,6 +124,7 @@ pub(crate) fn test() -> Result<()> {
     let vectors = root().join("crates/aaep-subscriber/vectors");
     let mut behaviour = python("behaviour.py");
     run_program(behaviour.env("AAEP_VECTORS", vectors).env("AAEP_DOCS", root().join("docs")))?;
+    run_program(python("record.py").arg(root().join("packages/vectors/agent.json")))?;
     run_program(pip(&fresh).arg("--requirement").arg(package.join("tests/requirements.txt")))?;
     run_program(python("adapters.py").arg(package.join("examples")))
 }

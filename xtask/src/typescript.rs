@@ -22,6 +22,9 @@ const BESIDE: [&str; 9] = [
     "zod",
 ];
 
+/// What is packed with each package.
+const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if let Some(why) = missing() {
         bail!(why);
@@ -67,7 +70,7 @@ pub(crate) fn test() -> Result<()> {
     page::install_packages(&packages)?;
     types(&program, &["--check"])?;
     build(&packages)?;
-    let fresh = install(&packages)?;
+    let fresh = install(&packages, "fresh")?;
     for folder in ["tests", "examples"] {
         for entry in std::fs::read_dir(packages.join(folder))? {
             let entry = entry?;
@@ -82,6 +85,7 @@ pub(crate) fn test() -> Result<()> {
         "blocking.test.js",
         "subscriber.test.js",
         "types.test.js",
+        "vectors.test.js",
     ]);
     run_program(tests.env("AAEP_PROGRAM", program).env("AAEP_REPOSITORY", root()))
 }
@@ -102,7 +106,7 @@ pub(crate) fn bench(args: &[String]) -> Result<()> {
     let packages = packages();
     page::install_packages(&packages)?;
     build(&packages)?;
-    let fresh = install(&packages)?;
+    let fresh = install(&packages, "bench")?;
     std::fs::copy(packages.join("tests/hub.js"), fresh.join("hub.js"))?;
     for name in ["run.mjs", "confirm.mjs", "confirm.py"] {
         std::fs::copy(root().join("packages/bench").join(name), fresh.join(name))?;
@@ -127,6 +131,11 @@ fn build(packages: &Path) -> Result<()> {
         "--",
         files,
     ]))?;
+    for (package, licence) in
+        ["agent", "subscriber"].into_iter().flat_map(|one| LICENCES.map(|name| (one, name)))
+    {
+        std::fs::copy(root().join(licence), packages.join(package).join(licence))?;
+    }
     let mut made = Command::new("node");
     run_program(made.arg(packages.join("tools/element.mjs")).arg(&element))?;
     for package in ["agent", "subscriber", "subscriber/tsconfig.check.json"] {
@@ -138,8 +147,8 @@ fn build(packages: &Path) -> Result<()> {
 }
 
 /// A fresh directory with both, as they are published, and what the tests use besides.
-fn install(packages: &Path) -> Result<PathBuf> {
-    let fresh = place().join("fresh");
+fn install(packages: &Path, name: &str) -> Result<PathBuf> {
+    let fresh = place().join(name);
     if fresh.is_dir() {
         std::fs::remove_dir_all(&fresh)?;
     }

@@ -6,8 +6,6 @@
 
 #[path = "conformance/guests.rs"]
 mod guests;
-#[path = "../../../testing/skipped.rs"]
-mod skipped;
 #[path = "hub/support/mod.rs"]
 mod support;
 
@@ -98,18 +96,13 @@ impl Tokens {
     }
 }
 
-// covers: V3, W8, H15
+// covers: V3, H13, H14, H15, H16, H18
 #[test]
 fn the_hub_conforms_over_http_and_web_sockets() {
     let hub = Hub::start(Setup::default());
     let tokens = tokens();
     let base = hub.base();
-    granted(
-        "hub-http",
-        "producer",
-        (&base, "http://127.0.0.1:8707/aaep/v1"),
-        &tokens.arguments(),
-    );
+    granted("hub-http", "producer", (&base, "http://127.0.0.1:8707/aaep/v1"), &tokens.arguments());
     let socket = format!("{}/ws", base.replacen("http", "ws", 1));
     granted(
         "hub-websocket",
@@ -146,23 +139,25 @@ fn demo() -> Arc<Hub> {
     })
 }
 
+/// Its agent is written with the library, and is spoken with as a user would.
 // covers: V3
 #[test]
-fn the_demo_conforms() {
+fn the_demo_and_its_agent_conform() {
     let demo = demo();
     let tokens = tokens();
     let base = demo.base();
-    granted("demo", "producer", (&base, "http://127.0.0.1:8707/aaep/v1"), &tokens.arguments());
+    let stranger = ["--stranger-token-file", tokens.stranger.as_str()];
+    granted("demo", "producer", (&base, "http://127.0.0.1:8707/aaep/v1"), &stranger);
 }
 
-// covers: V3, H24, C28
+// covers: V3, H24, C28, T30, E6
 #[test]
 fn listening_in_a_terminal_conforms() {
     let aaep = env!("CARGO_BIN_EXE_aaep");
     let home = tempfile::tempdir().unwrap();
     let home = home.path().to_str().unwrap();
     let run = format!("HOME={home}");
-    let command = ["--", "env", "-i", &run, aaep, "listen", "--line", "{url}"];
+    let command = ["--", "env", "-i", run.as_str(), aaep, "listen", "--line", "{url}"];
     let shown = command[1..].join(" ");
     let mut all = vec!["http://127.0.0.1:0/aaep/v1", "--level", "3"];
     all.extend(command);
@@ -180,7 +175,7 @@ async fn a_correct_producer_is_granted_its_level_and_a_wrong_one_is_not() {
     let stranger = file(directory.path(), "stranger", STRANGER);
     for (fault, status) in [(None, 0), (Some(Fault::TakesForged), 1)] {
         let producer = Producer::start(fault).await.unwrap();
-        let tokens = ["--token-file", &owner, "--stranger-token-file", &stranger];
+        let tokens = ["--token-file", owner.as_str(), "--stranger-token-file", stranger.as_str()];
         let mut arguments = vec![producer.base(), "--format", "json", "--patience", "3"];
         arguments.extend(tokens);
         let output = conformance("producer", &arguments);
@@ -226,7 +221,7 @@ fn nobody_there_is_a_sentence_and_status_2() {
     let url = format!("http://{}", free.local_addr().unwrap());
     drop(free);
     let socket = url.replacen("http", "ws", 1);
-    for target in [&url, &socket, "unix:/nonexistent/aaep.sock"] {
+    for target in [url.as_str(), socket.as_str(), "unix:/nonexistent/aaep.sock"] {
         let output = conformance("producer", &[target, "--patience", "1", "--level", "3"]);
         assert_eq!(output.status.code(), Some(2));
         let said = String::from_utf8(output.stdout).unwrap();
@@ -263,15 +258,16 @@ async fn a_profile_is_checked_besides_and_named_in_the_claim() {
         );
         file(directory.path(), &format!("profile{least}"), &text)
     };
-    for (least, status, words) in [(10, 0, "with the profile Patient"), (99, 1, "without a profile")] {
+    for (least, status, words) in
+        [(10, 0, "with the profile Patient"), (99, 1, "without a profile")]
+    {
         let producer = Producer::start(None).await.unwrap();
         let profile = profile(least);
         let arguments =
-            [producer.base(), "--level", "1", "--profile", &profile, "--patience", "3"];
+            [producer.base(), "--level", "1", "--profile", profile.as_str(), "--patience", "3"];
         let output = conformance("producer", &arguments);
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(status), "{said}");
         assert!(said.contains(words), "{said}");
     }
 }
-

@@ -9,7 +9,9 @@ use aaep_conformance::suite::reference::{
     Fault, OWNER, Producer, STRANGER, Subscriber, SubscriberFault,
 };
 use aaep_conformance::suite::subscriber::{Keys, Listening, Subject, Watch};
-use aaep_conformance::suite::{CATALOG, Force, Outcome, Report, SUBSCRIBER, Start, Target, producer};
+use aaep_conformance::suite::{
+    CATALOG, Force, Outcome, Report, SUBSCRIBER, Start, Target, producer,
+};
 
 fn target(base: &str) -> Target {
     Target {
@@ -41,8 +43,7 @@ fn caught(report: &Report, check: &str, level: u8) -> bool {
     failed && (report.granted() < Some(level) || result.check.force == Force::Should)
 }
 
-// covers: H2, H3, H7, H8, H11, H12, H13, H14, H15
-// covers: H16, H17, H18, H19, H21
+// covers: C16
 #[tokio::test(flavor = "multi_thread")]
 async fn each_fault_is_caught_by_its_check() {
     let mut wrong = Vec::new();
@@ -87,8 +88,7 @@ async fn a_correct_subscriber_passes_without_a_finding() {
     assert!(report.claim().contains("as a subscriber at level 3 (Negotiated)"));
 }
 
-// covers: E6, E26, T5, T19, T21, T28, T30, C7
-// covers: C9, C25, C28, H1, H24, H25
+// covers: V3
 #[tokio::test(flavor = "multi_thread")]
 async fn each_fault_of_a_subscriber_is_caught_by_its_check() {
     let mut wrong = Vec::new();
@@ -187,6 +187,50 @@ async fn what_is_no_producer_gets_a_sentence_and_no_claim() {
         assert!(report.cut_short.is_some(), "{says:?}: {}", report.to_text());
         assert_eq!(report.granted(), None);
         assert!(report.claim().starts_with("No claim can be made"));
+    }
+}
+
+/// Passes everything on to a producer, until so many connections were made: then all of them end, and
+/// nobody is let in any more.
+async fn hangs_up_after(connections: usize, base: &str) -> String {
+    let to = base.split('/').nth(2).unwrap().to_owned();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let here = format!("http://{}/aaep/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut running = tokio::task::JoinSet::new();
+        for _ in 0..connections {
+            let (mut near, _) = listener.accept().await.unwrap();
+            let to = to.clone();
+            running.spawn(async move {
+                let mut far = tokio::net::TcpStream::connect(to).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+            });
+        }
+        running.shutdown().await;
+        while let Ok((near, _)) = listener.accept().await {
+            drop(near);
+        }
+    });
+    here
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_producer_that_hangs_up_at_any_step_is_reported_and_granted_nothing_more() {
+    let steps = [1, 2, 3, 4, 6, 8, 10, 13, 17, 21];
+    let runs = steps.map(|connections| {
+        tokio::spawn(async move {
+            let correct = Producer::start(None).await.unwrap();
+            let through = hangs_up_after(connections, correct.base()).await;
+            let target = Target { patience: Duration::from_secs(1), ..target(&through) };
+            let run = producer::run(&target);
+            let report = tokio::time::timeout(Duration::from_secs(110), run).await.unwrap();
+            assert!(report.granted() < Some(3), "{connections}: {}", report.to_text());
+            let said = report.cut_short.is_some() || report.failed().next().is_some();
+            assert!(said, "{connections}: {}", report.to_text());
+        })
+    });
+    for run in runs {
+        run.await.unwrap();
     }
 }
 

@@ -91,7 +91,9 @@ impl Running {
             servers.iter().map(Server::local_addr).collect::<io::Result<Vec<_>>>().map_err(
                 |error| Fault::System { what: format!("The address is lost: {error}.") },
             )?;
-        let ports = addresses.iter().map(SocketAddr::port).collect();
+        // Behind the doors of a cluster's nodes nobody knows which process calls.
+        let on_log = kept.as_ref().is_some_and(|kept| kept.log.is_some());
+        let ports = addresses.iter().filter(|_| !on_log).map(SocketAddr::port).collect();
         let shared = Shared {
             presence: PresenceDesk::new(PinFile::of(&config), ports),
             eraser: OnceLock::new(),
@@ -357,8 +359,11 @@ fn new_core(
                 trusted: trust.clock == ClockTrust::Trusted,
                 busy: tokio::sync::Mutex::default(),
             });
-            let _ = hub.0.eraser.set(eraser.clone());
-            retention = Some(Retention { eraser, to_compact });
+            // A log keeps everything; erasing its copy would erase nothing.
+            if kept.log.is_none() {
+                let _ = hub.0.eraser.set(eraser.clone());
+                retention = Some(Retention { eraser, to_compact });
+            }
             (engine, known, Some(writer(hub, kept)?), news)
         }
     };
@@ -379,7 +384,12 @@ fn writer(hub: &Hub, kept: Kept) -> Result<JournalWriter, Fault> {
         told = units;
         if alone { hub.tell_here(reported) } else { hub.tell(reported) }
     };
-    JournalWriter::start(kept.journal, kept.head, report).map_err(|error| Fault::System {
+    let Kept { journal, head, log, .. } = kept;
+    let started = match log {
+        Some(log) => JournalWriter::start_on(log, journal, report),
+        None => JournalWriter::start(journal, head, report),
+    };
+    started.map_err(|error| Fault::System {
         what: format!("The thread of the journal cannot be started: {error}."),
     })
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aaep_agent::{
-    Confirmation, Error, ErrorCategory, Kind, Progress, Question, RiskLevel, ToolStatus,
+    Confirmation, Error, ErrorCategory, Kind, Progress, Question, RiskLevel, ToolStatus, Words,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -48,7 +48,14 @@ impl Call {
 impl Call {
     /// Says how it ended. What the tool did is done, whether or not the hub could be told: if it is away,
     /// it is told once it is back.
-    fn complete(&self, future: Py<PyAny>, status: &str, summary: String) -> PyResult<Task> {
+    fn complete(
+        &self,
+        future: Py<PyAny>,
+        status: &str,
+        summary: String,
+        ours: bool,
+    ) -> PyResult<Task> {
+        let summary = words(summary, ours);
         let status = word(ToolStatus::parse(status), "status")?;
         let call = self.call.lock().unwrap_or_else(PoisonError::into_inner).take();
         spawn(future, async move {
@@ -298,15 +305,18 @@ impl Session {
         }
     }
 
-    fn complete(&self, future: Py<PyAny>, summary: String) -> PyResult<Task> {
+    fn complete(&self, future: Py<PyAny>, summary: String, ours: bool) -> PyResult<Task> {
+        let summary = words(summary, ours);
         self.end(future, |session| async move { session.complete(summary).await })
     }
 
-    fn cancel(&self, future: Py<PyAny>, why: String) -> PyResult<Task> {
+    fn cancel(&self, future: Py<PyAny>, why: String, ours: bool) -> PyResult<Task> {
+        let why = words(why, ours);
         self.end(future, |session| async move { session.cancel(why).await })
     }
 
-    fn fail(&self, future: Py<PyAny>, what: String) -> PyResult<Task> {
+    fn fail(&self, future: Py<PyAny>, what: String, ours: bool) -> PyResult<Task> {
+        let what = words(what, ours);
         self.end(future, |session| async move { session.fail(ErrorCategory::Unknown, what).await })
     }
 }
@@ -346,6 +356,12 @@ impl Session {
             Ok(Call::new(call, Some(by)))
         })
     }
+}
+
+/// A sentence of the package is English, whatever the session speaks, and labelled so.
+fn words(sentence: String, ours: bool) -> Words {
+    let words = Words::new(sentence);
+    if ours { words.language("en") } else { words }
 }
 
 fn word<T, E>(word: Result<T, E>, name: &str) -> PyResult<T> {

@@ -53,6 +53,33 @@ class Examples(unittest.TestCase):
                 self.assertNotIn("tool.invoked", events)
                 self.assertEqual(events[-1], "session.completed")
 
+    def test_an_interrupt_of_a_graph_is_a_question(self):
+        import asyncio
+        from typing import TypedDict
+
+        from langgraph.checkpoint.memory import InMemorySaver
+        from langgraph.graph import END, START, StateGraph
+        from langgraph.types import interrupt
+
+        from aaep import Agent, Gate, Hub
+        from aaep.adapters.langchain import run as run_graph
+
+        class State(TypedDict, total=False):
+            month: str
+
+        async def graph_of(hub):
+            graph = StateGraph(State)
+            graph.add_node("month", lambda state: {"month": interrupt("For which month?")})
+            graph.add_edge(START, "month")
+            graph.add_edge("month", END)
+            built = graph.compile(checkpointer=InMemorySaver())
+            async with Agent("graph", hub.url).session("Asking.") as session:
+                return await run_graph(built, {}, Gate(session), {"configurable": {"thread_id": "1"}})
+
+        with Hub(answer="accept", response="May") as hub:
+            self.assertEqual(asyncio.run(graph_of(hub))["month"], "May")
+            self.assertEqual(hub.wait_for("awaiting.clarification")["question"], "For which month?")
+
     def test_what_opentelemetry_is_told(self):
         for answer, outcome in [("accept", "accepted"), ("reject", "rejected")]:
             lines, _ = self.heard("opentelemetry", answer)

@@ -179,6 +179,19 @@ class Asyncio(unittest.TestCase):
             self.assertNotIn("tool.invoked", kinds(hub))
 
 
+class Questions(unittest.TestCase):
+    def test_answers_are_of_the_kind_that_was_asked_for(self):
+        for response, ask, wanted in [
+            ("May", lambda session: session.ask("For which month?"), "May"),
+            (True, lambda session: session.ask_yes_no("Really?"), True),
+            (2.5, lambda session: session.ask_number("How many?"), 2.5),
+            ("2", lambda session: session.choose("Which?", ["red", "blue"]), 1),
+        ]:
+            with Hub(answer="accept", response=response) as hub:
+                with Agent("bank", hub.url).session("Asking.") as session:
+                    self.assertEqual(ask(session), wanted)
+
+
 class Stops(unittest.TestCase):
     def test_a_stop_by_the_user_is_an_exception_of_its_own_and_no_failure_of_the_agent(self):
         ran = []

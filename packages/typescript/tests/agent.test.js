@@ -157,6 +157,16 @@ test("a tool that fails is completed as failed, and its error comes through", as
   await hub.heard("session.errored");
 });
 
+test("words that the hub refuses do not keep the end of a tool from being told", async () => {
+  const hub = await hubThat("accept");
+  const result = await agentOf(hub).session("Looking.", (session) => session.tool("look", "Looking.").run((call) => {
+    call.summary = "Found \u202ehsac.";
+    return "found";
+  }));
+  assert.equal(result, "found");
+  assert.equal((await hub.heard("tool.completed")).summary_normal, "look is over; the words for it were refused.");
+});
+
 test("an agent without a hub says so", async () => {
   const agent = new Agent("bank", { url: "http://127.0.0.1:9", patienceMs: 200 });
   started.push(agent);

@@ -83,9 +83,8 @@ impl ProducerOptions {
         for given in &self.text {
             let (name, text) = given.split_once('=').unwrap_or((given, ""));
             let script = Script::ALL.iter().find(|script| script.name() == name);
-            let script = script.ok_or_else(|| {
-                format!("--text {} names nothing. See --help.", Plain(name))
-            })?;
+            let script = script
+                .ok_or_else(|| format!("--text {} names nothing. See --help.", Plain(name)))?;
             texts.set(*script, text);
         }
         let token = |path: &Option<PathBuf>| path.as_deref().map(read_token).transpose();

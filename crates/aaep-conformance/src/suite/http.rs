@@ -79,5 +79,4 @@ pub(super) fn answer(status: &str, headers: &str, body: &str) -> String {
 }
 
 /// The head of a stream of events.
-pub(super) const STREAM: &str =
-    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\naccess-control-allow-origin: *\r\n\r\n: here\n\n";
+pub(super) const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\naccess-control-allow-origin: *\r\n\r\n: here\n\n";

@@ -167,8 +167,7 @@ impl Run<'_> {
     }
 
     async fn notification(&mut self) -> Result<(), String> {
-        for script in
-            [Script::Tool, Script::Stream, Script::Fail, Script::Cancel, Script::Progress]
+        for script in [Script::Tool, Script::Stream, Script::Fail, Script::Cancel, Script::Progress]
         {
             match self.begin(script).await? {
                 Some((session, from)) => {

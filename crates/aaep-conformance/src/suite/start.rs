@@ -144,8 +144,7 @@ impl Puppet {
                 return self.emit("session.errored", error).await;
             }
             Script::Cancel => {
-                let given =
-                    json!({ "cancelled_by": "producer", "summary_normal": "Given up." });
+                let given = json!({ "cancelled_by": "producer", "summary_normal": "Given up." });
                 return self.emit("session.cancelled", given).await;
             }
         }
@@ -221,12 +220,8 @@ impl Puppet {
         let request = self.ask(300).await?;
         sleep(Duration::from_millis(300)).await;
         let body = bytes::Bytes::new();
-        let gone = self.client.request(
-            http::Method::DELETE,
-            &request,
-            http::HeaderMap::new(),
-            body,
-        );
+        let gone =
+            self.client.request(http::Method::DELETE, &request, http::HeaderMap::new(), body);
         gone.await.map_err(|error| error.to_string())?;
         // Long enough for an answer that comes too late.
         sleep(Duration::from_secs(1)).await;

@@ -115,8 +115,14 @@ pub struct Texts([String; Script::ALL.len()]);
 impl Default for Texts {
     /// What `aaep demo` and the reference producer understand.
     fn default() -> Self {
-        Self(Script::ALL.iter().map(|script| usual(*script).to_owned()).collect::<Vec<_>>()
-            .try_into().unwrap_or_default())
+        Self(
+            Script::ALL
+                .iter()
+                .map(|script| usual(*script).to_owned())
+                .collect::<Vec<_>>()
+                .try_into()
+                .unwrap_or_default(),
+        )
     }
 }
 

@@ -117,9 +117,7 @@ impl Wire {
 
     pub(super) fn client_with(&self, options: Options) -> Result<HttpClient, String> {
         match &self.base {
-            HttpBase::Url(url) => {
-                HttpClient::new(url, options).map_err(|error| error.to_string())
-            }
+            HttpBase::Url(url) => HttpClient::new(url, options).map_err(|error| error.to_string()),
             #[cfg(unix)]
             HttpBase::Socket(path, base) => Ok(HttpClient::over_socket(path, base, options)),
         }
@@ -187,7 +185,12 @@ impl Wire {
             let client = self.client()?;
             let stream = client.events("events", None).await.map_err(|error| error.to_string())?;
             let mouth = Mouth::Http { client, replies: "messages" };
-            return Ok(Line { ear: Ear::of_stream(stream), mouth, id: None, accepted: Value::Null });
+            return Ok(Line {
+                ear: Ear::of_stream(stream),
+                mouth,
+                id: None,
+                accepted: Value::Null,
+            });
         }
         let (sender, receiver) = self.link(false).await?.split();
         let mouth = Mouth::Link(Mutex::new(sender));

@@ -20,7 +20,8 @@ class Call:
     """
 
     def __init__(self, native: Any, tool: str, arguments: Any) -> None:
-        self._native, self.tool, self._summary = native, tool, f"{tool} is done."
+        self._native, self.tool = native, tool
+        self._summary: str | None = None
         self._failed: str | None = None
         self.id: str = native.id
         self.key: str | None = native.key
@@ -34,16 +35,17 @@ class Call:
 
     def failed(self, text: str | None = None) -> None:
         """It failed, where no exception says so: a framework may have taken it."""
-        self._failed = text or f"{self.tool} failed."
+        self._failed = text or ""
 
-    def _end(self, error: BaseException | None) -> tuple[str, str]:
+    def _end(self, error: BaseException | None) -> tuple[str, str, bool]:
+        """How it ended, what is said of it, and whether that is a sentence of this package."""
         if error is None and self._failed is not None:
-            return "error", self._failed
+            return "error", self._failed or f"{self.tool} failed.", not self._failed
         if error is None:
-            return "success", self._summary
+            return "success", self._summary or f"{self.tool} is done.", not self._summary
         if isinstance(error, Exception):
-            return "error", f"{self.tool} failed: {type(error).__name__}."
-        return "timeout", f"{self.tool} was given up; nobody knows how it ended."
+            return "error", f"{self.tool} failed: {type(error).__name__}.", True
+        return "timeout", f"{self.tool} was given up; nobody knows how it ended.", True
 
 
 observe: Callable[[str], ContextManager[None]] | None = None

@@ -9,7 +9,8 @@ class Hub:
     """Starts the program `aaep` as a hub on a free port of this machine that keeps nothing.
 
     `answer` has everything that is asked answered so, as a person with a listener would, or stops the
-    agent; without it, somebody has to listen at `url`. `settings` are variables of its configuration,
+    agent; without it, somebody has to listen at `url`. `response` is what questions are answered with.
+    `settings` are variables of its configuration,
     such as `AAEP_POLICY`. The program is looked for in `AAEP_PROGRAM`, on the path, and
     beside the interpreter, where `pip install aaep-cli` puts it.
 
@@ -24,6 +25,7 @@ class Hub:
         *,
         program: str | None = None,
         answer: Literal["accept", "reject", "stop"] | None = None,
+        response: str | float | bool | None = None,
         settings: dict[str, str] | None = None,
     ) -> None:
         import os
@@ -37,7 +39,7 @@ class Hub:
             text = "The program aaep is not here. Install it (pip install aaep-cli), or name it in AAEP_PROGRAM."
             raise FileNotFoundError(text)
         self._program, self._answer, self._settings = found, answer, dict(settings or {})
-        self._subscription = ""
+        self._response, self._subscription = response, ""
         self.url = ""
         self.events: list[dict[str, Any]] = []
         """What was heard, where `answer` is given."""
@@ -120,6 +122,10 @@ class Hub:
     def _reply(self, event: dict[str, Any]) -> None:
         if self._answer == "stop":
             self.stop_agent(event["session_id"])
+        elif event["type"].endswith("awaiting.clarification"):
+            if self._response is not None:
+                reply = {"type": "clarification.reply", "reply_token": event["reply_token"]}
+                self._send(reply | {"response": self._response})
         elif self._answer:
             token, decision = event["reply_token"], self._answer
             self._send({"type": "confirmation.reply", "reply_token": token, "decision": decision})

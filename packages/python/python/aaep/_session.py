@@ -220,19 +220,19 @@ class _Base:
 
         return decorate
 
-    def _last_words(self, error: BaseException | None) -> tuple[Any, str] | None:
+    def _last_words(self, error: BaseException | None) -> tuple[Any, str, bool] | None:
         if self._over:
             return None
         self._over = True
         if error is None:
-            return self._native.complete, "Done."
+            return self._native.complete, "Done.", True
         if isinstance(error, _errors.SessionOver):
             return None
         if isinstance(error, _errors.NotApproved):
-            return self._native.complete, "Nothing was done: there was no yes."
+            return self._native.complete, "Nothing was done: there was no yes.", True
         if isinstance(error, Exception):
-            return self._native.fail, "The agent broke off: there is a fault in its program."
-        return self._native.cancel, "The agent gave this up without finishing it."
+            return self._native.fail, "The agent broke off: there is a fault in its program.", True
+        return self._native.cancel, "The agent gave this up without finishing it.", True
 
 
 class Session(_Base):
@@ -280,12 +280,12 @@ class Session(_Base):
     def complete(self, summary: str) -> None:
         """Ends it well, with these words instead of `Done.`"""
         self._over = True
-        waited(self._native.complete, summary)
+        waited(self._native.complete, summary, False)
 
     def cancel(self, why: str) -> None:
         """Gives it up, and says why."""
         self._over = True
-        waited(self._native.cancel, why)
+        waited(self._native.cancel, why, False)
 
 
 class AsyncSession(_Base):
@@ -341,12 +341,12 @@ class AsyncSession(_Base):
     async def complete(self, summary: str) -> None:
         """Ends it well, with these words instead of `Done.`"""
         self._over = True
-        await awaited(self._native.complete, summary)
+        await awaited(self._native.complete, summary, False)
 
     async def cancel(self, why: str) -> None:
         """Gives it up, and says why."""
         self._over = True
-        await awaited(self._native.cancel, why)
+        await awaited(self._native.cancel, why, False)
 
 
 class Output:

@@ -6,8 +6,9 @@ import { Worker } from "node:worker_threads";
 
 import { AaepError, InDoubt, NotApproved, Refused, SessionOver, Stopped, Stranger, Unavailable, type Problem } from "./errors.js";
 import { localHub, Way, type Reach } from "./hub.js";
+import { Leases } from "./lease.js";
 import { Session } from "./session.js";
-import type { Members } from "./session.js";
+import type { Ending, Members } from "./session.js";
 
 /** How long a call is tried again before it counts as failed. */
 const PATIENCE_MS = 30_000;
@@ -55,6 +56,7 @@ export class Agent {
   private calls = 0;
   private way: Promise<{ way: Way; reach: Reach }> | undefined;
   private watcher: Worker | undefined;
+  private leases: Leases | undefined;
   private readonly watched = new Map<string, (stopped: boolean) => void>();
   private readonly unsaid = new Set<Promise<void>>();
 
@@ -78,7 +80,7 @@ export class Agent {
       await session.end(error).catch(() => undefined);
       throw error;
     }
-    await session.complete("Done.").catch((error: unknown) => {
+    await session.completeByItself().catch((error: unknown) => {
       // A stop by the user is no error of work that was done.
       if (!(error instanceof SessionOver)) throw error;
     });
@@ -90,7 +92,7 @@ export class Agent {
     const body: Members = { producer: { agent_id: this.id }, summary_normal: summary, language };
     if (leaseSeconds !== undefined) body.lease_seconds = leaseSeconds;
     const opened = await this.change("POST", "agent/sessions", body);
-    return new Session(this, String(opened.session_id));
+    return new Session(this, String(opened.session_id), language);
   }
 
   /** Waits until everything is said, or cannot be said in time. To be called before the process ends. */
@@ -102,6 +104,8 @@ export class Agent {
     }
     await this.watcher?.terminate();
     this.watcher = undefined;
+    this.leases?.close();
+    this.leases = undefined;
     (await this.way)?.way.close();
   }
 
@@ -184,24 +188,36 @@ export class Agent {
    */
   async watch(session: string, over: (stopped: boolean) => void): Promise<void> {
     const { reach } = await this.reached();
-    if (this.watcher === undefined) {
-      const workerData = { reach, headers: this.headers() };
-      this.watcher = new Worker(new URL("./watch.js", import.meta.url), { workerData });
-      this.watcher.unref();
-      this.watcher.on("message", ({ id, stopped }: { id: string; stopped: boolean }) => {
-        this.watched.get(id)?.(stopped);
-        this.watched.delete(id);
-      });
-      this.watcher.on("error", () => (this.watcher = undefined));
-    }
     this.watched.set(session, over);
+    if (this.leases !== undefined) return void this.leases.keep(session);
+    this.watcher ??= this.watching(reach);
     this.watcher.postMessage({ watch: session });
+  }
+
+  private watching(reach: Reach): Worker {
+    const workerData = { reach, headers: this.headers() };
+    const watcher = new Worker(new URL("./watch.js", import.meta.url), { workerData });
+    watcher.unref();
+    watcher.on("message", ({ id, stopped }: { id: string; stopped: boolean }) => this.hearOver(id, stopped));
+    watcher.on("error", () => {
+      // Its file is not where it was, in a bundle perhaps: this thread does it, as long as it does not block.
+      this.watcher = undefined;
+      this.leases ??= new Leases(reach, this.headers(), (id, stopped) => this.hearOver(id, stopped));
+      for (const session of this.watched.keys()) void this.leases.keep(session);
+    });
+    return watcher;
+  }
+
+  private hearOver(session: string, stopped: boolean): void {
+    this.watched.get(session)?.(stopped);
+    this.watched.delete(session);
   }
 
   /** @internal */
   unwatch(session: string): void {
     this.watched.delete(session);
     this.watcher?.postMessage({ forget: session });
+    this.leases?.forget(session);
   }
 
   /** @internal Why a session is over that its agent did not end. */
@@ -225,10 +241,10 @@ function problem(text: string): Problem {
 }
 
 /** How a session ends after this error. */
-export function lastWords(error: unknown): { kind: "complete" | "cancel" | "fail"; text: string } | undefined {
+export function lastWords(error: unknown): { kind: Ending; text: string } | undefined {
   if (error instanceof SessionOver) return undefined;
-  if (error instanceof NotApproved) return { kind: "complete", text: "Nothing was done: there was no yes." };
+  if (error instanceof NotApproved) return { kind: "session.completed", text: "Nothing was done: there was no yes." };
   const aborted = error instanceof Error && !(error instanceof AaepError) && error.name === "AbortError";
-  if (aborted) return { kind: "cancel", text: "The agent gave this up without finishing it." };
-  return { kind: "fail", text: "The agent broke off: there is a fault in its program." };
+  if (aborted) return { kind: "session.cancelled", text: "The agent gave this up without finishing it." };
+  return { kind: "session.errored", text: "The agent broke off: there is a fault in its program." };
 }

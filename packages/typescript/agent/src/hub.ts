@@ -58,7 +58,7 @@ export class Way {
   private readonly secure: boolean;
 
   constructor({ url, trustPem, trustLoopback = false }: Reach) {
-    const kept = { keepAlive: true, keepAliveMsecs: 1000, scheduling: "lifo" as const, timeout: 75_000 };
+    const kept = { keepAlive: true, keepAliveMsecs: 1000, scheduling: "lifo" as const };
     if (url.startsWith("unix:")) {
       const path = url.slice("unix:".length);
       if (path === "") throw new Misuse("unix: is followed by the path of a socket");
@@ -135,13 +135,14 @@ class CheckedAgent extends http.Agent {
     // Node takes the socket by the callback.
     this.open().then((socket) => {
       socket.setNoDelay(true);
+      socket.on("timeout", () => socket.destroy()); // only an idle one has a time
       made?.(null, socket);
     }, (error: Error) => (made as ((error: Error) => void) | undefined)?.(error));
   }
 
   override keepSocketAlive(socket: Socket): boolean {
     socket.unref();
-    socket.setTimeout(IDLE_MS, () => socket.destroy());
+    socket.setTimeout(IDLE_MS);
     return true;
   }
 

@@ -63,7 +63,8 @@ export class Output {
 
   private send(chunk: string, complete: boolean): void {
     const payload: Members = { chunk, position: this.position, complete, output_id: this.id };
-    if (!complete) payload.coalesce_hint = /[.!?…]\s*$/u.test(chunk) ? "sentence" : /\s$/u.test(chunk) ? "word" : "none";
+    const hint = hintOf(chunk);
+    if (!complete || hint !== "none") payload.coalesce_hint = hint;
     this.begun = true;
     this.position += [...chunk].length; // positions count code points
     this.last = this.last.then(async () => {
@@ -71,4 +72,14 @@ export class Output {
       await this.session.emit("output.streaming", payload).catch((error: unknown) => (this.fault = error));
     });
   }
+}
+
+/** What a chunk ends with, for listeners who want whole words or sentences. */
+function hintOf(text: string): string {
+  const ended = text.trimEnd();
+  const space = text.slice(ended.length);
+  if (space.includes("\n\n")) return "paragraph";
+  const closes = ended.replace(/["')\]”’»]+$/u, "");
+  if (/[。！？؟।]$/u.test(closes) || (space !== "" && /[.!?…]$/u.test(closes))) return "sentence";
+  return space === "" ? "none" : "word";
 }

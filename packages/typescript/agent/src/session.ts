@@ -28,6 +28,15 @@ interface Said {
   key: string;
 }
 
+export type Ending = "session.completed" | "session.cancelled" | "session.errored";
+
+/** What each end has to say besides its words. */
+const ENDINGS: Record<Ending, (session: Session) => Members> = {
+  "session.completed": (session) => session.figures,
+  "session.cancelled": () => ({ cancelled_by: "producer" }),
+  "session.errored": () => ({ error_category: "unknown" }),
+};
+
 export class Session {
   readonly id: string;
   /** @internal */
@@ -39,9 +48,11 @@ export class Session {
   private percent = -5;
   private tools = 0;
   private ended = false;
+  private readonly english: boolean;
 
   /** @internal */
-  constructor(agent: Agent, id: string) {
+  constructor(agent: Agent, id: string, language: string) {
+    this.english = /^en\b/i.test(language);
     this.agent = agent;
     this.id = id;
     void agent.watch(id, (stopped) => this.isOver(stopped ? new Stopped() : new SessionOver()));
@@ -79,14 +90,17 @@ export class Session {
     if (step !== undefined) [far.step, far.total_steps] = step;
     if (description !== undefined) far.description = description;
     const said = percent !== undefined ? `${Math.round(percent)} percent done.` : step && `Step ${step[0]} of ${step[1]}.`;
-    const payload: Members = { progress: far, ...words([said, description].filter(Boolean).join(" ")) };
+    const told = description === undefined ? ourWords(said ?? "")
+      // Figures are in the event besides; our words and the author's are not mixed.
+      : words(this.english ? [said, description].filter(Boolean).join(" ") : description);
+    const payload: Members = { progress: far, ...told };
     if (etaSeconds !== undefined) payload.eta_ms = etaSeconds * 1000;
     await this.emit("progress.updated", payload);
   }
 
   /** A tool that needs no consent: `session.tool("search", "Looking for flights.").run(work)`. */
   tool(name: string, summary?: string, options: ToolOptions = {}): AnnouncedTool {
-    return announced(this, name, summary ?? `The agent uses ${name}.`, options);
+    return announced(this, name, summary === undefined ? ourWords(`The agent uses ${name}.`) : words(summary), options);
   }
 
   /** Consent to one action: `session.confirm({…}).run(work)`. The work runs only after a yes. */
@@ -126,35 +140,34 @@ export class Session {
 
   /** Ends it well. */
   complete(summary: string): Promise<void> {
-    const duration = Math.round(performance.now() - this.began);
-    return this.finish("session.completed", { ...words(summary), duration_ms: duration, tool_invocations_count: this.tools });
+    return this.finish("session.completed", words(summary));
   }
 
   /** Gives it up, and says why. */
   cancel(why: string): Promise<void> {
-    return this.finish("session.cancelled", { cancelled_by: "producer", ...words(why) });
+    return this.finish("session.cancelled", words(why));
   }
 
   /** Ends it with an error. */
   fail(what: string): Promise<void> {
-    return this.finish("session.errored", { error_category: "unknown", ...words(what) });
+    return this.finish("session.errored", words(what));
   }
 
   /** @internal Ends it as this error demands. */
   async end(error: unknown): Promise<void> {
     const said = lastWords(error);
-    if (said !== undefined && !this.ended) await this[said.kind](said.text);
+    if (said !== undefined && !this.ended) await this.finish(said.kind, ourWords(said.text));
     else this.agent.unwatch(this.id);
   }
 
   /** `await using session = await agent.open(…)`: given up, unless it was ended. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.ended && !this.isStopped) await this.cancel("The agent gave this up without finishing it.");
+    if (!this.ended && !this.isStopped) await this.finish("session.cancelled", ourWords("The agent gave this up without finishing it."));
   }
 
-  private async finish(kind: string, payload: Members): Promise<void> {
+  private async finish(kind: Ending, told: Members): Promise<void> {
     try {
-      await this.emit(kind, payload);
+      await this.emit(kind, { ...ENDINGS[kind](this), ...told });
     } finally {
       this.ended = true;
       this.agent.unwatch(this.id);
@@ -179,12 +192,33 @@ export class Session {
     try {
       await this.inTurn(() => this.send(said));
     } catch (error) {
-      if (error instanceof SessionOver || error instanceof Refused) return; // the hub has said how things stood
+      if (error instanceof SessionOver) return; // the hub has said how things stood
+      if (error instanceof Refused) return this.tellPlainly(kind, payload, error);
       if (!(error instanceof Unavailable)) throw error;
       this.deferred.push(said);
       process.emitWarning(`${String(payload.tool)} ran, and the hub could not be told yet. It is told once it is back.`);
       this.agent.behind(this.sayLater());
     }
+  }
+
+  /** These words were refused: what a tool says must never keep its end from being told. */
+  private async tellPlainly(kind: string, payload: Members, { rule }: Refused): Promise<void> {
+    if (rule === "T15") return; // it was told before
+    const plain = { ...payload, ...ourWords(`${String(payload.tool)} is over; the words for it were refused.`) };
+    const telling = this.inTurn(() => this.send({ kind, payload: plain, key: this.agent.newKey() }));
+    await telling.catch((error: unknown) => {
+      if (!(error instanceof SessionOver || error instanceof Refused || error instanceof Unavailable)) throw error;
+    });
+  }
+
+  /** @internal Ends it well, with words of this package. */
+  completeByItself(): Promise<void> {
+    return this.finish("session.completed", ourWords("Done."));
+  }
+
+  /** @internal What the end of a session says of it. */
+  get figures(): Members {
+    return { duration_ms: Math.round(performance.now() - this.began), tool_invocations_count: this.tools };
   }
 
   /** @internal */
@@ -239,3 +273,7 @@ export function words(sentence: string): Members {
   const terse = [...sentence].length <= 2000 ? { summary_terse: sentence } : {};
   return { ...terse, summary_normal: sentence, summary_detailed: sentence };
 }
+
+/** A sentence of this package is English, whatever the session speaks, and labelled so. */
+export const ourWords = (sentence: string): Members =>
+  ({ ...words(sentence), localization_hints: { primary_language: "en" } });

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 
 import { SessionOver } from "./errors.js";
-import { words, type Json, type Members, type Session } from "./session.js";
+import { ourWords, words, type Json, type Members, type Session } from "./session.js";
 
 export interface ToolOptions {
   /** With what it is called: nobody hears it; a policy of the hub looks at it. */
@@ -23,8 +23,8 @@ export interface Call<A = Json> {
   readonly by: string | undefined;
   /** Aborts when the user stops the session. */
   readonly signal: AbortSignal;
-  /** What people are told once it is done. */
-  summary: string;
+  /** What people are told once it is done, where that is more than that it is. */
+  summary: string | undefined;
   /** What they are told instead, where it failed and no error says so: a framework may have taken it. */
   failed: string | undefined;
 }
@@ -35,11 +35,11 @@ export interface AnnouncedTool {
   run<T>(work: (call: Call) => Promise<T> | T): Promise<T>;
 }
 
-export function announced(session: Session, tool: string, summary: string, options: ToolOptions): AnnouncedTool {
+export function announced(session: Session, tool: string, told: Members, options: ToolOptions): AnnouncedTool {
   return {
     async run(work) {
       const id = `call_${randomBytes(16).toString("hex")}`;
-      const invoked: Members = { tool, tool_call_id: id, ...words(summary) };
+      const invoked: Members = { tool, tool_call_id: id, ...told };
       if (options.risk !== undefined) invoked.risk_level = options.risk;
       if (options.arguments !== undefined) invoked.arguments = options.arguments;
       await session.emit("tool.invoked", invoked);
@@ -56,9 +56,9 @@ export async function carryOut<A, T>(
 ): Promise<T> {
   session.counted();
   const started = performance.now();
-  const call: Call<A> = { ...begun, signal: session.signal, summary: `${begun.tool} is done.`, failed: undefined };
-  const completed = (status: string, summary: string) => session.tell("tool.completed", {
-    tool: call.tool, tool_call_id: call.id, status, ...words(summary), duration_ms: Math.round(performance.now() - started),
+  const call: Call<A> = { ...begun, signal: session.signal, summary: undefined, failed: undefined };
+  const completed = (status: string, told: Members) => session.tell("tool.completed", {
+    tool: call.tool, tool_call_id: call.id, status, ...told, duration_ms: Math.round(performance.now() - started),
   });
   let result: T;
   try {
@@ -66,12 +66,12 @@ export async function carryOut<A, T>(
   } catch (error) {
     // When the session is over, the hub has said how things stood.
     if (!(error instanceof SessionOver)) {
-      await completed("error", `${call.tool} failed: ${error instanceof Error ? error.name : "an error"}.`);
+      await completed("error", ourWords(`${call.tool} failed: ${error instanceof Error ? error.name : "an error"}.`));
     }
     throw error;
   }
-  if (call.failed === undefined) await completed("success", call.summary);
-  else await completed("error", call.failed);
+  if (call.failed !== undefined) await completed("error", words(call.failed));
+  else await completed("success", call.summary === undefined ? ourWords(`${call.tool} is done.`) : words(call.summary));
   return result;
 }
 

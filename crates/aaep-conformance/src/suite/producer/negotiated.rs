@@ -49,7 +49,7 @@ impl Run<'_> {
         self.renegotiated(&lines).await?;
         let closed = self.closed().await?;
         self.among_subscriptions(&lines, closed.as_ref()).await?;
-        self.resumed(&lines.wide).await?;
+        self.resumed().await?;
         self.rough_company(&lines).await?;
         let known = self.first.ear.since(lines.since);
         let begun: Vec<&Value> = known
@@ -219,7 +219,9 @@ impl Run<'_> {
                     Ok(_) => self.report.pass("signed-only"),
                     Err(why) => self.report.fail(
                         "signed-only",
-                        format!("Who accepts only signed manifests got one that is not good: {why}"),
+                        format!(
+                            "Who accepts only signed manifests got one that is not good: {why}"
+                        ),
                     ),
                 }
                 let _ = line.close().await;
@@ -239,7 +241,8 @@ impl Run<'_> {
         let found = match self.fetch(MANIFEST).await {
             Some(found) => Some(found),
             None => {
-                let named = [&line.accepted["manifest_uri"], &line.accepted["producer"]["manifest_uri"]];
+                let named =
+                    [&line.accepted["manifest_uri"], &line.accepted["producer"]["manifest_uri"]];
                 let path = named.iter().find_map(|uri| uri.as_str()).and_then(path_of);
                 match path {
                     Some(path) => self.fetch(path).await,
@@ -269,7 +272,8 @@ impl Run<'_> {
     /// A lot is said, and everybody hears their part.
     async fn delivery(&mut self, lines: &Several) -> Result<(), String> {
         let mut sessions = Vec::new();
-        for script in [Script::Flood, Script::Tool, Script::Progress, Script::Tool, Script::Stream] {
+        for script in [Script::Flood, Script::Tool, Script::Progress, Script::Tool, Script::Stream]
+        {
             if let Some((session, from)) = self.begin(script).await? {
                 sessions.push((session, from));
             }
@@ -318,7 +322,8 @@ impl Run<'_> {
                 let at_boundary = |piece: &&Value| {
                     let said = piece["chunk"].as_str().unwrap_or_default().trim_end();
                     piece["complete"] == true
-                        || (at == "sentences" && said.ends_with(['.', '!', '?', '…', ':', '\n', '”']))
+                        || (at == "sentences"
+                            && said.ends_with(['.', '!', '?', '…', ':', '\n', '”']))
                 };
                 let fine = pieces.iter().all(at_boundary);
                 self.report.holds("boundaries", fine, format!("A piece does not end at {at}."));
@@ -458,8 +463,7 @@ impl Run<'_> {
                 return Ok(());
             }
         };
-        let (old, new) =
-            (&line.accepted["honored_capabilities"], &answer["honored_capabilities"]);
+        let (old, new) = (&line.accepted["honored_capabilities"], &answer["honored_capabilities"]);
         let same_id = answer["subscription_id"] == line.subscription();
         self.report.holds("renegotiation", same_id, "New terms were not accepted for it.");
         for member in ["max_events_per_second", "coalesce_boundaries"] {
@@ -501,7 +505,7 @@ impl Run<'_> {
         Ok(Some(line))
     }
 
-    async fn resumed(&mut self, wide: &Line) -> Result<(), String> {
+    async fn resumed(&mut self) -> Result<(), String> {
         if !self.wire.is_http() {
             let why = "Only HTTP has a way of the protocol's own to come back.";
             self.report.skip("resume", why);
@@ -519,7 +523,6 @@ impl Run<'_> {
         let line = line.deaf();
         let Some((session, from)) = self.begin(Script::Tool).await? else { return Ok(()) };
         self.end_of(&session, from).await;
-        let _ = wide;
         let back = match self.wire.come_back(&line, &last).await {
             Ok(back) => back,
             Err(why) => {
@@ -606,9 +609,11 @@ impl Run<'_> {
             let socket = socket.ok()?;
             socket.set_recv_buffer_size(4096).ok()?;
             let mut stream = socket.connect(address).await.ok()?;
-            let token = self.target.token.as_deref().map_or(String::new(), |token| {
-                format!("authorization: Bearer {token}\r\n")
-            });
+            let token = self
+                .target
+                .token
+                .as_deref()
+                .map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
             let head = format!(
                 "GET {}/events HTTP/1.1\r\nhost: {host}\r\naccept: text/event-stream\r\n{token}\r\n",
                 path.trim_end_matches('/')
@@ -631,7 +636,8 @@ enum Held {
 /// When events came that count against the rate.
 fn times(line: &Line) -> Vec<Instant> {
     let events = line.ear.since(0);
-    let counted = events.iter().filter(|(event, _)| event["event_id"].is_string() && !is_critical(event));
+    let counted =
+        events.iter().filter(|(event, _)| event["event_id"].is_string() && !is_critical(event));
     counted.map(|(_, at)| *at).collect()
 }
 
@@ -642,7 +648,8 @@ fn exceeds(times: &[Instant], rate: f64) -> bool {
         (first..times.len()).any(|last| {
             let seconds = (times[last] - times[first]).as_secs_f64() + 0.25;
             let allowed = rate * seconds + rate;
-            u32::try_from(last - first + 1).map_or(true, |count| f64::from(count) > allowed)
+            let count = u32::try_from(last - first + 1).unwrap_or(u32::MAX);
+            f64::from(count) > allowed
         })
     })
 }

@@ -107,8 +107,7 @@ pub(super) fn judge_order(events: &[Value], report: &mut Report) {
     for (place, event) in (1..).zip(events) {
         checker.message(place, event.to_string().as_bytes(), &mut found);
     }
-    let ordered =
-        ["T1", "E7", "E8", "E10", "E15", "T7", "T13", "T15", "T17", "T18"];
+    let ordered = ["T1", "E7", "E8", "E10", "E15", "T7", "T13", "T15", "T17", "T18"];
     for finding in found.iter().filter(|finding| finding.weight == Weight::Error) {
         if ordered.contains(&finding.rule.id) {
             report.fail("ordered", finding.to_string());

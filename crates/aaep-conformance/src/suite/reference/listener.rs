@@ -98,7 +98,8 @@ impl Terms {
         let usual = json!(["sentence", "completion"]);
         let asked = &self.honored["coalesce_boundaries"];
         let asked = if asked.is_array() { asked } else { &usual };
-        let has = |name: &str| asked.as_array().is_some_and(|list| list.iter().any(|it| it == name));
+        let has =
+            |name: &str| asked.as_array().is_some_and(|list| list.iter().any(|it| it == name));
         let said = piece["chunk"].as_str().unwrap_or_default().trim_end();
         self.plain
             || has("none")

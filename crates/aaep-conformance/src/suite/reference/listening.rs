@@ -219,8 +219,12 @@ impl Listener {
         let said = |what: &str| Some(format!("{what} {summary}"));
         match event["type"].as_str().unwrap_or_default() {
             "aaep:agent.session.started" => said("Started."),
-            "aaep:agent.session.completed" if self.is(SubscriberFault::SameEndings) => said("Over."),
-            "aaep:agent.session.cancelled" if self.is(SubscriberFault::SameEndings) => said("Over."),
+            "aaep:agent.session.completed" if self.is(SubscriberFault::SameEndings) => {
+                said("Over.")
+            }
+            "aaep:agent.session.cancelled" if self.is(SubscriberFault::SameEndings) => {
+                said("Over.")
+            }
             "aaep:agent.session.completed" => said("Done."),
             "aaep:agent.session.errored" if self.is(SubscriberFault::SilentErrors) => None,
             "aaep:agent.session.errored" => said("Failed!"),
@@ -284,8 +288,7 @@ impl Listener {
             Some(SubscriberFault::RepliesAfterClose) => open.subscription.clone(),
             _ => self.lock().subscription.clone(),
         };
-        let subscription =
-            if subscription.is_empty() { "sub_none".into() } else { subscription };
+        let subscription = if subscription.is_empty() { "sub_none".into() } else { subscription };
         let token = match self.fault {
             Some(SubscriberFault::ChangesTokens) => open.token.to_lowercase(),
             Some(SubscriberFault::CutsTokens) => open.token.chars().take(24).collect(),

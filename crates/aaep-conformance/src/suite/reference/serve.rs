@@ -74,8 +74,7 @@ async fn events(write: &mut OwnedWriteHalf, request: &Request, world: &World) ->
 
 async fn tell(write: &mut OwnedWriteHalf, event: &Value, named: bool) -> io::Result<()> {
     let id = event["event_id"].as_str().unwrap_or_default();
-    let head =
-        if named { format!("event: aaep.event\nid: {id}\n") } else { String::new() };
+    let head = if named { format!("event: aaep.event\nid: {id}\n") } else { String::new() };
     write.write_all(format!("{head}data: {event}\n\n").as_bytes()).await
 }
 

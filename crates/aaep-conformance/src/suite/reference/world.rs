@@ -169,9 +169,11 @@ impl World {
             Some(Fault::TakesReplayed | Fault::TakesLate) => pending.over,
             Some(Fault::TakesTwice | Fault::RaceRunsTwice | Fault::LastWins) => !pending.over,
             Some(Fault::EachSubscriptionCounts) => {
-                !pending.over && pending.decided.as_ref().is_some_and(|before| {
-                    before["subscription_id"] != reply["subscription_id"]
-                })
+                !pending.over
+                    && pending
+                        .decided
+                        .as_ref()
+                        .is_some_and(|before| before["subscription_id"] != reply["subscription_id"])
             }
             _ => false,
         };

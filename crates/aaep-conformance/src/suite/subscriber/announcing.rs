@@ -30,7 +30,10 @@ impl Run<'_> {
     async fn plainly(&mut self) {
         let from = self.stage.place();
         let session = Session::begin(self.stage, "Fetching the marigold report.");
+        // Who speaks may leave out what was over before it could be said.
+        self.quiet().await;
         session.tool("juniper", "Calling the juniper office.", "The juniper office answered.");
+        self.quiet().await;
         session.enter("thinking", "Thinking.");
         session.complete("The larkspur report is ready.");
         for (what, words) in [
@@ -87,12 +90,24 @@ impl Run<'_> {
             position += piece.chars().count();
             if place == 1 {
                 self.quiet().await;
-                let alone = self.stage.transcript(from).contains("quartz");
-                self.report.holds("text", !alone, "A piece without a boundary was announced alone.");
+                if self.stage.transcript(from).contains("quartz") {
+                    self.report.fail("text", "A piece without a boundary was announced alone.");
+                }
             }
         }
+        // It may read the text, or say only that it is there; a part of it alone is neither.
+        let end = self.stage.place();
+        session.enter("thinking", "Thinking.");
         let whole = self.hears(from, "quartz pebbles lie still").await;
-        self.report.holds("text", whole, "Text was not announced in full.");
+        let said = self.stage.transcript(from);
+        let parts = ["quartz", "pebbles", "lie still"].iter().any(|part| said.contains(part));
+        if whole || parts {
+            self.report.holds("text", whole, "A part of a text was announced, and not the rest.");
+        } else if self.stage.place() > end {
+            self.report.pass("text");
+        } else {
+            self.report.skip("text", "Nothing was announced of a text.");
+        }
         session.complete("Written.");
     }
 
@@ -100,11 +115,20 @@ impl Run<'_> {
     async fn unusual(&mut self) {
         let from = self.stage.place();
         let session = Session::begin(self.stage, "Beginning.");
-        let mut bare = session.event("session.completed", json!({ "summary_normal": "The bare heather." }));
+        let mut bare =
+            session.event("session.completed", json!({ "summary_normal": "The bare heather." }));
         if let Some(bare) = bare.as_object_mut() {
             bare.retain(|name, _| {
-                ["@context", "type", "event_id", "session_id", "timestamp", "producer", "summary_normal"]
-                    .contains(&name.as_str())
+                [
+                    "@context",
+                    "type",
+                    "event_id",
+                    "session_id",
+                    "timestamp",
+                    "producer",
+                    "summary_normal",
+                ]
+                .contains(&name.as_str())
             });
         }
         self.stage.emit(&bare);
@@ -118,10 +142,12 @@ impl Run<'_> {
             ("aaep:agent.mood.changed", "normal", "The mood changed."),
             ("garden:hail.seen", "critical", "Hail over the hyssop."),
         ] {
-            let mut event = session.event("x", json!({ "urgency": urgency, "summary_normal": summary }));
+            let mut event =
+                session.event("x", json!({ "urgency": urgency, "summary_normal": summary }));
             event["type"] = json!(name);
             event["@context"] = json!([
-                "https://aaep-protocol.org/context/v1", "https://example.org/contexts/garden/v1"
+                "https://aaep-protocol.org/context/v1",
+                "https://example.org/contexts/garden/v1"
             ]);
             self.stage.emit(&event);
         }
@@ -148,7 +174,11 @@ impl Run<'_> {
                 "extensions": { "garden": { "beds": 3 } } }),
         );
         let heard = self.hears(from, "yarrow is done").await;
-        self.report.holds("unknown-members", heard, "An event with more members was not announced.");
+        self.report.holds(
+            "unknown-members",
+            heard,
+            "An event with more members was not announced.",
+        );
 
         let from = self.stage.place();
         let session = Session::begin(self.stage, "Beginning.");
@@ -168,7 +198,8 @@ impl Run<'_> {
             json!({ "summary_normal": "Large.", "extensions": { "garden": { "x": "y".repeat(LARGE) } } }),
         );
         self.survives("large", "The willow is done.").await;
-        for text in ["{", "[]", "null", "\"yes\"", r#"{"type":"aaep:agent.session.started"}"#, "}}"] {
+        for text in ["{", "[]", "null", "\"yes\"", r#"{"type":"aaep:agent.session.started"}"#, "}}"]
+        {
             self.stage.emit_text(text);
         }
         self.survives("invalid", "The sorrel is done.").await;

@@ -56,7 +56,8 @@ impl Run<'_> {
         fits: impl Fn(&Value) -> bool,
     ) {
         let Some(reply) = self.reply(&question.token).await else {
-            let other = self.stage.said(before).into_iter().any(|said| said["reply_token"].is_string());
+            let other =
+                self.stage.said(before).into_iter().any(|said| said["reply_token"].is_string());
             if other {
                 self.report.fail("tokens", "The token came back changed.");
             }

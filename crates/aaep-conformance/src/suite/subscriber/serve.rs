@@ -21,12 +21,17 @@ const ANY_PAGE: &str = "access-control-allow-origin: *\r\naccess-control-allow-h
     access-control-allow-methods: GET, POST\r\naccess-control-max-age: 600\r\n";
 
 /// Listens, and gives the address that it listens at and the task that does it.
-pub(super) async fn listen(address: &str, stage: Shared) -> Result<(String, JoinHandle<()>), String> {
+pub(super) async fn listen(
+    address: &str,
+    stage: Shared,
+) -> Result<(String, JoinHandle<()>), String> {
     if let Some(path) = address.strip_prefix("unix:") {
         return socket(path.strip_prefix("//").unwrap_or(path), stage);
     }
     let rest = address.strip_prefix("http://").ok_or_else(|| {
-        format!("{address} is no address to listen at: name http://127.0.0.1:PORT/PATH or unix:PATH")
+        format!(
+            "{address} is no address to listen at: name http://127.0.0.1:PORT/PATH or unix:PATH"
+        )
     })?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, "aaep/v1"));
     let cannot = |error: io::Error| format!("cannot listen at {address}: {error}");

@@ -86,7 +86,8 @@ impl Run<'_> {
         );
         event["type"] = json!("weather:frost.seen");
         event["@context"] = json!([
-            "https://aaep-protocol.org/context/v1", "https://example.org/contexts/weather/v1"
+            "https://aaep-protocol.org/context/v1",
+            "https://example.org/contexts/weather/v1"
         ]);
         self.stage.emit(&event);
         let heard = self.hears(from, "frost on the saffron").await;

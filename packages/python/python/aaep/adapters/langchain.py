@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -11,33 +12,42 @@ from .. import Gate
 
 
 async def run(agent: Any, given: Any, gate: Gate, config: dict[str, Any]) -> Any:
-    """Runs an agent of `create_agent` to its end. What its `HumanInTheLoopMiddleware` holds back is asked
-    through the gate; the tool runs after a yes, and the model is told of a no. The agent needs a
+    """Runs an agent of `create_agent`, or a graph, to its end. What its `HumanInTheLoopMiddleware` holds
+    back is asked through the gate; the tool runs after a yes, and the model is told of a no. What a graph
+    of your own hands to `interrupt` is a question, and is resumed with its answer. The agent needs a
     checkpointer, and `config` a `thread_id`.
 
     Tools that the middleware does not hold back: hand `gate.wrap(function)` to the framework.
     """
     state = await agent.ainvoke(given, config)
     while interrupts := state.get("__interrupt__"):
+        held = [one for one in interrupts if _is_approval(one.value)]
+        answers: dict[str, Any] = {}
+        for one in interrupts:
+            if one not in held:
+                answers[one.id] = await _asked(gate.session, one.value)
         calls = [
-            (f"{interrupt.id}/{place}", request["name"], request["args"])
-            for interrupt in interrupts
-            for place, request in enumerate(interrupt.value["action_requests"])
+            (f"{one.id}/{place}", request["name"], request["args"])
+            for one in held for place, request in enumerate(one.value["action_requests"])
         ]
         async with gate.held_back(calls) as decisions:
-            answers = {
-                interrupt.id: {
-                    "decisions": [
-                        _decision(decisions[f"{interrupt.id}/{place}"])
-                        for place in range(len(interrupt.value["action_requests"]))
-                    ]
-                }
-                for interrupt in interrupts
-            }
-            before = len(state["messages"])
+            for one in held:
+                places = range(len(one.value["action_requests"]))
+                answers[one.id] = {"decisions": [_decision(decisions[f"{one.id}/{place}"]) for place in places]}
+            before = len(state.get("messages", []))
             state = await agent.ainvoke(Command(resume=answers), config)
-            _tell(state["messages"][before:], decisions)
+            _tell(state.get("messages", [])[before:], decisions)
     return state
+
+
+def _is_approval(value: Any) -> bool:
+    return isinstance(value, dict) and "action_requests" in value
+
+
+async def _asked(session: Any, value: Any) -> str:
+    """An interrupt of a graph's own is a question."""
+    text = value.get("question", value) if isinstance(value, dict) else value
+    return str(await session.ask(text if isinstance(text, str) else json.dumps(text)))
 
 
 def _decision(decision: Any) -> dict[str, Any]:
