@@ -123,8 +123,7 @@ export class AaepSubscriber extends HTMLElement {
         this.view?.unconnected("page.impostor");
         this.emit("aaep-state", { connected: false, impostor: why });
       },
-      refused: (...why) => void import("./refused.js").then(({ refused }) => refused(this, ...why),
-        () => this.view?.unconnected("page.unreachable")),
+      refused: (tell) => void tell(this),
     } });
     this.connection = connection;
     void connection.run();

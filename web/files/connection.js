@@ -186,8 +186,10 @@ export class Connection {
     const body = await answer.json();
     if (answer.status !== 201) {
       if ([401, 403, 404, 422].includes(answer.status)) {
+        // If this cannot be loaded, it is tried again as a whole.
+        const { refused } = await import("./refused.js");
         this.stopped = true;
-        this.ears.refused(answer.status, body);
+        this.ears.refused((element) => refused(element, answer.status, body));
         return false;
       }
       throw new Error(String(answer.status));

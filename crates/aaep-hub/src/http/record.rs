@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use aaep_transport::peer::Peer;
-use aaep_types::{Rule, cut};
-use http::header::{HOST, HeaderName, ORIGIN};
+use aaep_types::Rule;
+use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue, request::Parts};
-use tracing::field::{Empty, debug};
+use tracing::field::Empty;
 use tracing::{Span, info, info_span};
 
 use super::Answer;
@@ -28,9 +28,6 @@ const LOGGED: u32 = 50;
 
 /// For how long they are counted.
 const WINDOW: Duration = Duration::from_secs(1);
-
-/// Code points that are logged of a header.
-const SHOWN: usize = 100;
 
 // enforces: I6
 /// Makes ids. They are a keyed hash of a number: all have one length, and nobody learns from theirs how
@@ -61,9 +58,6 @@ pub(crate) struct Reason {
 pub(crate) struct Recorded {
     pub(crate) span: Span,
     id: String,
-    /// What the request says of where it goes and comes from.
-    host: Option<HeaderValue>,
-    origin: Option<HeaderValue>,
 }
 
 impl Recorded {
@@ -88,8 +82,7 @@ impl Recorded {
             http.response.status_code = Empty,
             principal = Empty,
         );
-        let header = |name| parts.headers.get(name).cloned();
-        Self { span, id, host: header(HOST), origin: header(ORIGIN) }
+        Self { span, id }
     }
 
     /// Says who sent it.
@@ -100,7 +93,9 @@ impl Recorded {
         }
     }
 
-    /// Tells the sender the id, and the log what was refused.
+    // enforces: S8
+    /// Tells the sender the id, and the log what was refused; in the hub's own words, never in those of
+    /// the request.
     pub(crate) fn end(self, hub: &Hub, answer: &mut Answer) {
         if let Ok(id) = HeaderValue::from_str(&self.id) {
             answer.headers_mut().insert(&REQUEST_ID, id);
@@ -120,15 +115,7 @@ impl Recorded {
             let error = reason.map(|reason| reason.error);
             let rule = reason.map(|reason| reason.rule.id);
             let why = reason.map(|reason| &*reason.why).filter(|why| !why.is_empty());
-            // Where it came from matters where that is the reason.
-            let [host, origin] = [&self.host, &self.origin].map(|header| {
-                let shown = header.as_ref().filter(|_| error == Some("refused"));
-                shown.map(|header| {
-                    let text = String::from_utf8_lossy(header.as_bytes());
-                    debug(cut(&text, SHOWN).to_owned())
-                })
-            });
-            info!(status, error, rule, why, host, origin, "a request was refused");
+            info!(status, error, rule, why, "a request was refused");
         });
     }
 }
