@@ -144,7 +144,7 @@ interface Ears {
   /** The stream broke; it is tried again. */
   lost(): void;
   /** The hub does not let this page in: for want of a token, or for a reason of its own. */
-  refused(status: number, text: string, wantsToken: boolean): void;
+  refused(status: number, body: Message): void;
   /** It is not the hub that was known, or its signature does not hold. */
   impostor(why: string): void;
 }

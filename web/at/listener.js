@@ -26,9 +26,13 @@ export class Listener {
 
   /** To the field for talking to the agent: there Orca is in focus mode. */
   async field() {
-    for (let tries = 0; tries < 8; tries += 1) {
-      const heard = await this.presses("Tab", 800);
-      if (heard.some(({ text }) => text.includes("Say something"))) return this.desktop.quiet(SILENCE_MS);
+    for (let round = 0; round < 3; round += 1) {
+      for (let tries = 0; tries < 8; tries += 1) {
+        const heard = await this.presses("Tab", 800);
+        if (heard.some(({ text }) => text.includes("Say something"))) return this.desktop.quiet(SILENCE_MS);
+      }
+      // Orca was still reading the page, and took the focus along.
+      await this.home();
     }
     throw new Error("Tab never came to the field");
   }

@@ -316,7 +316,9 @@ export const SCENARIOS = {
       await at.step("the agent is done", () => agent.end("Nothing was deleted."), { until: "Done" });
       await at.step("a question comes", () => at.question("Where to?"), { until: "Where to" });
       await at.step("type a", () => at.desktop.type("a"), { until: "Type your answer" });
-      await at.step("type Lagos, and Enter", () => at.desktop.type("Lagos\n"), { until: "answered" });
+      at.desktop.type("Lagos");
+      await at.desktop.quiet(1500);
+      await at.step("type Lagos, and press Enter", () => at.desktop.key("Return"), { until: "answered" });
       await at.step("type q", () => at.desktop.type("q"), { until: "Goodbye" });
     },
   },
@@ -332,6 +334,7 @@ export const SCENARIOS = {
       await at.step("a request comes", () => agent.confirm("Delete file number 108.", MILD), { until: "file number 108" });
       await at.step("press the key that goes to the cursor", () => at.desktop.display.press("HOME"));
       await at.step("a line up: it is Orca that answers", () => at.desktop.display.press("LNUP"));
+      await at.step("the key again: Orca goes back to the cursor", () => at.desktop.display.press("HOME"));
       await at.step("type r, to hear it again", () => at.desktop.type("r"), { until: "file number 108" });
       await at.step("pan to the right", () => at.desktop.display.press("FWINRT"));
       await at.step("type n", () => at.desktop.type("n"), { until: "rejected" });

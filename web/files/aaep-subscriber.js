@@ -123,12 +123,8 @@ export class AaepSubscriber extends HTMLElement {
         this.view?.unconnected("page.impostor");
         this.emit("aaep-state", { connected: false, impostor: why });
       },
-      refused: (status, text, wantsToken) => {
-        // A proxy that hides the hub's name, say: another token would change nothing.
-        if (wantsToken || text === "") this.view?.unconnected("page.refused");
-        else this.view?.unconnected("page.refused.because", { why: { theirs: text } });
-        this.emit("aaep-state", { connected: false, refused: status, text, wantsToken });
-      },
+      refused: (...why) => void import("./refused.js").then(({ refused }) => refused(this, ...why),
+        () => this.view?.unconnected("page.unreachable")),
     } });
     this.connection = connection;
     void connection.run();
@@ -176,8 +172,10 @@ export class AaepSubscriber extends HTMLElement {
     const { type, state, failures } = told ?? {};
     if (type !== "presence:state") return false;
     if (state === "changed" && this.connection) this.connection.unlocked.until = 0;
-    if (state === "tried") this.view?.say("presence.tried", { count: failures ?? 0 }, true);
-    if (["changed", "passkey_added", "passkey_removed"].includes(state)) this.view?.say(`presence.${state}`, {}, true);
+    const view = this.view;
+    if (["tried", "changed", "passkey_added", "passkey_removed"].includes(state)) {
+      void view?.words.more().then(() => view.say(`presence.${state}`, { count: failures ?? 0 }, true));
+    }
     return true;
   }
 

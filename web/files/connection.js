@@ -187,10 +187,7 @@ export class Connection {
     if (answer.status !== 201) {
       if ([401, 403, 404, 422].includes(answer.status)) {
         this.stopped = true;
-        const { status } = answer;
-        // A rejection of the handshake is about who asks; other refusals never came so far.
-        const wantsToken = status === 401 || (status === 403 && body.reason_code !== undefined);
-        this.ears.refused(status, String(body.reason_message ?? body.text ?? ""), wantsToken);
+        this.ears.refused(answer.status, body);
         return false;
       }
       throw new Error(String(answer.status));

@@ -28,8 +28,6 @@ export class View extends Asking {
     this.latest = new Map();
     /** @type {number | undefined} */
     this.pending = undefined;
-    /** What the words about the connection speak of. @type {Arguments} */
-    this.reason = {};
     this.root = h("div", { class: "subscriber" });
     this.press = (/** @type {KeyboardEvent} */ event) => this.shortcut(event);
     this.beat = 0;
@@ -93,12 +91,11 @@ export class View extends Asking {
     if (same instanceof HTMLElement) same.focus();
   }
 
-  /** There is no connection, for this reason. @param {string} why @param {Arguments} [given] */
-  unconnected(why, given = {}) {
+  /** There is no connection, for this reason. @param {string} why */
+  unconnected(why) {
     this.connection = why;
-    this.reason = given;
     this.refresh();
-    this.say(why, given, true);
+    this.say(why, {}, true);
   }
 
   /** Takes over settings that need no new words. */
@@ -265,7 +262,7 @@ export class View extends Asking {
     const { words } = this;
     const sessions = this.inbox.running();
     const requests = this.inbox.waiting();
-    write(this.state, words.text(this.connection, this.reason) +
+    write(this.state, words.text(this.connection) +
       (sessions.length === 0 && /connected|listening/.test(this.connection) ? ` ${words.text("page.idle")}` : ""));
     this.running.hidden = sessions.length === 0;
     keep(this.running, sessions.slice(-20).map((session) => {

@@ -98,6 +98,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "styles.css",
     "icon.svg",
     "identity.js",
+    "refused.js",
 ];
 
 /// The message files that the page needs; the terminal's are none of them.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::page;
 use crate::workspace::{answers, cargo, root, run as run_program, target_dir};
@@ -86,7 +86,9 @@ pub(crate) fn pages() -> Result<PathBuf> {
     fs::copy(root().join("docs/book.toml"), book.join("book.toml"))?;
     let theme = book.join("theme");
     fs::create_dir_all(&theme)?;
-    fs::copy(root().join("docs/theme/accessible.css"), theme.join("accessible.css"))?;
+    for file in ["accessible.css", "accessible.js"] {
+        fs::copy(root().join("docs/theme").join(file), theme.join(file))?;
+    }
     Ok(book)
 }
 
@@ -184,16 +186,15 @@ fn linked(
         } else if root().join(&path).is_file() {
             let place = source.join(place_of(&path));
             fs::create_dir_all(place.parent().unwrap_or(source))?;
-            // As it is: it is no page of the book, so what it links to stays behind.
-            fs::copy(root().join(&path), place.with_added_extension("txt"))?;
+            // It is no page of the book, so what it links to stays behind.
+            fs::copy(root().join(&path), as_file(place))?;
         } else if !page.ends_with("SUMMARY.md") && !root().join(resolve(page, target)).is_dir() {
             wrong.push(format!("{}: {target}: there is no such file", page.display()));
         }
         let up = place_of(page).components().count() - 1;
-        let mut to = format!("{}{}", "../".repeat(up), place_of(&path).display());
-        if !pages.contains_key(&path) {
-            to.push_str(".txt");
-        }
+        let place = place_of(&path);
+        let place = if pages.contains_key(&path) { place } else { as_file(place) };
+        let mut to = format!("{}{}", "../".repeat(up), place.display());
         if !anchor.is_empty() {
             to = format!("{to}#{anchor}");
         }
@@ -203,6 +204,14 @@ fn linked(
     }
     written.push_str(&text[done..]);
     Ok(written)
+}
+
+/// Under which name a file that is no page is in the site: browsers show text, and mdBook leaves it alone.
+fn as_file(place: PathBuf) -> PathBuf {
+    match place.extension().is_some_and(|kind| kind == "png") {
+        true => place,
+        false => place.with_added_extension("txt"),
+    }
 }
 
 /// What headings can be linked to by.

@@ -20,7 +20,8 @@ const ALONE: &[(&str, &[&str], &[&str])] = &[
     ("aaep-store", &[], &["rusqlite"]),
     ("aaep-store", &["chain"], &["rusqlite"]),
     ("aaep-store", &["log"], &["rusqlite", "tokio"]),
-    ("aaep-store", &["postgres"], &["rusqlite"]),
+    ("aaep-store", &["postgres"], &["rusqlite", "async-nats"]),
+    ("aaep-store", &["jetstream"], &["rusqlite", "tokio-postgres"]),
     ("aaep-subscriber", &[], &["tokio", "aaep-transport"]),
     ("aaep-subscriber", &["client"], &["tower-service"]),
     ("aaep-agent", &[], &["aaep-hub", "aaep-store", "rusqlite", "tower-service", "axum"]),
@@ -86,7 +87,9 @@ fn documented() -> Result<()> {
             serde_json::from_value(package["features"].clone())?;
         let folder = if name == "aaep-page" { "web".into() } else { format!("crates/{name}") };
         for feature in features.keys().filter(|name| *name != "default") {
-            for file in ["src/lib.rs", "README.md"] {
+            let is_library = root().join(&folder).join("src/lib.rs").is_file();
+            let page = if is_library { "src/lib.rs" } else { "src/main.rs" };
+            for file in [page, "README.md"] {
                 let path = root().join(&folder).join(file);
                 let text = fs::read_to_string(&path).unwrap_or_default();
                 if !text.contains(&format!("`{feature}`")) {

@@ -55,7 +55,7 @@ pub(crate) fn test() -> Result<()> {
     let mut readers = cargo(["test", "--package", "aaep-policy", "--test", "readers", "guests::"]);
     run_program(readers.args(["--", "--ignored", "--nocapture"]))?;
     let home = installed(&target_dir().join("guests"))?;
-    for part in ["demo", "hub", "listen"] {
+    for part in ["demo", "hub", "listen", "conformance"] {
         let mut tests = cargo(["test", "--package", "aaep-cli", "--test", part, "guests::"]);
         tests.args(["--", "--ignored", "--nocapture", "--test-threads", "1"]);
         run_program(tests.env("AAEP_GUESTS", &home))?;

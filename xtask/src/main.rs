@@ -8,6 +8,7 @@ mod api;
 mod at;
 mod bench;
 mod book;
+mod cluster;
 mod features;
 mod fuzz;
 mod guests;

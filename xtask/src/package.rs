@@ -59,8 +59,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let tree = files::tree(&place, &binary)?;
     files::archive(&place, &tree)?;
     fs::write(place.join(format!("aaep-{}.cdx.json", version()?)), sbom::document()?)?;
-    files::wheel(&place, &binary)?;
-    files::npm(&place, &binary)?;
+    files::wheel(&place, &tree)?;
+    files::npm(&place, &tree)?;
     fs::copy(root().join("packaging/oci/Containerfile"), place.join("Containerfile"))?;
     debian(&place, options.install)?;
     files::sums(&place)?;

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{answers, cargo, run as run_program};
 use crate::{
-    agents, api, at, book, features, fuzz, guests, operators, page, python, requirements, rules,
-    sim, typescript, voices,
+    agents, api, at, book, cluster, features, fuzz, guests, operators, page, python, requirements,
+    rules, sim, typescript, voices,
 };
 
 /// The crates that must also compile where there is no operating system beneath them.
@@ -104,6 +104,11 @@ const STEPS: &[Step] = &[
         name: "typescript",
         about: "the packages @aaep/agent and @aaep/subscriber, as they are installed, with the real hub",
         run: typescript_is_tried,
+    },
+    Step {
+        name: "cluster",
+        about: "the logs of a cluster, on real PostgreSQL and NATS servers",
+        run: cluster_is_tried,
     },
     Step { name: "fuzz", about: "a short fuzz run of every target", run: short_fuzz },
 ];
@@ -205,10 +210,12 @@ fn clippy() -> Result<StepResult> {
 }
 
 fn tests() -> Result<StepResult> {
-    passed(&mut cargo(["test", "--workspace", "--no-fail-fast"]))?;
-    // No member of the workspace needs this feature yet.
-    let store = ["test", "-p", "aaep-store", "--features", "postgres", "--test", "postgres"];
-    passed(&mut cargo(store))
+    passed(&mut cargo(["test", "--workspace", "--no-fail-fast"]))
+}
+
+fn cluster_is_tried() -> Result<StepResult> {
+    cluster::test()?;
+    Ok(StepResult::Passed)
 }
 
 fn quick_tests() -> Result<StepResult> {

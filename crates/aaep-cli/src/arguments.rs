@@ -428,6 +428,16 @@ pub(crate) struct RunOptions {
     /// Read this configuration file.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Be one node of a cluster whose log is in this store: postgres://… or nats://…, or @FILE, a file
+    /// that only you may read with the address in it. See docs/cluster.md.
+    #[arg(long, value_name = "URL", requires_all = ["cluster_key", "cluster_address"])]
+    pub(crate) cluster: Option<String>,
+    /// The cluster's key: a file of 64 random bytes, the same on every node.
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub(crate) cluster_key: Option<PathBuf>,
+    /// Where other nodes reach the hub of this one, such as 10.0.0.1:8708.
+    #[arg(long, value_name = "ADDRESS", requires = "cluster")]
+    pub(crate) cluster_address: Option<std::net::SocketAddr>,
 }
 
 #[derive(Debug, Subcommand)]

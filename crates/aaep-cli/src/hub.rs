@@ -1,5 +1,7 @@
 //! `aaep hub`: runs the hub, or makes a configuration for it.
 
+mod node;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -82,7 +84,7 @@ fn backup(options: &BackupOptions, out: &mut impl Write) -> io::Result<Exit> {
             let (from, store) = (opened.path.display(), opened.reader.store());
             writeln!(out, "Copied {from} to {}.", options.file.display())?;
             writeln!(out, "It is the journal {store}; its key is not in the copy.")?;
-            writeln!(out, "To verify it: aaep audit verify {}", options.file.display())?;
+            writeln!(out, "To verify it: aaep audit verify --file {}", options.file.display())?;
             Ok(Exit::Good)
         }
         Err(text) => {
@@ -129,6 +131,12 @@ fn serve(options: &RunOptions, out: &mut impl Write) -> io::Result<Exit> {
     // and the end of the process frees everything.
     let runtime = std::mem::ManuallyDrop::new(runtime);
     let log = Log::begin(&config, Some(runtime.handle()));
+    if options.cluster.is_some() {
+        warnings.iter().for_each(|warning| exit::say(warning));
+        let ended = runtime.block_on(node::serve(options, config, out));
+        log.end();
+        return ended;
+    }
     let builder = Hub::builder().config(config.clone());
     #[cfg(feature = "otlp")]
     let builder = builder.trace_parent(crate::log::trace_parent);

@@ -30,6 +30,12 @@
 //! $ aaep completions bash
 //! $ aaep man
 //! ```
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `otlp` (on by default) | `log.otlp`: the hub sends each request as a span to a collector, by OTLP over HTTP |
 #![allow(clippy::disallowed_methods)] // a command reads files, standard input and its arguments
 
 /// A hub runs for months, and every connection allocates and frees on whichever thread serves it. The

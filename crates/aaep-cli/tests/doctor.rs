@@ -90,20 +90,29 @@ fn a_configuration_that_is_wrong_is_said_with_what_to_do() {
     is(&machine.look("certificate", tls, ":0"), 1, "wrong", "none.pem");
 }
 
-#[test]
-fn an_expired_certificate_is_said() {
+/// What is said of a certificate that ends after so many seconds from now.
+fn certificate_until(seconds: i64) -> (i32, String, String) {
     let machine = Machine::new();
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::new(vec!["localhost".into()]).unwrap();
-    params.not_before = (SystemTime::now() - Duration::from_secs(200_000)).into();
-    params.not_after = (SystemTime::now() - Duration::from_secs(100_000)).into();
+    let now = SystemTime::now();
+    let away = Duration::from_secs(seconds.unsigned_abs());
+    params.not_before = (now - Duration::from_secs(200_000)).into();
+    params.not_after = if seconds < 0 { now - away } else { now + away }.into();
     let own = params.self_signed(&key).unwrap();
     let place = |name: &str| machine.0.path().join(name);
     fs::write(place("c.pem"), own.pem()).unwrap();
     fs::write(place("k.pem"), key.serialize_pem()).unwrap();
     fs::set_permissions(place("k.pem"), fs::Permissions::from_mode(0o600)).unwrap();
     let tls = "[tls]\ncertificate = \"c.pem\"\nkey = \"k.pem\"";
-    is(&machine.look("certificate", tls, ":0"), 1, "wrong", "has expired");
+    machine.look("certificate", tls, ":0")
+}
+
+#[test]
+fn a_certificate_that_is_over_or_soon_will_be_is_said() {
+    is(&certificate_until(-100_000), 1, "wrong", "has expired");
+    is(&certificate_until(3 * 86_400 + 3600), 0, "careful", "3 more days");
+    is(&certificate_until(60 * 86_400), 0, "good", "is valid");
 }
 
 #[test]

@@ -122,3 +122,49 @@ fn systemd_understands_the_units() {
         assert!(!said.contains("aaep-hub.service"), "{file}: {said}");
     }
 }
+
+#[test]
+fn the_unit_of_the_system_gives_the_hub_every_place_that_it_needs() {
+    let text = std::fs::read_to_string(units().join("system/aaep-hub.service")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let moved = |text: &str| {
+        let text = text.replace("/var/lib/aaep", place("lib").to_str().unwrap());
+        let text = text.replace("/run/aaep", place("run").to_str().unwrap());
+        text.replace("/etc/aaep", place("etc").to_str().unwrap())
+    };
+    let values = |key: &'static str| text.lines().filter_map(move |line| line.strip_prefix(key));
+    // What systemd makes, with the mode that it is told.
+    let private = |path: &Path| {
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).unwrap();
+    };
+    for name in values("StateDirectory=").flat_map(str::split_whitespace) {
+        let name = name.strip_prefix("aaep").unwrap().trim_start_matches('/');
+        private(&place("lib").join(name));
+    }
+    assert_eq!(values("RuntimeDirectory=").collect::<Vec<_>>(), ["aaep"]);
+    private(&place("run"));
+    private(&place("etc"));
+    std::fs::write(place("etc/aaep.toml"), "listen = [\"127.0.0.1:0\"]\n").unwrap();
+    let start = moved(values("ExecStart=").next().unwrap());
+    let mut words = start.split_whitespace();
+    assert_eq!(words.next(), Some("/usr/bin/aaep"));
+    let notify = place("notify");
+    let socket = UnixDatagram::bind(&notify).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aaep"));
+    // A home in which nothing can be made, as for the user that systemd gives it.
+    command.args(words).env_clear().env("HOME", "/proc/none").env("NOTIFY_SOCKET", &notify);
+    for variable in values("Environment=") {
+        let (name, value) = variable.split_once('=').unwrap();
+        command.env(name, moved(value));
+    }
+    let log = std::fs::File::create(place("log")).unwrap();
+    let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
+    let mut hub = Hub(child);
+    assert_eq!(heard(&socket), "READY=1", "{}", std::fs::read_to_string(place("log")).unwrap());
+    let heads = std::fs::read_dir(place("lib/state/heads")).unwrap().count();
+    assert!(heads > 0, "what is noted outside of the data has a place");
+    assert!(place("run/aaep-hub.sock").exists() && place("lib/data/journal.db").exists());
+    hub.terminate();
+}

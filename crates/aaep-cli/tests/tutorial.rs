@@ -83,18 +83,16 @@ fn run(script: &str, own: &Path, hub: &str, data: &str) -> String {
     out.into_owned()
 }
 
-#[test]
-fn every_command_of_the_tutorial_works_in_its_order() {
-    let document = std::fs::read_to_string(root().join("docs/tutorial.md")).expect("the tutorial");
-    let own = folder("tutorial");
-    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o700)).expect("own");
+/// The demo, where it listens, and where it keeps what it is told.
+fn demo(own: &Path) -> (Demo, String, String) {
+    std::fs::set_permissions(own, std::fs::Permissions::from_mode(0o700)).expect("own");
     let mut demo = Command::new(env!("CARGO_BIN_EXE_aaep"))
         .args(["demo", "--listen", "127.0.0.1:0"])
         .env_remove("XDG_DATA_HOME")
         .env_remove("XDG_STATE_HOME")
         .env_remove("XDG_CONFIG_HOME")
-        .env("HOME", &own)
-        .env("XDG_RUNTIME_DIR", &own)
+        .env("HOME", own)
+        .env("XDG_RUNTIME_DIR", own)
         .stdout(Stdio::piped())
         .spawn()
         .map(Demo)
@@ -113,6 +111,52 @@ fn every_command_of_the_tutorial_works_in_its_order() {
         }
     }
     assert!(!hub.is_empty() && !data.is_empty(), "{hub} {data}");
+    (demo, hub, data)
+}
+
+/// Somebody listens, is asked about a transfer, and says yes.
+const HEARD: &str = r#"
+mkfifo typed
+aaep listen "$HUB_URL" < typed > listened.txt &
+exec 3> typed
+until grep -q Connected listened.txt; do sleep 0.1; done
+aaep demo --hub "$HUB_URL" --say "transfer 20 euros to Ann" < /dev/null > said.txt &
+until grep -q 'Type yes or no' listened.txt; do sleep 0.1; done
+echo yes >&3
+until grep -q 'To be sure' listened.txt; do sleep 0.1; done
+echo yes >&3
+until grep -q '^Done' listened.txt; do sleep 0.1; done
+echo quit >&3
+exec 3>&-
+wait
+"#;
+
+/// The transcript in the README is what was heard. With AAEP_HEARD=write it is written there.
+#[test]
+fn the_readme_shows_what_is_heard() {
+    let own = folder("readme-heard");
+    let (_demo, hub, data) = demo(&own);
+    run(HEARD, &own, &hub, &data);
+    let heard = std::fs::read_to_string(own.join("listened.txt")).expect("what was heard");
+    let story = heard.lines().skip_while(|line| !line.starts_with("Started"));
+    let story: Vec<&str> = story.take_while(|line| *line != "Goodbye.").collect();
+    let file = root().join("README.md");
+    let readme = std::fs::read_to_string(&file).expect("README.md");
+    let (before, rest) = readme.split_once("```text\n").expect("the README has a transcript");
+    let (shown, after) = rest.split_once("```").expect("it ends");
+    if std::env::var("AAEP_HEARD").is_ok_and(|how| how == "write") {
+        let text = format!("{before}```text\n{}\n```{after}", story.join("\n"));
+        std::fs::write(&file, text).expect("README.md can be written");
+        return;
+    }
+    assert_eq!(shown.lines().collect::<Vec<_>>(), story);
+}
+
+#[test]
+fn every_command_of_the_tutorial_works_in_its_order() {
+    let document = std::fs::read_to_string(root().join("docs/tutorial.md")).expect("the tutorial");
+    let own = folder("tutorial");
+    let (_demo, hub, data) = demo(&own);
     let (mut heard, mut done) = (String::new(), 0);
     for (kind, text) in blocks(&document) {
         // The demo of the reader has the usual port; other tests may have it here.

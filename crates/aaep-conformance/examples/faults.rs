@@ -1,39 +1,80 @@
-//! Tries the suite on the reference producer: one run without a fault, one run for each fault.
+//! Tries the suite on the reference producer and the reference subscriber: one run of each without a fault,
+//! and one for each fault.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use aaep_conformance::suite::reference::{Fault, OWNER, Producer, STRANGER};
+use aaep_conformance::suite::reference::{
+    Fault, OWNER, Producer, STRANGER, Subscriber, SubscriberFault,
+};
+use aaep_conformance::suite::subscriber::{Listening, Subject};
 use aaep_conformance::suite::{Outcome, Report, Target, producer};
 
-async fn run(fault: Option<Fault>) -> Result<Report, Box<dyn Error + Send + Sync>> {
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Runs at a time: some wait long for what never comes.
+const AT_ONCE: usize = 12;
+
+async fn against_producer(fault: Option<Fault>) -> Result<Report, Failure> {
     let running = Producer::start(fault).await?;
     let target = Target {
         token: Some(OWNER.into()),
         stranger: Some(STRANGER.into()),
-        patience: std::time::Duration::from_secs(3),
-        ..Target::new(running.base(), 2)
+        patience: Duration::from_secs(4),
+        ..Target::new(running.base(), 3)
     };
     Ok(producer::run(&target).await)
 }
 
+async fn against_subscriber(fault: Option<SubscriberFault>) -> Result<Report, Failure> {
+    let subject = Subject {
+        patience: Duration::from_secs(6),
+        quiet: Duration::from_millis(400),
+        ..Subject::new("http://127.0.0.1:0/aaep/v1", 3)
+    };
+    let listening = Listening::start(&subject).await?;
+    let _running = Subscriber::start(listening.url(), fault)?;
+    Ok(listening.run().await)
+}
+
+fn is_caught(report: &Report, check: &str) -> bool {
+    let found = report.check(check).map(|result| &result.outcome);
+    matches!(found, Some(Outcome::Failed(_)))
+}
+
 #[tokio::main]
-async fn main() -> Result<ExitCode, Box<dyn Error + Send + Sync>> {
-    let correct = run(None).await?.granted() == Some(2);
-    println!("The correct producer {}.", if correct { "passes" } else { "does not pass" });
-    let mut caught = 0;
-    // Ten at a time: some wait long for what never comes.
-    for faults in Fault::ALL.chunks(10) {
-        let runs = faults.iter().map(|(fault, _)| tokio::spawn(run(Some(*fault))));
-        for ((fault, check), running) in faults.iter().zip(runs.collect::<Vec<_>>()) {
-            let report = running.await??;
-            let found = report.check(check).map(|result| &result.outcome);
-            let is_caught = matches!(found, Some(Outcome::Failed(_)));
-            caught += usize::from(is_caught);
-            println!("{fault:?}: {}.", if is_caught { check } else { "not caught" });
+async fn main() -> Result<ExitCode, Failure> {
+    let (one, other) = tokio::join!(against_producer(None), against_subscriber(None));
+    let mut correct = true;
+    for report in [one?, other?] {
+        let passes = report.granted() == Some(3) && report.tally()[1] == 0;
+        correct &= passes;
+        let name = report.side.name();
+        println!("The correct {name} {}.", if passes { "passes" } else { "does not pass" });
+        if !passes {
+            println!("{}", report.to_text());
         }
     }
-    println!("caught {caught} of {}", Fault::ALL.len());
-    Ok(if correct && caught == Fault::ALL.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let mut caught = 0;
+    for faults in Fault::ALL.chunks(AT_ONCE) {
+        let runs = faults.iter().map(|(fault, _)| tokio::spawn(against_producer(Some(*fault))));
+        for ((fault, check), running) in faults.iter().zip(runs.collect::<Vec<_>>()) {
+            let found = is_caught(&running.await??, check);
+            caught += usize::from(found);
+            println!("{fault:?}: {}.", if found { check } else { "not caught" });
+        }
+    }
+    for faults in SubscriberFault::ALL.chunks(AT_ONCE) {
+        let runs = faults.iter().map(|(fault, _)| tokio::spawn(against_subscriber(Some(*fault))));
+        for ((fault, check), running) in faults.iter().zip(runs.collect::<Vec<_>>()) {
+            let found = is_caught(&running.await??, check);
+            caught += usize::from(found);
+            println!("{fault:?}: {}.", if found { check } else { "not caught" });
+        }
+    }
+    let all = Fault::ALL.len() + SubscriberFault::ALL.len();
+    println!("caught {caught} of {all}");
+    Ok(if correct && caught == all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

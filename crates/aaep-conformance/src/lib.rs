@@ -5,13 +5,13 @@
 //! streams and says what only the sequence of messages shows.
 //!
 //! With the feature `suite`, the module `suite` speaks with a producer over its socket, as many
-//! subscribers at once, honest and hostile, and reports what it saw.
+//! subscribers at once, honest and hostile, or plays a producer for a subscriber, and reports what it saw.
 //!
 //! # Features
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
-//! | `suite` | off | `suite`: checks that need a socket, and a reference producer to try them on |
+//! | `suite` | off | `suite`: checks that need a socket, and a reference producer and subscriber to try them on |
 //!
 //! # What is deliberately absent
 //!

@@ -85,7 +85,8 @@ impl<R: Rules> Engine<R> {
         let mut request = request_of(question, terms, (key, home), digest, asking, now);
         request.producer = draft.hints.as_deref().and_then(Hints::sub_agent);
         request.bytes = bytes;
-        self.begin_waiting(request, (without_token, draft.account), &json, now);
+        let said = (without_token, draft.account, asked.variants);
+        self.begin_waiting(request, said, &json, now);
         Ok(Answer::Waiting { request: RequestId::of(event), digest, again: false })
     }
 
@@ -109,7 +110,7 @@ impl<R: Rules> Engine<R> {
     fn begin_waiting(
         &mut self,
         mut request: Request,
-        (without_token, account): (Arc<str>, Option<Arc<str>>),
+        (without_token, account, variants): (Arc<str>, Option<Arc<str>>, bool),
         json: &Arc<str>,
         now: Now,
     ) {
@@ -123,7 +124,7 @@ impl<R: Rules> Engine<R> {
             urgency: Urgency::Critical,
             about: None,
             resolves_event: None,
-            shape: Some(Box::new(ShapeInfo::of_question())),
+            shape: Some(Box::new(ShapeInfo::of_question(Some(variants)))),
             json: json.clone(),
         };
         self.push(key, ready, needs, now);

@@ -89,7 +89,7 @@ impl Before {
                 urgency: Urgency::Critical,
                 about: None,
                 resolves_event: None,
-                shape: Some(Box::new(ShapeInfo::of_question())),
+                shape: Some(Box::new(ShapeInfo::of_question(None))),
                 json: self.json.clone(),
             });
         }

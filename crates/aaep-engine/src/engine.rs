@@ -547,7 +547,9 @@ impl<R: Rules> Engine<R> {
     pub(crate) fn forget_settled(&mut self, session: SessionKey) {
         let (requests, most) = (&mut self.requests, self.limits.settled_per_session);
         let Some(session) = self.sessions.get_mut(&session) else { return };
-        // What lives is bounded apart: few of them are passed over.
+        if session.asked.len() < session.forgets_at {
+            return;
+        }
         let mut at = 0;
         while session.asked.len() > most + at
             && let Some(number) = session.asked.get(at)
@@ -559,6 +561,8 @@ impl<R: Rules> Engine<R> {
                 session.asked.remove(at);
             }
         }
+        // What lives is bounded apart. Where it is much, it is not passed over at every question.
+        session.forgets_at = session.asked.len() + 1 + at / 8;
     }
 
     /// A countdown, or the end of the wait.

@@ -111,8 +111,8 @@ impl Hints {
             "localization_hints" => {
                 let text =
                     "`localization_hints` is an object, such as {\"primary_language\":\"yo-NG\"}.";
-                let members = inside(value).ok_or_else(|| refused(rule::E14, text))?;
-                self.localization = Some(members).filter(|members| !members.trim().is_empty());
+                let Raw::Object(object) = value else { return Err(refused(rule::E14, text)) };
+                self.localization = members_inside(object);
             }
             "correlation_id" => {
                 let id = text(value).filter(|id| id.len() <= CORRELATION_BYTES);
@@ -180,7 +180,16 @@ fn text(value: Raw<'_>) -> Option<String> {
 /// The members of an object, as JSON without braces.
 fn inside(value: Raw<'_>) -> Option<String> {
     let Raw::Object(object) = value else { return None };
-    Some(object.trim().strip_prefix('{')?.strip_suffix('}')?.trim().to_owned())
+    Some(between_braces(object)?.to_owned())
+}
+
+/// The same for an object with any.
+pub(crate) fn members_inside(object: &str) -> Option<String> {
+    between_braces(object).filter(|members| !members.is_empty()).map(str::to_owned)
+}
+
+fn between_braces(object: &str) -> Option<&str> {
+    Some(object.trim().strip_prefix('{')?.strip_suffix('}')?.trim())
 }
 
 fn contexts(value: Raw<'_>) -> Result<Vec<String>, Refusal> {

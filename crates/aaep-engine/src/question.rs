@@ -2,6 +2,7 @@
 
 use aaep_types::action::ReadableArguments;
 use aaep_types::agent_api::with_longer_wait;
+use aaep_types::event::any_variant;
 use aaep_types::json::{Canonical, Members, Writer, is_number};
 use aaep_types::{
     Decision, Event, EventKind, Limits, Payload, Presence, ReplyToken, ResponseKind, RiskLevel,
@@ -40,6 +41,8 @@ pub(crate) struct QuestionText {
     /// The same without hints, if there are any.
     payload: Option<String>,
     hints: Option<Box<Hints>>,
+    /// Whether any of its texts has a variant in another language.
+    pub(crate) variants: bool,
     /// What the payload means, if it is valid.
     terms: Option<QuestionTerms>,
 }
@@ -149,6 +152,7 @@ impl QuestionText {
             head,
             payload,
             hints: said.hints,
+            variants: any_variant(kind, members),
             terms: QuestionTerms::read(kind, room, members),
         })
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::clock::Boot;
-use crate::hints::Hints;
+use crate::hints::members_inside;
 use crate::ids::{Digest, EventNumber, RequestId, SessionKey, TokenNumber};
 use crate::principal::Evidence;
 use crate::principal::Principal;
@@ -191,22 +191,16 @@ impl Request {
         self.action.get_or_insert_with(read).clone()
     }
 
-    // enforces: T11, D10
-    /// How much can go wrong; what does not say it counts as high.
-    pub(crate) fn risk(&mut self) -> RiskLevel {
-        let event = self.event.as_deref();
-        let read = || event.and_then(recorded::risk_level).unwrap_or(RiskLevel::High);
-        *self.risk.get_or_insert_with(read)
-    }
-
-    // enforces: T11, L13
-    /// Keeps what its call is announced with, before the event that asked is dropped.
+    // enforces: T11, L13, D10
+    /// Keeps what its call is announced with, before the event that asked is dropped. A risk that is
+    /// not stated counts as high.
     pub(crate) fn keep_for_call(&mut self) {
-        self.risk();
-        let Some(event) = self.event.as_deref() else { return };
-        let told = recorded::account(event).and_then(recorded::arguments_of_account);
-        let args_summary = told.unwrap_or_default().replace('\n', "; ");
-        let localization = Hints::of_event(event).and_then(|hints| hints.localization);
+        let asked = self.event.as_deref().map(recorded::asked_call);
+        let risk = asked.as_ref().and_then(|asked| asked.risk).unwrap_or(RiskLevel::High);
+        self.risk.get_or_insert(risk);
+        let Some(asked) = asked else { return };
+        let args_summary = asked.arguments.unwrap_or_default().replace('\n', "; ");
+        let localization = asked.localization.and_then(members_inside);
         self.call = Some(Box::new(CallWords { args_summary, localization }));
     }
 

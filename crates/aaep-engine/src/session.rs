@@ -119,6 +119,8 @@ pub(crate) struct Session {
     pub(crate) outputs: Outputs,
     /// Every request that was made and is still known.
     pub(crate) asked: VecDeque<RequestId>,
+    /// With so many of them it is looked which can be forgotten.
+    pub(crate) forgets_at: usize,
     /// Requests that wait for an answer.
     pub(crate) pending: Pending,
     pub(crate) lease_seconds: u64,
@@ -164,6 +166,7 @@ impl Session {
             used_calls: BTreeSet::new(),
             outputs: Outputs::default(),
             asked: VecDeque::new(),
+            forgets_at: 0,
             pending: Pending::default(),
             lease_seconds,
             lease_until: now.boot.after_seconds(lease_seconds),

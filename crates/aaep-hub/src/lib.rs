@@ -17,6 +17,12 @@
 //! * A way to be let in off this machine without a token or without encryption.
 //! * A configuration file in the current directory: one that happens to lie there decides nothing.
 //!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `cluster` | off | [`cluster`]: a hub on several machines, on PostgreSQL or NATS JetStream |
+//!
 //! # Example
 //!
 //! ```
@@ -56,6 +62,8 @@
 //! assert!(!access.may_reply(&known));
 //! # Ok::<(), Fault>(())
 //! ```
+// This page links to what only the feature has.
+#![cfg_attr(not(feature = "cluster"), allow(rustdoc::broken_intra_doc_links))]
 #![allow(clippy::disallowed_methods)] // the hub is where files, clocks and randomness meet
 
 pub mod access;
@@ -65,6 +73,8 @@ mod clock;
 #[cfg(test)]
 #[path = "tests/clock.rs"]
 mod clock_tests;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 mod codes;
 pub mod config;
 mod core;

@@ -91,7 +91,9 @@ impl Running {
             servers.iter().map(Server::local_addr).collect::<io::Result<Vec<_>>>().map_err(
                 |error| Fault::System { what: format!("The address is lost: {error}.") },
             )?;
-        let ports = addresses.iter().map(SocketAddr::port).collect();
+        // Behind the doors of a cluster's nodes nobody knows which process calls.
+        let on_log = kept.as_ref().is_some_and(|kept| kept.log.is_some());
+        let ports = addresses.iter().filter(|_| !on_log).map(SocketAddr::port).collect();
         let shared = Shared {
             presence: PresenceDesk::new(PinFile::of(&config), ports),
             eraser: OnceLock::new(),
@@ -357,8 +359,11 @@ fn new_core(
                 trusted: trust.clock == ClockTrust::Trusted,
                 busy: tokio::sync::Mutex::default(),
             });
-            let _ = hub.0.eraser.set(eraser.clone());
-            retention = Some(Retention { eraser, to_compact });
+            // A log keeps everything; erasing its copy would erase nothing.
+            if kept.log.is_none() {
+                let _ = hub.0.eraser.set(eraser.clone());
+                retention = Some(Retention { eraser, to_compact });
+            }
             (engine, known, Some(writer(hub, kept)?), news)
         }
     };
@@ -379,7 +384,12 @@ fn writer(hub: &Hub, kept: Kept) -> Result<JournalWriter, Fault> {
         told = units;
         if alone { hub.tell_here(reported) } else { hub.tell(reported) }
     };
-    JournalWriter::start(kept.journal, kept.head, report).map_err(|error| Fault::System {
+    let Kept { journal, head, log, .. } = kept;
+    let started = match log {
+        Some(log) => JournalWriter::start_on(log, journal, report),
+        None => JournalWriter::start(journal, head, report),
+    };
+    started.map_err(|error| Fault::System {
         what: format!("The thread of the journal cannot be started: {error}."),
     })
 }
@@ -541,4 +551,40 @@ async fn serve_local(hub: Hub, connection: aaep_transport::unix::Connection) {
 #[cfg(not(unix))]
 fn open_socket(_: &Hub, _: &mut JoinSet<()>) -> Result<Option<PathBuf>, Fault> {
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{HostName, ProxyNet};
+
+    #[test]
+    fn others_are_told_scheme_and_port_as_they_reach_the_hub() {
+        let at = ["127.0.0.1:8707".parse().unwrap()];
+        let origin = |change: &dyn Fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            public_origin(&config, &at).unwrap()
+        };
+        let named = |config: &mut Config, host: &str| {
+            config.allowed_hosts = vec![HostName::parse(host).unwrap()];
+        };
+        let with_tls = |config: &mut Config| {
+            (config.tls.certificate, config.tls.key) = (Some("c".into()), Some("k".into()));
+        };
+        let behind = |config: &mut Config| {
+            config.behind_proxy = vec![ProxyNet::parse("127.0.0.1").unwrap()];
+        };
+        assert_eq!(origin(&|_| {}), "http://127.0.0.1:8707");
+        assert_eq!(origin(&|config| named(config, "hub.example")), "http://hub.example:8707");
+        let tls = origin(&|config| (with_tls(config), named(config, "hub.example")).1);
+        assert_eq!(tls, "https://hub.example:8707");
+        let own = origin(&|config| (with_tls(config), named(config, "hub.example:8443")).1);
+        assert_eq!(own, "https://hub.example:8443");
+        // The proxy has a port of its own.
+        let proxied = origin(&|config| (behind(config), named(config, "hub.example")).1);
+        assert_eq!(proxied, "https://hub.example");
+        let port = origin(&|config| (behind(config), named(config, "hub.example:8443")).1);
+        assert_eq!(port, "https://hub.example:8443");
+    }
 }

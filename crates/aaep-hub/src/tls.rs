@@ -100,7 +100,7 @@ impl Tls {
     }
 
     /// When the certificate in use is over, in seconds of Unix time.
-    pub(crate) fn expires(&self) -> Option<i64> {
+    pub fn expires(&self) -> Option<i64> {
         let loaded = self.current.0.load_full();
         let (_, parsed) =
             x509_parser::parse_x509_certificate(loaded.certified.cert.first()?).ok()?;

@@ -112,15 +112,19 @@ impl ShapeInfo {
         }
     }
 
-    /// Of a state change that the producer makes by itself, with the usual urgency.
+    /// Of a state change that the producer makes by itself, with the usual urgency and a sentence in
+    /// all three lengths.
     pub fn of_state(from_state: &str) -> Self {
         let role = Role::State { from: from_state.into() };
-        Self { type_name: "".into(), critical: false, role, shapable: None }
+        Self { type_name: "".into(), critical: false, role, shapable: Some(Shapable::OURS) }
     }
 
-    /// Of a confirmation or a clarification: critical, and never merged.
-    pub fn of_question() -> Self {
-        Self { type_name: "".into(), critical: true, role: Role::Whole, shapable: None }
+    /// Of a confirmation or a clarification: critical, and never merged. `variants` says whether any
+    /// of its texts has a variant in another language; `None` if that is to be found out when it is
+    /// needed.
+    pub fn of_question(variants: Option<bool>) -> Self {
+        let shapable = variants.map(Shapable::of_question);
+        Self { type_name: "".into(), critical: true, role: Role::Whole, shapable }
     }
 }
 
@@ -177,7 +181,7 @@ impl Prepared {
             && self.kind == read.kind
             && self.critical == read.critical
             && self.leaving() == read.leaving()
-            && self.shapable().is_any() == read.shapable().is_any()
+            && self.shapable() == read.shapable()
     }
 
     /// Reads the event as it was emitted. `resolution` marks the notice of a request's outcome,

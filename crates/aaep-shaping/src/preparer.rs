@@ -112,3 +112,23 @@ impl Preparer {
         Arc::new(event)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_terms_are_one_and_those_that_nobody_has_are_forgotten() {
+        let mut preparer = Preparer::new();
+        let terms = |rate| Terms { rate: Some(rate), ..Terms::default() };
+        let first = preparer.share(terms(1));
+        assert!(Arc::ptr_eq(&first, &preparer.share(terms(1))));
+        let other = preparer.share(terms(2));
+        assert!(!Arc::ptr_eq(&first, &other) && first.shape.is(&other.shape));
+        for rate in 3..10_000 {
+            preparer.share(terms(rate));
+        }
+        assert!(preparer.terms.len() < 200, "{}", preparer.terms.len());
+        assert!(Arc::ptr_eq(&first, &preparer.share(terms(1))));
+    }
+}

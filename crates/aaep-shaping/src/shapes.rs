@@ -20,15 +20,18 @@ pub(crate) struct Shapable {
 }
 
 impl Shapable {
+    /// Of an event whose sentence is the producer's own, in all three lengths.
+    pub const OURS: Self = Self { languages: false, terse: true, normal: true, detailed: true };
+
+    /// Of a request: a person who decides hears everything, in one language or another.
+    pub fn of_question(variants: bool) -> Self {
+        Self { languages: variants, ..Self::default() }
+    }
+
     pub fn of(event: &Event<'_>) -> Self {
         let (terse, normal, detailed) = summaries(event.payload());
         let detailed = detailed && event.urgency() != Urgency::Critical;
         Self { languages: event.has_variants(), terse, normal, detailed }
-    }
-
-    /// Whether there is anything that shaping could change.
-    pub fn is_any(&self) -> bool {
-        self.languages || self.detailed
     }
 
     fn concerns(&self, shape: &Shape) -> bool {

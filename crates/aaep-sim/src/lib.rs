@@ -23,6 +23,7 @@ mod agents;
 mod cast;
 mod client;
 mod clocks;
+pub mod cluster;
 pub mod crash_points;
 mod devices;
 pub mod disk;

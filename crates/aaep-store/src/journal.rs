@@ -19,6 +19,11 @@ pub enum Fault {
     Full,
     /// Another program holds the file. Nothing of the batch was kept; it may be offered again.
     Busy,
+    /// The store of the cluster does not answer, or has not said what became of the batch. The same is
+    /// offered again.
+    Away,
+    /// Another node owns the shard. Nothing of the batch was kept, and nothing will be.
+    Fenced,
     /// A write or sync failed, and the state on disk is unknown: reopen the journal and recover.
     Failed,
     /// A record that had been made durable is damaged. Nothing may be started from this journal.
@@ -42,6 +47,12 @@ impl fmt::Display for Fault {
             Fault::Busy => f.write_str(
                 "Another program writes to the journal. Nothing was kept; end it, then the same records can be written.",
             ),
+            Fault::Away => f.write_str(
+                "The store of the cluster does not answer. What was asked and answered before is kept; all goes on when it is back.",
+            ),
+            Fault::Fenced => f.write_str(
+                "Another node has taken over. What was durable is kept, and that node goes on with it.",
+            ),
             Fault::Failed => f.write_str(
                 "Writing the journal failed. What was durable before is kept; start again from it.",
             ),
@@ -61,7 +72,7 @@ impl std::error::Error for Fault {}
 impl Fault {
     /// Whether the same batch may be offered again.
     pub fn may_pass(self) -> bool {
-        matches!(self, Fault::Full | Fault::Busy)
+        matches!(self, Fault::Full | Fault::Busy | Fault::Away)
     }
 }
 

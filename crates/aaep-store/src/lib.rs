@@ -21,6 +21,7 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `chain` | off | [`chain`]: the keyed chain alone |
+//! | `jetstream` | off | logs and leases on NATS JetStream; implies `log` |
 //! | `log` | off | [`log`]: the logs of a cluster, leases, and both in memory; implies `chain` |
 //! | `postgres` | off | logs and leases on PostgreSQL; implies `log` |
 //! | `sqlite` | off | the embedded journal; implies `log` |
@@ -28,8 +29,8 @@
 //!
 //! # What is deliberately absent
 //!
-//! How records are encoded: that belongs to the engine. Without the features `sqlite` and
-//! `postgres` also clocks, threads, files and sockets.
+//! How records are encoded: that belongs to the engine. Without the features `sqlite`,
+//! `postgres` and `jetstream` also clocks, threads, files and sockets.
 //!
 //! # Example
 //!
@@ -46,7 +47,7 @@
 
 // This page links to what only some features have.
 #![cfg_attr(
-    not(all(feature = "sqlite", feature = "postgres")),
+    not(all(feature = "sqlite", feature = "postgres", feature = "jetstream")),
     allow(rustdoc::broken_intra_doc_links)
 )]
 

@@ -53,3 +53,20 @@ pub enum Note {
     /// The clock on the wall jumped.
     ClockJumped,
 }
+
+#[cfg(feature = "sqlite")]
+impl Note {
+    /// How many bytes it takes in an entry, at most.
+    pub(crate) fn size(&self) -> usize {
+        64 + match self {
+            Note::Call(call) => {
+                let KeptCall { agent, path, key, session, answer, body, .. } = call;
+                let texts = [agent, path, key, session, answer].map(String::len);
+                body.len() + texts.iter().sum::<usize>()
+            }
+            Note::ForgetCall { agent, path, key } => agent.len() + path.len() + key.len(),
+            Note::ForgetCalls { session } => session.len(),
+            Note::ClockJumped => 0,
+        }
+    }
+}

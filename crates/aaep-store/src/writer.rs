@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use crate::head::Head;
 use crate::journal::Fault;
+use crate::log::{MAX_ENTRY_BYTES, UnitLog};
 use crate::sqlite::{Compaction, Sqlite};
-use crate::unit::Unit;
+use crate::unit::{Note, Unit};
 
 /// The most units in one transaction.
 const MAX_GROUP: usize = 4096;
@@ -29,6 +30,10 @@ const RETRY: Duration = Duration::from_secs(1);
 /// commits find the disk and a processor free.
 const COMPACTED_ROWS: usize = 256;
 const REST: u32 = 3;
+
+/// How much longer it rests after a sync. A commit that comes at that moment waits for the disk behind it, so
+/// there have to be many commits for each that does.
+const REST_AFTER_SYNC: u32 = 50;
 
 /// The state of submitted units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +102,11 @@ struct Queue {
 type Reporting = Box<dyn FnMut(Report) + Send>;
 
 struct Work {
+    /// Where units are kept first, if the journal is one node's copy of a shard's log.
+    log: Option<Box<dyn UnitLog>>,
+    /// So many of the waiting units are in the log, and so many more were offered to it.
+    in_log: usize,
+    offered: usize,
     journal: Sqlite,
     head: Option<Head>,
     waiting: Vec<Unit>,
@@ -115,13 +125,35 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl JournalWriter {
+    /// The same for one node's copy of a shard's log: units are durable once they are in the log, and
+    /// are in the copy as well when that is reported.
+    pub fn start_on(
+        log: Box<dyn UnitLog>,
+        journal: Sqlite,
+        report: impl FnMut(Report) + Send + 'static,
+    ) -> io::Result<Self> {
+        Self::launch(Some(log), journal, None, report)
+    }
+
     /// Starts the thread. `report` is called on it, or on the thread of an [`InlineCommit`].
     pub fn start(
         journal: Sqlite,
         head: Option<Head>,
         report: impl FnMut(Report) + Send + 'static,
     ) -> io::Result<Self> {
+        Self::launch(None, journal, head, report)
+    }
+
+    fn launch(
+        log: Option<Box<dyn UnitLog>>,
+        journal: Sqlite,
+        head: Option<Head>,
+        report: impl FnMut(Report) + Send + 'static,
+    ) -> io::Result<Self> {
         let work = Work {
+            log,
+            in_log: 0,
+            offered: 0,
             journal,
             head,
             waiting: Vec::new(),
@@ -328,7 +360,8 @@ impl Shared {
             if new.step(COMPACTED_ROWS)? < COMPACTED_ROWS {
                 return Ok(!lock(&self.queue).over);
             }
-            if self.rests(start.elapsed() * REST) {
+            let rest = if new.has_synced() { REST_AFTER_SYNC } else { REST };
+            if self.rests(start.elapsed() * rest) {
                 return Ok(false);
             }
         }
@@ -356,6 +389,21 @@ impl Shared {
     }
 }
 
+/// How many of these units fit one entry of a log; at least one.
+fn fitting(units: &[Unit]) -> usize {
+    let size = |unit: &Unit| {
+        let entries = unit.entries.iter().map(|entry| entry.bytes.len() + 16);
+        entries.sum::<usize>() + unit.notes.iter().map(Note::size).sum::<usize>() + 16
+    };
+    let mut room = MAX_ENTRY_BYTES - 4096;
+    let fits = |unit: &&Unit| {
+        let left = room.checked_sub(size(unit));
+        room = left.unwrap_or_default();
+        left.is_some()
+    };
+    units.iter().take_while(fits).count().max(1)
+}
+
 impl Work {
     /// Moves the next group out of the queue.
     fn take(&mut self, queue: &Mutex<Queue>) {
@@ -374,9 +422,11 @@ impl Work {
         let start = Instant::now();
         match self.try_commit() {
             Ok(number) => {
-                self.quick = start.elapsed() < QUICK;
+                // A log blocks for a server, which no caller's thread may do.
+                self.quick = start.elapsed() < QUICK && self.log.is_none();
                 self.units += self.waiting.len() as u64;
                 self.waiting.clear();
+                self.in_log = 0;
                 if std::mem::take(&mut self.stuck) {
                     (self.report)(Report::Recovered);
                 }
@@ -391,7 +441,24 @@ impl Work {
         }
     }
 
+    // enforces: I10, I24
+    /// Keeps what waits in the log, in entries that fit. What was offered once is offered again until
+    /// the log says what became of it.
+    fn keep_in_log(&mut self) -> Result<(), Fault> {
+        let Some(log) = &mut self.log else { return Ok(()) };
+        while self.in_log < self.waiting.len() {
+            let waiting = &self.waiting[self.in_log..];
+            if self.offered == 0 {
+                self.offered = fitting(waiting);
+            }
+            log.keep(&waiting[..self.offered])?;
+            self.in_log += std::mem::take(&mut self.offered);
+        }
+        Ok(())
+    }
+
     fn try_commit(&mut self) -> Result<u64, Fault> {
+        self.keep_in_log()?;
         self.journal.keep(&self.waiting)?;
         let position = self.journal.position();
         if let Some(head) = &mut self.head {
@@ -416,6 +483,9 @@ impl Work {
     fn close(&mut self) {
         if self.broken || self.stuck {
             return;
+        }
+        if let Some(log) = &mut self.log {
+            log.release();
         }
         if let (Some(head), Ok(position)) = (&mut self.head, self.journal.final_position()) {
             let _ = head.note(position);

@@ -36,11 +36,6 @@ pub fn question(event: &str) -> Option<String> {
     text(event, "question")
 }
 
-/// The risk that a confirmation states.
-pub fn risk_level(event: &str) -> Option<RiskLevel> {
-    RiskLevel::parse(&text(event, "risk_level")?).ok()
-}
-
 /// The normal summary of a payload.
 pub fn summary_normal(payload: &str) -> Option<String> {
     text(payload, "summary_normal")
@@ -56,9 +51,30 @@ pub fn digest_of_account(account: &str) -> Option<String> {
     text(account, "digest")
 }
 
-/// The arguments that an account tells, a line for each value.
-pub fn arguments_of_account(account: &str) -> Option<String> {
-    text(account, "arguments")
+/// What a confirmation says of its call, which is said again when the call is announced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AskedCall<'a> {
+    /// The risk that it states.
+    pub risk: Option<RiskLevel>,
+    /// The arguments that its account tells, a line for each value.
+    pub arguments: Option<String>,
+    /// Its localization hints, as a JSON object.
+    pub localization: Option<&'a str>,
+}
+
+/// All of that at one reading of the event.
+pub fn asked_call(event: &str) -> AskedCall<'_> {
+    let members = members(event).unwrap_or_default();
+    let object = |name: &str| match members.find(name) {
+        Some(Raw::Object(object)) => Some(object),
+        _ => None,
+    };
+    let account = object("extensions").and_then(|extensions| self::object(extensions, PREFIX));
+    AskedCall {
+        risk: members.text("risk_level").and_then(|risk| RiskLevel::parse(&risk).ok()),
+        arguments: account.and_then(|account| text(account, "arguments")),
+        localization: object("localization_hints"),
+    }
 }
 
 /// The event that asked, by the outcome extension of the one that says what became of it.
@@ -121,14 +137,19 @@ mod tests {
             "extensions":{"action":{"digest":"ab","arguments":"to: Ann"}}}"#;
         assert_eq!(action(event).as_deref(), Some("Pay."));
         assert_eq!(question(r#"{"question":"Who?"}"#).as_deref(), Some("Who?"));
-        assert_eq!(risk_level(event), Some(RiskLevel::Low));
         assert_eq!(summary_normal(event).as_deref(), Some("S"));
         assert_eq!(digest_of_account(account(event).unwrap()).as_deref(), Some("ab"));
         let hinted = r#"{"localization_hints":{"primary_language":"yo"}}"#;
         assert_eq!(primary_language(&members(hinted).unwrap()).as_deref(), Some("yo"));
         assert_eq!(primary_language(&members("{}").unwrap()), None);
-        let told = arguments_of_account(account(event).unwrap());
-        assert_eq!(told.as_deref(), Some("to: Ann"));
+        let asked = asked_call(event);
+        assert_eq!(
+            (asked.risk, asked.arguments.as_deref()),
+            (Some(RiskLevel::Low), Some("to: Ann"))
+        );
+        let hints = asked_call(hinted).localization;
+        assert_eq!(hints, Some(r#"{"primary_language":"yo"}"#));
+        assert_eq!(asked_call("no json"), AskedCall::default());
         let id = EventId::from_bits(7);
         assert_eq!(asked_by(&format!(r#"{{"request_event_id":"{id}"}}"#)), Some(id));
         assert_eq!((timing_factor(r#"{"factor":3}"#), timing_factor("{}")), (3, 1));

@@ -12,10 +12,10 @@ import { Hub } from "../support/hub.js";
 const PAGE = ["index.html", "page.js", "sign-in.js", "page.css", "icon.svg"];
 
 /**
- * Loaded when a request has letters beyond ASCII, when its yes needs the PIN or a passkey, and when a hub signs
- * its manifest.
+ * Loaded when a request has letters beyond ASCII, when its yes needs the PIN or a passkey, when a hub signs
+ * its manifest, and when it does not let the page in.
  */
-const LATER = ["alike.js", "alike.json", "base64.js", "pin.js", "passkeys.js", "identity.js"];
+const LATER = ["alike.js", "alike.json", "base64.js", "pin.js", "passkeys.js", "identity.js", "refused.js"];
 
 const hub = await Hub.start("demo", { options: ["--ephemeral"] });
 after(() => hub.stop());

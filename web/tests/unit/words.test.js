@@ -115,7 +115,7 @@ test("every phrase that the page asks for is there", () => {
   for (const name of readdirSync(files)) {
     const text = readFileSync(new URL(name, files), "utf8");
     // These read the rest of the words before they say anything.
-    const known = ["passkeys.js", "pin.js", "sign-in.js"].includes(name) ? { ...everywhere, ...rare } : everywhere;
+    const known = ["passkeys.js", "pin.js", "refused.js", "sign-in.js"].includes(name) ? { ...everywhere, ...rare } : everywhere;
     for (const [, key] of text.matchAll(/"(page\.[\w.]*\w)"/g)) {
       assert.ok(key in known, `${name}: ${key}`);
     }

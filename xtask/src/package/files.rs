@@ -1,7 +1,6 @@
 //! The files that people install, in the shapes that their tools want.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -35,7 +34,17 @@ const COPIED: [(&str, &str); 9] = [
 fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
     fs::create_dir_all(to.parent().context("a file has a folder")?)?;
     fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
-    fs::set_permissions(to, fs::Permissions::from_mode(mode))?;
+    set_mode(to, mode)
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(mode))?)
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &Path, _: u32) -> Result<()> {
     Ok(())
 }
 
@@ -55,7 +64,7 @@ pub(super) fn tree(place: &Path, binary: &Path) -> Result<PathBuf> {
     fs::create_dir_all(&tree)?;
     let command = tree.join("aaep");
     run_program(Command::new("strip").arg("-o").arg(&command).arg(binary))?;
-    fs::set_permissions(&command, fs::Permissions::from_mode(0o755))?;
+    set_mode(&command, 0o755)?;
     for (from, to) in COPIED {
         copy(&root().join(from), &tree.join(to), 0o644)?;
     }
@@ -93,19 +102,15 @@ pub(super) fn archive(place: &Path, tree: &Path) -> Result<()> {
 }
 
 /// A wheel with nothing but the command in it.
-pub(super) fn wheel(place: &Path, binary: &Path) -> Result<()> {
+pub(super) fn wheel(place: &Path, tree: &Path) -> Result<()> {
     let mut make = Command::new("python3");
-    make.arg(root().join("packaging/wheel/make.py")).arg(stripped(binary)?).arg(place);
+    make.arg(root().join("packaging/wheel/make.py")).arg(tree.join("aaep")).arg(place);
     make.arg(version()?).env("SOURCE_DATE_EPOCH", epoch()?.to_string());
     run_program(&mut make)
 }
 
-fn stripped(_: &Path) -> Result<PathBuf> {
-    Ok(target_dir().join("release/package/aaep"))
-}
-
 /// Two packages for npm: what people name, and the command for this platform.
-pub(super) fn npm(place: &Path, binary: &Path) -> Result<()> {
+pub(super) fn npm(place: &Path, tree: &Path) -> Result<()> {
     let work = place.join("npm");
     let (platform, version) = (npm_platform()?, version()?);
     let written = |path: &Path, text: String| -> Result<()> {
@@ -123,7 +128,7 @@ pub(super) fn npm(place: &Path, binary: &Path) -> Result<()> {
     copy(&root().join("packaging/npm/aaep/aaep.js"), &work.join("aaep/aaep.js"), 0o755)?;
     written(&work.join("platform/package.json"), filled("platform/package.json")?)?;
     written(&work.join("platform/README.md"), filled("platform/README.md")?)?;
-    copy(&stripped(binary)?, &work.join("platform/aaep"), 0o755)?;
+    copy(&tree.join("aaep"), &work.join("platform/aaep"), 0o755)?;
     for folder in ["aaep", "platform"] {
         for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
             copy(&root().join(licence), &work.join(folder).join(licence), 0o644)?;

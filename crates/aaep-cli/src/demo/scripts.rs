@@ -18,6 +18,9 @@ pub(super) type Ended = Result<(), Error>;
 /// Between two steps, so that people can follow.
 const PACE: Duration = Duration::from_millis(150);
 
+/// The longest that an answer is waited for, in seconds, if somebody says how long.
+const LONGEST_QUESTION: u32 = 300;
+
 /// Between two steps of the long job.
 const JOB_STEP: Duration = Duration::from_millis(800);
 
@@ -151,7 +154,36 @@ async fn transfer(session: Session, text: &str) -> Ended {
     );
     let arguments = json!({ "amount": amount, "currency": "EUR", "recipient": recipient });
     let done = format!("{amount} euros were sent to {recipient}. This was only a demonstration.");
-    consented(session, request.risk(RiskLevel::High), arguments, done).await
+    let mut request = request.risk(RiskLevel::High);
+    if let Some(seconds) = seconds_to_wait(text) {
+        request = request.timeout_seconds(seconds);
+    }
+    if text.contains("take it back") {
+        return taken_back(session, request, arguments).await;
+    }
+    consented(session, request, arguments, done).await
+}
+
+/// How long somebody says that an answer is waited for.
+fn seconds_to_wait(text: &str) -> Option<u32> {
+    let number = text.split_once("wait for ")?.1;
+    let digits = number.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok().map(|seconds: u32| seconds.clamp(1, LONGEST_QUESTION))
+}
+
+/// Asks, and does not want it any more before anybody answers.
+async fn taken_back<K: Kind>(
+    session: Session,
+    request: Confirmation<K>,
+    arguments: Value,
+) -> Ended {
+    let request = request.arguments(&arguments);
+    let parked = session.park(arguments, request).await?;
+    sleep(PACE * 2).await;
+    drop(parked);
+    // Long enough for an answer that comes too late.
+    sleep(JOB_STEP).await;
+    session.complete("It is no longer needed. Nothing was done.").await
 }
 
 async fn email(session: Session) -> Ended {

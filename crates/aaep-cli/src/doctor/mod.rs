@@ -148,13 +148,20 @@ fn of_configuration(config: &Config) -> Vec<Finding> {
         Err(fault) => findings.push(Finding::wrong("policy", fault.to_string())),
     }
     if let Some((certificate, key)) = config.tls.files() {
-        let loaded = Tls::load(certificate, key).map(|tls| tls.warning());
+        let loaded = Tls::load(certificate, key).map(|tls| (tls.warning(), days_left(&tls)));
         findings.push(match loaded {
-            Ok(None) => Finding::good(
+            Ok((None, Some(days))) if days < RENEWAL_DAYS => Finding::careful(
+                "certificate",
+                format!(
+                    "The certificate {} is valid for {days} more days. Replace it before, and send SIGHUP.",
+                    certificate.display()
+                ),
+            ),
+            Ok((None, _)) => Finding::good(
                 "certificate",
                 format!("The certificate {} is valid.", certificate.display()),
             ),
-            Ok(Some(warning)) => Finding::wrong("certificate", warning),
+            Ok((Some(warning), _)) => Finding::wrong("certificate", warning),
             Err(fault) => Finding::wrong("certificate", fault.to_string()),
         });
     }
@@ -166,6 +173,15 @@ fn of_configuration(config: &Config) -> Vec<Finding> {
         findings.push(Finding::missing("presence", text));
     }
     findings
+}
+
+/// A certificate that ends sooner is worth a word.
+const RENEWAL_DAYS: i64 = 14;
+
+/// For how many whole days the certificate is still good.
+fn days_left(tls: &Tls) -> Option<i64> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some((tls.expires()? - i64::try_from(now.as_secs()).ok()?).div_euclid(86_400))
 }
 
 /// Whether a hub answers where commands look for it.

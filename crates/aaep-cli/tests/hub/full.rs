@@ -57,6 +57,12 @@ fn fill(disk: &std::path::Path) -> PathBuf {
     path
 }
 
+/// Whether the figures say that the journal takes no records.
+async fn is_stuck(hub: &Hub) -> bool {
+    let answer = hub.outside(None).get("metrics").await.unwrap();
+    String::from_utf8_lossy(&answer.body).contains("\naaep_journal_stuck 1\n")
+}
+
 async fn ready(hub: &Hub) -> u16 {
     hub.outside(None).get("readyz").await.unwrap().status.as_u16()
 }
@@ -89,6 +95,7 @@ fn on_a_full_disk_nothing_new_is_asked_and_it_goes_on_by_itself_when_there_is_ro
         assert_eq!(refused.status, 503);
         hub.logs(&["WARN", "journal is full"]);
         assert_eq!(ready(&hub).await, 503);
+        assert!(is_stuck(&hub).await, "an alarm can be set on it");
         assert_eq!(hub.outside(None).get("healthz").await.unwrap().status, 200);
         // Nobody's answer counts, nothing new runs, and everybody is told so.
         let reply = decision(text(&question, "reply_token"), &ear.subscription, "accept");
@@ -108,6 +115,7 @@ fn on_a_full_disk_nothing_new_is_asked_and_it_goes_on_by_itself_when_there_is_ro
         while ready(&hub).await != 200 {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
+        assert!(!is_stuck(&hub).await);
         let answer = person.client("reader").post("replies", reply).await.unwrap();
         assert_eq!(answer.status, 204);
         assert_eq!(agent.outcome(&waiting).await, "accepted");

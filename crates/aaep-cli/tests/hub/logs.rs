@@ -307,7 +307,7 @@ fn a_backup_says_which_journal_it_is_and_can_be_verified() {
         let middle = bytes.len() / 2;
         bytes[middle..].iter_mut().for_each(|byte| *byte ^= 0x55);
         std::fs::write(&copy, bytes).unwrap();
-        assert_ne!(aaep(&["audit", "verify", "copy.db"]).0, Some(0));
+        assert_ne!(aaep(&["audit", "verify", "--file", "copy.db"]).0, Some(0));
         assert_eq!(aaep(&["audit", "verify"]).0, Some(0));
     });
 }

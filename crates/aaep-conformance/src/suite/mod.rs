@@ -1,11 +1,11 @@
-//! The conformance suite: black-box checks of a producer over its socket.
+//! The conformance suite: black-box checks of producers and subscribers over their sockets.
 //!
-//! [`producer::run`] plays several subscribers at once against a [`Target`] and returns a
-//! [`Report`]. A check that did not get what it needs is *not exercised*, never passed. A level is
+//! [`producer::run`] plays several subscribers at once against a [`Target`], [`subscriber::run`] plays a
+//! producer for a [`subscriber::Subject`]; both return a [`Report`]. A check that did not get what it needs is *not exercised*, never passed. A level is
 //! granted only when every MUST of it, and of the levels below, was exercised and passed.
 //!
-//! [`mod@reference`] holds a small correct producer, and one for each [`reference::Fault`]: they show that
-//! the checks catch what they should, and nothing else.
+//! [`mod@reference`] holds a small correct producer and subscriber, and one for each fault of theirs: they
+//! show that the checks catch what they should, and nothing else.
 //!
 //! # What is deliberately left out
 //!
@@ -30,12 +30,16 @@
 
 mod catalog;
 mod ear;
+mod http;
 pub mod producer;
 pub mod reference;
 mod render;
 mod report;
+mod start;
+pub mod subscriber;
 mod target;
+mod wire;
 
-pub use catalog::{CATALOG, Check, Force};
-pub use report::{Outcome, Report, Result};
-pub use target::{Target, Texts};
+pub use catalog::{CATALOG, Check, Force, SUBSCRIBER};
+pub use report::{Outcome, Report, Result, Side};
+pub use target::{Script, Start, Target, Texts};

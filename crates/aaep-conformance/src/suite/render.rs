@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::catalog::Force;
-use super::report::{Outcome, Report, Result, level_name};
+use super::report::{Outcome, Report, Result, Side, level_name};
 
 impl Report {
     /// Plain lines: what failed first, then what was not exercised, then what passed, then the claim.
     pub fn to_text(&self) -> String {
-        let mut text = format!("Producer {} at level {}.\n", self.target, self.level);
+        let mut text = format!("{} {} at level {}.\n", self.whom(), self.target, self.level);
         if let Some(why) = &self.cut_short {
             let _ = writeln!(text, "The run was cut short: {why}");
         }
@@ -44,7 +44,7 @@ impl Report {
         let [passed, failed, skipped] = self.tally();
         let whole = json!({
             "suite": "aaep-conformance", "suite_version": env!("CARGO_PKG_VERSION"),
-            "aaep_version": aaep_types::AAEP_VERSION.to_string(), "side": "producer",
+            "aaep_version": aaep_types::AAEP_VERSION.to_string(), "side": self.side.name(), "profile": self.profile,
             "target": self.target, "level": self.level, "granted": self.granted(),
             "claim": self.claim(), "began": self.began, "seconds": self.seconds,
             "cut_short": self.cut_short, "passed": passed, "failed": failed,
@@ -57,8 +57,9 @@ impl Report {
     pub fn to_junit(&self) -> String {
         let [_, failed, skipped] = self.tally();
         let mut xml = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"aaep producer level {}\" \
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"aaep {} level {}\" \
              tests=\"{}\" failures=\"{failed}\" skipped=\"{skipped}\" time=\"{:.3}\" timestamp=\"{}\">\n",
+            self.side.name(),
             self.level,
             self.results.len(),
             self.seconds,
@@ -109,19 +110,27 @@ impl Report {
              <style>body{{font-family:sans-serif;max-width:75em;margin:auto;padding:1em}}\
              table{{border-collapse:collapse}}th,td{{border:1px solid;padding:.3em;text-align:left;\
              vertical-align:top}}</style>\n</head>\n<body>\n<main>\n\
-             <h1>AAEP conformance report</h1>\n<p>Producer {target}, level {level} ({name}), {began}.</p>\n{cut}\
+             <h1>AAEP conformance report</h1>\n<p>{whom} {target}, level {level} ({name}), {began}.</p>\n{cut}\
              <h2>Claim</h2>\n<p>{claim}</p>\n<h2>Checks</h2>\n\
              <p>{passed} passed, {failed} failed, {skipped} not exercised.</p>\n\
              <table>\n<caption>Every check and what became of it</caption>\n<thead><tr>\
              <th scope=\"col\">Check</th><th scope=\"col\">Level</th><th scope=\"col\">Outcome</th>\
              <th scope=\"col\">What holds</th><th scope=\"col\">Rules</th><th scope=\"col\">Found</th>\
              </tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</main>\n</body>\n</html>\n",
+            whom = self.whom(),
             level = self.level,
             name = level_name(self.level),
             target = escape(&self.target),
             began = escape(&self.began),
             claim = escape(&self.claim()),
         )
+    }
+
+    fn whom(&self) -> &'static str {
+        match self.side {
+            Side::Producer => "Producer",
+            Side::Subscriber => "Subscriber",
+        }
     }
 
     /// How many passed, failed, and were not exercised.

@@ -1,6 +1,35 @@
 //! What was found, and what may be claimed.
 
-use super::catalog::{CATALOG, Check, Force};
+use aaep_types::profile::Profile;
+
+use super::catalog::{self, Check, Force};
+
+/// Which side of the protocol is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What an agent, or a hub, does.
+    Producer,
+    /// What assistive technology does.
+    Subscriber,
+}
+
+impl Side {
+    /// In small letters, as in a claim.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Producer => "producer",
+            Self::Subscriber => "subscriber",
+        }
+    }
+
+    /// What is checked of it.
+    pub fn catalog(self) -> &'static [Check] {
+        match self {
+            Self::Producer => catalog::CATALOG,
+            Self::Subscriber => catalog::SUBSCRIBER,
+        }
+    }
+}
 
 /// What became of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +54,12 @@ pub struct Result {
 /// Everything that one run found.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// Which side it is about.
+    pub side: Side,
+    /// The profile that was checked besides, if one was: its name and address.
+    pub profile: Option<String>,
+    /// The level that the profile needs.
+    profile_level: u8,
     /// Whom it is about.
     pub target: String,
     /// The level that was asked for.
@@ -43,14 +78,33 @@ pub struct Report {
 const MAX_FINDINGS: usize = 10;
 
 impl Report {
-    pub(super) fn new(target: &str, level: u8, began: String) -> Self {
-        let wanted = CATALOG.iter().filter(|check| check.level <= level);
+    pub(super) fn new(side: Side, target: &str, level: u8, began: String) -> Self {
+        let wanted = side.catalog().iter().filter(|check| check.level <= level);
         let fresh = |check: &Check| Result {
             check: *check,
             outcome: Outcome::NotExercised("The run did not come to it.".into()),
         };
         let results = wanted.map(fresh).collect();
-        Self { target: target.into(), level, began, seconds: 0.0, cut_short: None, results }
+        Self {
+            side,
+            profile: None,
+            profile_level: 0,
+            target: target.into(),
+            level,
+            began,
+            seconds: 0.0,
+            cut_short: None,
+            results,
+        }
+    }
+
+    /// The rules of a profile are checked too (§7.10, §9.6).
+    // enforces: X6
+    pub(super) fn under(&mut self, profile: &Profile) {
+        self.profile = Some(format!("{} {} ({})", profile.name, profile.version, profile.uri));
+        self.profile_level = profile.level;
+        let outcome = Outcome::NotExercised("The run did not come to it.".into());
+        self.results.push(Result { check: catalog::PROFILE, outcome });
     }
 
     /// The check of this name, if the run is about it.
@@ -79,15 +133,28 @@ impl Report {
         (1..=self.level).take_while(|level| holds(*level)).last()
     }
 
+    /// Whether the profile that was asked for holds too; true if none was.
+    pub fn keeps_profile(&self) -> bool {
+        let kept = self.check(catalog::PROFILE.id);
+        kept.is_none_or(|result| {
+            result.outcome == Outcome::Passed && self.granted() >= Some(self.profile_level)
+        })
+    }
+
     /// The sentence of a conformance claim (§9.8), or why there is none.
     pub fn claim(&self) -> String {
         let (version, suite) = (aaep_types::AAEP_VERSION, env!("CARGO_PKG_VERSION"));
         match self.granted() {
             Some(level) => format!(
-                "{} conforms to AAEP {version} as a producer at level {level} ({}), without a profile, \
+                "{} conforms to AAEP {version} as a {} at level {level} ({}), {}, \
                  by the suite aaep-conformance {suite}, in this report of {}.",
                 self.target,
+                self.side.name(),
                 level_name(level),
+                match &self.profile {
+                    Some(profile) if self.keeps_profile() => format!("with the profile {profile}"),
+                    _ => "without a profile".into(),
+                },
                 self.began
             ),
             None => format!(

@@ -145,7 +145,7 @@ impl fmt::Display for Refused {
                 "This hub is not known by that Host. If it should be, add it to allowed_hosts."
             }
             Self::ForeignOrigin => {
-                "Pages of that origin may not use this hub. If they should, add it to allowed_origins."
+                "Pages of that origin may not use this hub. Behind a proxy, have it pass Host on as it came, and name it in behind_proxy; otherwise add the origin to allowed_origins."
             }
             Self::Followed => {
                 "This is for programs: no link, image or address bar may ask for it. The page is at /."

@@ -97,7 +97,11 @@ pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answe
 async fn erase(hub: &Hub, by: Principal, bytes: &Bytes) -> Result<Answer, Problem> {
     let ToErase { user, note, confirm } = serde_json::from_slice(bytes)
         .map_err(|_| malformed("Send {\"user\": …}, and \"note\" and \"confirm\" as needed."))?;
-    let eraser = hub.0.eraser.get().ok_or_else(|| Problem::not_found("This hub keeps nothing."))?;
+    let eraser = hub.0.eraser.get().ok_or_else(|| {
+        Problem::not_found(
+            "This hub keeps nothing, or is one of a cluster, whose log keeps everything.",
+        )
+    })?;
     let wish = Wish { by: Some(by), note: note.into(), confirmed: confirm };
     let plan = match eraser.erase(hub, Erasable::OfUser(user), wish).await {
         Ok(plan) => plan,

@@ -74,7 +74,9 @@ impl Service<Request<RequestBody>> for HttpService {
         let (parts, body) = request.into_parts();
         // Not in the future, which is as large as everything that it may ever hold.
         let recorded = Recorded::begin(&hub, &parts);
-        let seen = recorded.span.in_scope(|| look(&hub, parts));
+        // Not inside the span: it takes its place in a trace before it is first entered, and only of
+        // those who are let in.
+        let seen = look(&hub, parts);
         if let Ok((Visitor::AuthenticatedPeer(call), _)) = &seen {
             recorded.known(&hub, &call.known.principal.name, &call.parts.headers);
         }

@@ -7,7 +7,7 @@ mod pins;
 mod tries;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use aaep_engine::{Boot, SubscriberMessage};
 use aaep_transport::process::{Origin, SocketHolders};
@@ -31,6 +31,9 @@ const REMEMBERED_USERS: usize = 4096;
 
 /// The program that asks on behalf of others, and as what.
 const HELPER: (&str, &[&str]) = ("aaep", &["hook", "mcp"]);
+
+/// Asked of the system once: it is looked at for every answer.
+static OWN_PID: LazyLock<u32> = LazyLock::new(std::process::id);
 
 /// What the hub knows of people's presence, apart from the connections that are unlocked.
 #[derive(Debug)]
@@ -119,7 +122,7 @@ impl Hub {
             }
         };
         // What runs inside the hub's own process is as trusted as the hub.
-        if origin.includes(std::process::id()) { Origin::Unknown } else { origin }
+        if origin.includes(*OWN_PID) { Origin::Unknown } else { origin }
     }
 
     /// The program on whose behalf an agent asks.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use aaep_engine::{ClockTrust, Now};
+use aaep_store::log::UnitLog;
 use aaep_store::{
     CannotOpen, ChainKey, Damage, Head, HeadCheck, JournalFile, JournalMarker, Noted, OLD_COPY,
     Options, Replayed, Sqlite, Start,
@@ -33,6 +34,8 @@ pub struct Kept {
     pub(crate) journal: Sqlite,
     pub(crate) head: Option<Head>,
     pub(crate) noted: Option<Noted>,
+    /// The log of which this is a copy, if it is one of a cluster.
+    pub(crate) log: Option<Box<dyn UnitLog>>,
     /// What says which journal this place holds, and the other one that it held before, if so.
     place: Option<(JournalMarker, Option<String>)>,
 }
@@ -61,7 +64,7 @@ impl Kept {
         };
         let journal = file.with_key(key).map_err(failed)?;
         if state.is_none() {
-            return Ok(Self { journal, head: None, noted: None, place: None });
+            return Ok(Self { journal, head: None, noted: None, log: None, place: None });
         }
         let noted = Head::look(&heads, journal.store());
         let head =
@@ -71,7 +74,13 @@ impl Kept {
         if let Some(before) = before.as_deref().filter(|_| journal.head().0 > 0) {
             return Err(another_journal(&path, journal.store(), before, &place));
         }
-        Ok(Self { journal, head: Some(head), noted, place: Some((place, before)) })
+        Ok(Self { journal, head: Some(head), noted, log: None, place: Some((place, before)) })
+    }
+
+    /// A copy that was just made of a log, and the log.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn of_log(journal: Sqlite, log: Box<dyn UnitLog>) -> Self {
+        Self { journal, head: None, noted: None, log: Some(log), place: None }
     }
 
     // enforces: I33

@@ -46,6 +46,12 @@ impl TokenKey {
         Ok(Self { bytes, new: false })
     }
 
+    /// A key that somebody was given.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn given(bytes: [u8; TOKEN_KEY_BYTES]) -> Self {
+        Self { bytes, new: false }
+    }
+
     /// A key that nobody keeps.
     pub fn ephemeral() -> Result<Self, Fault> {
         let mut bytes = [0; TOKEN_KEY_BYTES];

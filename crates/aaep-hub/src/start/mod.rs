@@ -92,16 +92,7 @@ impl Prepared {
 
 fn prepare(config: Config) -> Result<Prepared, Fault> {
     let mut warnings = check(&config)?;
-    let access = Access::new(&config)?;
-    let policy = policy(&config)?;
-    let profile = profile(&config)?;
-    let manifest_key = manifest_key(&config)?;
-    let tls = match config.tls.files() {
-        Some((certificate, key)) => {
-            Some(Tls::load_with(certificate, key, access.client_verifier())?)
-        }
-        None => None,
-    };
+    let Ready { access, policy, profile, manifest_key, tls } = Ready::new(&config)?;
     warnings.extend(tls.as_ref().and_then(Tls::warning));
     let data = match &config.data {
         Some(path) if !config.ephemeral => Some(DataDirectory::open(path)?),
@@ -118,17 +109,72 @@ fn prepare(config: Config) -> Result<Prepared, Fault> {
     if data.is_some() && config.state.is_none() {
         warnings.push("Nothing is noted outside of the data directory, and the journal's key lies in it: an old copy of it would not be recognised, and whoever can write there can forge records. Set state to a directory outside of it.".into());
     }
-    Ok(Prepared {
-        config,
-        access,
-        policy,
-        profile,
-        manifest_key,
-        tls,
-        data,
-        kept,
-        token_key,
-        warnings,
-        trace_parent: None,
-    })
+    let ready = Ready { access, policy, profile, manifest_key, tls };
+    Ok(Prepared::of(config, ready, data, kept, token_key, warnings))
+}
+
+/// What a configuration names, read and checked.
+struct Ready {
+    access: Access,
+    policy: Option<Policy>,
+    profile: Option<Profile>,
+    manifest_key: Option<SigningKey>,
+    tls: Option<Tls>,
+}
+
+impl Ready {
+    fn new(config: &Config) -> Result<Self, Fault> {
+        let access = Access::new(config)?;
+        let policy = policy(config)?;
+        let profile = profile(config)?;
+        let manifest_key = manifest_key(config)?;
+        let tls = match config.tls.files() {
+            Some((certificate, key)) => {
+                Some(Tls::load_with(certificate, key, access.client_verifier())?)
+            }
+            None => None,
+        };
+        Ok(Self { access, policy, profile, manifest_key, tls })
+    }
+}
+
+impl Prepared {
+    fn of(
+        config: Config,
+        ready: Ready,
+        data: Option<DataDirectory>,
+        kept: Option<Kept>,
+        token_key: TokenKey,
+        warnings: Vec<String>,
+    ) -> Self {
+        let Ready { access, policy, profile, manifest_key, tls } = ready;
+        Self {
+            config,
+            access,
+            policy,
+            profile,
+            manifest_key,
+            tls,
+            data,
+            kept,
+            token_key,
+            warnings,
+            trace_parent: None,
+        }
+    }
+
+    /// For a node that owns a log: its hub listens at `address`, and callers name it as they name the
+    /// node's own doors.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn on_log(
+        mut config: Config,
+        address: std::net::SocketAddr,
+        kept: Kept,
+        token_key: TokenKey,
+    ) -> Result<Self, Fault> {
+        config.allowed_hosts.extend(crate::cluster::hosts(&config.listen));
+        config.listen = vec![address];
+        let ready = Ready::new(&config)?;
+        Ok(Self::of(config, ready, None, Some(kept), token_key, Vec::new()))
+    }
 }

@@ -31,6 +31,9 @@ impl Service {
             limits.subscriptions = limits.subscriptions.max(streams);
             limits.subscriptions_per_user = streams;
             limits.subscriptions_per_principal = streams;
+            let connections = streams + 500;
+            limits.connections = limits.connections.max(connections);
+            limits.connections_per_address = limits.connections_per_address.max(connections);
         }
         let hub = Hub::builder().config(config).start().await.unwrap();
         Self { place, hub, key }

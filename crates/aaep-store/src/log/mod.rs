@@ -11,7 +11,9 @@
 //! | [`ShardLog`] | a log on such places: the keyed chain, epochs, doubt |
 //! | [`Log`] | what a hub needs of a log; also the embedded journal is one ([`SqliteLog`]) |
 //! | [`Owner`] | owning a shard, as a state machine: claim, serve, drain |
+//! | [`ShardKeeper`] | carries out what an owner asks for, on a thread |
 //! | [`Leases`] | who should own a shard, for a while |
+//! | [`jetstream`] | places and leases on NATS JetStream |
 //! | [`postgres`] | places and leases on PostgreSQL |
 //! | [`MemoryStore`] | places and leases in memory, with faults to inject |
 //!
@@ -43,12 +45,20 @@
 
 #[cfg(feature = "test-util")]
 pub mod contract;
+#[cfg(feature = "sqlite")]
+mod copy;
 mod entry;
+#[cfg(feature = "jetstream")]
+pub mod jetstream;
+#[cfg(feature = "sqlite")]
+mod keeper;
 mod leases;
 mod memory;
 mod owner;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(any(feature = "jetstream", feature = "postgres"))]
+mod remote;
 mod shard;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -59,10 +69,14 @@ use std::fmt;
 
 use crate::unit::Unit;
 
+#[cfg(feature = "sqlite")]
+pub use copy::copy;
 pub use entry::{
     Body, ChainHead, DamagedEntry, EntryDamage, KeyFingerprint, LogEntry, MAX_ENTRY_BYTES,
     MAX_NODE_BYTES, decode, encode, fingerprint,
 };
+#[cfg(feature = "sqlite")]
+pub use keeper::{CannotOwn, ShardKeeper, UnitLog};
 pub use leases::{Lease, LeaseRefused, Leases};
 pub use memory::{MemoryFault, MemoryLeases, MemoryStorage, MemoryStore};
 pub use owner::{Owner, OwnerAction, OwnerEvent, Stage};

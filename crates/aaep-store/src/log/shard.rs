@@ -51,6 +51,11 @@ impl<P: LogStorage> ShardLog<P> {
         }
     }
 
+    /// The places themselves.
+    pub fn storage_mut(&mut self) -> &mut P {
+        &mut self.storage
+    }
+
     /// How far this node knows the log.
     pub fn known(&self) -> &ChainHead {
         &self.head

@@ -51,6 +51,7 @@ pub struct Compaction {
     /// Records that are left out and for which no row stands yet: the first, and the link before it.
     run: Option<(u64, ChainHash)>,
     unsynced: u64,
+    synced: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +96,7 @@ impl Compaction {
             last: Last { number: 0, at: 0, hash: chain::first(&old.store) },
             run: None,
             unsynced: 0,
+            synced: false,
         })
     }
 
@@ -110,6 +112,11 @@ impl Compaction {
         copied
     }
 
+    /// Whether the last step ended with a sync.
+    pub(crate) fn has_synced(&self) -> bool {
+        self.synced
+    }
+
     /// Closes the old journal, so that its writer can have it alone. The next step opens it again.
     pub fn let_go(&mut self) {
         self.from = None;
@@ -118,11 +125,13 @@ impl Compaction {
     fn copy(&mut self, from: &Connection, rows: usize) -> Result<usize, Fault> {
         let (copied, bytes) = self.copy_rows(from, rows)?;
         self.unsynced += bytes;
+        self.synced = false;
         if self.unsynced >= SYNC_BYTES
             && let Some(file) = &self.file
         {
             file.sync_data().map_err(|_| Fault::Failed)?;
             self.unsynced = 0;
+            self.synced = true;
         }
         Ok(copied)
     }

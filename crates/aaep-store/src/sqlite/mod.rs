@@ -151,6 +151,11 @@ impl Sqlite {
     /// Makes units durable, all of them or nothing. Records must follow in order: a unit
     /// that was built on an older state is refused.
     pub fn keep(&mut self, units: &[Unit]) -> Result<(), Fault> {
+        self.keep_at(units, wall_micros())
+    }
+
+    /// The same for units that were kept elsewhere at this time, in microseconds since 1970.
+    pub fn keep_at(&mut self, units: &[Unit], at: i64) -> Result<(), Fault> {
         if self.failed {
             return Err(Fault::Failed);
         }
@@ -160,7 +165,7 @@ impl Sqlite {
                 return Err(Fault::OutOfTurn { expected });
             }
         }
-        match self.write(units) {
+        match self.write(units, at) {
             Ok(last) => {
                 self.next += entries().count() as u64;
                 self.last = last;
@@ -180,11 +185,11 @@ impl Sqlite {
         }
     }
 
-    fn write(&mut self, units: &[Unit]) -> rusqlite::Result<ChainHash> {
+    fn write(&mut self, units: &[Unit], at: i64) -> rusqlite::Result<ChainHash> {
         let connection = &self.connection;
         // Both are kept ready: reading them anew takes as long as the rest of a small commit.
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        let written = write_all(connection, units, &self.key, self.last).and_then(|last| {
+        let written = write_all(connection, units, &self.key, self.last, at).and_then(|last| {
             connection.prepare_cached("COMMIT")?.execute([])?;
             Ok(last)
         });
@@ -281,8 +286,8 @@ fn write_all(
     units: &[Unit],
     key: &ChainKey,
     mut last: ChainHash,
+    at: i64,
 ) -> rusqlite::Result<ChainHash> {
-    let at = wall_micros();
     let mut insert = connection.prepare_cached(INSERT)?;
     for entry in units.iter().flat_map(|unit| &unit.entries) {
         // What the engine made can be read; if not, the columns say so and the bytes count.

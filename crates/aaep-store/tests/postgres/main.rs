@@ -241,6 +241,8 @@ fn within_an_asynchronous_runtime_a_log_refuses_instead_of_blocking_it() {
     let refused = runtime.block_on(async { storage.put(1, b"one") });
     assert!(matches!(refused, Put::Refused(Unavailable::Misuse(_))), "{refused:?}");
     assert_eq!(storage.put(1, b"one"), Put::Durable);
+    // Being dropped there is no reason to panic.
+    runtime.block_on(async { drop(storage) });
 }
 
 /// A million entries, written and read. `cargo test --release -p aaep-store --features postgres,test-util

@@ -165,6 +165,10 @@ impl Chunk {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::Limits;
+    use super::super::guard::{Progress, Stage};
     use super::*;
 
     fn written(mut chunk: Chunk, step: usize) -> Vec<u8> {
@@ -194,5 +198,48 @@ mod tests {
         }
         assert_eq!(written(Chunk::last(), 2), b"0\r\n\r\n");
         assert_eq!(written(Chunk::of(Bytes::new()), 1), b"");
+    }
+
+    /// A body that says one thing and then nothing more.
+    struct OnceThenSilent(Option<Bytes>);
+
+    impl Body for OnceThenSilent {
+        type Data = Bytes;
+        type Error = BoxError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<http_body::Frame<Bytes>, BoxError>>> {
+            match self.0.take() {
+                Some(bytes) => Poll::Ready(Some(Ok(http_body::Frame::data(bytes)))),
+                None => Poll::Pending,
+            }
+        }
+    }
+
+    /// Bytes of which one can see whether anybody has them.
+    struct Seen(Arc<[u8]>);
+
+    impl AsRef<[u8]> for Seen {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    #[tokio::test]
+    async fn a_silent_stream_holds_nothing_of_what_it_said() {
+        let said: Arc<[u8]> = Arc::from(&b"data: hello\n\n"[..]);
+        let bytes = Bytes::from_owner(Seen(Arc::clone(&said)));
+        let (here, _there) = tokio::io::duplex(1024);
+        let progress = Arc::<Progress>::default();
+        progress.enter(Stage::Busy);
+        let stream = Guarded::new(Box::new(here), &Limits::default(), progress, None);
+        let mut answer = LongAnswer::new(stream, Box::pin(OnceThenSilent(Some(bytes))));
+        assert_eq!(Arc::strong_count(&said), 2);
+        let polled =
+            std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut answer).poll(context))).await;
+        assert!(polled.is_pending());
+        assert_eq!(Arc::strong_count(&said), 1);
     }
 }

@@ -95,6 +95,14 @@ fn has_nested_text(payload: &Payload<'_>) -> bool {
     }
 }
 
+/// Whether any of these members of a payload of this kind is a variant of a text in another language;
+/// see [`Event::has_variants`].
+pub fn any_variant(kind: EventKind, members: &Members<'_>) -> bool {
+    let known = kind.members();
+    let mut others = members.iter().filter(|member| known.iter().all(|it| it.name != member.name));
+    others.any(|member| variant_of(known, &member.name).is_some())
+}
+
 fn known_members(kind: Option<EventKind>) -> &'static [MemberInfo] {
     match kind {
         Some(kind) => kind.members(),

@@ -15,7 +15,7 @@ mod tool;
 pub use activity::{Progress, ProgressUpdated, StateChanged};
 pub use awaiting_clarification::{AwaitingClarification, Choice};
 pub use awaiting_confirmation::{AwaitingConfirmation, ConfirmationParts};
-pub use edit::{Edit, Piece};
+pub use edit::{Edit, Piece, any_variant};
 pub use handoff_requested::HandoffRequested;
 pub use output_streaming::{Chunk, OutputStreaming};
 pub use session::{SessionCancelled, SessionCompleted, SessionErrored, SessionStarted};

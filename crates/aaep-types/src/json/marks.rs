@@ -47,7 +47,11 @@ fn far(words: &[u64], at: usize) -> usize {
 }
 
 fn mark(block: &[u8; BLOCK]) -> u64 {
-    let flags = block.map(|byte| u8::from((byte == b'"') | (byte == b'\\') | (byte < 0x20)));
+    // A plain loop: `array::map` is one call for each byte unless everything is optimized together.
+    let mut flags = [0; BLOCK];
+    for (flag, &byte) in flags.iter_mut().zip(block) {
+        *flag = u8::from((byte == b'"') | (byte == b'\\') | (byte < 0x20));
+    }
     let mut word = 0;
     for (index, eight) in flags.as_chunks::<8>().0.iter().enumerate() {
         // Multiplying shifts each of the eight flags to its place in the topmost byte.

@@ -231,8 +231,10 @@ impl Brlapi {
         self.answer(PACKET_ACK).map(drop)
     }
 
-    /// Gives the display back.
-    pub fn leave(&mut self) -> io::Result<()> {
+    /// Gives the display back. BRLTTY looks what others wrote only when somebody writes: without a blank
+    /// line at last the question would stand there until a key is pressed.
+    pub fn leave(&mut self, cells: usize) -> io::Result<()> {
+        self.write("", cells)?;
         self.send(PACKET_LEAVE, &[])?;
         self.answer(PACKET_ACK).map(drop)
     }

@@ -195,7 +195,7 @@ impl Driver {
             Message::Sent(_, Sent::Lost) => self.lost("it ended"),
             Message::Close => {
                 if let Some(brlapi) = self.brlapi.as_mut().filter(|_| self.shown.is_some()) {
-                    let _ = brlapi.leave();
+                    let _ = brlapi.leave(self.cells);
                 }
                 return false;
             }
@@ -256,7 +256,7 @@ impl Driver {
                 brlapi.enter(&self.path).and_then(|()| brlapi.write(text, self.cells))
             }
             (Some(_), Some(text)) => brlapi.write(text, self.cells),
-            (Some(_), None) => brlapi.leave(),
+            (Some(_), None) => brlapi.leave(self.cells),
             (None, None) => Ok(()),
         };
         match done {

@@ -103,6 +103,90 @@ pub enum Fault {
     TextAfterEnd,
     /// Says a card number.
     SaysCardNumber,
+    /// Runs after a question that it took back.
+    TakesCancelled,
+    /// Gives every subscription the same id.
+    SameSubscriptionId,
+    /// Accepts without saying who it is.
+    AcceptsInPart,
+    /// Grants more events a second than were asked.
+    GrantsMoreEvents,
+    /// Grants replies that nobody asked for.
+    GrantsReplies,
+    /// Grants a language that nobody asked for.
+    GrantsMoreLanguages,
+    /// Grants more types of events than were asked.
+    WidensFilters,
+    /// Takes no capabilities for all of them.
+    DefaultsToEverything,
+    /// Rejects a request for a capability that it does not know.
+    RefusesUnknownCapabilities,
+    /// Accepts what is no request.
+    AcceptsAnyRequest,
+    /// Rejects with a reason of its own making.
+    RejectsWithoutCode,
+    /// Rejects without a reason in words.
+    RejectsWithoutWords,
+    /// Answers 500 where it rejects.
+    RejectsWithServerError,
+    /// Accepts a version that nobody speaks.
+    AcceptsAnyVersion,
+    /// Gives no signature to who wants one.
+    AcceptsUnsigned,
+    /// Gives a signature that is none.
+    SignsBadly,
+    /// Has no manifest.
+    NoManifest,
+    /// Has the manifest of somebody else.
+    ManifestOfAnother,
+    /// Does not claim its level in its manifest.
+    ManifestClaimsLess,
+    /// Says more than the agreed rate.
+    IgnoresRate,
+    /// Loses what it merges.
+    LosesTextWhenMerging,
+    /// Tells text in other pieces than agreed.
+    IgnoresBoundaries,
+    /// Tells what is excluded.
+    LeaksWhatIsExcluded,
+    /// Tells what is not included.
+    LeaksWhatIsNotIncluded,
+    /// Filters what is critical.
+    FiltersCritical,
+    /// Lets what is critical wait for the rate.
+    CriticalWaits,
+    /// Takes a reply on a subscription that cannot reply.
+    TakesFromMute,
+    /// Takes a reply for a subscription that nobody has.
+    TakesUnknownSubscription,
+    /// Takes a reply for a subscription that was closed.
+    TakesFromClosed,
+    /// Takes whoever names a subscription for its owner.
+    TakesBorrowed,
+    /// Counts one reply for each subscription.
+    EachSubscriptionCounts,
+    /// Goes on under the old terms.
+    IgnoresNewTerms,
+    /// Forgets what new terms do not name.
+    NewTermsForgetTheRest,
+    /// Goes on after a close.
+    SpeaksAfterClose,
+    /// Says nothing more once a listener has vanished.
+    StopsWhenOneLeaves,
+    /// Waits for a listener that reads nothing.
+    SlowOnesBlockAll,
+    /// Refuses what is longer than 16 KiB.
+    RefusesLongMessages,
+    /// Says nothing more after a message that is too long.
+    BreaksOnLongMessages,
+    /// Ends every subscription when an unknown one is closed.
+    AnyCloseEndsAll,
+    /// Tells subscriptions events in another order.
+    Disorders,
+    /// Gives nothing to come back with.
+    NoFrameIds,
+    /// Tells who comes back nothing.
+    ForgetsWhoComesBack,
 }
 
 impl Fault {
@@ -158,5 +242,47 @@ impl Fault {
         (Fault::TextNeverEnds, "outputs"),
         (Fault::TextAfterEnd, "outputs"),
         (Fault::SaysCardNumber, "secrets"),
+        (Fault::TakesCancelled, "cancelled"),
+        (Fault::SameSubscriptionId, "handshake"),
+        (Fault::AcceptsInPart, "handshake"),
+        (Fault::GrantsMoreEvents, "honored"),
+        (Fault::GrantsReplies, "honored"),
+        (Fault::GrantsMoreLanguages, "honored"),
+        (Fault::WidensFilters, "honored"),
+        (Fault::DefaultsToEverything, "defaults"),
+        (Fault::RefusesUnknownCapabilities, "unknown-capabilities"),
+        (Fault::AcceptsAnyRequest, "answered"),
+        (Fault::RejectsWithoutCode, "answered"),
+        (Fault::RejectsWithoutWords, "answered"),
+        (Fault::RejectsWithServerError, "answered"),
+        (Fault::AcceptsAnyVersion, "version"),
+        (Fault::AcceptsUnsigned, "signed-only"),
+        (Fault::SignsBadly, "signed-only"),
+        (Fault::NoManifest, "manifest"),
+        (Fault::ManifestOfAnother, "manifest"),
+        (Fault::ManifestClaimsLess, "manifest"),
+        (Fault::IgnoresRate, "rate"),
+        (Fault::LosesTextWhenMerging, "merging"),
+        (Fault::IgnoresBoundaries, "boundaries"),
+        (Fault::LeaksWhatIsExcluded, "filters"),
+        (Fault::LeaksWhatIsNotIncluded, "filters"),
+        (Fault::FiltersCritical, "critical"),
+        (Fault::CriticalWaits, "critical"),
+        (Fault::TakesFromMute, "reply-support"),
+        (Fault::TakesUnknownSubscription, "wrong-subscription"),
+        (Fault::TakesFromClosed, "closed"),
+        (Fault::TakesBorrowed, "borrowed"),
+        (Fault::EachSubscriptionCounts, "racing"),
+        (Fault::IgnoresNewTerms, "renegotiation"),
+        (Fault::NewTermsForgetTheRest, "renegotiation"),
+        (Fault::SpeaksAfterClose, "closed"),
+        (Fault::StopsWhenOneLeaves, "disconnect"),
+        (Fault::SlowOnesBlockAll, "independent"),
+        (Fault::RefusesLongMessages, "sizes"),
+        (Fault::BreaksOnLongMessages, "sizes"),
+        (Fault::AnyCloseEndsAll, "unknown-subscription"),
+        (Fault::Disorders, "ordered"),
+        (Fault::NoFrameIds, "resume"),
+        (Fault::ForgetsWhoComesBack, "resume"),
     ];
 }

@@ -1,89 +1,114 @@
-//! Just enough HTTP/1.1: a stream of events, and messages.
+//! The doors of the reference producer: streams of events, subscriptions, and messages.
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use serde_json::Value;
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::sync::mpsc;
 
-use super::world::World;
-use super::{Fault, STRANGER};
-
-const MAX_HEAD: u64 = 16 * 1024;
-const MAX_BODY: usize = 256 * 1024;
-
-struct Request {
-    line: String,
-    stranger: bool,
-    body: Vec<u8>,
-}
+use super::Fault;
+use super::listener::{Shaper, Terms};
+use super::subscriptions::is_stranger;
+use super::world::{Heard, World};
+use crate::suite::http::{self, Request, STREAM, answer};
 
 /// Serves one connection to its end.
 pub(super) async fn connection(stream: TcpStream, world: Arc<World>) {
     let (read, mut write) = stream.into_split();
     let mut reader = BufReader::new(read);
-    while let Ok(Some(request)) = read_request(&mut reader).await {
-        if request.line.starts_with("GET ") && request.line.contains("/events") {
-            let _ = events(&mut write, &world).await;
+    while let Ok(Some(request)) = http::read(&mut reader).await {
+        if request.asks("GET", "/events") {
+            let _ = events(&mut write, &request, &world).await;
+            world.left();
             return;
         }
-        let answer = answer(&request, &world);
-        if write.write_all(answer.as_bytes()).await.is_err() {
+        let answer = respond(&request, &world);
+        if write.write_all(answer.as_bytes()).await.is_err() || request.is_too_long {
             return;
         }
     }
 }
 
-async fn read_request(reader: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<Request>> {
-    let mut request = Request { line: String::new(), stranger: false, body: Vec::new() };
-    let mut length = 0;
-    let mut head = reader.take(MAX_HEAD);
-    if head.read_line(&mut request.line).await? == 0 {
-        return Ok(None);
+async fn events(write: &mut OwnedWriteHalf, request: &Request, world: &World) -> io::Result<()> {
+    let (mut heard, terms) = match request.parameter("subscription_id") {
+        Some(id) => match world.attach(id) {
+            Some(found) => found,
+            None => return write.write_all(answer("404 Not Found", "", "").as_bytes()).await,
+        },
+        None => (world.listen(), Terms::plain()),
+    };
+    let named = request.parameter("subscription_id").is_some();
+    write.write_all(STREAM.as_bytes()).await?;
+    if let Some(last) = request.header("last-event-id") {
+        for event in world.after(last) {
+            tell(write, &event, named).await?;
+        }
     }
+    let mut shaper = Shaper::new(terms, world.fault);
     loop {
-        let mut header = String::new();
-        if head.read_line(&mut header).await? == 0 {
-            return Ok(None);
+        while let Some(event) = shaper.next(Instant::now()) {
+            let named = named && world.fault != Some(Fault::NoFrameIds);
+            tell(write, &event, named).await?;
         }
-        let header = header.trim().to_ascii_lowercase();
-        if header.is_empty() {
-            break;
+        let pause = shaper.pause();
+        let waiting = async {
+            match pause {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            heard = heard.recv() => match heard {
+                Some(Heard::Event(event)) => shaper.offer(event),
+                Some(Heard::Terms(terms)) => shaper.terms = terms,
+                Some(Heard::End) | None => return Ok(()),
+            },
+            () = waiting => {}
         }
-        if let Some(value) = header.strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap_or(usize::MAX);
-        }
-        request.stranger |= header.starts_with("authorization:") && header.ends_with(STRANGER);
     }
-    if length > MAX_BODY {
-        return Ok(None);
-    }
-    request.body = vec![0; length];
-    reader.read_exact(&mut request.body).await?;
-    Ok(Some(request))
 }
 
-async fn events(write: &mut OwnedWriteHalf, world: &World) -> io::Result<()> {
-    let mut heard = world.listen();
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: here\n\n";
-    write.write_all(head.as_bytes()).await?;
-    while let Some(event) = heard.recv().await {
-        write.write_all(format!("data: {event}\n\n").as_bytes()).await?;
-    }
-    Ok(())
+async fn tell(write: &mut OwnedWriteHalf, event: &Value, named: bool) -> io::Result<()> {
+    let id = event["event_id"].as_str().unwrap_or_default();
+    let head = if named { format!("event: aaep.event\nid: {id}\n") } else { String::new() };
+    write.write_all(format!("{head}data: {event}\n\n").as_bytes()).await
 }
 
-fn answer(request: &Request, world: &Arc<World>) -> String {
-    let empty = |status: &str| format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
-    if !(request.line.starts_with("POST ") && request.line.contains("/messages")) {
+fn respond(request: &Request, world: &Arc<World>) -> String {
+    let empty = |status: &str| answer(status, "", "");
+    let refuses_long = world.fault == Some(Fault::RefusesLongMessages);
+    if request.is_too_long || (refuses_long && request.body.len() > 16 * 1024) {
+        if world.fault == Some(Fault::BreaksOnLongMessages) {
+            world.stop();
+        }
+        return empty("413 Content Too Large");
+    }
+    if request.asks("GET", "/.well-known/aaep-manifest.json") {
+        return world.manifest();
+    }
+    if request.asks("POST", "/subscriptions") {
+        return world.subscribe(request);
+    }
+    let on_replies = request.asks("POST", "/replies");
+    if !on_replies && !request.asks("POST", "/messages") {
         return empty("404 Not Found");
     }
-    let message = serde_json::from_slice::<serde_json::Value>(&request.body).unwrap_or_default();
+    let message = serde_json::from_slice::<Value>(&request.body).unwrap_or_default();
     if message["kind"] == "user_input" {
         let text = message["text"].as_str().unwrap_or_default().to_owned();
         tokio::spawn(Arc::clone(world).play(text));
         return empty("202 Accepted");
+    }
+    let stranger = is_stranger(request);
+    match message["type"].as_str() {
+        Some("subscription.renegotiate" | "subscription.close") => {
+            return world.change(&message, stranger);
+        }
+        _ => {}
     }
     if !aaep_types::is_valid(&request.body) {
         return empty(match world.fault {
@@ -92,15 +117,21 @@ fn answer(request: &Request, world: &Arc<World>) -> String {
             _ => "400 Bad Request",
         });
     }
-    let (known, counted) = world.reply(&message, request.stranger);
+    let named = message["subscription_id"].as_str().unwrap_or_default();
+    if on_replies && !world.may_name(named, stranger) {
+        return empty("204 No Content");
+    }
+    let stranger = stranger && world.fault != Some(Fault::TakesBorrowed);
+    let (known, counted) = world.reply(&message, stranger);
     match world.fault {
         Some(Fault::TellsUnknownTokens) if !known => empty("404 Not Found"),
-        Some(Fault::TellsUsedTokens) if known && !counted => {
-            "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nused".into()
-        }
+        Some(Fault::TellsUsedTokens) if known && !counted => answer("200 OK", "", "used"),
         Some(Fault::HeaderTellsIgnored) if !counted => {
-            "HTTP/1.1 204 No Content\r\nx-ignored: yes\r\n\r\n".into()
+            answer("204 No Content", "x-ignored: yes\r\n", "")
         }
-        _ => "HTTP/1.1 204 No Content\r\n\r\n".into(),
+        _ => empty("204 No Content"),
     }
 }
+
+/// What a listener is told, and where it reads it.
+pub(super) type Attached = (mpsc::Receiver<Heard>, Terms);

@@ -1,6 +1,6 @@
 //! What the reference producer does, and what it does wrong.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,14 +11,45 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::Fault;
+use super::listener::Terms;
+use super::serve::Attached;
 
 /// Events that wait for one listener; who is slower hears no more.
 const QUEUE: usize = 4096;
 
+/// Pieces of text in a flood.
+const PIECES: usize = 60;
+
+/// What is kept for those who come back.
+const KEPT: usize = 512;
+
 #[derive(Debug, Default)]
-struct State {
-    listeners: Vec<mpsc::Sender<String>>,
+pub(super) struct State {
+    pub(super) listeners: Vec<Listener>,
     pending: HashMap<String, Pending>,
+    recent: VecDeque<Value>,
+    /// It says nothing any more, for a fault.
+    stopped: bool,
+}
+
+/// What a listener is told.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Event(Value),
+    Terms(Terms),
+    End,
+}
+
+#[derive(Debug)]
+pub(super) struct Listener {
+    /// Its subscription; nothing without a handshake.
+    pub(super) id: Option<String>,
+    pub(super) stranger: bool,
+    pub(super) terms: Terms,
+    pub(super) closed: bool,
+    pub(super) sender: mpsc::Sender<Heard>,
+    /// Where it will be read, as long as nobody reads it.
+    pub(super) waiting: Option<mpsc::Receiver<Heard>>,
 }
 
 #[derive(Debug)]
@@ -49,7 +80,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn random() -> String {
+pub(super) fn random() -> String {
     format!("{:016x}{:016x}", RandomState::new().hash_one(1), RandomState::new().hash_one(2))
 }
 
@@ -58,14 +89,63 @@ impl World {
         Self { fault, state: Mutex::default() }
     }
 
-    fn is(&self, fault: Fault) -> bool {
+    pub(super) fn is(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }
 
-    pub(super) fn listen(&self) -> mpsc::Receiver<String> {
-        let (listener, heard) = mpsc::channel(QUEUE);
-        lock(&self.state).listeners.push(listener);
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Events that wait for one listener at most.
+    pub(super) fn queue(&self) -> usize {
+        if self.is(Fault::SlowOnesBlockAll) { 64 } else { QUEUE }
+    }
+
+    /// A listener without a handshake.
+    pub(super) fn listen(&self) -> mpsc::Receiver<Heard> {
+        let (sender, heard) = mpsc::channel(self.queue());
+        let terms = Terms::plain();
+        let listener =
+            Listener { id: None, stranger: false, terms, closed: false, sender, waiting: None };
+        self.lock().listeners.push(listener);
         heard
+    }
+
+    /// The stream of a subscription; a second one takes over from the first.
+    pub(super) fn attach(&self, id: &str) -> Option<Attached> {
+        let queue = self.queue();
+        let mut state = self.lock();
+        let mut open = state.listeners.iter_mut().filter(|listener| !listener.closed);
+        let listener = open.find(|listener| listener.id.as_deref() == Some(id))?;
+        let heard = listener.waiting.take().unwrap_or_else(|| {
+            let (sender, heard) = mpsc::channel(queue);
+            listener.sender = sender;
+            heard
+        });
+        Some((heard, listener.terms.clone()))
+    }
+
+    /// What came after this event, as far as it is remembered.
+    pub(super) fn after(&self, last: &str) -> Vec<Value> {
+        if self.is(Fault::ForgetsWhoComesBack) {
+            return Vec::new();
+        }
+        let state = self.lock();
+        let later = state.recent.iter().skip_while(|event| event["event_id"] != last).skip(1);
+        later.cloned().collect()
+    }
+
+    /// A stream ended.
+    pub(super) fn left(&self) {
+        if self.is(Fault::StopsWhenOneLeaves) {
+            self.stop();
+        }
+    }
+
+    /// Says nothing any more.
+    pub(super) fn stop(&self) {
+        self.lock().stopped = true;
     }
 
     /// Whether the token of a reply is known, and whether the reply counts.
@@ -88,6 +168,13 @@ impl World {
         let repeats = match self.fault {
             Some(Fault::TakesReplayed | Fault::TakesLate) => pending.over,
             Some(Fault::TakesTwice | Fault::RaceRunsTwice | Fault::LastWins) => !pending.over,
+            Some(Fault::EachSubscriptionCounts) => {
+                !pending.over
+                    && pending
+                        .decided
+                        .as_ref()
+                        .is_some_and(|before| before["subscription_id"] != reply["subscription_id"])
+            }
             _ => false,
         };
         if !fits || !entitled || (again && !repeats) {
@@ -116,11 +203,11 @@ impl World {
             event.extend(members);
         }
         self.spoil(kind, &mut event);
-        self.publish(kind, &event.to_string());
+        self.publish(kind, &event);
         if self.is(Fault::StartsTwice) && kind == "session.started" {
             event["event_id"] = json!(format!("evt_{}", random()));
             event["sequence_number"] = json!(session.number.fetch_add(1, Ordering::Relaxed));
-            self.publish(kind, &event.to_string());
+            self.publish(kind, &event);
         }
     }
 
@@ -167,13 +254,27 @@ impl World {
         }
     }
 
-    fn publish(&self, kind: &str, text: &str) {
+    fn publish(&self, kind: &str, event: &Value) {
         let one = self.is(Fault::OneListenerOnly) && kind.starts_with("awaiting");
         let most = if one { 1 } else { usize::MAX };
+        let mut state = self.lock();
+        let full = |listener: &Listener| listener.sender.capacity() == 0;
+        if state.stopped || (self.is(Fault::SlowOnesBlockAll) && state.listeners.iter().any(full)) {
+            return;
+        }
+        if state.recent.len() == KEPT {
+            state.recent.pop_front();
+        }
+        state.recent.push_back(event.clone());
         let mut place = 0;
-        lock(&self.state).listeners.retain(|listener| {
+        state.listeners.retain(|listener| {
             place += 1;
-            place > most || listener.try_send(text.to_owned()).is_ok()
+            if place > most || (listener.closed && !self.is(Fault::SpeaksAfterClose)) {
+                return true;
+            }
+            let told = listener.sender.try_send(Heard::Event(event.clone()));
+            // A subscription stays while nobody reads it: its listener may come back.
+            told.is_ok() || listener.id.is_some()
         });
     }
 
@@ -196,6 +297,7 @@ impl World {
             text if text.starts_with("transfer") => self.transfer(&session, text).await,
             text if text.starts_with("ask me") => self.question(&session).await,
             "three sentences" => self.sentences(&session),
+            "help" => self.flood(&session).await,
             "fail" => return self.emit(&session, "session.errored", json!({
                 "error_category": "permanent", "urgency": "critical", "summary_normal": "It failed.",
             })),
@@ -239,6 +341,27 @@ impl World {
         };
         for _ in 0..times {
             self.emit(session, "tool.completed", completed.clone());
+        }
+        self.enter(session, "thinking", "Thinking.");
+    }
+
+    /// Says a lot in a short time.
+    async fn flood(&self, session: &Session) {
+        self.enter(session, "writing_output", "Writing.");
+        let mut position = 0;
+        for piece in 1..=PIECES {
+            // In pieces that are no sentences.
+            let half = if piece % 2 == 0 { "of very many. " } else { "This is one sentence " };
+            self.emit(
+                session,
+                "output.streaming",
+                json!({
+                    "chunk": half, "position": position, "complete": piece == PIECES,
+                    "output_id": "out_1",
+                }),
+            );
+            position += half.chars().count();
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
         self.enter(session, "thinking", "Thinking.");
     }
@@ -291,7 +414,15 @@ impl World {
         };
         let first = tokio::time::timeout(wait, woken.recv()).await.ok().flatten();
         let mut replies: Vec<Value> = first.into_iter().collect();
-        if matches!(self.fault, Some(Fault::TakesTwice | Fault::RaceRunsTwice | Fault::LastWins)) {
+        if matches!(
+            self.fault,
+            Some(
+                Fault::TakesTwice
+                    | Fault::RaceRunsTwice
+                    | Fault::LastWins
+                    | Fault::EachSubscriptionCounts
+            )
+        ) {
             tokio::time::sleep(Duration::from_millis(150)).await;
             replies.extend(std::iter::from_fn(|| woken.try_recv().ok()));
         }
@@ -319,6 +450,19 @@ impl World {
         if self.is(Fault::RunsBeforeTheAnswer) {
             return self.run_tool(session);
         }
+        if text.contains("take it back") {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let taken_back = !self.is(Fault::TakesCancelled);
+            if taken_back && let Some(pending) = self.lock().pending.get_mut(&token) {
+                pending.over = true;
+            }
+            self.enter(session, "thinking", "It is no longer needed.");
+            let late = tokio::time::timeout(Duration::from_secs(1), woken.recv()).await;
+            return match late.ok().flatten() {
+                Some(reply) if reply["decision"] == "accept" => self.run_tool(session),
+                _ => {}
+            };
+        }
         let replies = self.settle(&token, &mut woken, seconds).await;
         let says_yes = |reply: &Value| {
             let plain = reply["modified_action"].is_null() || self.is(Fault::TakesModified);
@@ -332,7 +476,10 @@ impl World {
             }
             None => self.is(Fault::TimeoutAccepts) || self.is(Fault::DefaultAccept),
         };
-        let twice = matches!(self.fault, Some(Fault::TakesTwice | Fault::RaceRunsTwice));
+        let twice = matches!(
+            self.fault,
+            Some(Fault::TakesTwice | Fault::RaceRunsTwice | Fault::EachSubscriptionCounts)
+        );
         let runs = if twice { replies.iter().filter(|it| says_yes(it)).count() } else { 1 };
         match yes {
             true if self.is(Fault::NeverRunsAfterYes) => {}

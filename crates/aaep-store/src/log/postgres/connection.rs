@@ -6,38 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Error, Row};
 
 use super::tls::Tls;
+use crate::log::remote::{Asked, refused_within_a_runtime};
 use crate::log::storage::Unavailable;
 
 pub(super) const TEXT: Type = Type::TEXT;
 pub(super) const NUMBER: Type = Type::INT8;
 pub(super) const BYTES: Type = Type::BYTEA;
-
-/// What became of a question.
-pub(super) enum Asked<T> {
-    /// The server answered, and its transaction is committed.
-    Answer(T),
-    /// Nothing was sent, or the server said that it did nothing.
-    Refused(Unavailable),
-    /// It was sent, and no answer came.
-    Lost,
-}
-
-impl<T> Asked<T> {
-    /// For questions that may be asked again, where being lost is like being refused.
-    pub(super) fn known(self) -> Result<T, Unavailable> {
-        match self {
-            Asked::Answer(answer) => Ok(answer),
-            Asked::Refused(why) => Err(why),
-            Asked::Lost => Err(Unavailable::Away("the PostgreSQL server stopped answering".into())),
-        }
-    }
-}
 
 struct Live {
     client: Client,
@@ -50,8 +30,17 @@ pub(super) struct Connection {
     tls: Tls,
     limit: Duration,
     live: Option<Live>,
-    // After the client, so that it is dropped later.
     runtime: Option<Runtime>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.live = None;
+        // Whoever drops this may be in another runtime, which must not be kept waiting.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl fmt::Debug for Connection {
@@ -86,8 +75,8 @@ impl Connection {
     }
 
     fn ask<T>(&mut self, act: impl AsyncFnOnce(&Client) -> Result<T, Error>) -> Asked<T> {
-        if Handle::try_current().is_ok() {
-            return Asked::Refused(Unavailable::Misuse("a log blocks; call it on its own thread"));
+        if let Some(why) = refused_within_a_runtime() {
+            return Asked::Refused(why);
         }
         if let Err(why) = self.connect() {
             return Asked::Refused(why);

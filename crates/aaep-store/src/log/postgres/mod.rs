@@ -26,8 +26,9 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
+use super::remote::{Asked, is_this_machine};
 use super::storage::Unavailable;
-use connection::{Asked, Connection};
+use connection::Connection;
 
 pub use check::{Replication, Unsafe};
 pub use leases::PostgresLeases;
@@ -184,10 +185,6 @@ fn encrypt(config: &mut Config) -> Result<(), PostgresRefused> {
     }
     config.ssl_mode(SslMode::Require);
     Ok(())
-}
-
-fn is_this_machine(host: &str) -> bool {
-    host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
 fn make_tables(connection: &mut Connection) -> Result<(), Unavailable> {

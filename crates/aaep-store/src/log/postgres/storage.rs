@@ -1,6 +1,7 @@
 //! The places of a shard in PostgreSQL.
 
-use super::connection::{Asked, BYTES, Connection, NUMBER, TEXT};
+use super::connection::{BYTES, Connection, NUMBER, TEXT};
+use crate::log::remote::Asked;
 use crate::log::storage::{LogStorage, Put, Unavailable};
 
 /// So many bytes are read at once, and one entry more.

@@ -6,25 +6,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream as Inner;
+
+use crate::log::remote::tls_config;
 
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
     pub(super) fn new() -> Result<Self, String> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .and_then(BuilderVerifierExt::with_platform_verifier)
-            .map_err(|why| why.to_string())?
-            .with_no_client_auth();
+        let config = tls_config()?;
         Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 }
