@@ -41,6 +41,14 @@ def heard(hub, kind):
     raise AssertionError(f"no {kind} was heard, only {kinds(hub)}")
 
 
+def away(hub):
+    """The hub stands still, with all its threads."""
+    hub._process.send_signal(signal.SIGSTOP)
+    tasks = Path(f"/proc/{hub._process.pid}/task")
+    while any((task / "stat").read_text().rsplit(")", 1)[1].split()[0] != "T" for task in tasks.iterdir()):
+        time.sleep(0.005)
+
+
 class Consent(unittest.TestCase):
     def test_a_block_runs_only_after_a_yes_with_what_was_confirmed(self):
         with Hub(answer="accept") as hub:
@@ -145,7 +153,7 @@ class Work(unittest.TestCase):
                 with warnings.catch_warnings(record=True) as said:
                     warnings.simplefilter("always")
                     with session.confirm("transfer", {}, **WORDS):
-                        hub._process.send_signal(signal.SIGSTOP)
+                        away(hub)
                 self.assertIn("the hub could not be told yet", str(said[0].message))
             finally:
                 hub._process.send_signal(signal.SIGCONT)

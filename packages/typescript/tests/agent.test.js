@@ -116,8 +116,8 @@ test("what was done while the hub was away is no failure, and is told once the h
   const hub = await hubThat("accept");
   const agent = agentOf(hub, { patienceMs: 500 });
   const session = await agent.open("Moving money.");
-  const result = await session.confirm(transfer).run(() => {
-    hub.process.kill("SIGSTOP");
+  const result = await session.confirm(transfer).run(async () => {
+    await hub.away();
     return "receipt";
   });
   assert.equal(result, "receipt");
@@ -132,7 +132,7 @@ test("what is sent again is done once", async () => {
   const hub = await hubThat("accept");
   const agent = agentOf(hub, { patienceMs: 20_000 });
   const session = await agent.open("Looking.");
-  hub.process.kill("SIGSTOP");
+  await hub.away();
   const said = session.emit("state.changed", { to_state: "thinking", summary_normal: "Thinking." });
   // The first of them arrive when the hub goes on; the connection is lost meanwhile.
   setTimeout(() => hub.process.kill("SIGCONT"), 500);

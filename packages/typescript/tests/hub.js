@@ -1,6 +1,7 @@
 // A hub of a test's own, as the real program, and somebody who listens and answers.
 
 import { spawn } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 export class Hub {
@@ -71,6 +72,14 @@ export class Hub {
     const answer = await fetch(`${this.base}/${path}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(message) });
     const text = await answer.text();
     return text === "" ? {} : JSON.parse(text);
+  }
+
+  /** It stands still, with all its threads. */
+  async away() {
+    this.process.kill("SIGSTOP");
+    const tasks = `/proc/${this.process.pid}/task`;
+    const runs = (task) => !/\) T /.test(readFileSync(`${tasks}/${task}/stat`, "utf8"));
+    while (readdirSync(tasks).some(runs)) await new Promise((done) => setTimeout(done, 5));
   }
 
   /** What was heard, by kind. */
