@@ -92,18 +92,33 @@ async fn open_again(agent: &Agent, request: &Value) -> (Value, Duration) {
     }
 }
 
-/// The owner is killed in the middle of a question, which is open again at the other node; its answer
-/// counts once, and what it allows runs once.
-async fn dies_in_the_middle_of_a_question(shared: &Shared) -> Duration {
-    let (a, b, _) = shared.pair();
-    let person = b.person();
+/// A question that waits, and those who wait for its answer.
+struct Question {
+    agent: Agent,
+    session: String,
+    ear: Ear,
+    asked: Value,
+    heard: Value,
+}
+
+async fn question(person: &Person) -> Question {
     let agent = person.agent();
     let session = agent.open().await;
     let mut ear = person.reader().await;
     let asked = agent.ask(&session).await;
     let heard = ear.event("awaiting.confirmation").await;
+    Question { agent, session, ear, asked, heard }
+}
+
+/// The owner is killed in the middle of a question, which is open again at the other node; its answer
+/// counts once, and what it allows runs once.
+async fn dies_in_the_middle_of_a_question(shared: &Shared) {
+    let (a, b, _) = shared.pair();
+    let person = b.person();
+    let Question { agent, asked, heard, ear: _ear, .. } = question(&person).await;
     a.kill();
     let (view, took) = open_again(&agent, &asked).await;
+    println!("open again after {took:?}");
     assert_eq!(view["status"], "pending", "{view}");
     let mut ear = person.reader().await;
     let again = ear.event("awaiting.confirmation").await;
@@ -124,7 +139,6 @@ async fn dies_in_the_middle_of_a_question(shared: &Shared) -> Duration {
     assert!(b.ended().success());
     let (view, _) = open_again(&person.at(&c).agent(), &asked).await;
     assert_eq!(view["status"], "invoked", "{view}");
-    took
 }
 
 // covers: I2, I3, I24
@@ -132,10 +146,7 @@ async fn dies_in_the_middle_of_a_question(shared: &Shared) -> Duration {
 fn a_hub_that_dies_in_the_middle_of_a_question_is_followed_by_another_on_postgresql() {
     let Some(server) = server() else { return };
     let shared = Shared::new(server.address());
-    run(async {
-        let took = dies_in_the_middle_of_a_question(&shared).await;
-        println!("open again after {took:?}");
-    });
+    run(dies_in_the_middle_of_a_question(&shared));
 }
 
 // covers: I2, I3, I24
@@ -143,10 +154,7 @@ fn a_hub_that_dies_in_the_middle_of_a_question_is_followed_by_another_on_postgre
 fn a_hub_that_dies_in_the_middle_of_a_question_is_followed_by_another_on_jetstream() {
     let Ok(cluster) = nats::Cluster::start(3, true).map_err(|why| skipped(&why)) else { return };
     let shared = Shared::new(cluster.address());
-    run(async {
-        let took = dies_in_the_middle_of_a_question(&shared).await;
-        println!("open again after {took:?}");
-    });
+    run(dies_in_the_middle_of_a_question(&shared));
 }
 
 // covers: I2, I24
@@ -157,11 +165,7 @@ fn a_zombie_that_wakes_lets_nothing_through() {
     run(async {
         let (a, b, own) = shared.pair();
         let person = b.person();
-        let agent = person.agent();
-        let session = agent.open().await;
-        let mut ear = person.reader().await;
-        let asked = agent.ask(&session).await;
-        let heard = ear.event("awaiting.confirmation").await;
+        let Question { agent, asked, heard, ear: _ear, .. } = question(&person).await;
         let zombie = client(&own, Some(&person.token("phone")));
         let terms = request(everything());
         let accepted = zombie.post("subscriptions", terms).await.unwrap();
@@ -196,11 +200,7 @@ fn while_the_store_is_away_nothing_is_asked_and_then_all_goes_on() {
         let (a, _) = shared.node();
         a.logs(&["This node owns the log"]);
         let person = a.person();
-        let agent = person.agent();
-        let session = agent.open().await;
-        let mut ear = person.reader().await;
-        let asked = agent.ask(&session).await;
-        let heard = ear.event("awaiting.confirmation").await;
+        let Question { agent, session, ear, asked, heard } = question(&person).await;
         server.kill();
         let reply = decision(text(&heard, "reply_token"), &ear.subscription, "accept");
         let answer = person.client("reader").post("replies", reply.clone()).await.unwrap();
