@@ -88,9 +88,6 @@ pub(crate) struct DemoOptions {
     /// Listen on this address, such as 127.0.0.1:8707. May be given several times.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Vec<std::net::SocketAddr>,
-    /// Listen on this address for gRPC, such as 127.0.0.1:8708. May be given several times.
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) grpc: Vec<std::net::SocketAddr>,
     /// Keep everything in this directory. Without it: aaep-demo in your data directory.
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "say")]
     pub(crate) data: Option<PathBuf>,
@@ -415,6 +412,9 @@ pub(crate) struct RunOptions {
     /// Listen on this address, such as 127.0.0.1:8707. May be given several times.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Vec<std::net::SocketAddr>,
+    /// Listen on this address for gRPC, such as 127.0.0.1:8708. May be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) grpc: Vec<std::net::SocketAddr>,
     /// Keep everything in this directory.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) data: Option<PathBuf>,
