@@ -284,6 +284,7 @@ impl LineReceiver {
                 Ok(()) if chunk.filled().is_empty() => {
                     self.reader = None;
                     let rest = std::mem::take(&mut self.unread);
+                    self.searched = 0;
                     let is_cut = !self.skipping && !rest.trim_ascii().is_empty();
                     let cut = || LinkError::Lost("it ended in the middle of a message".into());
                     return Poll::Ready(if is_cut { Err(cut()) } else { Ok(None) });
