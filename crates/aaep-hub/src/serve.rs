@@ -571,9 +571,9 @@ async fn serve_local(hub: Hub, connection: aaep_transport::unix::Connection) {
             match known {
                 Ok(known) => {
                     let known = known.over(link.peer());
-                    crate::http::serve_link(&hub, known, link, true).await;
+                    crate::http::serve_link(&hub, known, *link, true).await;
                 }
-                Err(denied) => crate::http::deny_link(link, denied).await,
+                Err(denied) => crate::http::deny_link(*link, denied).await,
             }
         }
         None => {}

@@ -62,7 +62,9 @@ fn node(store: &MemoryStore, name: &str, place: &Place) -> (JournalWriter, Recei
     let each = |entry| copy(&entry, &mut journal);
     let keeper = ShardKeeper::take_over(log, 5, Duration::from_secs(5), each).unwrap();
     let (sender, reports) = channel();
-    let report = move |report| drop(sender.send(report));
+    let report = move |report| {
+        let _ = sender.send(report);
+    };
     (JournalWriter::start_on(Box::new(keeper), journal, report).unwrap(), reports)
 }
 

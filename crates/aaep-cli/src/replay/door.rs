@@ -213,7 +213,7 @@ pub(super) async fn serve_socket(listener: aaep_transport::unix::Listener, stage
                     let (limits, stop) = (Limits::default(), std::future::pending());
                     serve_connection(stream, peer, &limits, Door(stage), stop).await;
                 }
-                Some(Spoken::Messages(link)) => serve_link(&stage, link, true).await,
+                Some(Spoken::Messages(link)) => serve_link(&stage, *link, true).await,
                 None => {}
             }
         });

@@ -138,8 +138,7 @@ impl Proxy {
                     ("reverse_proxy 127.0.0.1:8707", &format!("reverse_proxy {upstream}")),
                 ],
             );
-            let options =
-                "{\n\tadmin off\n\tauto_https disable_redirects\n}\n";
+            let options = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n";
             std::fs::write(files.join("Caddyfile"), format!("{options}{part}")).unwrap();
             let mut command = Command::new(caddy);
             command.args(["run", "--adapter", "caddyfile", "--config"]);

@@ -51,7 +51,7 @@ pub(super) struct Line {
 }
 
 enum Mouth {
-    Http { client: HttpClient, replies: &'static str },
+    Http { client: Box<HttpClient>, replies: &'static str },
     Link(Mutex<Sender>),
 }
 
@@ -184,7 +184,7 @@ impl Wire {
         if self.is_http() {
             let client = self.client()?;
             let stream = client.events("events", None).await.map_err(|error| error.to_string())?;
-            let mouth = Mouth::Http { client, replies: "messages" };
+            let mouth = Mouth::Http { client: Box::new(client), replies: "messages" };
             return Ok(Line {
                 ear: Ear::of_stream(stream),
                 mouth,
@@ -202,7 +202,7 @@ impl Wire {
         if !self.is_http() {
             return self.listen().await;
         }
-        let mouth = Mouth::Http { client: self.client()?, replies: "messages" };
+        let mouth = Mouth::Http { client: Box::new(self.client()?), replies: "messages" };
         Ok(Line { ear: Ear::silent(), mouth, id: None, accepted: Value::Null })
     }
 
@@ -235,7 +235,7 @@ impl Wire {
                 let path = format!("events?subscription_id={id}");
                 let stream = client.events(&path, None).await;
                 let stream = stream.map_err(|error| format!("its stream: {error}"))?;
-                let mouth = Mouth::Http { client, replies: "replies" };
+                let mouth = Mouth::Http { client: Box::new(client), replies: "replies" };
                 let ear = Ear::of_stream(stream);
                 Ok(Asked::Accepted(Box::new(Line { ear, mouth, id: Some(id), accepted: said })))
             }

@@ -115,7 +115,7 @@ pub struct Connection {
 /// What a connection speaks.
 pub enum Spoken {
     /// Messages, each with its length in front.
-    Messages(Link),
+    Messages(Box<Link>),
     /// HTTP, from this peer.
     Http(HttpStream, Peer),
 }
@@ -132,7 +132,8 @@ impl Connection {
             }
         };
         if first < b'A' {
-            return Some(Spoken::Messages(link(stream, Some(first), peer, place, &options)));
+            let link = link(stream, Some(first), peer, place, &options);
+            return Some(Spoken::Messages(Box::new(link)));
         }
         Some(Spoken::Http(
             HttpStream { first: FirstByte(Some(first)), stream, _place: place },

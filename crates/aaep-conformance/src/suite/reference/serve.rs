@@ -104,11 +104,8 @@ fn respond(request: &Request, world: &Arc<World>) -> String {
         return empty("202 Accepted");
     }
     let stranger = is_stranger(request);
-    match message["type"].as_str() {
-        Some("subscription.renegotiate" | "subscription.close") => {
-            return world.change(&message, stranger);
-        }
-        _ => {}
+    if let Some("subscription.renegotiate" | "subscription.close") = message["type"].as_str() {
+        return world.change(&message, stranger);
     }
     if !aaep_types::is_valid(&request.body) {
         return empty(match world.fault {
