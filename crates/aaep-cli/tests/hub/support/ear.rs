@@ -85,8 +85,8 @@ impl Ear {
 
     /// Opens a conversation over gRPC.
     pub async fn grpc(hub: &Hub, token: &str, negotiated: bool) -> Self {
-        let client = options(Some(token));
-        let opening = grpc::connect(&hub.grpc(), negotiated, &client, LinkOptions::default());
+        let (url, client) = (hub.grpc(), options(Some(token)));
+        let opening = grpc::connect(&url, negotiated, &client, LinkOptions::default());
         Self::over(opening.await.unwrap(), negotiated).await
     }
 
