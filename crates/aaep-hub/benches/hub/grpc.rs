@@ -89,7 +89,9 @@ fn fan_out() -> String {
         Audience::ready(&servers[1], EARS, AGENTS, 0),
     ];
     let (mut rates, mut costs) = ([vec![], vec![]], [vec![], vec![]]);
-    ours.iter_mut().for_each(|audience| drop(audience.rush(1, AHEAD)));
+    for audience in &mut ours {
+        audience.rush(1, AHEAD);
+    }
     for _ in 0..rounds() {
         for (at, audience) in ours.iter_mut().enumerate() {
             let (used, heard) = (servers[at].processor_time(), audience.heard());
