@@ -117,8 +117,8 @@ fn what_http_refuses_grpc_refuses_with_the_same_words() {
         let agents = person.token("agent");
         let (status, said) = refused(calls(&hub, &agents).await.open(request(everything())).await);
         assert_eq!(status, 403, "{said}");
-        let (address, client) = (hub.grpc(), people_options(&agents));
-        let opened = grpc::connect(&address, true, &client, LinkOptions::default());
+        let (url, options) = (hub.grpc(), people_options(&agents));
+        let opened = grpc::connect(&url, true, &options, LinkOptions::default());
         assert!(opened.await.is_err());
         let mut reader = calls(&hub, &person.token("reader")).await;
         let (status, said) = refused(reader.reply("{}").await);

@@ -85,8 +85,8 @@ impl Ear {
 
     /// Opens a conversation over gRPC.
     pub async fn grpc(hub: &Hub, token: &str, negotiated: bool) -> Self {
-        let (address, client) = (hub.grpc(), options(Some(token)));
-        let opening = grpc::connect(&address, negotiated, &client, LinkOptions::default());
+        let (url, client) = (hub.grpc(), options(Some(token)));
+        let opening = grpc::connect(&url, negotiated, &client, LinkOptions::default());
         Self::over(opening.await.unwrap(), negotiated).await
     }
 
@@ -110,8 +110,7 @@ impl Ear {
         Self::over_for(link, Some(asked)).await
     }
 
-    /// Over a connection that is there; `negotiated` subscribes.
-    pub async fn over(link: Link, negotiated: bool) -> Self {
+    async fn over(link: Link, negotiated: bool) -> Self {
         Self::over_for(link, negotiated.then(everything)).await
     }
 
