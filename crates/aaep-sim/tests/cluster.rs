@@ -9,14 +9,14 @@ const SEED: u64 = 9_000_000_000;
 #[test]
 fn whatever_happens_to_three_nodes_the_log_is_the_history_of_one_owner() {
     let (mut takeovers, mut told) = (0, 0);
-    for seed in SEED..SEED + 400 {
+    for seed in SEED..SEED + 100 {
         let report = run(seed, None);
         assert_eq!(report.found, None, "seed {seed}");
         takeovers += report.takeovers;
         told += report.told;
     }
     println!("{takeovers} takeovers, {told} times people were told");
-    assert!(takeovers > 400 && told > 4_000, "{takeovers} takeovers, {told} told");
+    assert!(takeovers > 100 && told > 1_000, "{takeovers} takeovers, {told} told");
 }
 
 // covers: I24

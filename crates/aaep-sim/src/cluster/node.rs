@@ -40,6 +40,9 @@ pub(super) struct Node {
     pub(super) noted: (u64, u64),
     /// How far its clock on the wall is off.
     pub(super) off: Micros,
+    /// How far it was off when the store's time was seen last; deadlines go by that, since a clock may
+    /// be set at any moment.
+    checked: Micros,
     pub(super) sleeps_until: Micros,
     pub(super) progress: u64,
     pub(super) takeovers: u64,
@@ -71,6 +74,7 @@ impl Node {
             lease: None,
             noted: (0, 0),
             off: 0,
+            checked: 0,
             sleeps_until: 0,
             progress: 0,
             takeovers: 0,
@@ -83,7 +87,7 @@ impl Node {
 
     pub(super) fn clocks(&self, now: Micros) -> Clocks {
         // The boot clocks of two machines have nothing in common.
-        Clocks { boot: now + self.index as Micros * 77_000_000, wall: now + self.off }
+        Clocks { boot: now + self.index as Micros * 77_000_000, wall: now + self.checked }
     }
 
     /// Everything but what is on its disk is gone.
@@ -101,7 +105,7 @@ impl Node {
 
     /// Takes or renews the lease; a node whose clock is off does not.
     pub(super) fn tend_lease(&mut self, now: Micros) {
-        let wall = self.clocks(now).wall;
+        let wall = now + self.off;
         let taken = match &self.lease {
             Some(lease) => self.store.leases().renew(lease),
             None => self.store.leases().take(SHARD, &self.name),
@@ -118,7 +122,10 @@ impl Node {
                 let _ = self.store.leases().give_back(&lease);
             }
             self.handle(OwnerEvent::Drain);
-        } else if self.owner.stage() == Stage::Idle && self.todo.is_empty() {
+            return;
+        }
+        self.checked = self.off;
+        if self.owner.stage() == Stage::Idle && self.todo.is_empty() {
             self.log = new_log(&self.store, &self.name, &self.key, self.broken);
             self.facts.clear();
             self.handle(OwnerEvent::LeaseTaken);

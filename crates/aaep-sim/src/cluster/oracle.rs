@@ -88,7 +88,9 @@ impl Oracle {
                 self.demand(lawful, || format!("request {request}: {before:?}, then {outcome:?}"));
             }
             Fact::Invoked { request } => {
-                let accepted = matches!(self.outcomes.get(&request), Some(Outcome::Accepted(_)));
+                // Whoever accepted it may have died before anybody was told; the log says so.
+                let yes = |kept: &Kept| matches!(kept.fact, Fact::Resolved { request: of, outcome: Outcome::Accepted(_) } if of == request);
+                let accepted = log.as_ref().is_ok_and(|log| log.iter().any(yes));
                 self.demand(accepted, || format!("request {request} runs without a yes"));
                 let first = self.invoked.insert(request);
                 self.demand(first, || format!("request {request} runs twice"));
