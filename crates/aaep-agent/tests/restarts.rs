@@ -1,7 +1,7 @@
 //! Lost answers, restarts of the agent, a hub that forgot: nothing is done twice, and nothing that
 //! nobody approved.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod support;
 

@@ -19,6 +19,7 @@ pub use program::{Program, built, built_example, built_library};
 pub const LONG: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// Where the hub is.
+#[allow(clippy::large_enum_variant)] // one for each test
 pub enum Hub {
     Embedded(Running),
     Program(Program),

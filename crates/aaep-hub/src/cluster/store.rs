@@ -12,19 +12,19 @@ use crate::Fault;
 /// A store that was found safe.
 #[derive(Clone, Debug)]
 pub(super) enum Store {
-    Postgres(PostgresStore),
+    Postgres(Box<PostgresStore>),
     JetStream(JetStreamStore),
 }
 
 #[derive(Debug)]
 pub(super) enum Places {
-    Postgres(PostgresStorage),
+    Postgres(Box<PostgresStorage>),
     JetStream(JetStreamStorage),
 }
 
 #[derive(Debug)]
 pub(super) enum Held {
-    Postgres(PostgresLeases),
+    Postgres(Box<PostgresLeases>),
     JetStream(JetStreamLeases),
 }
 
@@ -36,7 +36,7 @@ impl Store {
             Some("postgres" | "postgresql") => {
                 let store = PostgresStore::open(address).map_err(|why| refused(why.to_string()))?;
                 let said = store.replication().to_string();
-                Ok((Self::Postgres(store), vec![said]))
+                Ok((Self::Postgres(Box::new(store)), vec![said]))
             }
             Some("nats" | "tls") => {
                 let store = JetStreamStore::open(address).map_err(|why| refused(why.to_string()))?;
@@ -51,14 +51,14 @@ impl Store {
 
     pub(super) fn places(&self, shard: &str) -> Places {
         match self {
-            Self::Postgres(store) => Places::Postgres(store.storage(shard)),
+            Self::Postgres(store) => Places::Postgres(Box::new(store.storage(shard))),
             Self::JetStream(store) => Places::JetStream(store.storage(shard)),
         }
     }
 
     pub(super) fn leases(&self) -> Held {
         match self {
-            Self::Postgres(store) => Held::Postgres(store.leases()),
+            Self::Postgres(store) => Held::Postgres(Box::new(store.leases())),
             Self::JetStream(store) => Held::JetStream(store.leases()),
         }
     }

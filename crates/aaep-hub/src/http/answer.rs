@@ -27,7 +27,7 @@ pub(crate) struct Problem {
     error: &'static str,
     rule: Rule,
     text: String,
-    request: Option<String>,
+    request: Option<Box<str>>,
     /// What the log says; empty where the text could hold words of others.
     why: Cow<'static, str>,
 }
@@ -98,7 +98,7 @@ impl From<ApiError> for Problem {
             error: error.kind.as_str(),
             rule: error.rule,
             text: error.text,
-            request: error.request_id,
+            request: error.request_id.map(Into::into),
             why: Cow::Borrowed(""),
         }
     }

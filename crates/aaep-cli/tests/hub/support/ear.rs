@@ -110,7 +110,8 @@ impl Ear {
         Self::over_for(link, Some(asked)).await
     }
 
-    async fn over(link: Link, negotiated: bool) -> Self {
+    /// Takes a link; `negotiated`, subscribed.
+    pub async fn over(link: Link, negotiated: bool) -> Self {
         Self::over_for(link, negotiated.then(everything)).await
     }
 
