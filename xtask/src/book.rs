@@ -123,13 +123,13 @@ struct Link<'t> {
     at: usize,
 }
 
-/// Every link outside of blocks of code.
+/// Every link outside of blocks of code. An indented line that begins with a dash is of a list.
 fn links(text: &str) -> impl Iterator<Item = Link<'_>> {
     let (mut found, mut fenced, mut start) = (Vec::new(), false, 0);
     for line in text.split_inclusive('\n') {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
-        } else if !fenced && !line.starts_with("    ") {
+        } else if !fenced && (!line.starts_with("    ") || line.trim_start().starts_with("- ")) {
             let mut from = 0;
             while let Some(open) = line[from..].find("](") {
                 let at = from + open + 2;
@@ -309,9 +309,9 @@ mod tests {
 
     #[test]
     fn links_are_found_outside_of_code_and_resolved() {
-        let text = "See [a](x.md#y) and `[b](z.md)`.\n\n    [c](no.md)\n```\n[d](no.md)\n```\n[e](../R.md)\n";
+        let text = "See [a](x.md#y) and `[b](z.md)`.\n\n    [c](no.md)\n```\n[d](no.md)\n```\n[e](../R.md)\n    - [f](in-a-list.md)\n";
         let found: Vec<&str> = links(text).map(|link| link.target).collect();
-        assert_eq!(found, ["x.md#y", "../R.md"]);
+        assert_eq!(found, ["x.md#y", "../R.md", "in-a-list.md"]);
         assert_eq!(resolve(Path::new("docs/a.md"), "../R.md"), Path::new("R.md"));
         assert_eq!(resolve(Path::new("docs/how-to/a.md"), "../hub.md#x"), Path::new("docs/hub.md"));
         assert_eq!(place_of(Path::new("R/x.rs")), Path::new("files/R/x.rs"));
