@@ -234,6 +234,7 @@ fn a_node_without_what_a_cluster_needs_does_not_start_and_says_what_it_is() {
     refused(setup().set("AAEP_ALLOWED_HOSTS", ""), &["allowed_hosts"]);
     refused(setup().set("AAEP_EPHEMERAL", "true"), &["Leave --ephemeral out"]);
     refused(setup().set("AAEP_DEVELOPMENT__LOCAL_REPLIES", "true"), &["Turn development off"]);
+    refused(setup().set("AAEP_GRPC", "127.0.0.1:0"), &["Leave grpc out"]);
     std::fs::write(&shared.key, [7; 64]).unwrap();
     refused(setup(), &["two halves are the same"]);
     std::fs::write(&shared.key, [7; 32]).unwrap();

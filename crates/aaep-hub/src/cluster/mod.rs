@@ -267,6 +267,12 @@ fn for_cluster(mut config: Config, address: SocketAddr) -> Result<Config, Fault>
             "Turn development off.",
         ));
     }
+    if !config.grpc.is_empty() {
+        return Err(refused(
+            "The nodes of a cluster do not pass gRPC on yet.",
+            "Leave grpc out; callers use HTTP.",
+        ));
+    }
     if config.records != Records::default() {
         return Err(refused(
             "Records of a cluster's log cannot be erased yet.",

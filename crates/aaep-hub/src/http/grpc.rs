@@ -18,7 +18,7 @@ use aaep_transport::ws::close;
 use aaep_types::rule;
 use bytes::Bytes;
 use futures_util::Stream;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tonic::{Status, Streaming};
@@ -84,6 +84,12 @@ impl Service<Request<Incoming>> for GrpcDoor {
         // What is inside is JSON; gRPC says so in the `.proto`.
         let mut parts = parts;
         parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        // HTTP/2 says in `:authority` where a call goes; where there is a `host` as well, both count.
+        if let Some(host) = parts.uri.authority().filter(|_| !parts.headers.contains_key(HOST))
+            && let Ok(host) = HeaderValue::from_str(host.as_str())
+        {
+            parts.headers.insert(HOST, host);
+        }
         match look(&self.hub, parts, Some(route)) {
             Ok((Visitor::AuthenticatedPeer(call), _)) => {
                 request.extensions_mut().insert(Arc::new(*call));
