@@ -76,7 +76,7 @@ impl Request {
         Duration::from_millis(self.deadline_ms.saturating_sub(now_ms))
     }
 
-    /// How present whoever says yes has to be.
+    /// The presence that a yes requires.
     pub fn needs(&self) -> Presence {
         aaep_types::presence::needed(&self.json)
     }

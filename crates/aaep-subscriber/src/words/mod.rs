@@ -214,7 +214,7 @@ impl Words {
                     PresenceWord::Changed => speech.say("presence.changed", &[]),
                     PresenceWord::PasskeyAdded => speech.say("presence.passkey_added", &[]),
                     PresenceWord::PasskeyRemoved => speech.say("presence.passkey_removed", &[]),
-                    // Whoever typed it is told where it was typed.
+                    // The person who typed it is told where it was typed.
                     _ => {}
                 }
                 None
