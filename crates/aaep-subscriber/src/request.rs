@@ -12,7 +12,6 @@ use crate::notification::Agent;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestHandle(u32);
 
-#[cfg(feature = "client")]
 impl RequestHandle {
     pub(crate) fn get(self) -> u32 {
         self.0

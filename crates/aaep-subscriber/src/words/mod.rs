@@ -111,6 +111,7 @@ impl fmt::Display for SpokenLine {
 
 /// A value for a placeholder.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Argument<'a> {
     /// A number, in the digits of the listener's country; `count` chooses the plural.
     Count(u64),
