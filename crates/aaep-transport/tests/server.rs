@@ -106,6 +106,7 @@ async fn a_head_that_never_ends_is_cut_off_and_others_are_not() {
             if slow.write_all(b"G").await.is_err() {
                 return;
             }
+            // The pace of this client, and no wait.
             tokio::time::sleep(SHORT / 10).await;
         }
     };
