@@ -119,15 +119,16 @@ fn an_event_that_was_refused_is_not_counted() {
         let person = hub.person();
         let agent = person.agent();
         let session = agent.open().await;
-        agent.complete(&session).await;
+        agent.progress(&session, 10).await;
         let counted = async || {
             let answer = hub.outside(None).get("metrics").await.unwrap();
             figure(std::str::from_utf8(&answer.body).unwrap(), "aaep_events_total").unwrap()
         };
         let before = counted().await;
         assert!(before > 0);
-        let late = json!({ "summary_normal": "Late." });
-        let refused = agent.try_emit(&session, "session.completed", late).await;
+        let unknown = json!({ "tool_call_id": "call_never", "tool": "files.read",
+            "status": "success", "summary_normal": "Read." });
+        let refused = agent.try_emit(&session, "tool.completed", unknown).await;
         assert_eq!(refused.status, 409, "{refused:?}");
         assert_eq!(counted().await, before);
     });
