@@ -50,11 +50,6 @@ fn every_invariant_has_a_mutant_or_a_reason_to_have_none() {
         let elsewhere = ELSEWHERE.iter().any(|(it, _)| it == id);
         assert!(mutated != elsewhere, "{id}: a mutant {mutated}, a reason for none {elsewhere}");
     }
-    for mutant in MUTANTS {
-        let decided = mutant.invariant.starts_with('D');
-        let known = decided || invariants.iter().any(|id| id == mutant.invariant);
-        assert!(known, "{} is neither an invariant nor a decision", mutant.invariant);
-    }
 }
 
 // covers: I1, I2, I3, I10, I11, I27
