@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use crate::error::CallError;
 use crate::runtime::{Task, spawn};
 
-/// An output; written in order, whoever writes.
+/// An output; writes are in order, from any thread.
 #[pyclass]
 pub(crate) struct Output(Arc<Mutex<Option<aaep_agent::Output>>>);
 

@@ -207,7 +207,7 @@ struct Waiting {
     answered: mpsc::Sender<()>,
 }
 
-/// Whoever hears one playback.
+/// The listeners of one playback.
 struct Listener {
     subscription: Option<String>,
     to: tokio::sync::mpsc::Sender<Played>,

@@ -256,7 +256,7 @@ fn a_yes_to_something_grave_needs_the_pin_where_it_was_typed() {
         // Without it a yes looks as if it had counted, and does not.
         ear.decide(&asked, "accept").await;
         assert_eq!(agent.look(&request, 0).await["status"], "pending");
-        // A wrong one is told to whoever else listens.
+        // The other listeners hear of a wrong one.
         let mut other = Ear::unix_for(&hub, with_presence()).await;
         assert_eq!(types(&client, &ear, "cafe").await["state"], "wrong");
         let told = other.message("presence:state").await;
@@ -311,7 +311,7 @@ fn a_pin_is_changed_only_with_the_old_one_and_a_change_is_heard() {
         assert!(code == 2 && err.contains("not the PIN"), "{err}");
         assert_eq!(aaep(&hub, &["presence", "remove"], "9999\n").0, 2);
         assert_eq!(aaep(&hub, &["presence", "set"], "1234\n5678\n5678\n").0, 0);
-        // Whoever was unlocked with the old one is no longer, and hears why.
+        // Subscriptions unlocked with the old one are locked again, and hear why.
         let (agent, request) = asks(&hub, "file").await;
         assert_eq!(ear.message("presence:state").await["state"], "changed");
         let asked = match ear.heard.iter().find(|text| text.contains("reply_token")) {

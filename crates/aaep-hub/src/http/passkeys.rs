@@ -121,8 +121,8 @@ async fn remove(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Pr
 }
 
 // enforces: I34
-/// A person's passkeys are others now: everybody who listens for them hears it, whoever did it too,
-/// and it goes into the audit.
+/// A person's passkeys are others now: everybody who listens for them hears it, the listener that
+/// did it included, and it goes into the audit.
 async fn changed(hub: &Hub, call: &Call, word: PresenceWord) -> Result<(), Problem> {
     let by = call.known.principal.clone();
     tracing::info!(user = &*by.user, %word, "passkeys were changed");
@@ -170,7 +170,7 @@ async fn assertion(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse,
 }
 
 // enforces: I34
-/// Whoever changes how a person shows that they are there has to show it first, once there is a way.
+/// Changing how a person proves presence needs proof of presence first, once there is a way.
 async fn may_change(
     hub: &Hub,
     known: &AuthenticatedPeer,
