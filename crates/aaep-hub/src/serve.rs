@@ -27,7 +27,7 @@ use crate::manifest::{LocalFile, Manifests};
 use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::passkey::Passkeys;
-use crate::presence::{PinFile, PresenceDesk};
+use crate::presence::{KeptProcesses, PinFile, PresenceDesk};
 use crate::reading::Turns;
 use crate::redaction::Outputs;
 use crate::retention::{Eraser, Retention};
@@ -89,8 +89,11 @@ impl Running {
         // Behind the doors of a cluster's nodes nobody knows which process calls.
         let on_log = kept.as_ref().is_some_and(|kept| kept.log.is_some());
         let ports = all.iter().filter(|_| !on_log).map(SocketAddr::port).collect();
+        let directory = config.state.as_deref().or(config.data.as_deref());
+        let keeps_processes = cfg!(target_os = "linux") && kept.is_some() && !on_log;
+        let processes = directory.filter(|_| keeps_processes).map(KeptProcesses::open);
         let shared = Shared {
-            presence: PresenceDesk::new(PinFile::of(&config), ports),
+            presence: PresenceDesk::new(PinFile::of(&config), ports, processes),
             eraser: OnceLock::new(),
             passkeys: Passkeys::open(config.state.as_deref().or(config.data.as_deref()))?,
             inbox: Inbox::new(config.limits.messages),
@@ -123,6 +126,7 @@ impl Running {
         core.drain();
         let mut doors = JoinSet::new();
         doors.spawn(hub.clone().keep_manifest_fresh());
+        doors.spawn(hub.clone().watch_pins());
         let socket = open_socket(&hub, &mut doors)?;
         let own = hub.0.manifests.own();
         let local = socket.as_ref().and_then(|socket| LocalFile::write(socket, &own));
@@ -364,7 +368,11 @@ fn new_core(
             let is_new = token_key.is_new();
             let recovered = recover(&mut kept, secrets(), &config.limits, is_new, now)?;
             let news = news_of(&recovered, &kept);
-            let Recovered { engine, known, trust, to_compact } = recovered;
+            let Recovered { engine, mut known, trust, to_compact } = recovered;
+            if let Some(processes) = hub.0.presence.kept() {
+                let open = known.recall_processes(|session| processes.of(session));
+                processes.rewrite(&open)?;
+            }
             let eraser = Arc::new(Eraser {
                 journal: kept.journal.path().to_owned(),
                 key: kept.journal.key().clone(),
