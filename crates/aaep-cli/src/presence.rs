@@ -4,13 +4,14 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 use aaep_hub::config::{Config, Flags, Surroundings, load};
-use aaep_hub::passkey::is_any_registered;
+use aaep_hub::passkey::{is_any_registered, registered};
 use aaep_hub::{Fault, PinFile, start};
 use aaep_types::Presence;
 use aaep_types::presence::Pin;
 use clap::{Args, Subcommand};
 
 use crate::exit::{self, Exit};
+use crate::lines::Plain;
 
 /// Set, show or remove the PIN that a yes to something grave needs.
 ///
@@ -151,10 +152,18 @@ fn set(options: &PresenceOptions) -> Result<String, Failure> {
 
 fn status(options: &PresenceOptions) -> Result<String, Failure> {
     let file = file(options)?;
-    Ok(match has(&file, &options.user)? {
+    let mut said = match has(&file, &options.user)? {
         true => format!("{} has a PIN.", options.user),
         false => format!("{} has no PIN. Set one with: aaep presence set", options.user),
-    })
+    };
+    let (config, data) = (options.config.clone(), options.data.clone());
+    let flags = Flags { config, data, ..Flags::default() };
+    let loaded = load(&flags, &Surroundings::of_process()?)?;
+    for (name, domain) in registered(&loaded.config, &options.user)? {
+        let (name, domain) = (Plain(&name), Plain(&domain));
+        said += &format!("\nA passkey for {domain}: {name}.");
+    }
+    Ok(said)
 }
 
 fn remove(options: &PresenceOptions) -> Result<String, Failure> {

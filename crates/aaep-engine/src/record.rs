@@ -192,7 +192,8 @@ pub enum Record {
         /// Who.
         by: Arc<str>,
         /// What was done, in a word: `released`, `handed_over`, `ended_session`, `let_in`, `shut_out`,
-        /// `passkey_added`, `passkey_removed`, `pin_changed`, `pin_tried`, `presence_reset`, `erased`.
+        /// `passkey_added`, `passkey_removed`, `pin_changed`, `pin_tried`, `presence_reset`, `denied`, `allowed`,
+        /// `erased`.
         act: Arc<str>,
         /// To what: an `agent_id`, a session, a principal, the user whose passkey or PIN it is.
         what: Arc<str>,

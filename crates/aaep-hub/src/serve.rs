@@ -12,7 +12,7 @@ use aaep_transport::server::{Limits as DoorLimits, Server};
 use aaep_transport::tls::for_http2;
 use aaep_types::profile::Profile;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::access::{Access, SharedAccess, Token};
@@ -81,6 +81,7 @@ impl Running {
             token_key,
             warnings,
             trace_parent,
+            config_file,
         } = prepared;
         access.keep_fresh(None);
         let (servers, addresses) = bind(&config.listen, "listen", &config).await?;
@@ -119,6 +120,8 @@ impl Running {
             refusals: RefusalLog::default(),
             request_ids: RequestIds::default(),
             trace_parent,
+            config_file,
+            reload: Notify::default(),
             config,
         };
         let hub = Hub(Arc::new(shared));
@@ -304,6 +307,13 @@ impl Running {
 
     fn in_force(&self) -> std::sync::MutexGuard<'_, Config> {
         self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until an administrator has changed the configuration file, so that it is to be read again
+    /// and taken over ([`reload`](Self::reload)).
+    pub fn asked_to_reload(&self) -> impl Future<Output = ()> + Send + use<> {
+        let hub = self.hub.clone();
+        async move { hub.0.reload.notified().await }
     }
 
     // enforces: I23

@@ -18,8 +18,8 @@ const MAX_DEPTH: usize = 64;
 
 /// Shells that stand between a program and the helper that it starts, or before which a person sits.
 const SHELLS: [&str; 15] = [
-    "sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "mksh", "csh", "tcsh", "nu", "elvish", "xonsh",
-    "pwsh", "env",
+    "sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "mksh", "csh", "tcsh", "nu", "elvish",
+    "xonsh", "pwsh", "env",
 ];
 
 /// The first process, to which orphans fall.
@@ -87,7 +87,8 @@ fn unhex(text: &str) -> Option<String> {
     let digits = text.as_bytes();
     let pairs = digits.chunks(2).map(|pair| match pair {
         [high, low] => {
-            let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
+            let digit =
+                |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
             Some(digit(*high)? << 4 | digit(*low)?)
         }
         _ => None,
@@ -566,7 +567,8 @@ mod tests {
         assert!(second.works_for(&agent) && agent.works_for(&agent));
         assert!(second.follows(&first));
         // A person who types two commands at a prompt: nothing is above them but the prompt.
-        let at_prompt = |pid: i32| line(&[&[process(pid, 20, 70, 20, 34816)], &agent.0[1..]].concat());
+        let at_prompt =
+            |pid: i32| line(&[&[process(pid, 20, 70, 20, 34816)], &agent.0[1..]].concat());
         let (typed, other) = (at_prompt(71), at_prompt(72));
         assert_eq!(typed.common_employer(&other), None);
         assert!(!other.follows(&typed));
@@ -595,7 +597,8 @@ mod tests {
         let line = line(&[&[odd], &first.0[..]].concat());
         assert_eq!(Lineage::read(&line.write()), Some(line.clone()));
         let text = line.write();
-        for broken in ["", ";", "1 2 3", &text[..text.len() - 1], &text[1..], &format!("{text} ;")] {
+        for broken in ["", ";", "1 2 3", &text[..text.len() - 1], &text[1..], &format!("{text} ;")]
+        {
             assert_ne!(Lineage::read(broken), Some(line.clone()), "{broken}");
         }
         assert_eq!(Lineage::read("1 2 3 4 5 6z 61;"), None);

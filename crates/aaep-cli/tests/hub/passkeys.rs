@@ -112,7 +112,10 @@ fn a_signature_that_was_tampered_with_in_the_journal_is_found_without_the_hub() 
         let (code, said) = verified(&house);
         assert_eq!((code, &said["signed_with_unknown_key"]), (0, &2.into()), "{said}");
         let (code, said) = house.aaep(&["audit", "verify"]);
-        assert!(code == 0 && said.contains("For 2 of these, whose key it was is not known"), "{said}");
+        assert!(
+            code == 0 && said.contains("For 2 of these, whose key it was is not known"),
+            "{said}"
+        );
     });
 }
 

@@ -482,7 +482,56 @@ fn what_happens_to_a_pin_is_in_the_audit() {
             .map(|line| [text(&line, "by"), text(&line, "act"), text(&line, "what")].join(" "))
             .collect();
         let changed = "configuration pin_changed local";
-        assert_eq!((code, acts), (0, [changed, "socket pin_tried local", changed].map(String::from).to_vec()), "{err}");
+        assert_eq!(
+            (code, acts),
+            (0, [changed, "socket pin_tried local", changed].map(String::from).to_vec()),
+            "{err}"
+        );
+    });
+}
+
+// covers: I34, S9
+#[test]
+fn a_lost_pin_and_passkey_are_taken_away_by_an_administrator_and_that_is_heard() {
+    run(async {
+        let hub = Hub::start(Setup::durable());
+        let person = hub.person();
+        let (user, ear) = (person.name("user"), person.reader().await);
+        let mut phone = Ear::web_socket_for(&hub, &person.token("phone"), with_presence()).await;
+        let key = Authenticator::new(&hub, person.token("reader"));
+        assert_eq!(key.register(&hub, &ear.subscription, "Blue key").0, 201);
+        assert_eq!(phone.message("presence:state").await["state"], "passkey_added");
+        let set = ["presence", "set", "--user", &user];
+        assert_eq!(aaep(&hub, &set, "1234\n1234\n").0, 0);
+        assert_eq!(phone.message("presence:state").await["state"], "changed");
+        let status = || aaep(&hub, &["presence", "status", "--user", &user], "").1;
+        assert_eq!(status(), format!("{user} has a PIN.\nA passkey for localhost: Blue key.\n"));
+        let reset = async |token: &str| {
+            let body = json!({ "user": user }).to_string();
+            let client = client(&hub.base(), Some(token));
+            client.post("admin/presence/reset", body).await.unwrap().status.as_u16()
+        };
+        for token in [person.token("reader"), person.token("agent"), token("auditor")] {
+            assert_eq!(reset(&token).await, 403);
+        }
+        assert_eq!(reset(&token("admin")).await, 204);
+        assert_eq!(phone.message("presence:state").await["state"], "changed");
+        assert_eq!(phone.message("presence:state").await["state"], "passkey_removed");
+        assert!(status().starts_with(&format!("{user} has no PIN.")) && !status().contains("Blue"));
+        assert_eq!(reset(&token("admin")).await, 404);
+        let (_, said, _) = aaep(&hub, &["audit", "export", "--kind", "administered"], "");
+        let lines = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let acts: Vec<String> = lines
+            .map(|line| [text(&line, "by"), text(&line, "act"), text(&line, "what")].join(" "))
+            .collect();
+        let by = [
+            format!("{} passkey_added", person.name("reader")),
+            "configuration pin_changed".into(),
+            "admin presence_reset".into(),
+            "configuration pin_changed".into(),
+            "admin passkey_removed".into(),
+        ];
+        assert_eq!(acts, by.map(|act| format!("{act} {user}")));
     });
 }
 

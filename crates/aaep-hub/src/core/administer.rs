@@ -67,6 +67,18 @@ impl Core {
         Ok(())
     }
 
+    /// Notes what an administrator does, before it is done.
+    pub(crate) fn note_act(
+        &mut self,
+        by: &Principal,
+        act: &str,
+        what: &str,
+    ) -> Result<(), Refusal> {
+        self.handle(Input::Administer { by: &by.name, act, what, to: "" })?;
+        tracing::info!(by = &*by.name, act, what, "an administrator did something");
+        Ok(())
+    }
+
     /// Notes who had a person's records erased; whose they were is nowhere.
     pub(crate) fn note_erasure(&mut self, by: &Principal, note: &str) {
         let what = if note.is_empty() { "records of a person" } else { note };

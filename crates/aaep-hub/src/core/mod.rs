@@ -44,9 +44,9 @@ pub(crate) use frames::Framing;
 pub(crate) use grants::Grant;
 pub(crate) use keys::{KeptAnswer, KeyUse};
 pub(crate) use place::{Occupied, Place};
-pub(crate) use processes::Processes;
 #[cfg(test)]
 pub(crate) use processes::Kinship;
+pub(crate) use processes::Processes;
 pub(crate) use recover::{Recovered, RecoveredState as Recalled, recover};
 pub(crate) use streams::{Attached, Taken};
 

@@ -91,8 +91,9 @@ impl Processes {
         let any = |is: &dyn Fn(&Lineage, &Lineage) -> bool| {
             origin.lines().iter().any(|line| self.lines.iter().any(|agent| is(line, agent)))
         };
-        let descends =
-            |line: &Lineage, agent: &Lineage| line.descends_from(agent) && !(is_talk && same(line, agent));
+        let descends = |line: &Lineage, agent: &Lineage| {
+            line.descends_from(agent) && !(is_talk && same(line, agent))
+        };
         let has_it_ask = |line: &Lineage, agent: &Lineage| !is_talk && agent.descends_from(line);
         let works_for_one = || {
             let works = |line: &Arc<Lineage>| self.employers.iter().any(|one| line.works_for(one));
@@ -182,7 +183,11 @@ mod tests {
         let mut processes = Processes::opened_by(&known(&first));
         let of = |processes: &Processes, line| processes.kinship(&known(line), false);
         assert_eq!(of(&processes, &above), Kinship::Suspected);
-        assert_eq!(processes.kinship(&known(&above), true), Kinship::None, "it talks with its agent");
+        assert_eq!(
+            processes.kinship(&known(&above), true),
+            Kinship::None,
+            "it talks with its agent"
+        );
         assert_eq!(processes.kinship(&known(&first), true), Kinship::None);
         assert_eq!(of(&processes, &sibling), Kinship::Suspected, "it began later");
         let early = line(&[(150, 100, 0), agent, (50, 1, 0)]);

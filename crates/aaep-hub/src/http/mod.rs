@@ -292,7 +292,10 @@ async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> Answer {
         | Route::HandOverId
         | Route::OpenSessions
         | Route::EndSession(_)
-        | Route::EraseUser => Box::pin(admin::answer(hub, call, bytes)).await,
+        | Route::EraseUser
+        | Route::ResetPresence
+        | Route::Deny
+        | Route::Allow => Box::pin(admin::answer(hub, call, bytes)).await,
         Route::Passkeys => passkeys::list(hub, call),
         Route::Passkey(step) => Box::pin(passkeys::answer(hub, call, step, bytes)).await,
         _ => agent::answer(hub, call, bytes).await,

@@ -228,6 +228,8 @@ pub(super) fn examples(schema: &str) -> Map<String, Value> {
     let examples = match schema {
         "AgentId" => json!({ "bank": { "agent_id": "bank-agent" } }),
         "ToErase" => json!({ "ann": { "user": "ann", "note": "request 7", "confirm": true } }),
+        "UserToReset" => json!({ "ann": { "user": "ann" } }),
+        "PrincipalName" => json!({ "tablet": { "name": "tablet" } }),
         "BeginSignIn" => json!({ "begin": {
             "provider": "login", "state": "bG9naW4",
             "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
@@ -382,6 +384,16 @@ fn fixed() -> Value {
             "type": "object",
             "required": ["user"],
             "properties": { "user": text(), "note": text(), "confirm": { "type": "boolean" } },
+        },
+        "UserToReset": {
+            "type": "object",
+            "required": ["user"],
+            "properties": { "user": text() },
+        },
+        "PrincipalName": {
+            "type": "object",
+            "required": ["name"],
+            "properties": { "name": text() },
         },
         "ErasedRecords": {
             "type": "object",

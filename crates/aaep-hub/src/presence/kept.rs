@@ -65,7 +65,9 @@ impl KeptProcesses {
         let (path, boot) = (directory.join(FILE), boot_identity());
         let found = path.symlink_metadata().is_ok().then(|| {
             let lines = read(&path).unwrap_or_else(|fault| {
-                tracing::warn!("which processes agents had before this start is not known: {fault}");
+                tracing::warn!(
+                    "which processes agents had before this start is not known: {fault}"
+                );
                 Vec::new()
             });
             recall(lines, &boot)
@@ -89,7 +91,8 @@ impl KeptProcesses {
         let is_open = |line: &Line| {
             SessionId::parse(&line.session).is_ok_and(|session| open.contains(&session))
         };
-        let lines = if self.path.symlink_metadata().is_ok() { read(&self.path)? } else { Vec::new() };
+        let lines =
+            if self.path.symlink_metadata().is_ok() { read(&self.path)? } else { Vec::new() };
         let text: String = lines.iter().filter(|line| is_open(line)).filter_map(written).collect();
         files::create_private_directory(self.path.parent().unwrap_or(Path::new(".")))?;
         files::replace_private(&self.path, text.as_bytes())?;

@@ -18,8 +18,8 @@ use aaep_types::{Presence, PresenceWord, RiskLevel, SessionId, SubscriptionId};
 use tokio::sync::Semaphore;
 
 use crate::access::AuthenticatedPeer;
-use crate::clock;
 use crate::hub::{Hub, Stopped};
+use crate::{Fault, clock};
 pub(crate) use kept::KeptProcesses;
 use pins::Pins;
 use tries::Tries;
@@ -80,11 +80,7 @@ pub(crate) struct Arrival {
 }
 
 impl PresenceDesk {
-    pub(crate) fn new(
-        file: Option<PinFile>,
-        ports: Vec<u16>,
-        kept: Option<KeptProcesses>,
-    ) -> Self {
+    pub(crate) fn new(file: Option<PinFile>, ports: Vec<u16>, kept: Option<KeptProcesses>) -> Self {
         let pins = Pins::new(file);
         pins.refresh();
         Self {
@@ -109,6 +105,11 @@ impl PresenceDesk {
     /// Whether a user has a PIN.
     pub(crate) fn has_pin(&self, user: &str) -> bool {
         self.pins.get(user).is_some()
+    }
+
+    /// Takes a user's PIN away; false if there was none. Writes to disk.
+    pub(crate) fn remove_pin(&self, user: &str) -> Result<bool, Fault> {
+        self.pins.remove(user)
     }
 
     fn with_tries<T>(&self, user: &Arc<str>, act: impl FnOnce(&mut Tries) -> T) -> T {
@@ -151,7 +152,7 @@ impl Hub {
     }
 
     /// Tells everybody whose PIN was set, changed or removed in the file, and notes it for the audit.
-    fn announce_changes(&self) {
+    pub(crate) fn announce_changes(&self) {
         for changed in self.0.presence.pins.refresh() {
             tracing::info!(user = changed, "a PIN was set, changed or removed");
             self.tell(move |core| {

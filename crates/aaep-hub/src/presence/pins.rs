@@ -218,6 +218,11 @@ impl Pins {
         changed
     }
 
+    /// Takes a user's PIN out of the file; false if there was none. Writes to disk.
+    pub(super) fn remove(&self, user: &str) -> Result<bool, Fault> {
+        self.file.as_ref().map_or(Ok(false), |file| file.remove(user))
+    }
+
     pub(super) fn get(&self, user: &str) -> Option<StoredPin> {
         self.known().pins.get(user).cloned()
     }
@@ -249,7 +254,10 @@ mod tests {
             assert_eq!(file.path().metadata().unwrap().permissions().mode() & 0o777, 0o600);
         }
         assert_eq!(pins.refresh(), ["ann", "bob"], "an agent could have set a first PIN");
-        assert!(Pins::new(Some(file.clone())).refresh().is_empty(), "what was there before is not new");
+        assert!(
+            Pins::new(Some(file.clone())).refresh().is_empty(),
+            "what was there before is not new"
+        );
         assert!(pins.get("ann").unwrap().is(&pin("correct horse")));
         assert!(!pins.get("ann").unwrap().is(&pin("Correct horse")));
         assert_ne!(pins.get("ann"), pins.get("bob"), "each has a salt of its own");

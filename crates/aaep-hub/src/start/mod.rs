@@ -51,6 +51,7 @@ pub struct Prepared {
     pub(crate) token_key: TokenKey,
     pub(crate) warnings: Vec<String>,
     pub(crate) trace_parent: Option<crate::http::TraceParent>,
+    pub(crate) config_file: Option<std::path::PathBuf>,
 }
 
 impl Prepared {
@@ -160,6 +161,7 @@ impl Prepared {
             token_key,
             warnings,
             trace_parent: None,
+            config_file: None,
         }
     }
 
