@@ -490,6 +490,53 @@ fn what_happens_to_a_pin_is_in_the_audit() {
     });
 }
 
+// covers: I34
+#[test]
+fn somebody_far_from_the_hubs_files_sets_and_removes_their_pin_over_http() {
+    run(async {
+        let hub = Hub::start(Setup::durable());
+        let person = hub.person();
+        let mut phone = Ear::web_socket_for(&hub, &person.token("phone"), with_presence()).await;
+        let base = hub.base();
+        let at_hub = |device: &str, what: &str, typed: &str| {
+            let file = hub.directory().join(format!("{device}.token"));
+            std::fs::write(&file, person.token(device)).unwrap();
+            let file = file.to_str().unwrap();
+            let mut child = Command::new(env!("CARGO_BIN_EXE_aaep"))
+                .args(["presence", what, "--hub", &base, "--token-file", file])
+                .env_clear()
+                .env("HOME", hub.home())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+            let output = child.wait_with_output().unwrap();
+            let said = [output.stdout, output.stderr].concat();
+            (output.status.success(), String::from_utf8(said).unwrap())
+        };
+        let (good, why) = at_hub("agent", "set", "1234\n1234\n\n");
+        assert!(!good, "{why}");
+        let (good, why) = at_hub("reader", "set", "123\n123\n");
+        assert!(!good && why.contains("too short"), "{why}");
+        let (good, said) = at_hub("reader", "set", "cafe au lait\ncafe au lait\n");
+        assert!(good && said.contains("Your PIN is set"), "{said}");
+        assert_eq!(phone.message("presence:state").await["state"], "changed");
+        let (good, why) = at_hub("reader", "set", "5678\n5678\nwrong\n");
+        assert!(!good && why.contains("That is not the PIN"), "{why}");
+        assert_eq!(phone.message("presence:state").await["state"], "tried");
+        let (good, said) = at_hub("reader", "set", "5678\n5678\ncafe au lait\n");
+        assert!(good, "{said}");
+        assert_eq!(phone.message("presence:state").await["state"], "changed");
+        assert!(at_hub("reader", "remove", "5678\n").0);
+        assert_eq!(phone.message("presence:state").await["state"], "changed");
+        assert!(!at_hub("reader", "remove", "5678\n").0, "there is none");
+        let log = hub.log().join("\n");
+        assert!(!log.contains("cafe au lait") && !log.contains("5678"), "{log}");
+    });
+}
+
 // covers: I34, S9
 #[test]
 fn a_lost_pin_and_passkey_are_taken_away_by_an_administrator_and_that_is_heard() {

@@ -12,6 +12,7 @@ mod messages;
 mod operations;
 mod page;
 mod passkeys;
+mod pin;
 mod record;
 mod rejection;
 pub(crate) mod route;
@@ -297,6 +298,7 @@ async fn serve(hub: &Hub, call: &Call, body: RequestBody) -> Answer {
         | Route::Deny
         | Route::Allow => Box::pin(admin::answer(hub, call, bytes)).await,
         Route::Passkeys => passkeys::list(hub, call),
+        Route::Pin => Box::pin(pin::answer(hub, call, bytes)).await,
         Route::Passkey(step) => Box::pin(passkeys::answer(hub, call, step, bytes)).await,
         _ => agent::answer(hub, call, bytes).await,
     };

@@ -180,43 +180,57 @@ async fn assertion(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Probl
 // enforces: I34, S6
 /// Only somebody whose yes may count has passkeys: an agent, an auditor, and a program of this machine
 /// that showed nothing could otherwise register the person's first, and say yes with it.
-fn may_answer(known: &AuthenticatedPeer) -> Result<(), Problem> {
+pub(super) fn may_answer(known: &AuthenticatedPeer) -> Result<(), Problem> {
     match known.principal.role {
         Role::AccessibilityConsumer | Role::Admin => Ok(()),
         _ => Err(Denied::Role.into()),
     }
 }
 
-// enforces: I30, I34
-/// Nobody changes how a person shows that they are there from the processes of one of their agents.
-/// Once there is a way to show it, it has to be shown first.
-pub(super) async fn may_change(
+// enforces: I34
+/// Once there is a way to show that somebody is there, it has to be shown before it is changed; and never
+/// from a process of an agent.
+async fn may_change(
     hub: &Hub,
     known: &AuthenticatedPeer,
     subscription: &str,
 ) -> Result<(), Problem> {
     let signed = hub.0.passkeys.take(&known.principal, "").is_some();
-    let has_presence = hub.has_presence(&known.principal.user);
-    let id = SubscriptionId::parse(subscription).ok();
-    let arrival = hub.arrival(known, None, None).await;
-    let peer = known.clone();
-    let (unlocked, of_agent) = hub
-        .look(move |core| {
-            let unlocked = id.is_some_and(|id| core.is_unlocked(&peer, id, &arrival));
-            let of_agent = core.is_of_an_agent(&peer.principal.user, &arrival, signed || unlocked);
-            (unlocked, of_agent)
-        })
-        .await?;
-    if of_agent {
-        let text = "This program cannot be told from one that an agent started. Do it in a program \
-                    that you started before the agent, or when the agent has ended.";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "own_process", text));
-    }
-    if signed || unlocked || !has_presence {
+    let shown = signed || is_unlocked(hub, known, subscription).await?;
+    is_own_process(hub, known, shown).await?;
+    if shown || !hub.has_presence(&known.principal.user) {
         return Ok(());
     }
     let text = "Type your PIN first, or sign with a passkey that you have.";
     Err(Problem::new(StatusCode::FORBIDDEN, "locked", text))
+}
+
+/// Whether the PIN was typed where this comes from.
+async fn is_unlocked(
+    hub: &Hub,
+    known: &AuthenticatedPeer,
+    subscription: &str,
+) -> Result<bool, Problem> {
+    let Ok(id) = SubscriptionId::parse(subscription) else { return Ok(false) };
+    let (arrival, peer) = (hub.arrival(known, None, None).await, known.clone());
+    Ok(hub.look(move |core| core.is_unlocked(&peer, id, &arrival)).await?)
+}
+
+// enforces: I30, I34
+/// Nobody changes how a person shows that they are there from a process of one of their agents. Who has
+/// shown a PIN or a passkey is not only suspected of being one.
+pub(super) async fn is_own_process(
+    hub: &Hub,
+    known: &AuthenticatedPeer,
+    shown: bool,
+) -> Result<(), Problem> {
+    let (arrival, user) = (hub.arrival(known, None, None).await, known.principal.user.clone());
+    if !hub.look(move |core| core.is_of_an_agent(&user, &arrival, shown)).await? {
+        return Ok(());
+    }
+    let text = "This program cannot be told from one that an agent started. Do it in a program that \
+                you started before the agent, or when the agent has ended.";
+    Err(Problem::new(StatusCode::FORBIDDEN, "own_process", text))
 }
 
 /// The domain and origin of the page that asks. Browsers name it with every POST, and the guard has

@@ -45,6 +45,7 @@ pub(crate) enum Route {
     FinishSignIn,
     Passkeys,
     Passkey(PasskeyStep),
+    Pin,
 }
 
 /// What somebody does about passkeys.
@@ -64,7 +65,9 @@ impl Route {
         match self {
             Subscriptions | Events | Replies | WebSocket | Messages | Status | Metrics
             | HeldIds | ReleaseId | HandOverId | OpenSessions | EndSession(_) | EraseUser
-            | ResetPresence | Deny | Allow | Passkeys | Passkey(_) => Some(ApiSurface::Listener),
+            | ResetPresence | Deny | Allow | Passkeys | Passkey(_) | Pin => {
+                Some(ApiSurface::Listener)
+            }
             OpenSession | Session(_) | Emit(_) | Ask(_) | Request(_) | Withdraw(_) | Invoke(_)
             | Inputs => Some(ApiSurface::Agent),
             // A code for the token proves nothing else.
@@ -147,6 +150,7 @@ paths! {
     POST "presence/passkeys/remove" => |_| Some(Route::Passkey(PasskeyStep::Remove));
     POST "presence/passkeys/challenge" => |_| Some(Route::Passkey(PasskeyStep::Challenge));
     POST "presence/passkeys/assertion" => |_| Some(Route::Passkey(PasskeyStep::Assertion));
+    POST "presence/pin" => |_| Some(Route::Pin);
     POST "page/token" => |_| Some(Route::PageToken);
     GET "sign-in" => |_| Some(Route::SignIn);
     POST "sign-in/begin" => |_| Some(Route::BeginSignIn);

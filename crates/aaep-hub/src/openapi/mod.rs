@@ -199,6 +199,12 @@ fn about(method: &Method, path: &str) -> Option<About> {
             &[("204", "It was cancelled, and what it asked for with it.", "")],
             &[],
         ),
+        ("POST", "presence/pin") => about(
+            "Set, change or remove your PIN; the one that you have is shown, or a passkey.",
+            Some("NewPin"),
+            &[("204", "It is as you say.", "")],
+            &[],
+        ),
         ("GET", "presence/passkeys") => {
             about("Your passkeys.", None, &[("200", "Them.", "Passkeys")], &[])
         }

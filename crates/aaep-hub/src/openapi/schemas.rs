@@ -228,6 +228,9 @@ pub(super) fn examples(schema: &str) -> Map<String, Value> {
     let examples = match schema {
         "AgentId" => json!({ "bank": { "agent_id": "bank-agent" } }),
         "ToErase" => json!({ "ann": { "user": "ann", "note": "request 7", "confirm": true } }),
+        "NewPin" => {
+            json!({ "first": { "pin": "a new one" }, "change": { "pin": "a new one", "old": "the old one" } })
+        }
         "UserToReset" => json!({ "ann": { "user": "ann" } }),
         "PrincipalName" => json!({ "tablet": { "name": "tablet" } }),
         "BeginSignIn" => json!({ "begin": {
@@ -384,6 +387,10 @@ fn fixed() -> Value {
             "type": "object",
             "required": ["user"],
             "properties": { "user": text(), "note": text(), "confirm": { "type": "boolean" } },
+        },
+        "NewPin": {
+            "type": "object",
+            "properties": { "pin": text(), "old": text() },
         },
         "UserToReset": {
             "type": "object",

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use aaep_engine::{Boot, SubscriberMessage};
+use aaep_engine::{Boot, Principal, SubscriberMessage};
 use aaep_transport::process::{Lineage, Origin, SocketHolders};
 use aaep_types::presence::{Pin, Unlock};
 use aaep_types::{Presence, PresenceWord, RiskLevel, SessionId, SubscriptionId};
@@ -65,6 +65,14 @@ pub(crate) struct PresenceDesk {
     kept: Option<Arc<KeptProcesses>>,
 }
 
+/// What became of a PIN that was typed to change it.
+pub(crate) enum Tried {
+    Right,
+    Wrong,
+    /// It was not looked at: so many seconds until another one is.
+    Wait(u64),
+}
+
 /// How a reply came, beyond who sent it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arrival {
@@ -105,6 +113,11 @@ impl PresenceDesk {
     /// Whether a user has a PIN.
     pub(crate) fn has_pin(&self, user: &str) -> bool {
         self.pins.get(user).is_some()
+    }
+
+    /// Sets a user's PIN; false for a hub that keeps nothing. Writes to disk, and takes its time.
+    pub(crate) fn set_pin(&self, user: &str, pin: &Pin<'_>) -> Result<bool, Fault> {
+        self.pins.set(user, pin)
     }
 
     /// Takes a user's PIN away; false if there was none. Writes to disk.
@@ -271,6 +284,41 @@ impl Hub {
         })
         .await?;
         told(PresenceWord::Wrong, seconds, failures)
+    }
+}
+
+impl Hub {
+    // enforces: I34
+    /// Compares a PIN that somebody typed to change it. A wrong one counts like every other, and whoever
+    /// tries so waits like everybody who comes anew.
+    pub(crate) async fn try_pin(
+        &self,
+        by: &Principal,
+        pin: Pin<'static>,
+    ) -> Result<Tried, Stopped> {
+        let (desk, user) = (&self.0.presence, &by.user);
+        self.announce_changes();
+        let Some(stored) = desk.pins.get(user) else { return Ok(Tried::Wrong) };
+        let (nowhere, now) = (SubscriptionId::from_bits(0), clock::now().boot);
+        if let Err(seconds) = desk.with_tries(user, |tries| tries.admit(nowhere, now, now)) {
+            return Ok(Tried::Wait(seconds));
+        }
+        let permit = desk.hashing.acquire().await.map_err(|_| Stopped)?;
+        let compared = tokio::task::spawn_blocking(move || stored.is(&pin)).await;
+        drop(permit);
+        if compared.unwrap_or(false) {
+            desk.with_tries(user, |tries| tries.right(nowhere));
+            return Ok(Tried::Right);
+        }
+        let (failures, _) = desk.with_tries(user, |tries| tries.wrong(nowhere, now));
+        tracing::warn!(user = &**user, failures, "a wrong PIN was typed");
+        let by = by.clone();
+        self.look(move |core| {
+            core.note_pin(Some(&by), "pin_tried", &by.user);
+            core.announce_presence(&by.user, None, PresenceWord::Tried, failures);
+        })
+        .await?;
+        Ok(Tried::Wrong)
     }
 }
 

@@ -218,6 +218,12 @@ impl Pins {
         changed
     }
 
+    /// Puts a user's PIN into the file; false for a hub that keeps nothing. Writes to disk.
+    pub(super) fn set(&self, user: &str, pin: &Pin<'_>) -> Result<bool, Fault> {
+        let Some(file) = &self.file else { return Ok(false) };
+        file.set(user, pin).map(|()| true)
+    }
+
     /// Takes a user's PIN out of the file; false if there was none. Writes to disk.
     pub(super) fn remove(&self, user: &str) -> Result<bool, Fault> {
         self.file.as_ref().map_or(Ok(false), |file| file.remove(user))
