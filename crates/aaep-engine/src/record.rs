@@ -192,7 +192,7 @@ pub enum Record {
         /// Who.
         by: Arc<str>,
         /// What was done, in a word: `released`, `handed_over`, `ended_session`, `let_in`, `shut_out`,
-        /// `passkey_added`, `passkey_removed`, `pin_changed`, `pin_tried`, `presence_reset`, `denied`, `allowed`,
+        /// `passkey_added`, `passkey_removed`, `pin_changed`, `pin_set`, `pin_tried`, `presence_reset`, `denied`, `allowed`,
         /// `erased`.
         act: Arc<str>,
         /// To what: an `agent_id`, a session, a principal, the user whose passkey or PIN it is.

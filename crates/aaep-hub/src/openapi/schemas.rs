@@ -27,6 +27,7 @@ pub(super) fn all() -> Value {
         schemas.insert("NewSession".into(), new_session());
         schemas.append(&mut super::messages::all());
         schemas.extend(sign_in());
+        schemas.extend(administration());
         schemas.insert("NewEvent".into(), new_event());
         schemas.insert("NewExtensionEvent".into(), extension_event());
         for kind in EMITTED {
@@ -388,20 +389,6 @@ fn fixed() -> Value {
             "required": ["user"],
             "properties": { "user": text(), "note": text(), "confirm": { "type": "boolean" } },
         },
-        "NewPin": {
-            "type": "object",
-            "properties": { "pin": text(), "old": text() },
-        },
-        "UserToReset": {
-            "type": "object",
-            "required": ["user"],
-            "properties": { "user": text() },
-        },
-        "PrincipalName": {
-            "type": "object",
-            "required": ["name"],
-            "properties": { "name": text() },
-        },
         "ErasedRecords": {
             "type": "object",
             "required": ["records", "sessions", "still_needed", "erased"],
@@ -520,6 +507,27 @@ fn fixed() -> Value {
             } } },
         },
     })
+}
+
+/// What is done about PINs, and about who may come in.
+fn administration() -> Map<String, Value> {
+    let schemas = json!({
+        "NewPin": {
+            "type": "object",
+            "properties": { "pin": text(), "old": text() },
+        },
+        "UserToReset": {
+            "type": "object",
+            "required": ["user"],
+            "properties": { "user": text() },
+        },
+        "PrincipalName": {
+            "type": "object",
+            "required": ["name"],
+            "properties": { "name": text() },
+        },
+    });
+    schemas.as_object().cloned().unwrap_or_default()
 }
 
 /// What goes to and fro when somebody signs in with an identity provider.
