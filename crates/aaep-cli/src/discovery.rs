@@ -287,6 +287,22 @@ fn read(file: &Path) -> Result<String, String> {
 mod tests {
     use super::*;
 
+    // covers: I30
+    #[cfg(unix)]
+    #[test]
+    fn an_agents_environment_does_not_disarm_the_hub_that_its_hook_starts() {
+        for kept in ["HOME", "XDG_RUNTIME_DIR", "AAEP_CONFIG", "AAEP_UNIX_SOCKET__PATH"] {
+            assert!(is_for_hub(kept), "{kept}");
+        }
+        let kept_back = [
+            "AAEP_DEVELOPMENT__OWN_REPLIES",
+            "AAEP_DEVELOPMENT__LOCAL_REPLIES",
+            "AAEP_TOKEN",
+            "KEY",
+        ];
+        assert!(!kept_back.into_iter().any(is_for_hub));
+    }
+
     #[test]
     fn a_hub_that_listens_everywhere_is_reached_here() {
         assert_eq!(reached("0.0.0.0:1".parse().unwrap()).to_string(), "127.0.0.1:1");
