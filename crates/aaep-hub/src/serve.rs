@@ -381,7 +381,7 @@ fn new_core(
             let Recovered { engine, mut known, trust, to_compact } = recovered;
             if let Some(processes) = hub.0.presence.kept() {
                 let open = known.recall_processes(|session| processes.of(session));
-                processes.rewrite(&open)?;
+                processes.rewrite(&open, processes.length())?;
             }
             let eraser = Arc::new(Eraser {
                 journal: kept.journal.path().to_owned(),

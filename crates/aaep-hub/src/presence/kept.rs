@@ -57,6 +57,15 @@ struct Inner {
     bytes: u64,
     /// From how many bytes on it is written anew.
     rewritten_from: u64,
+    /// How often it was.
+    rewrites: u64,
+}
+
+/// How long the file was at some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Length {
+    bytes: u64,
+    rewrites: u64,
 }
 
 impl KeptProcesses {
@@ -72,7 +81,9 @@ impl KeptProcesses {
             });
             recall(lines, &boot)
         });
-        let inner = Mutex::new(Inner { rewritten_from: REWRITTEN_FROM, ..Inner::default() });
+        let bytes = path.metadata().map_or(0, |data| data.len());
+        let inner = Inner { bytes, rewritten_from: REWRITTEN_FROM, ..Inner::default() };
+        let inner = Mutex::new(inner);
         Self { path, boot, inner, found }
     }
 
@@ -85,32 +96,50 @@ impl KeptProcesses {
         }
     }
 
-    /// Keeps what belongs to these sessions and nothing else.
-    pub(crate) fn rewrite(&self, open: &BTreeSet<SessionId>) -> Result<(), Fault> {
+    /// How long it is now.
+    pub(crate) fn length(&self) -> Length {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        Length { bytes: inner.bytes, rewrites: inner.rewrites }
+    }
+
+    /// Keeps what belongs to these sessions, and what was added since this length; nothing else. If it
+    /// was written anew since then, it stays as it is.
+    pub(crate) fn rewrite(&self, open: &BTreeSet<SessionId>, length: Length) -> Result<(), Fault> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.rewrites != length.rewrites {
+            return Ok(());
+        }
         let is_open = |line: &Line| {
             SessionId::parse(&line.session).is_ok_and(|session| open.contains(&session))
         };
         let lines =
             if self.path.symlink_metadata().is_ok() { read(&self.path)? } else { Vec::new() };
-        let text: String = lines.iter().filter(|line| is_open(line)).filter_map(written).collect();
+        let (mut at, mut text) = (0, String::new());
+        for (size, line) in lines {
+            // A session that was opened meanwhile is not among these.
+            if at >= length.bytes || is_open(&line) {
+                text += &written(&line).unwrap_or_default();
+            }
+            at += size;
+        }
         files::create_private_directory(self.path.parent().unwrap_or(Path::new(".")))?;
         files::replace_private(&self.path, text.as_bytes())?;
         let file = OpenOptions::new().append(true).open(&self.path);
         inner.file = Some(file.map_err(|error| files::cannot_write(&self.path, &error))?);
         inner.bytes = text.len() as u64;
+        inner.rewrites += 1;
         // Many sessions may be open: it at least doubles before it is looked at again.
         inner.rewritten_from = REWRITTEN_FROM.max(2 * inner.bytes);
         Ok(())
     }
 
-    /// Adds processes of a session; true if it is time to write the file anew.
+    /// Adds processes of a session. If it is time to write the file anew, says how long it is.
     pub(crate) fn add(
         &self,
         session: SessionId,
         opened: bool,
         processes: &[Arc<Lineage>],
-    ) -> Result<bool, Fault> {
+    ) -> Result<Option<Length>, Fault> {
         let processes = processes.iter().map(|line| line.write()).collect();
         let session = session.to_string();
         let line = written(&Line { session, boot: self.boot.clone(), opened, processes });
@@ -121,7 +150,8 @@ impl KeptProcesses {
                 .map_err(|error| files::cannot_write(&self.path, &error))?;
         }
         inner.bytes += line.len() as u64;
-        Ok(inner.bytes >= inner.rewritten_from)
+        let length = Length { bytes: inner.bytes, rewrites: inner.rewrites };
+        Ok(Some(length).filter(|_| inner.bytes >= inner.rewritten_from))
     }
 }
 
@@ -129,16 +159,18 @@ fn written(line: &Line) -> Option<String> {
     serde_json::to_string(line).ok().map(|text| text + "\n")
 }
 
-/// The lines that can be read: the last may be torn.
-fn read(path: &Path) -> Result<Vec<Line>, Fault> {
+/// The lines that can be read, each with its length: the last may be torn.
+fn read(path: &Path) -> Result<Vec<(u64, Line)>, Fault> {
     let bytes = files::read_private(path, FILE_BYTES)?;
-    let lines = bytes.split(|byte| *byte == b'\n');
-    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    Ok(lines
+        .filter_map(|line| Some((line.len() as u64, serde_json::from_slice(line).ok()?)))
+        .collect())
 }
 
-fn recall(lines: Vec<Line>, boot: &str) -> BTreeMap<SessionId, Processes> {
+fn recall(lines: Vec<(u64, Line)>, boot: &str) -> BTreeMap<SessionId, Processes> {
     let mut all: BTreeMap<SessionId, (Vec<Lineage>, Vec<Lineage>)> = BTreeMap::new();
-    for line in lines {
+    for (_, line) in lines {
         let Ok(session) = SessionId::parse(&line.session) else { continue };
         let read: Option<Vec<_>> = line.processes.iter().map(|text| Lineage::read(text)).collect();
         // One that cannot be read leaves its session without any that are known.
@@ -174,9 +206,9 @@ mod tests {
         };
         assert_eq!(of(&kept, lost, &other), Kinship::None, "nothing was ever kept here");
         let open: BTreeSet<_> = [known, remote, lost].into();
-        kept.rewrite(&open).unwrap();
-        assert!(!kept.add(known, true, &[agent.clone()]).unwrap());
-        assert!(!kept.add(known, false, &[asked.clone()]).unwrap());
+        kept.rewrite(&open, Length::default()).unwrap();
+        assert_eq!(kept.add(known, true, &[agent.clone()]).unwrap(), None);
+        assert_eq!(kept.add(known, false, &[asked.clone()]).unwrap(), None);
         kept.add(remote, true, &[]).unwrap();
         let again = KeptProcesses::open(place.path());
         assert_eq!(of(&again, known, &agent), Kinship::Certain);
@@ -185,8 +217,14 @@ mod tests {
         assert_eq!(of(&again, remote, &other), Kinship::None, "its agent is no process here");
         assert_eq!(of(&again, lost, &other), Kinship::Suspected);
         // Written anew, it holds what is still open; a line that was torn takes nothing else away.
-        again.rewrite(&[known].into()).unwrap();
+        let at_start = again.length();
+        again.rewrite(&[known].into(), at_start).unwrap();
+        again.add(remote, true, &[]).unwrap();
+        again.rewrite(&[].into(), at_start).unwrap();
         let path = place.path().join(FILE);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(&known.to_string()), "it was written anew since then: {text}");
+        again.rewrite(&[known].into(), again.length()).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains(&known.to_string()) && !text.contains(&remote.to_string()), "{text}");
         std::fs::write(&path, text + "{\"session\": \"tor").unwrap();

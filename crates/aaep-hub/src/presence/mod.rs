@@ -209,16 +209,16 @@ impl Hub {
         let Some(kept) = self.0.presence.kept.clone() else { return };
         let (file, added) = (kept.clone(), move || kept.add(session, opened, &lines));
         let Ok(added) = tokio::task::spawn_blocking(added).await else { return };
-        let is_long = added.unwrap_or_else(|fault| {
+        let length = added.unwrap_or_else(|fault| {
             tracing::warn!("an agent's processes are not kept: {fault}");
-            false
+            None
         });
-        if !is_long {
-            return;
-        }
+        let Some(length) = length else { return };
         let Ok(open) = self.look(|core| core.open_sessions()).await else { return };
         let open = open.into_iter().map(|(session, _)| session).collect();
-        if let Ok(Err(fault)) = tokio::task::spawn_blocking(move || file.rewrite(&open)).await {
+        if let Ok(Err(fault)) =
+            tokio::task::spawn_blocking(move || file.rewrite(&open, length)).await
+        {
             tracing::warn!("the file of agents' processes stays as it is: {fault}");
         }
     }
