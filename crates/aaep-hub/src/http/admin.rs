@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json as value};
 
 use super::route::Route;
-use super::{Answer, Call, Problem, empty, json};
+use super::{Call, HttpResponse, Problem, empty, json};
 use crate::access::Denied;
 use crate::config::Label;
 use crate::hub::{Hub, Stopped};
@@ -62,7 +62,7 @@ const IN_FORCE: Duration = Duration::from_secs(10);
 
 // enforces: S6
 /// Answers an administrator.
-pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     if call.known.principal.role != Role::Admin {
         return Err(Denied::Role.into());
     }
@@ -126,7 +126,7 @@ pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answe
 
 // enforces: S13
 /// Erases what is kept about a person, while the hub works; without `confirm`, says what that would be.
-async fn erase(hub: &Hub, by: Principal, bytes: &Bytes) -> Result<Answer, Problem> {
+async fn erase(hub: &Hub, by: Principal, bytes: &Bytes) -> Result<HttpResponse, Problem> {
     let ToErase { user, note, confirm } = serde_json::from_slice(bytes)
         .map_err(|_| malformed("Send {\"user\": …}, and \"note\" and \"confirm\" as needed."))?;
     let eraser = hub.0.eraser.get().ok_or_else(|| {
@@ -152,7 +152,7 @@ async fn erase(hub: &Hub, by: Principal, bytes: &Bytes) -> Result<Answer, Proble
 // enforces: I34, S9
 /// Removes the PIN and the passkeys of somebody who lost them. It is noted before, and everybody who
 /// listens for that user hears it.
-async fn reset_presence(hub: &Hub, by: Principal, user: Arc<str>) -> Result<Answer, Problem> {
+async fn reset_presence(hub: &Hub, by: Principal, user: Arc<str>) -> Result<HttpResponse, Problem> {
     if !hub.has_presence(&user) {
         return Err(Problem::not_found("This user has neither a PIN nor a passkey."));
     }
@@ -184,7 +184,7 @@ async fn may_enter(
     by: &Principal,
     name: String,
     allowed: bool,
-) -> Result<Answer, Problem> {
+) -> Result<HttpResponse, Problem> {
     let file = hub.0.config_file.clone().ok_or_else(|| {
         Problem::not_found("This hub has no configuration file in which that could be written.")
     })?;

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::passkeys::{is_own_process, may_answer};
-use super::{Answer, Call, Problem, empty};
+use super::{Call, HttpResponse, Problem, empty};
 use crate::Fault;
 use crate::hub::{Hub, Stopped};
 use crate::presence::Tried;
@@ -24,7 +24,7 @@ struct NewPin {
 // enforces: I34, I30
 /// Sets, changes or removes the PIN of whoever calls. A PIN that there is has to be shown; a passkey
 /// that was shown just before is as good.
-pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<Answer, Problem> {
+pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     may_answer(&call.known)?;
     let body: NewPin = serde_json::from_slice(&bytes)
         .map_err(|_| Problem::malformed("Send {\"pin\": …}, and \"old\" where there is one."))?;

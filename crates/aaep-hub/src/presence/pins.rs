@@ -170,11 +170,11 @@ impl PinFile {
 #[derive(Debug)]
 pub(super) struct Pins {
     file: Option<PinFile>,
-    known: Mutex<Known>,
+    known: Mutex<LoadedPins>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct LoadedPins {
     /// When the file was changed last, and how long it was.
     stamp: Option<(SystemTime, u64)>,
     pins: Arc<BTreeMap<String, StoredPin>>,
@@ -187,7 +187,7 @@ impl Pins {
         Self { file, known: Mutex::default() }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, LoadedPins> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -214,7 +214,7 @@ impl Pins {
         let new = pins.keys().filter(|user| !known.pins.contains_key(*user));
         let changed = before.map(|(user, _)| user).chain(new).cloned();
         let changed = if known.is_read { changed.collect() } else { Vec::new() };
-        *known = Known { stamp, pins: Arc::new(pins), is_read: true };
+        *known = LoadedPins { stamp, pins: Arc::new(pins), is_read: true };
         changed
     }
 
