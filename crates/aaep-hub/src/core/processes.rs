@@ -91,10 +91,13 @@ impl Processes {
         let any = |is: &dyn Fn(&Lineage, &Lineage) -> bool| {
             origin.lines().iter().any(|line| self.lines.iter().any(|agent| is(line, agent)))
         };
-        let descends = |line: &Lineage, agent: &Lineage| {
-            line.descends_from(agent) && !(is_talk && same(line, agent))
-        };
+        // A terminal in which somebody talks with an agent is not suspected for what it asked itself.
+        let is_itself = |line: &Lineage, agent: &Lineage| is_talk && same(line, agent);
+        let descends =
+            |line: &Lineage, agent: &Lineage| line.descends_from(agent) && !is_itself(line, agent);
         let has_it_ask = |line: &Lineage, agent: &Lineage| !is_talk && agent.descends_from(line);
+        let follows =
+            |line: &Lineage, agent: &Lineage| line.follows(agent) && !is_itself(line, agent);
         let works_for_one = || {
             let works = |line: &Arc<Lineage>| self.employers.iter().any(|one| line.works_for(one));
             origin.lines().iter().any(works)
@@ -104,7 +107,7 @@ impl Processes {
             () if *origin == Origin::Gone || any(&descends) => Kinship::Certain,
             () if self.are_lost && is_here => Kinship::Suspected,
             () if any(&Lineage::may_be_orphan_of) || any(&has_it_ask) => Kinship::Suspected,
-            () if any(&Lineage::follows) || works_for_one() => Kinship::Suspected,
+            () if any(&follows) || works_for_one() => Kinship::Suspected,
             () => Kinship::None,
         }
     }
