@@ -10,7 +10,7 @@ use aaep_transport::client::{Options, SessionSecret};
 use crate::support::*;
 
 /// A hub that is as careful as it is without tests.
-fn careful(setup: Setup) -> Setup {
+pub(crate) fn careful(setup: Setup) -> Setup {
     setup.set("AAEP_DEVELOPMENT__OWN_REPLIES", "false")
 }
 
@@ -30,7 +30,7 @@ fn with_presence() -> Value {
 /// An agent that asks, and lets one of its own processes answer: itself, a child, or one that has
 /// left everything that ties it to its parents.
 const AGENT: &str = r#"
-import json, os, socket, sys, uuid
+import json, os, socket, subprocess, sys, uuid
 
 path, base, token, way = sys.argv[1:5]
 secret = "aaeps_" + (uuid.uuid4().hex + uuid.uuid4().hex)[:42] + "A"
@@ -82,6 +82,34 @@ def own_reply(out):
     out.write(f"answered {status}\n")
     out.flush()
 
+def through_stdio(out, program):
+    bridge = subprocess.Popen([program, "stdio", "unix:" + path], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True)
+    def send(method, params, **id):
+        line = {"jsonrpc": "2.0", **id, "method": method, "params": params}
+        bridge.stdin.write(json.dumps(line) + "\n")
+        bridge.stdin.flush()
+    def until(wanted):
+        for line in bridge.stdout:
+            said = json.loads(line)
+            if wanted(said):
+                return said
+    terms = {"supports_confirmation_reply": True}
+    asked = {"type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "me",
+        "capabilities": terms}
+    send("aaep.subscribe", asked, id=1)
+    accepted = until(lambda said: said.get("id") == 1)["result"]
+    event = until(lambda said: "reply_token" in said.get("params", {}))["params"]
+    subscription = accepted["subscription_id"]
+    send("aaep.reply", {"type": "confirmation.reply", "reply_token": event["reply_token"],
+        "decision": "accept", "subscription_id": subscription, "timestamp": event["timestamp"]})
+    # The hub reads one message after the other: the reply was judged before this is answered.
+    send("aaep.renegotiate", {"type": "subscription.renegotiate", "subscription_id": subscription,
+        "capabilities": {"languages": ["en"]}}, id=2)
+    result = until(lambda said: said.get("id") == 2)["result"]
+    out.write(f"answered {result['type']}\n")
+    out.flush()
+
 agent = token.replace("reader", "agent").ljust(48, "x")[:48] if token else None
 status, opened = answer(call("POST", "agent/sessions",
     {"producer": {"agent_id": "sly"}, "summary_normal": "Tidying."}, agent))
@@ -90,6 +118,8 @@ status, asked = answer(call("POST", f"agent/sessions/{session}/requests", json.l
 request = asked["request_id"]
 if way == "itself":
     own_reply(sys.stdout)
+elif way == "stdio":
+    through_stdio(sys.stdout, sys.argv[6])
 else:
     read, write = os.pipe()
     alive, held = os.pipe()
@@ -114,18 +144,19 @@ for line in sys.stdin:
     print(view["status"], flush=True)
 "#;
 
-struct SlyAgent {
+pub(crate) struct SlyAgent {
     child: Child,
     input: Option<ChildStdin>,
     out: BufReader<ChildStdout>,
 }
 
 impl SlyAgent {
-    fn start(hub: &Hub, token: &str, way: &str) -> Self {
+    pub(crate) fn start(hub: &Hub, token: &str, way: &str) -> Self {
         let base = if token.is_empty() { String::new() } else { hub.base() };
         let mut child = Command::new("python3")
             .args(["-c", AGENT, hub.socket().to_str().unwrap(), &base, token, way])
             .arg(deletion("old.txt").to_string())
+            .arg(env!("CARGO_BIN_EXE_aaep"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -134,13 +165,13 @@ impl SlyAgent {
         Self { child, input, out }
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.out.read_line(&mut line).unwrap();
         line.trim().to_owned()
     }
 
-    fn status(&mut self, wait: u64) -> String {
+    pub(crate) fn status(&mut self, wait: u64) -> String {
         writeln!(self.input.as_mut().unwrap(), "{wait}").unwrap();
         self.line()
     }
