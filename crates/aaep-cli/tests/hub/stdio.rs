@@ -61,6 +61,12 @@ impl Drop for Program {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_question_is_heard_through_it_and_the_persons_yes_counts_and_the_agents_does_not() {
+    // The control: the same reply counts where a hub is told that it may.
+    let hub = Hub::start(Setup::default());
+    let mut agent = SlyAgent::start(&hub, "", "stdio");
+    assert_eq!(agent.line(), "answered subscription.accepted");
+    assert_eq!(agent.status(0), "accepted");
+
     let hub = Hub::start(careful(Setup::default()));
     let mut agent = SlyAgent::start(&hub, "", "stdio");
     assert_eq!(agent.line(), "answered subscription.accepted");
