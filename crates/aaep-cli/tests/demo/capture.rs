@@ -378,11 +378,12 @@ fn a_real_hub_is_captured_over_its_socket_over_grpc_and_over_stdio() {
     run(async {
         let hub = Hub::start(Setup::default().set("AAEP_GRPC", "127.0.0.1:0"));
         let person = hub.person();
-        let agent = person.agent();
-        let _present = person.phone().await;
+        let _present = (person.phone().await, Ear::unix(&hub).await);
         let unix = format!("unix:{}", hub.socket().display());
         let stdio = format!("stdio:'{}' stdio '{unix}'", env!("CARGO_BIN_EXE_aaep"));
-        for url in [&unix, &hub.grpc(), &stdio] {
+        // Whoever comes as a message link over the socket is its user, whatever token is shown.
+        let (theirs, local) = (person.agent(), hub.local_agent());
+        for (url, agent) in [(&unix, &theirs), (&hub.grpc(), &theirs), (&stdio, &local)] {
             let types = ["--type", "awaiting.confirmation", "--type", "session.completed"];
             let arguments = [&[url.as_str(), "--count", "2"], &types[..]].concat();
             let end = tokio::spawn(ended(captures(&person.token("reader"), &arguments)));
