@@ -28,7 +28,7 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// Refuses whoever is not let in.
+    /// Refuses programs that are not let in.
     fn admit<T>(&self, request: &Request<T>) -> Result<(), Status> {
         match self.guests.refuses(&self.stage, request.extensions().get()) {
             Some(why) => Err(Status::permission_denied(why)),

@@ -180,19 +180,19 @@ impl Stage {
     }
 
     /// The recording is over, and the place to begin with did not come.
-    fn is_not_there(&self, from: &From) {
+    fn is_not_there(&self, from: &StartPoint) {
         let file = Source::File(self.options.file.clone());
         let (what, then) = match from {
-            From::Number(number) => (format!("message {number}"), "Choose another --from."),
-            From::Event(id) => (format!("event {}", Plain(id)), "Choose another --from."),
-            From::After(id) => (
+            StartPoint::Number(number) => (format!("message {number}"), "Choose another --from."),
+            StartPoint::Event(id) => (format!("event {}", Plain(id)), "Choose another --from."),
+            StartPoint::After(id) => (
                 format!("event {}", Plain(id)),
                 "A subscriber wanted to go on after it; let it begin anew.",
             ),
         };
         exit::say(&format!("Nothing is played: {what} is not in {file}. {then}"));
         self.found_nothing.store(true, Ordering::Relaxed);
-        let is_for_all = !matches!(from, From::After(_));
+        let is_for_all = !matches!(from, StartPoint::After(_));
         self.begins_nowhere.fetch_or(is_for_all, Ordering::Relaxed);
     }
 

@@ -381,7 +381,7 @@ fn a_real_hub_is_captured_over_its_socket_over_grpc_and_over_stdio() {
         let _present = (person.phone().await, Ear::unix(&hub).await);
         let unix = format!("unix:{}", hub.socket().display());
         let stdio = format!("stdio:'{}' stdio '{unix}'", env!("CARGO_BIN_EXE_aaep"));
-        // Whoever comes as a message link over the socket is its user, whatever token is shown.
+        // A message link over the socket speaks for the local user, whatever token is set.
         let (theirs, local) = (person.agent(), hub.local_agent());
         for (url, agent) in [(&unix, &theirs), (&hub.grpc(), &theirs), (&stdio, &local)] {
             let types = ["--type", "awaiting.confirmation", "--type", "session.completed"];
