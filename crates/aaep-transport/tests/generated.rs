@@ -15,6 +15,7 @@ fn the_committed_code_is_what_the_proto_gives() {
     let made = tempfile::tempdir().unwrap();
     tonic_prost_build::configure()
         .bytes(".")
+        .type_attribute(".", "#[allow(clippy::all)]")
         .build_transport(false)
         .out_dir(made.path())
         .compile_fds(protox::compile(["aaep/v1/aaep.proto"], [here.join("proto")]).unwrap())
