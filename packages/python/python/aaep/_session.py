@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import warnings
 from types import TracebackType
 from typing import Any, Callable, Literal, Sequence, TypeVar
 
@@ -81,10 +82,13 @@ class Opening:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         how = self._open._last_words(error)
-        if how is not None:
-            with _Ended(error):
-                waited(*how)
-        waited(self._agent._native.close)
+        try:
+            if how is not None:
+                with _Ended(error):
+                    waited(*how)
+        finally:
+            # What could not be said yet must not end with the process.
+            waited(self._agent._native.close)
 
     async def __aenter__(self) -> AsyncSession:
         session = AsyncSession(await awaited(self._agent._native.open, *self._args))
@@ -95,13 +99,17 @@ class Opening:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         how = self._open._last_words(error)
-        if how is not None:
-            with _Ended(error):
-                await awaited(*how)
+        try:
+            if how is not None:
+                with _Ended(error):
+                    await awaited(*how)
+        finally:
+            await awaited(self._agent._native.close)
 
 
 class _Ended:
-    """An error of the block is not hidden by one of its end; nor is a stop by the user an error."""
+    """An error of the block is not hidden by one of its end; nor is a stop by the user an error. Work that
+    was done stays done while the hub is away: that is a warning."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
@@ -111,6 +119,10 @@ class _Ended:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if isinstance(error, _errors.SessionOver):
+            return True
+        if self.error is None and isinstance(error, _errors.Unavailable):
+            text = "The session is done, and the hub could not be told yet. It is told if it comes back in time."
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
             return True
         return self.error is not None and isinstance(error, _errors.Error)
 
@@ -337,6 +349,16 @@ class AsyncSession(_Base):
     async def wait_stopped(self) -> None:
         """Waits until its user, or the hub, ended it."""
         await awaited(self._native.stopped)
+
+    async def _until_over(self) -> _errors.SessionOver:
+        """Waits until it is over, and says who ended it."""
+        try:
+            await awaited(self._native.stopped)
+            if await awaited(self._native.was_stopped):
+                return _errors.Stopped("The user stopped this session; do nothing more for it.")
+        except _errors.SessionOver as over:
+            return over
+        return _errors.SessionOver("The session is over; do nothing more for it.")
 
     async def complete(self, summary: str) -> None:
         """Ends it well, with these words instead of `Done.`"""

@@ -1,6 +1,6 @@
 /** Asking people: for consent to an action, and questions. */
 
-import { Misuse, NotApproved, Unanswered, Unavailable, type NoReason } from "./errors.js";
+import { Misuse, NotApproved, SessionOver, Unanswered, Unavailable, type NoReason } from "./errors.js";
 import type { Json, Members, Session } from "./session.js";
 import { carryOut, type Call } from "./tool.js";
 
@@ -109,7 +109,13 @@ async function waited(session: Session, body: Members): Promise<{ state: Members
   const path = `agent/requests/${String(asked.request_id)}`;
   const withdraw = () => session.agent.behind(session.agent.change("DELETE", path).then(() => undefined, () => undefined));
   let state = asked;
-  while (state.status === "pending") state = await session.noticing(session.agent.look(`${path}?wait=${WAIT}`));
+  try {
+    while (state.status === "pending") state = await session.noticing(session.agent.look(`${path}?wait=${WAIT}`));
+  } catch (error) {
+    // Nobody waits for an answer any longer: people are not left with the question.
+    if (!(error instanceof SessionOver)) withdraw();
+    throw error;
+  }
   if (state.decided_by === "session") {
     const over = await session.agent.whyOver(session.id);
     session.isOver(over);

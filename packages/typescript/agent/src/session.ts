@@ -166,8 +166,12 @@ export class Session {
   }
 
   private async finish(kind: Ending, told: Members): Promise<void> {
+    const said = { kind, payload: { ...ENDINGS[kind](this), ...told }, key: this.agent.newKey() };
     try {
-      await this.emit(kind, { ...ENDINGS[kind](this), ...told });
+      await this.inTurn(() => this.send(said));
+    } catch (error) {
+      if (error instanceof Unavailable) this.say(said);
+      throw error;
     } finally {
       this.ended = true;
       this.agent.unwatch(this.id);
@@ -195,10 +199,15 @@ export class Session {
       if (error instanceof SessionOver) return; // the hub has said how things stood
       if (error instanceof Refused) return this.tellPlainly(kind, payload, error);
       if (!(error instanceof Unavailable)) throw error;
-      this.deferred.push(said);
       process.emitWarning(`${String(payload.tool)} ran, and the hub could not be told yet. It is told once it is back.`);
-      this.agent.behind(this.sayLater());
+      this.say(said);
     }
+  }
+
+  /** Says it once the hub is back. */
+  private say(said: Said): void {
+    this.deferred.push(said);
+    this.agent.behind(this.sayLater());
   }
 
   /** These words were refused: what a tool says must never keep its end from being told. */

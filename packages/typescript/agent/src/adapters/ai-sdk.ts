@@ -23,26 +23,28 @@ interface ToolEnd {
 }
 
 /**
- * Runs an agent to its end: `generate` calls `generateText` with the messages it is given. What
+ * Runs an agent to its end: `generate` calls `generateText` with the messages and the signal it is given. What
  * `needsApproval` holds back is asked through the gate; the tool runs after a yes, and the model is told of a
- * no.
+ * no. When the user stops the session, the signal aborts, and this throws `Stopped`.
  *
- *     const result = await run((messages) => generateText({ model, tools, messages, stopWhen }), messages, gate);
+ *     const generate = (messages, abortSignal) => generateText({ model, tools, messages, abortSignal, stopWhen });
+ *     const result = await run(generate, messages, gate);
  *
  * Tools that are not held back: `execute: gate.wrap("name", execute)`.
  */
 export async function run<G extends Generated>(
-  generate: (messages: ModelMessage[]) => PromiseLike<G>, messages: readonly ModelMessage[], gate: Gate,
+  generate: (messages: ModelMessage[], signal: AbortSignal) => PromiseLike<G>, messages: readonly ModelMessage[], gate: Gate,
 ): Promise<G> {
   let all = [...messages];
-  let result = await generate(all);
+  const { signal } = gate.session;
+  let result = await gate.unlessStopped(() => generate(all, signal));
   for (let held = requests(result); held.length > 0; held = requests(result)) {
     const calls = held.map(({ approvalId: id, toolCall: { toolName: tool, input } }) =>
       ({ id, tool, arguments: input as { [name: string]: Json } }));
     result = await gate.heldBack(calls, async (decisions) => {
       const content: ToolApprovalResponse[] = held.map(({ approvalId }) => answer(approvalId, decisions.get(approvalId)));
       all = [...all, ...result.response.messages, { role: "tool", content }];
-      const next = await generate(all);
+      const next = await generate(all, signal);
       tell(next, held, decisions);
       return next;
     });
