@@ -126,5 +126,6 @@ pub(crate) fn test() -> Result<()> {
     run_program(behaviour.env("AAEP_VECTORS", vectors).env("AAEP_DOCS", root().join("docs")))?;
     run_program(python("record.py").arg(root().join("packages/vectors/agent.json")))?;
     run_program(pip(&fresh).arg("--requirement").arg(package.join("tests/requirements.txt")))?;
-    run_program(python("adapters.py").arg(package.join("examples")))
+    run_program(python("adapters.py").arg(package.join("examples")))?;
+    run_program(&mut python("frameworks.py"))
 }
