@@ -260,8 +260,9 @@ class Case:
                 if self.stops:
                     hub.stop_agent(session.id)
                     # It has come through here, and is no reason to wait for the agent.
-                    hub.wait_for("session.cancelled")
-                    await asyncio.sleep(0.5)
+                    while not session.stopped:
+                        await asyncio.sleep(0.02)
+                    await asyncio.sleep(0.3)
                 if amount == "bad":
                     raise ValueError("the account is closed")
                 return "moved"
