@@ -4,6 +4,7 @@ import { lastWords, type Agent } from "./agent.js";
 import { Refused, SessionOver, Stopped, Unavailable } from "./errors.js";
 import { ask, confirmation, Confirm, type Confirmation, type Question } from "./asking.js";
 import { Output } from "./output.js";
+import { redact } from "./secrets.js";
 import { announced, AnnouncedTool, type ToolOptions } from "./tool.js";
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -88,7 +89,7 @@ export class Session {
       far.percent = Math.max(0, Math.min(100, Math.round(percent)));
     }
     if (step !== undefined) [far.step, far.total_steps] = step;
-    if (description !== undefined) far.description = description;
+    if (description !== undefined) far.description = redact(description);
     const said = percent !== undefined ? `${Math.round(percent)} percent done.` : step && `Step ${step[0]} of ${step[1]}.`;
     const told = description === undefined ? ourWords(said ?? "")
       // Figures are in the event besides; our words and the author's are not mixed.
@@ -277,10 +278,11 @@ export class Session {
   }
 }
 
-/** The summaries of an event; a sentence stands for all three. */
+/** The summaries of an event, without secrets; a sentence stands for all three. */
 export function words(sentence: string): Members {
-  const terse = [...sentence].length <= 2000 ? { summary_terse: sentence } : {};
-  return { ...terse, summary_normal: sentence, summary_detailed: sentence };
+  const said = redact(sentence);
+  const terse = [...sentence].length <= 2000 ? { summary_terse: said } : {};
+  return { ...terse, summary_normal: said, summary_detailed: said };
 }
 
 /** A sentence of this package is English, whatever the session speaks, and labelled so. */
