@@ -221,6 +221,7 @@ test("a question whose waiter gave up is withdrawn", async () => {
   const session = await agent.open("Asking.");
   const asked = assert.rejects(session.ask("For which month?"), Unavailable);
   await hub.heard("awaiting.clarification");
+  await new Promise((done) => setTimeout(done, 1000)); // its waiter knows by now that it is asked
   const closed = new Promise((done) => between.close(done));
   cut();
   await closed;
