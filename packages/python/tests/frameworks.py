@@ -7,10 +7,13 @@
 import asyncio
 import json
 import threading
+import time
 import unittest
 import warnings
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import aaep
+import aaep._calls
 from aaep import Agent, Consent, Gate, Hub, Stopped
 
 CONSENT = {"transfer": Consent("Transfer {amount} euros.", "It cannot be called back.", timeout_seconds=20)}
@@ -378,6 +381,65 @@ class Chunks(unittest.TestCase):
         ]:
             with self.subTest(said), self.assertRaisesRegex(RuntimeError, said):
                 self.heard(events)
+
+
+class Telemetry(unittest.TestCase):
+    def test_every_question_is_a_span_and_is_counted(self):
+        from aaep.adapters.opentelemetry import instrument
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+        from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+        spans, reader, traces = InMemorySpanExporter(), InMemoryMetricReader(), TracerProvider()
+        traces.add_span_processor(SimpleSpanProcessor(spans))
+        instrument(traces, MeterProvider([reader]))
+        self.addCleanup(setattr, aaep._calls, "observe", None)
+        for response, ask in [
+            ("May", lambda session: session.ask("For which month?")),
+            (True, lambda session: session.ask_yes_no("Really?")),
+            (2.5, lambda session: session.ask_number("How many?")),
+            ("2", lambda session: session.choose("Which?", ["red", "blue"])),
+            (None, lambda session: session.ask("Anybody?", timeout_seconds=1)),
+        ]:
+            with Hub(answer="accept", response=response) as hub:
+                try:
+                    with Agent("bank", hub.url).session("Asking.") as session:
+                        ask(session)
+                except aaep.Unanswered:
+                    self.assertIsNone(response)
+
+        async def asked(hub):
+            async with Agent("bank", hub.url).session("Asking.") as session:
+                await session.ask_yes_no("Really?")
+
+        with Hub(answer="accept", response=False) as hub:
+            asyncio.run(asked(hub))
+        told = [(span.name, span.attributes["aaep.outcome"]) for span in spans.get_finished_spans()]
+        self.assertEqual(told, [
+            ("aaep.ask text", "answered"), ("aaep.ask yes_no", "answered"), ("aaep.ask number", "answered"),
+            ("aaep.ask choice", "answered"), ("aaep.ask text", "timed_out"), ("aaep.ask yes_no", "answered"),
+        ])
+        metrics = reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics
+        counted = next(one for one in metrics if one.name == "aaep.requests")
+        self.assertEqual(sum(point.value for point in counted.data.data_points), 6)
+
+    def test_an_announcer_that_cannot_keep_up_holds_nobody_up(self):
+        from aaep.adapters.opentelemetry import Announcer
+        from opentelemetry.sdk.trace import TracerProvider
+
+        # Nobody listens there, and it is tried for longer than anybody waits here.
+        announcer, traces = Announcer(Agent("announcer", "http://127.0.0.1:9", patience=8), most_waiting=1), TracerProvider()
+        traces.add_span_processor(announcer)
+        tracer = traces.get_tracer("framework")
+        began = time.monotonic()
+        for _ in range(3):
+            with tracer.start_as_current_span("invoke_agent bank", attributes={"gen_ai.operation.name": "invoke_agent"}):
+                pass
+        self.assertFalse(announcer.force_flush(300))
+        announcer.shutdown(300)
+        self.assertLess(time.monotonic() - began, 5)
 
 
 if __name__ == "__main__":

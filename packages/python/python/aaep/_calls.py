@@ -55,8 +55,14 @@ class Call:
         return "timeout", f"{self.tool} was given up; nobody knows how it ended.", True
 
 
-observe: Callable[[str], ContextManager[None]] | None = None
-"""What is told of each request for consent, for as long as people are waited for."""
+observe: Callable[[str, str], ContextManager[None]] | None = None
+"""What is told of each request, for as long as people are waited for: `confirm` and the tool, or `ask` and
+the kind of answer."""
+
+
+def observed(what: str, name: str) -> ContextManager[None]:
+    """A block in which people are waited for."""
+    return nullcontext() if observe is None else observe(what, name)
 
 
 class _Using:
@@ -68,7 +74,7 @@ class _Using:
         self._begin, self._tool, self._arguments, self._asks = begin, tool, arguments, asks
 
     def _observed(self) -> ContextManager[None]:
-        return nullcontext() if observe is None or not self._asks else observe(self._tool)
+        return observed("confirm", self._tool) if self._asks else nullcontext()
 
     def __enter__(self) -> Call:
         with self._observed():

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Callable, Literal, Sequence, TypeVar
 
 from . import _errors, _native
-from ._calls import _Using
+from ._calls import _Using, observed
 from ._futures import awaited, waited
 
 Undo = Literal["never", "with_effort", "easily"]
@@ -267,23 +267,29 @@ class Session(_Base):
 
     def ask(self, question: str, *, context: str | None = None, timeout_seconds: int | None = None) -> str:
         """Any text for an answer."""
-        return str(waited(self._native.ask, question, "text", [], context, timeout_seconds))
+        return str(self._asked(question, "text", [], context, timeout_seconds))
 
     def ask_yes_no(
         self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
     ) -> bool:
         """Yes or no; consent to an action is `confirm`."""
-        return bool(waited(self._native.ask, question, "yes_no", [], context, timeout_seconds))
+        return bool(self._asked(question, "yes_no", [], context, timeout_seconds))
 
     def ask_number(
         self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
     ) -> float:
         """A number."""
-        return float(waited(self._native.ask, question, "number", [], context, timeout_seconds))
+        return float(self._asked(question, "number", [], context, timeout_seconds))
 
     def choose(self, question: str, choices: Sequence[str], *, timeout_seconds: int | None = None) -> int:
         """One of several things, by its place from 0."""
-        return int(waited(self._native.ask, question, "choice", list(choices), None, timeout_seconds))
+        return int(self._asked(question, "choice", list(choices), None, timeout_seconds))
+
+    def _asked(
+        self, question: str, kind: str, choices: list[str], context: str | None, timeout_seconds: int | None
+    ) -> Any:
+        with observed("ask", kind):
+            return waited(self._native.ask, question, kind, choices, context, timeout_seconds)
 
     def output(self) -> Output:
         """The answer, as a model streams it: `with session.output() as out: out.write(token)`."""
@@ -322,25 +328,31 @@ class AsyncSession(_Base):
         self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
     ) -> str:
         """Any text for an answer."""
-        return str(await awaited(self._native.ask, question, "text", [], context, timeout_seconds))
+        return str(await self._asked(question, "text", [], context, timeout_seconds))
 
     async def ask_yes_no(
         self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
     ) -> bool:
         """Yes or no; consent to an action is `confirm`."""
-        return bool(await awaited(self._native.ask, question, "yes_no", [], context, timeout_seconds))
+        return bool(await self._asked(question, "yes_no", [], context, timeout_seconds))
 
     async def ask_number(
         self, question: str, *, context: str | None = None, timeout_seconds: int | None = None
     ) -> float:
         """A number."""
-        return float(await awaited(self._native.ask, question, "number", [], context, timeout_seconds))
+        return float(await self._asked(question, "number", [], context, timeout_seconds))
 
     async def choose(
         self, question: str, choices: Sequence[str], *, timeout_seconds: int | None = None
     ) -> int:
         """One of several things, by its place from 0."""
-        return int(await awaited(self._native.ask, question, "choice", list(choices), None, timeout_seconds))
+        return int(await self._asked(question, "choice", list(choices), None, timeout_seconds))
+
+    async def _asked(
+        self, question: str, kind: str, choices: list[str], context: str | None, timeout_seconds: int | None
+    ) -> Any:
+        with observed("ask", kind):
+            return await awaited(self._native.ask, question, kind, choices, context, timeout_seconds)
 
     def output(self) -> AsyncOutput:
         """The answer, as a model streams it."""
