@@ -10,7 +10,7 @@ use crate::workspace::{cargo, root, run as run_program, target_dir};
 use crate::{page, python};
 
 /// What the tests use besides the two packages; the versions are those of `package.json`.
-const BESIDE: [&str; 9] = [
+const BESIDE: [&str; 10] = [
     "@ag-ui/client",
     "@ag-ui/core",
     "ai",
@@ -19,6 +19,7 @@ const BESIDE: [&str; 9] = [
     "react",
     "react-dom",
     "rxjs",
+    "vue",
     "zod",
 ];
 
