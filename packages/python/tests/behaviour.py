@@ -466,6 +466,23 @@ class Documentation(unittest.TestCase):
                 self.assertIn(said, printed)
 
 
+    def test_the_snippet_of_the_readme_runs(self):
+        readme = (Path(os.environ["AAEP_DOCS"]).parent / "packages/python/README.md").read_text()
+        snippets = [part.split("```", 1)[0] for part in readme.split("```python\n")[1:]]
+        self.assertEqual(len(snippets), 2)
+        paying = "def pay(**given): print('paid', given['amount'], bool(given['idempotency_key']))\n"
+        for snippet, said in zip(snippets, ["paid 800.00 True\n", "moved 5.00\n"]):
+            with Hub(answer="accept") as hub:
+                known = os.environ | {"AAEP_URL": hub.url}
+                command = [sys.executable, "-c", paying + snippet]
+                self.assertEqual(subprocess.check_output(command, env=known, text=True), said)
+            with Hub(answer="reject") as hub:
+                known = os.environ | {"AAEP_URL": hub.url}
+                done = subprocess.run([sys.executable, "-c", paying + snippet], env=known, capture_output=True, text=True)
+                self.assertEqual(done.stdout, "")
+                self.assertIn("NotApproved", done.stderr)
+
+
 class Errors(unittest.TestCase):
     def test_an_agent_without_a_hub_says_so_and_soon(self):
         for url in ["http://127.0.0.1:9", "unix:/tmp/aaep-nobody-listens-here.sock"]:
@@ -479,11 +496,16 @@ class Errors(unittest.TestCase):
         code = "import time; t = time.perf_counter(); import aaep; print((time.perf_counter() - t) * 1000)"
         runs = sorted(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(9))
         print(f"import aaep: {runs[0]:.0f} ms at best, {runs[4]:.0f} ms in the middle of {len(runs)}")
+        # The aim is 60 ms; this machine may be busy.
+        self.assertLess(runs[0], 1000)
         # Not by the clock: what takes long is what is imported.
         code = "import sys; before = set(sys.modules); import aaep; print(*set(sys.modules) - before)"
         loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
         heavy = {"asyncio", "concurrent.futures", "dataclasses", "inspect", "logging", "subprocess", "http.client"}
         self.assertFalse(heavy & set(loaded))
+        ours = [name for name in loaded if name.split(".")[0] == "aaep"]
+        self.assertEqual(len(ours), 7, ours)
+        self.assertLess(len(loaded), 60, loaded)
 
     def test_the_examples_of_the_docstrings_run(self):
         for module in (aaep, aaep._gate, aaep._hub, aaep._session, aaep._subscriber):

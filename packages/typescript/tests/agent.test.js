@@ -1,8 +1,11 @@
 // What the installed package @aaep/agent does, with the real hub.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { after, test } from "node:test";
+import { promisify } from "node:util";
 
 import { Agent, Gate, Misuse, NotApproved, SessionOver, Stopped, Unanswered, Unavailable } from "@aaep/agent";
 
@@ -166,6 +169,20 @@ test("words that the hub refuses do not keep the end of a tool from being told",
   }));
   assert.equal(result, "found");
   assert.equal((await hub.heard("tool.completed")).summary_normal, "look is over; the words for it were refused.");
+});
+
+test("the snippet of the README runs", async () => {
+  const readme = readFileSync(`${process.env.AAEP_REPOSITORY}/packages/typescript/agent/README.md`, "utf8");
+  const snippets = readme.split("```js\n").slice(1).map((part) => part.split("```")[0]);
+  assert.equal(snippets.length, 1);
+  const paying = "const pay = ({ amount }, key) => console.log('paid', amount, key !== undefined);\n";
+  writeFileSync("made.readme.mjs", paying + snippets[0]);
+  for (const [answer, said] of [["accept", "paid 800.00 true\n"], ["reject", "nothing was paid: rejected\n"]]) {
+    const hub = await hubThat(answer);
+    const env = { ...process.env, AAEP_URL: hub.url };
+    const { stdout } = await promisify(execFile)(process.execPath, ["made.readme.mjs"], { env });
+    assert.equal(stdout, said);
+  }
 });
 
 test("an agent without a hub says so, and soon", async () => {
