@@ -18,7 +18,7 @@ const FIRST_EVENT: Duration = Duration::from_secs(60);
 
 /// What builds and judges the package, and in which versions.
 const TOOLS: [(&str, &str); 3] =
-    [("maturin", "maturin>=1.9,<2"), ("mypy", "mypy>=1.11,<2"), ("twine", "twine>=6,<7")];
+    [("maturin", "maturin>=1.9,<2"), ("mypy", "mypy>=1.11,<2"), ("twine", "twine>=6,<8")];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if !args.is_empty() {
