@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::presence::{Program, careful};
+use crate::presence::{self, careful};
 use crate::support::*;
 
 /// A command of `aaep`, spoken with by line.
@@ -63,12 +63,12 @@ impl Drop for Program {
 fn a_question_is_heard_through_it_and_the_persons_yes_counts_and_the_agents_does_not() {
     // The control: the same reply counts where a hub is told that it may.
     let hub = Hub::start(Setup::default());
-    let mut agent = Program::agent(&hub, "", "stdio");
+    let mut agent = presence::Program::agent(&hub, "", "stdio");
     assert_eq!(agent.line(), "answered subscription.accepted");
     assert_eq!(agent.status(0), "accepted");
 
     let hub = Hub::start(careful(Setup::default()));
-    let mut agent = Program::agent(&hub, "", "stdio");
+    let mut agent = presence::Program::agent(&hub, "", "stdio");
     assert_eq!(agent.line(), "answered subscription.accepted");
     assert_eq!(agent.status(0), "pending");
     let stdio =
