@@ -1,4 +1,4 @@
-//! `aaep admin`: what whoever runs a hub does while it works.
+//! `aaep admin`: administering a hub while it runs.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub(crate) struct AdminOptions {
 enum AdminCommand {
     /// List the agent ids that belong to somebody.
     Agents,
-    /// Free an agent id: whoever speaks under it next has it.
+    /// Free an agent id: the next agent that speaks under it has it.
     Release {
         /// The id.
         agent_id: String,

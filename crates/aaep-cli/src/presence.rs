@@ -39,7 +39,7 @@ pub(crate) struct PresenceOptions {
     /// The hub's data directory, where it has no state directory of its own.
     #[arg(long, value_name = "DIR", global = true)]
     data: Option<PathBuf>,
-    /// A hub on another machine, or whose files are another user's: the PIN is set over HTTP, for whoever the token is of.
+    /// A hub on another machine, or whose files are another user's: the PIN is set over HTTP, for the user of the token.
     #[arg(long, value_name = "URL", global = true, conflicts_with_all = ["config", "data", "user"])]
     hub: Option<String>,
     /// A file with your token for that hub.
@@ -48,7 +48,7 @@ pub(crate) struct PresenceOptions {
     /// Certificates (PEM) to trust beside those of this machine, for a hub that signed its own.
     #[arg(long, value_name = "FILE", global = true, requires = "hub")]
     ca: Option<PathBuf>,
-    /// Whose PIN; the user of whoever comes without a token if nobody is named.
+    /// Whose PIN; without a name, that of the user who connects without a token.
     #[arg(long, global = true, default_value = aaep_hub::access::LOCAL_USER)]
     user: String,
 }
@@ -103,7 +103,7 @@ pub(crate) fn run(options: &PresenceOptions, out: &mut impl Write) -> io::Result
 /// What somebody who has no PIN yet should know, in a sentence.
 pub(crate) const MISSING: &str = "No PIN is set: a program that runs as you could answer for you. Set one with: aaep presence set";
 
-/// The same, if whoever runs this has had a hub here, and it is so for that.
+/// The same, with the reason, if this user had a hub here before.
 pub(crate) fn missing() -> Option<String> {
     let loaded = load(&Flags::default(), &Surroundings::of_process().ok()?).ok()?;
     let file = PinFile::of(&loaded.config)?;

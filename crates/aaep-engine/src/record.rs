@@ -100,7 +100,7 @@ pub enum Record {
         response: Arc<str>,
         /// What the reply says of itself, as a JSON object; empty for nothing, and in older journals.
         reply: Arc<str>,
-        /// How present whoever replied was; none in older journals, and where nobody replied.
+        /// The presence that came with the reply; none in older journals, and where nobody replied.
         presence: Presence,
         /// The proof of that; empty for none.
         assertion: Arc<[u8]>,
@@ -269,7 +269,7 @@ pub struct Asked {
     /// The account of the action, as JSON; empty for a question, and in journals of before there
     /// was one.
     pub account: Arc<str>,
-    /// How present whoever says yes has to be; none in older journals.
+    /// The presence that a yes requires; none in older journals.
     pub needs: Presence,
     /// What was said before it.
     pub said: RecordedEvents,

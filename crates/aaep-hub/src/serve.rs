@@ -241,7 +241,7 @@ impl Running {
     /// Takes over who may come in, the policy, certificate and key, and the key of the manifest, from a
     /// configuration that was read again; peers that are no longer let in hear nothing more. The rest
     /// needs a new start. Gives sentences for the operator; on an error everything stays as it was. The
-    /// level of the log is taken over by whoever writes the log.
+    /// level of the log is applied by the writer of the log.
     pub fn reload(&self, config: &Config) -> Result<Vec<String>, Fault> {
         // What is not taken over stays in force, and both together have to be safe.
         let own = self.hub.config().hub.clone();

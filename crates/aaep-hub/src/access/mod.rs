@@ -215,7 +215,7 @@ enum Proof {
 pub enum Denied {
     /// No token, and not from this machine.
     NoToken,
-    /// A token that nobody has.
+    /// An unknown token.
     UnknownToken,
     /// A process of another user.
     OtherUser,
@@ -232,7 +232,7 @@ impl Denied {
         }
     }
 
-    /// For the log alone: whoever is denied is not told.
+    /// For the log alone: the client is not told.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::NoToken => "no token, and not from this machine",
@@ -332,8 +332,8 @@ impl Access {
         }
     }
 
-    /// The same for somebody who has shown certificates as well. Whoever shows a token is judged by that
-    /// alone; a peer that shows certificates is who they say, or nobody.
+    /// The same for somebody who has shown certificates as well. A client that shows a token is judged
+    /// by that alone; a peer that shows certificates is who they say, or nobody.
     pub fn who_with(
         &self,
         bearer: Option<&str>,

@@ -1,4 +1,4 @@
-//! What whoever runs the hub does to it while it works. Every act is in the audit.
+//! Administration of a running hub. Every act is in the audit.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Core {
     }
 
     // enforces: S5
-    /// Frees an `agent_id`: whoever speaks under it next has it.
+    /// Frees an `agent_id`: the next agent that speaks under it has it.
     pub(crate) fn release_id(&mut self, by: &Principal, id: &str) -> Result<(), Refusal> {
         self.producers.may_change(id)?;
         self.handle(Input::Administer { by: &by.name, act: "released", what: id, to: "" })?;

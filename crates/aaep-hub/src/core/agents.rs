@@ -201,12 +201,12 @@ impl Core {
         if answer.is_err() {
             self.agents.ending.remove(&session);
         }
-        self.hub.metrics().events.add(1);
         if kind == Some(EventKind::ToolCompleted) {
             let engine = self.producer.engine();
             self.granted.keep(session, |request| engine.status(request) == Some(Status::Invoked));
         }
         let Handled::Emitted { event, number } = answer? else { return Err(unexpected()) };
+        self.hub.metrics().events.add(1);
         self.note_said(session, type_name, asks_to_follow);
         Ok((event, number))
     }

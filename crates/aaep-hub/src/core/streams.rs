@@ -224,7 +224,7 @@ impl Core {
         Ok(answer)
     }
 
-    /// What was asked for on a subscription that nobody has attached to yet.
+    /// What was asked for on a subscription that has no connection yet.
     pub(crate) fn asked_at_first(
         &self,
         known: &AuthenticatedPeer,

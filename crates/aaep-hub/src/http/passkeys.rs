@@ -124,8 +124,8 @@ async fn remove(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Pr
 }
 
 // enforces: I34
-/// A person's passkeys are others now: everybody who listens for them hears it, whoever did it too,
-/// and it goes into the audit.
+/// A person's passkeys are others now: everybody who listens for them hears it, the listener that
+/// did it included, and it goes into the audit.
 async fn changed(
     hub: &Hub,
     call: &Call,

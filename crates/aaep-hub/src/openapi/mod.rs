@@ -448,7 +448,7 @@ mod tests {
         assert!(schemas["ConfirmationReply"]["properties"]["modified_action"].is_object());
         let asked = &schemas["SubscriptionRequest"]["properties"]["capabilities"];
         assert!(asked["properties"]["event_filters"].is_object(), "{asked}");
-        // Whoever sends something sees an example of it, and those of the protocol are valid.
+        // Every message that a client sends has an example, and those of the protocol are valid.
         for operation in document["paths"].as_object().unwrap().values() {
             for (method, operation) in operation.as_object().unwrap() {
                 let Some(body) = operation.get("requestBody") else { continue };

@@ -135,7 +135,7 @@ impl PresenceDesk {
 }
 
 // enforces: I34
-/// How present whoever says yes has to be, where nobody said it: what is of high risk and cannot be
+/// The presence that a yes requires, where nobody said it: what is of high risk and cannot be
 /// undone needs a PIN or a passkey, once its user has one.
 pub(crate) fn usual(risk: RiskLevel, irreversible: bool, has_any: bool) -> Presence {
     match risk {

@@ -24,7 +24,7 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// One at `localhost`, for whoever has this token.
+    /// One at `localhost`, for the holder of this token.
     pub fn new(hub: &Hub, token: String) -> Self {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap();
         let origin = format!("http://localhost:{}", hub.address().port());

@@ -157,11 +157,11 @@ pub enum ProducerFault {
     CriticalWaits,
     /// Takes a reply on a subscription that cannot reply.
     TakesFromMute,
-    /// Takes a reply for a subscription that nobody has.
+    /// Takes a reply for a subscription that does not exist.
     TakesUnknownSubscription,
     /// Takes a reply for a subscription that was closed.
     TakesFromClosed,
-    /// Takes whoever names a subscription for its owner.
+    /// Takes any sender that names a subscription for its owner.
     TakesBorrowed,
     /// Counts one reply for each subscription.
     EachSubscriptionCounts,
