@@ -103,7 +103,7 @@ fn judge(table: &str, local: SocketAddr, peer: SocketAddr, own: u32) -> Result<(
     }
 }
 
-/// The socket of whoever is at this address, connected over loopback to one of these ports of ours: the
+/// The socket of the peer at this address, connected over loopback to one of these ports of ours: the
 /// number of its inode.
 #[cfg(target_os = "linux")]
 pub(crate) fn socket_at(peer: SocketAddr, ports: &[u16]) -> Option<u64> {

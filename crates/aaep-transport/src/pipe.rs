@@ -1,7 +1,7 @@
 //! Named pipes on Windows (W13): each message with its length in front.
 //!
 //! Only Windows compiles this, and it has been compiled by nobody yet: there is no such target where we
-//! build. It is here so that whoever has Windows begins with more than nothing.
+//! build. It is a start for a contributor with Windows.
 //!
 //! The pipe's default access list lets its user, administrators and the system write, and others read. A
 //! subscriber has to write a handshake before it hears anything, so others hear nothing; remote clients
@@ -41,7 +41,7 @@ const BUSY: Duration = Duration::from_millis(50);
 #[cfg(feature = "client")]
 const ERROR_PIPE_BUSY: i32 = 231;
 
-/// Connects to a pipe, whoever listens there: `trusts_whoever` has to be true.
+/// Connects to a pipe without checking who listens there: `trusts_whoever` has to be true.
 // enforces: W13
 #[cfg(feature = "client")]
 pub async fn connect(path: &str, trusts_whoever: bool, options: Options) -> io::Result<Link> {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
-use crate::error::{Fault, misuse};
+use crate::error::{CallError, misuse};
 
 /// The runtime of this process, and its process. A forked process has none of its threads, and makes its
 /// own; the old one is left alone, since taking it down would wait for them.
@@ -77,7 +77,7 @@ impl Task {
 /// Runs this, and settles the future of Python's with what comes of it.
 pub(crate) fn spawn<T>(
     future: Py<PyAny>,
-    work: impl Future<Output = Result<T, Fault>> + Send + 'static,
+    work: impl Future<Output = Result<T, CallError>> + Send + 'static,
 ) -> PyResult<Task>
 where
     T: for<'py> IntoPyObject<'py> + Send + 'static,

@@ -21,7 +21,7 @@ use player::Stage;
 /// How long the last words may take to leave.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// Play a recording back, as a producer: whoever subscribes hears it from its beginning.
+/// Play a recording back, as a producer: every subscriber hears it from its beginning.
 ///
 /// Nothing happens but words: no tool runs. A request of the recording gets a fresh reply token and a
 /// stamp of now, and waits for a real answer; then the recording goes on as it was.

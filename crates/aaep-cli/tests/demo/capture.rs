@@ -1,5 +1,6 @@
 //! `aaep capture`: the real command, at a demo.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -221,9 +222,17 @@ fn it_ends_well_when_interrupted_and_says_why_nobody_is_there() {
         let base = hub.base();
         let end = ended(aaep(&["capture", &base, "--timeout", "5"]).spawn().unwrap()).await;
         assert!(end.code == 0 && end.err.contains("Captured "), "{}", end.err);
-        let child = aaep(&["capture", &base]).spawn().unwrap();
+        let mut child = aaep(&["capture", &base]).spawn().unwrap();
         let pid = child.id().to_string();
-        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+        let begun = tokio::task::spawn_blocking(move || (out.next().unwrap().unwrap(), out));
+        let mut ear = Ear::subscribe(hub.anonymous()).await;
+        while !begun.is_finished() {
+            say(&hub, "hello").await;
+            ear.event("session.completed").await;
+        }
+        let (first, _out) = begun.await.unwrap();
+        assert!(first.contains("event_id"), "{first}");
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         let end = ended(child).await;
         assert!(end.code == 0 && end.err.contains("Captured "), "{}", end.err);
