@@ -10,7 +10,7 @@ use aaep_transport::client::{Options, SessionSecret};
 use crate::support::*;
 
 /// A hub that is as careful as it is without tests.
-fn careful(setup: Setup) -> Setup {
+pub(crate) fn careful(setup: Setup) -> Setup {
     setup.set("AAEP_DEVELOPMENT__OWN_REPLIES", "false")
 }
 
@@ -29,7 +29,7 @@ fn with_presence() -> Value {
 
 /// What agents and people in a process of their own have in common.
 const CALLS: &str = r#"
-import json, os, pty, socket, sys, uuid
+import json, os, pty, socket, subprocess, sys, uuid
 
 path, base, token, way = sys.argv[1:5]
 secret = "aaeps_" + (uuid.uuid4().hex + uuid.uuid4().hex)[:42] + "A"
@@ -82,6 +82,34 @@ def reply(subscription, out):
     out.write(f"answered {status}\n")
     out.flush()
 
+def through_stdio(out, program):
+    bridge = subprocess.Popen([program, "stdio", "unix:" + path], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True)
+    def send(method, params, **id):
+        line = {"jsonrpc": "2.0", **id, "method": method, "params": params}
+        bridge.stdin.write(json.dumps(line) + "\n")
+        bridge.stdin.flush()
+    def until(wanted):
+        for line in bridge.stdout:
+            said = json.loads(line)
+            if wanted(said):
+                return said
+    terms = {"supports_confirmation_reply": True}
+    asked = {"type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "me",
+        "capabilities": terms}
+    send("aaep.subscribe", asked, id=1)
+    accepted = until(lambda said: said.get("id") == 1)["result"]
+    event = until(lambda said: "reply_token" in said.get("params", {}))["params"]
+    subscription = accepted["subscription_id"]
+    send("aaep.reply", {"type": "confirmation.reply", "reply_token": event["reply_token"],
+        "decision": "accept", "subscription_id": subscription, "timestamp": event["timestamp"]})
+    # The hub reads one message after the other: the reply was judged before this is answered.
+    send("aaep.renegotiate", {"type": "subscription.renegotiate", "subscription_id": subscription,
+        "capabilities": {"languages": ["en"]}}, id=2)
+    result = until(lambda said: said.get("id") == 2)["result"]
+    out.write(f"answered {result['type']}\n")
+    out.flush()
+
 def begin_passkey(out):
     at = "localhost:" + host.split(":")[1]
     body, more = {"subscription_id": subscribe()}, [f"origin: http://{at}"]
@@ -126,7 +154,7 @@ def child_answers(leaves):
                 os._exit(0)
             os.chdir("/")
         reply(subscribe(), os.fdopen(write, "w"))
-        # Whoever has gone could not be looked at.
+        # A process that is gone could not be looked at.
         os.read(alive, 1)
         os._exit(0)
     if leaves:
@@ -154,6 +182,8 @@ else:
         request = ask(session)
 if way in ("itself", "asked_by_child", "many"):
     reply(subscribe(), sys.stdout)
+elif way == "stdio":
+    through_stdio(sys.stdout, sys.argv[6])
 elif way in ("child", "siblings", "orphan"):
     child_answers(way == "orphan")
 else:
@@ -191,14 +221,14 @@ else:
 "#;
 
 /// A program of somebody, which is told what to do, and says what came of it.
-struct Program {
+pub(crate) struct Program {
     child: Child,
     input: Option<ChildStdin>,
     out: BufReader<ChildStdout>,
 }
 
 impl Program {
-    fn agent(hub: &Hub, token: &str, way: &str) -> Self {
+    pub(crate) fn agent(hub: &Hub, token: &str, way: &str) -> Self {
         Self::start(hub, AGENT, token, way)
     }
 
@@ -212,6 +242,7 @@ impl Program {
             .args(["-c", &[CALLS, script].concat()])
             .args([hub.socket().to_str().unwrap(), &base, token, way])
             .arg(deletion("old.txt").to_string())
+            .arg(env!("CARGO_BIN_EXE_aaep"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -220,7 +251,7 @@ impl Program {
         Self { child, input, out }
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.out.read_line(&mut line).unwrap();
         line.trim().to_owned()
@@ -231,7 +262,7 @@ impl Program {
         self.line()
     }
 
-    fn status(&mut self, wait: u64) -> String {
+    pub(crate) fn status(&mut self, wait: u64) -> String {
         self.told(&wait.to_string())
     }
 }
