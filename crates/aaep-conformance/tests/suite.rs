@@ -6,12 +6,10 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use aaep_conformance::suite::reference::{
-    Fault, OWNER, Producer, STRANGER, Subscriber, SubscriberFault,
+    Fault, OWNER, Producer, STRANGER, Subscriber, SubscriberFault, is_caught,
 };
 use aaep_conformance::suite::subscriber::{Keys, Listening, Subject, Watch};
-use aaep_conformance::suite::{
-    CATALOG, Force, Outcome, Report, SUBSCRIBER, Start, Target, producer,
-};
+use aaep_conformance::suite::{CATALOG, Outcome, Report, SUBSCRIBER, Start, Target, producer};
 
 fn target(base: &str) -> Target {
     Target {
@@ -36,13 +34,6 @@ async fn a_correct_producer_passes_without_a_finding() {
 /// Runs at a time: some wait long for what never comes.
 const AT_ONCE: usize = 24;
 
-/// Whether a report shows this fault, and grants nothing that depends on it.
-fn caught(report: &Report, check: &str, level: u8) -> bool {
-    let result = report.check(check).unwrap();
-    let failed = matches!(result.outcome, Outcome::Failed(_));
-    failed && (report.granted() < Some(level) || result.check.force == Force::Should)
-}
-
 // covers: C16
 #[tokio::test(flavor = "multi_thread")]
 async fn each_fault_is_caught_by_its_check() {
@@ -52,10 +43,11 @@ async fn each_fault_is_caught_by_its_check() {
             tokio::spawn(async move {
                 let level = CATALOG.iter().find(|it| it.id == *check).unwrap().level;
                 let producer = Producer::start(Some(*fault)).await.unwrap();
-                let target = Target { level, ..target(producer.base()) };
+                let shows = fault.shows_at().unwrap_or(level);
+                let target = Target { level: shows, ..target(producer.base()) };
                 let report = producer::run(&target).await;
                 let said = || format!("{fault:?} by {check}:\n{}", report.to_text());
-                (!caught(&report, check, level)).then(said)
+                (!is_caught(&report, check)).then(said)
             })
         });
         for run in runs.collect::<Vec<_>>() {
@@ -98,7 +90,7 @@ async fn each_fault_of_a_subscriber_is_caught_by_its_check() {
                 let level = SUBSCRIBER.iter().find(|it| it.id == *check).unwrap().level;
                 let report = subscriber(level, Some(*fault)).await;
                 let said = || format!("{fault:?} by {check}:\n{}", report.to_text());
-                (!caught(&report, check, level)).then(said)
+                (!is_caught(&report, check)).then(said)
             })
         });
         for run in runs.collect::<Vec<_>>() {
@@ -231,6 +223,32 @@ async fn a_producer_that_hangs_up_at_any_step_is_reported_and_granted_nothing_mo
     });
     for run in runs {
         run.await.unwrap();
+    }
+}
+
+/// A subscriber that is cut off, with what stands between it and the suite.
+async fn cut_off_after(connections: usize) -> Report {
+    let subject = Subject {
+        patience: Duration::from_secs(1),
+        quiet: Duration::from_millis(200),
+        deadline: Duration::from_secs(30),
+        ..subject(3)
+    };
+    let listening = Listening::start(&subject).await.unwrap();
+    let through = hangs_up_after(connections, listening.url()).await;
+    let _running = Subscriber::start(&through, None).unwrap();
+    tokio::time::timeout(Duration::from_secs(60), listening.run()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscriber_that_is_cut_off_at_any_step_is_reported_and_granted_nothing_more() {
+    let steps = [1, 2, 3, 4, 5, 6, 8, 11, 15, 20];
+    let runs = steps.map(|connections| tokio::spawn(cut_off_after(connections)));
+    for (connections, run) in steps.into_iter().zip(runs) {
+        let report = run.await.unwrap();
+        assert!(report.granted() < Some(3), "{connections}: {}", report.to_text());
+        let said = report.cut_short.is_some() || report.failed().next().is_some();
+        assert!(said, "{connections}: {}", report.to_text());
     }
 }
 

@@ -5,6 +5,12 @@
 pub enum Fault {
     /// Goes on while the answer is withheld.
     RunsBeforeTheAnswer,
+    /// Goes on three seconds after the question, without an answer.
+    RunsAfterAWhile,
+    /// Runs before it asks, and again after a yes, and says each time that it cannot be undone.
+    RunsBeforeAsking,
+    /// Runs before it asks, and says only after a yes that it cannot be undone.
+    RunsBeforeAskingUnflagged,
     /// Takes every yes for a no.
     RefusesEverything,
     /// Ends after a yes without the tool.
@@ -39,6 +45,12 @@ pub enum Fault {
     TellsUsedTokens,
     /// Marks ignored replies in a header.
     HeaderTellsIgnored,
+    /// Answers 403 to who may not answer.
+    TellsStrangers,
+    /// Answers 404 to a reply for a subscription that it does not know.
+    TellsUnknownSubscriptions,
+    /// Answers 409 to a reply on a subscription that cannot reply.
+    TellsMute,
     /// Lets a later reply change the decision.
     LastWins,
     /// Runs twice when two say yes.
@@ -193,6 +205,9 @@ impl Fault {
     /// All of them, each with the check that catches it.
     pub const ALL: &[(Fault, &str)] = &[
         (Fault::RunsBeforeTheAnswer, "blocking"),
+        (Fault::RunsAfterAWhile, "blocking"),
+        (Fault::RunsBeforeAsking, "consent"),
+        (Fault::RunsBeforeAskingUnflagged, "blocking"),
         (Fault::RefusesEverything, "accept"),
         (Fault::NeverRunsAfterYes, "accept"),
         (Fault::RunsAfterNo, "reject"),
@@ -210,6 +225,9 @@ impl Fault {
         (Fault::TellsUnknownTokens, "indistinguishable"),
         (Fault::TellsUsedTokens, "indistinguishable"),
         (Fault::HeaderTellsIgnored, "indistinguishable"),
+        (Fault::TellsStrangers, "indistinguishable"),
+        (Fault::TellsUnknownSubscriptions, "indistinguishable"),
+        (Fault::TellsMute, "indistinguishable"),
         (Fault::LastWins, "first-wins"),
         (Fault::RaceRunsTwice, "first-wins"),
         (Fault::TakesMisfit, "clarification"),
@@ -224,9 +242,9 @@ impl Fault {
         (Fault::BadEventId, "messages"),
         (Fault::WrongContext, "messages"),
         (Fault::ExtraMember, "messages"),
-        (Fault::NoCategory, "messages"),
-        (Fault::NoCancelledBy, "messages"),
-        (Fault::EmptyProgress, "messages"),
+        (Fault::NoCategory, "errors"),
+        (Fault::NoCancelledBy, "cancellations"),
+        (Fault::EmptyProgress, "progress"),
         (Fault::SameEventId, "identifiers"),
         (Fault::ClockGoesBack, "time"),
         (Fault::SkipsNumbers, "numbers"),
@@ -285,4 +303,9 @@ impl Fault {
         (Fault::NoFrameIds, "resume"),
         (Fault::ForgetsWhoComesBack, "resume"),
     ];
+
+    /// The lowest level of a run in which it shows, where that is not the level of the check.
+    pub fn shows_at(self) -> Option<u8> {
+        matches!(self, Self::TellsUnknownSubscriptions | Self::TellsMute).then_some(3)
+    }
 }

@@ -20,6 +20,9 @@ const QUEUE: usize = 4096;
 /// Pieces of text in a flood.
 const PIECES: usize = 60;
 
+/// Seconds after which a fault goes on without an answer.
+const LONG: u64 = 3;
+
 /// What is kept for those who come back.
 const KEPT: usize = 512;
 
@@ -434,6 +437,10 @@ impl World {
 
     async fn transfer(&self, session: &Session, text: &str) {
         let seconds = if text.contains("1 second") { 1 } else { 300 };
+        if matches!(self.fault, Some(Fault::RunsBeforeAsking | Fault::RunsBeforeAskingUnflagged)) {
+            let flagged = self.is(Fault::RunsBeforeAsking);
+            self.run_tool_named(session, "transfer", flagged);
+        }
         let (token, mut woken) = self.issue(session, true);
         self.enter(session, "awaiting_input", "Waiting for an answer.");
         let default = if self.is(Fault::DefaultAccept) { "accept" } else { "reject" };
@@ -449,6 +456,16 @@ impl World {
         );
         if self.is(Fault::RunsBeforeTheAnswer) {
             return self.run_tool(session);
+        }
+        if self.is(Fault::RunsAfterAWhile) && seconds > LONG {
+            // As long as nobody answers.
+            let early = tokio::time::timeout(Duration::from_secs(LONG), woken.recv()).await;
+            return match early.ok().flatten() {
+                Some(reply) if reply["decision"] == "reject" => {
+                    self.enter(session, "thinking", "It is not done: the answer was no.");
+                }
+                _ => self.run_tool(session),
+            };
         }
         if text.contains("take it back") {
             tokio::time::sleep(Duration::from_millis(300)).await;
