@@ -242,7 +242,7 @@ async fn cut_off_after(connections: usize) -> Report {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_subscriber_that_is_cut_off_at_any_step_is_reported_and_granted_nothing_more() {
-    let steps = [1, 2, 3, 4, 5, 6, 8, 11, 15, 20];
+    let steps = [1, 2, 3, 4, 5, 6, 7, 8];
     let runs = steps.map(|connections| tokio::spawn(cut_off_after(connections)));
     for (connections, run) in steps.into_iter().zip(runs) {
         let report = run.await.unwrap();
