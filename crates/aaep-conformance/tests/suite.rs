@@ -130,6 +130,17 @@ async fn waiting_for_traffic_that_does_not_come_ends_with_a_sentence() {
     assert!(report.cut_short.as_deref().unwrap().contains("made it say anything"));
 }
 
+/// Sessions are begun elsewhere; events come from the target all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_come_from_the_target_and_not_from_where_sessions_are_begun() {
+    let correct = Producer::start(None).await.unwrap();
+    let other = Producer::start(None).await.unwrap();
+    let patience = Duration::from_millis(500);
+    let control = Some(other.base().to_owned());
+    let report = producer::run(&Target { control, patience, ..target(correct.base()) }).await;
+    assert!(report.cut_short.as_deref().unwrap().contains("made it say anything"), "{report:?}");
+}
+
 // covers: V3
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_exercised_is_not_granted() {

@@ -129,11 +129,12 @@ impl Wire {
         matches!(self.address, Address::Http | Address::WebSocket)
     }
 
-    /// For requests beside the stream.
-    pub(super) fn client(&self) -> Result<HttpClient, String> {
-        self.client_with(self.options.clone())
+    /// For everything that goes over HTTP where events come from.
+    fn client(&self) -> Result<HttpClient, String> {
+        HttpClient::new(&self.url, self.options.clone()).map_err(|error| error.to_string())
     }
 
+    /// For requests beside the stream.
     pub(super) fn client_with(&self, options: Options) -> Result<HttpClient, String> {
         match self.beside()? {
             HttpBase::Url(url) => HttpClient::new(url, options).map_err(|error| error.to_string()),
