@@ -5,6 +5,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
+use tokio::sync::{Semaphore, SemaphorePermit};
+
 use aaep_conformance::suite::reference::{
     Fault, OWNER, Producer, STRANGER, Subscriber, SubscriberFault, is_caught,
 };
@@ -31,28 +33,32 @@ async fn a_correct_producer_passes_without_a_finding() {
     assert!(report.claim().contains("as a producer at level 3 (Negotiated)"));
 }
 
-/// Runs at a time: some wait long for what never comes.
-const AT_ONCE: usize = 24;
+/// Runs at a time, of all tests: some wait long for what never comes, and all have to come in time.
+static TURNS: Semaphore = Semaphore::const_new(16);
+
+/// Waits until this run may begin, and holds its place.
+async fn turn() -> SemaphorePermit<'static> {
+    TURNS.acquire().await.unwrap()
+}
 
 // covers: C16
 #[tokio::test(flavor = "multi_thread")]
 async fn each_fault_is_caught_by_its_check() {
     let mut wrong = Vec::new();
-    for faults in Fault::ALL.chunks(AT_ONCE) {
-        let runs = faults.iter().map(|(fault, check)| {
-            tokio::spawn(async move {
-                let level = CATALOG.iter().find(|it| it.id == *check).unwrap().level;
-                let producer = Producer::start(Some(*fault)).await.unwrap();
-                let shows = fault.shows_at().unwrap_or(level);
-                let target = Target { level: shows, ..target(producer.base()) };
-                let report = producer::run(&target).await;
-                let said = || format!("{fault:?} by {check}:\n{}", report.to_text());
-                (!is_caught(&report, check)).then(said)
-            })
-        });
-        for run in runs.collect::<Vec<_>>() {
-            wrong.extend(run.await.unwrap());
-        }
+    let runs = Fault::ALL.iter().map(|(fault, check)| {
+        tokio::spawn(async move {
+            let _turn = turn().await;
+            let level = CATALOG.iter().find(|it| it.id == *check).unwrap().level;
+            let producer = Producer::start(Some(*fault)).await.unwrap();
+            let shows = fault.shows_at().unwrap_or(level);
+            let target = Target { level: shows, ..target(producer.base()) };
+            let report = producer::run(&target).await;
+            let said = || format!("{fault:?} by {check}:\n{}", report.to_text());
+            (!is_caught(&report, check)).then(said)
+        })
+    });
+    for run in runs.collect::<Vec<_>>() {
+        wrong.extend(run.await.unwrap());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -84,18 +90,17 @@ async fn a_correct_subscriber_passes_without_a_finding() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_fault_of_a_subscriber_is_caught_by_its_check() {
     let mut wrong = Vec::new();
-    for faults in SubscriberFault::ALL.chunks(AT_ONCE) {
-        let runs = faults.iter().map(|(fault, check)| {
-            tokio::spawn(async move {
-                let level = SUBSCRIBER.iter().find(|it| it.id == *check).unwrap().level;
-                let report = subscriber(level, Some(*fault)).await;
-                let said = || format!("{fault:?} by {check}:\n{}", report.to_text());
-                (!is_caught(&report, check)).then(said)
-            })
-        });
-        for run in runs.collect::<Vec<_>>() {
-            wrong.extend(run.await.unwrap());
-        }
+    let runs = SubscriberFault::ALL.iter().map(|(fault, check)| {
+        tokio::spawn(async move {
+            let _turn = turn().await;
+            let level = SUBSCRIBER.iter().find(|it| it.id == *check).unwrap().level;
+            let report = subscriber(level, Some(*fault)).await;
+            let said = || format!("{fault:?} by {check}:\n{}", report.to_text());
+            (!is_caught(&report, check)).then(said)
+        })
+    });
+    for run in runs.collect::<Vec<_>>() {
+        wrong.extend(run.await.unwrap());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -124,7 +129,8 @@ async fn a_run_against_a_silent_or_absent_subscriber_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_for_traffic_that_does_not_come_ends_with_a_sentence() {
     let correct = Producer::start(None).await.unwrap();
-    let patience = Duration::from_millis(200);
+    let _turn = turn().await;
+    let patience = Duration::from_secs(1);
     let waiting = Target { start: Start::Wait, patience, ..target(correct.base()) };
     let report = producer::run(&waiting).await;
     assert!(report.cut_short.as_deref().unwrap().contains("made it say anything"));
@@ -135,7 +141,8 @@ async fn waiting_for_traffic_that_does_not_come_ends_with_a_sentence() {
 async fn events_come_from_the_target_and_not_from_where_sessions_are_begun() {
     let correct = Producer::start(None).await.unwrap();
     let other = Producer::start(None).await.unwrap();
-    let patience = Duration::from_millis(500);
+    let _turn = turn().await;
+    let patience = Duration::from_secs(1);
     let control = Some(other.base().to_owned());
     let report = producer::run(&Target { control, patience, ..target(correct.base()) }).await;
     assert!(report.cut_short.as_deref().unwrap().contains("made it say anything"), "{report:?}");
@@ -222,6 +229,7 @@ async fn a_producer_that_hangs_up_at_any_step_is_reported_and_granted_nothing_mo
     let steps = [1, 2, 3, 4, 6, 8, 10, 13, 17, 21];
     let runs = steps.map(|connections| {
         tokio::spawn(async move {
+            let _turn = turn().await;
             let correct = Producer::start(None).await.unwrap();
             let through = hangs_up_after(connections, correct.base()).await;
             let target = Target { patience: Duration::from_secs(1), ..target(&through) };
@@ -239,6 +247,7 @@ async fn a_producer_that_hangs_up_at_any_step_is_reported_and_granted_nothing_mo
 
 /// A subscriber that is cut off, with what stands between it and the suite.
 async fn cut_off_after(connections: usize) -> Report {
+    let _turn = turn().await;
     let subject = Subject {
         patience: Duration::from_secs(1),
         quiet: Duration::from_millis(200),

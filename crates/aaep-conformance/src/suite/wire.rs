@@ -124,6 +124,12 @@ impl Wire {
         matches!(self.address, Address::Http)
     }
 
+    /// Whether this text can be said at all: over stdio, what is said is an object inside another one.
+    pub(super) fn can_say(&self, text: &str) -> bool {
+        !matches!(self.address, Address::Stdio(_))
+            || serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
+    }
+
     /// Whether one may listen without a handshake.
     fn listens_plainly(&self) -> bool {
         matches!(self.address, Address::Http | Address::WebSocket)

@@ -19,7 +19,11 @@ struct Answered {
 
 /// Every answer to a well-formed reply, whatever became of the reply.
 #[derive(Default)]
-pub(super) struct Answers(Vec<Answered>);
+pub(super) struct Answers {
+    kept: Vec<Answered>,
+    /// What was said, with an answer or without.
+    said: Vec<&'static str>,
+}
 
 /// What somebody outside sees of an answer. `Date` may differ, and so may the id of the request, as long as
 /// all ids look alike.
@@ -43,14 +47,20 @@ impl Shape {
 impl Answers {
     /// Keeps what a reply was answered with. Where a transport has no answers, there is nothing to keep.
     pub(super) fn keep(&mut self, what: &'static str, line: &Line, answer: Option<Answer>) {
-        self.0.extend(answer.map(|answer| Answered { what, door: line.door(), answer }));
+        self.said.push(what);
+        self.kept.extend(answer.map(|answer| Answered { what, door: line.door(), answer }));
+    }
+
+    /// Whether a reply that counted was said, and one that did not.
+    pub(super) fn are_enough(&self) -> bool {
+        self.said.contains(&ACCEPTED) && self.said.iter().any(|what| *what != ACCEPTED)
     }
 
     /// Compares each answer with the one to a reply that counted at the same door.
     pub(super) fn compare(&self, report: &mut Report) {
-        for accepted in self.0.iter().filter(|it| it.what == ACCEPTED) {
+        for accepted in self.kept.iter().filter(|it| it.what == ACCEPTED) {
             let usual = Shape::of(&accepted.answer);
-            for other in self.0.iter().filter(|it| it.door == accepted.door) {
+            for other in self.kept.iter().filter(|it| it.door == accepted.door) {
                 let same = Shape::of(&other.answer) == usual;
                 let why = format!(
                     "A reply is answered in another way than one that counts: {}.",

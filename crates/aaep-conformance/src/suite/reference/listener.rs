@@ -222,7 +222,8 @@ impl Shaper {
 
     /// How long what waits has to wait, if anything does.
     pub(super) fn pause(&self) -> Option<Duration> {
-        let rate = self.terms.rate()?;
+        // For a fault, nothing at all may be agreed on.
+        let rate = self.terms.rate().filter(|rate| *rate > 0.0)?;
         let missing = (1.0 - self.tokens).max(0.0) / rate;
         (!self.others.is_empty()).then(|| Duration::from_secs_f64(missing + 0.002))
     }

@@ -20,6 +20,9 @@ const QUEUE: usize = 4096;
 /// Pieces of text in a flood.
 const PIECES: usize = 60;
 
+/// How long a fault waits for a second reply, on a busy machine too.
+const BOTH: Duration = Duration::from_millis(400);
+
 /// Seconds after which a fault goes on without an answer.
 const LONG: u64 = 3;
 
@@ -426,7 +429,7 @@ impl World {
                     | Fault::EachSubscriptionCounts
             )
         ) {
-            tokio::time::sleep(Duration::from_millis(150)).await;
+            tokio::time::sleep(BOTH).await;
             replies.extend(std::iter::from_fn(|| woken.try_recv().ok()));
         }
         if let Some(pending) = lock(&self.state).pending.get_mut(token) {
