@@ -11,7 +11,9 @@ use aaep_conformance::suite::reference::{
     Fault, OWNER, Producer, STRANGER, Subscriber, SubscriberFault, is_caught,
 };
 use aaep_conformance::suite::subscriber::{Keys, Listening, Subject, Watch};
-use aaep_conformance::suite::{CATALOG, Outcome, Report, SUBSCRIBER, Start, Target, producer};
+use aaep_conformance::suite::{
+    CATALOG, Outcome, Report, SUBSCRIBER, Script, Start, Target, producer,
+};
 
 fn target(base: &str) -> Target {
     Target {
@@ -157,6 +159,20 @@ async fn what_is_not_exercised_is_not_granted() {
     assert!(matches!(report.check("stolen").unwrap().outcome, Outcome::NotExercised(_)));
     assert_eq!(report.granted(), Some(1), "{}", report.to_text());
     assert!(matches!(report.check("borrowed").unwrap().outcome, Outcome::NotExercised(_)));
+}
+
+// covers: C12
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_reply_that_counts_nothing_is_indistinguishable_from_it() {
+    let _turn = turn().await;
+    let correct = Producer::start(None).await.unwrap();
+    let mut quiet = Target { level: 2, ..target(correct.base()) };
+    for script in [Script::Confirm, Script::Short, Script::Withdraw] {
+        quiet.texts.set(script, "balance");
+    }
+    let report = producer::run(&quiet).await;
+    let found = &report.check("indistinguishable").unwrap().outcome;
+    assert!(matches!(found, Outcome::NotExercised(_)), "{}", report.to_text());
 }
 
 /// Something that listens, reads a little, says this, and hangs up or does not.
