@@ -34,7 +34,7 @@ async function hub(directory) {
   writeFileSync(join(directory, "aaep.toml"), people.join(""));
   const args = ["hub", "--config", join(directory, "aaep.toml"), "--ephemeral", "--listen", "127.0.0.1:0"];
   const env = { PATH: process.env.PATH, HOME: directory, AAEP_DEVELOPMENT__OWN_REPLIES: "true", AAEP_UNIX_SOCKET__ENABLED: "false" };
-  const child = started(process.env.AAEP_PROGRAM, args, { env });
+  const child = started(process.env.AAEP_PROGRAM, args, { env, stdio: ["ignore", "pipe", "ignore"] });
   let url;
   for await (const line of createInterface({ input: child.stdout })) {
     url = /^Listening: (\S+)/.exec(line)?.[1] ?? url;
