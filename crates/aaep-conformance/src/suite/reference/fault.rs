@@ -306,6 +306,11 @@ impl Fault {
 
     /// The lowest level of a run in which it shows, where that is not the level of the check.
     pub fn shows_at(self) -> Option<u8> {
-        matches!(self, Self::TellsUnknownSubscriptions | Self::TellsMute).then_some(3)
+        match self {
+            // Nothing is asked at level 1.
+            Self::NoUrgency => Some(2),
+            Self::TellsUnknownSubscriptions | Self::TellsMute => Some(3),
+            _ => None,
+        }
     }
 }

@@ -488,7 +488,14 @@ impl World {
             let plain = reply["modified_action"].is_null() || self.is(Fault::TakesModified);
             plain && (reply["decision"] == "accept" || reply["type"] == "clarification.reply")
         };
-        let deciding = if self.is(Fault::LastWins) { replies.last() } else { replies.first() };
+        let deciding = match self.fault {
+            Some(Fault::LastWins) => replies.last(),
+            // Whichever comes first, each yes counts.
+            Some(Fault::EachSubscriptionCounts) => {
+                replies.iter().find(|reply| says_yes(reply)).or(replies.first())
+            }
+            _ => replies.first(),
+        };
         let yes = match deciding {
             Some(reply) => {
                 (says_yes(reply) || self.is(Fault::RunsAfterNo))
