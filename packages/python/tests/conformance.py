@@ -160,6 +160,7 @@ class Conformance(unittest.TestCase):
                     "--trust-loopback",
                 ], stdout=subprocess.PIPE, text=True, timeout=170)
                 server.shutdown()
+                server.server_close()
             finally:
                 process.kill()
                 process.wait()
