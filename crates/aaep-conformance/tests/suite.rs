@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use aaep_conformance::suite::reference::{
-    Fault, OWNER, Producer, STRANGER, Subscriber, SubscriberFault, is_caught,
+    OWNER, Producer, ProducerFault, STRANGER, Subscriber, SubscriberFault, is_caught,
 };
 use aaep_conformance::suite::subscriber::{Keys, Listening, Subject, Watch};
 use aaep_conformance::suite::{
-    CATALOG, Outcome, Report, SUBSCRIBER, Script, Start, Target, producer,
+    CATALOG, CheckOutcome, Report, SUBSCRIBER, Script, Start, Target, producer,
 };
 
 fn target(base: &str) -> Target {
@@ -47,7 +47,7 @@ async fn turn() -> SemaphorePermit<'static> {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_fault_is_caught_by_its_check() {
     let mut wrong = Vec::new();
-    let runs = Fault::ALL.iter().map(|(fault, check)| {
+    let runs = ProducerFault::ALL.iter().map(|(fault, check)| {
         tokio::spawn(async move {
             let _turn = turn().await;
             let level = CATALOG.iter().find(|it| it.id == *check).unwrap().level;
@@ -156,9 +156,9 @@ async fn what_is_not_exercised_is_not_granted() {
     let correct = Producer::start(None).await.unwrap();
     let alone = Target { stranger: None, ..target(correct.base()) };
     let report = producer::run(&alone).await;
-    assert!(matches!(report.check("stolen").unwrap().outcome, Outcome::NotExercised(_)));
+    assert!(matches!(report.check("stolen").unwrap().outcome, CheckOutcome::NotExercised(_)));
     assert_eq!(report.granted(), Some(1), "{}", report.to_text());
-    assert!(matches!(report.check("borrowed").unwrap().outcome, Outcome::NotExercised(_)));
+    assert!(matches!(report.check("borrowed").unwrap().outcome, CheckOutcome::NotExercised(_)));
 }
 
 // covers: C12
@@ -172,7 +172,7 @@ async fn without_a_reply_that_counts_nothing_is_indistinguishable_from_it() {
     }
     let report = producer::run(&quiet).await;
     let found = &report.check("indistinguishable").unwrap().outcome;
-    assert!(matches!(found, Outcome::NotExercised(_)), "{}", report.to_text());
+    assert!(matches!(found, CheckOutcome::NotExercised(_)), "{}", report.to_text());
 }
 
 /// Something that listens, reads a little, says this, and hangs up or does not.

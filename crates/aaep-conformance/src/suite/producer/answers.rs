@@ -1,6 +1,6 @@
 //! What replies were answered with: replies that are ignored have to look like one that counts.
 
-use aaep_transport::client::Answer;
+use aaep_transport::client::FullResponse;
 use http::{HeaderMap, StatusCode};
 
 use crate::suite::report::Report;
@@ -14,7 +14,7 @@ struct Answered {
     what: &'static str,
     /// Where the reply was posted: each place may answer in its own way.
     door: &'static str,
-    answer: Answer,
+    answer: FullResponse,
 }
 
 /// Every answer to a well-formed reply, whatever became of the reply.
@@ -36,7 +36,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(answer: &Answer) -> Self {
+    fn of(answer: &FullResponse) -> Self {
         let mut headers = answer.headers.clone();
         headers.remove(http::header::DATE);
         let id_length = headers.remove("x-request-id").map(|id| id.len());
@@ -46,7 +46,7 @@ impl Shape {
 
 impl Answers {
     /// Keeps what a reply was answered with. Where a transport has no answers, there is nothing to keep.
-    pub(super) fn keep(&mut self, what: &'static str, line: &Line, answer: Option<Answer>) {
+    pub(super) fn keep(&mut self, what: &'static str, line: &Line, answer: Option<FullResponse>) {
         self.said.push(what);
         self.kept.extend(answer.map(|answer| Answered { what, door: line.door(), answer }));
     }
