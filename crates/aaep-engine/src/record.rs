@@ -192,11 +192,13 @@ pub enum Record {
         /// Who.
         by: Arc<str>,
         /// What was done, in a word: `released`, `handed_over`, `ended_session`, `let_in`, `shut_out`,
-        /// `passkey_added`, `passkey_removed`, `erased`.
+        /// `passkey_added`, `passkey_removed`, `pin_changed`, `pin_set`, `pin_tried`, `presence_reset`, `denied`, `allowed`,
+        /// `erased`.
         act: Arc<str>,
-        /// To what: an `agent_id`, a session, a principal, the user whose passkey it is.
+        /// To what: an `agent_id`, a session, a principal, the user whose passkey or PIN it is.
         what: Arc<str>,
-        /// Who has it since, as `principal of user`; empty where nobody has.
+        /// Who has it since, as `principal of user`; for a passkey, `key` and the SHA-256 of its key; empty
+        /// otherwise.
         to: Arc<str>,
     },
     /// What still has to follow in a session before it may be completed; takes the place of what was

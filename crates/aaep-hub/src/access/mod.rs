@@ -357,6 +357,11 @@ impl Access {
         tokens.chain(clients).find(|principal| &*principal.name == name).cloned()
     }
 
+    /// Whether the principal of this name is not let in, whatever it shows.
+    pub(crate) fn denies(&self, name: &str) -> bool {
+        self.denied.contains(name)
+    }
+
     /// Whether somebody is not let in, whatever they show.
     fn is_denied(&self, known: &AuthenticatedPeer) -> bool {
         self.denied.contains(&known.principal.name)

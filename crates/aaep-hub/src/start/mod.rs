@@ -47,6 +47,7 @@ pub struct Prepared {
     pub(crate) token_key: TokenKey,
     pub(crate) warnings: Vec<String>,
     pub(crate) trace_parent: Option<crate::http::TraceParent>,
+    pub(crate) config_file: Option<std::path::PathBuf>,
 }
 
 impl Prepared {
@@ -156,6 +157,7 @@ impl Prepared {
             token_key,
             warnings,
             trace_parent: None,
+            config_file: None,
         }
     }
 
