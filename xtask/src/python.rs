@@ -137,6 +137,7 @@ pub(crate) fn test() -> Result<()> {
     let vectors = root().join("crates/aaep-subscriber/vectors");
     let mut behaviour = python("behaviour.py");
     run_program(behaviour.env("AAEP_VECTORS", vectors).env("AAEP_DOCS", root().join("docs")))?;
+    run_program(python("conformance.py").env("AAEP_DOCS", root().join("docs")))?;
     run_program(python("record.py").arg(root().join("packages/vectors/agent.json")))?;
     run_program(python("redaction.py").arg(root().join("packages/vectors/redaction.json")))?;
     run_program(pip(&fresh).arg("--requirement").arg(package.join("tests/requirements.txt")))?;

@@ -84,6 +84,7 @@ pub(crate) fn test() -> Result<()> {
         "agent.test.js",
         "adapters.test.js",
         "blocking.test.js",
+        "conformance.test.js",
         "subscriber.test.js",
         "types.test.js",
         "vectors.test.js",
