@@ -138,7 +138,7 @@ in_both_worlds! {
     // covers: T15, D34
     #[test]
     async fn words_that_the_hub_refuses_leave_the_status_of_a_tool_as_it_was(hub: &Hub) {
-        let person = hub.person(|_| Answer::Silence).await;
+        let person = hub.person(|_| Reaction::Silence).await;
         let agent = hub.agent();
         let session = agent.session("Looking.").open().await.unwrap();
         let call = session.tool("look").begin().await.unwrap();

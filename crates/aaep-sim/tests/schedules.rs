@@ -33,8 +33,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 /// The invariants of the document, in its order.
 fn invariants() -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/invariants.md");
-    let rows = std::fs::read_to_string(path).unwrap();
+    let rows = include_str!("../../../docs/invariants.md");
     rows.lines()
         .filter_map(|line| line.strip_prefix("| I")?.split_once(" |"))
         .map(|(number, _)| format!("I{number}"))

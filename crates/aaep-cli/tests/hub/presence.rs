@@ -175,7 +175,7 @@ elif way == "siblings":
 else:
     session = open_session()
     if way == "many":
-        for _ in range(20):
+        for _ in range(16):
             in_child(lambda: ask_and_withdraw(session))
         request = in_child(lambda: ask(session))
     else:

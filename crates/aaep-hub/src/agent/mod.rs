@@ -267,7 +267,7 @@ impl AgentDoor {
     }
 
     // enforces: I30
-    /// Notes who asks before anything is asked: whoever ends the hub right after it is known all the
+    /// Notes who asks before anything is asked: one that ends the hub right after it is known all the
     /// same when it starts again.
     async fn note_askers(&self, session: SessionId, origin: &Origin) -> Result<(), ApiError> {
         if origin.lines().is_empty() {

@@ -22,7 +22,7 @@ struct NewPin {
 }
 
 // enforces: I34, I30
-/// Sets, changes or removes the PIN of whoever calls. A PIN that there is has to be shown; a passkey
+/// Sets, changes or removes the PIN of the caller. A PIN that there is has to be shown; a passkey
 /// that was shown just before is as good.
 pub(crate) async fn answer(hub: &Hub, call: &Call, bytes: Bytes) -> Result<HttpResponse, Problem> {
     may_answer(&call.known)?;

@@ -289,7 +289,7 @@ impl Hub {
 
 impl Hub {
     // enforces: I34
-    /// Compares a PIN that somebody typed to change it. A wrong one counts like every other, and whoever
+    /// Compares a PIN that somebody typed to change it. A wrong one counts like every other, and who
     /// tries so waits like everybody who comes anew.
     pub(crate) async fn try_pin(
         &self,
