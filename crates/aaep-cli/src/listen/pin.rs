@@ -33,6 +33,7 @@ impl<W: Write> Shell<'_, W> {
         answer: &Answer,
     ) -> bool {
         let needs = request.needs();
+        self.pin.take_if(|entry| entry.id == id && !answer.accepts());
         if !answer.accepts() || needs < Presence::Pin {
             return false;
         }
@@ -43,6 +44,12 @@ impl<W: Write> Shell<'_, W> {
         }
         if self.ears.is_unlocked(id) {
             return false;
+        }
+        // With one key, whatever is pressed would be taken for the PIN, and nothing else would be left.
+        if self.talk.has_one_key() {
+            self.talk.pin("one_key", 0);
+            self.talk.not_answered(request.number);
+            return true;
         }
         self.talk.pin("ask", 0);
         let (request, answer) = (request.clone(), answer.clone());
@@ -124,8 +131,9 @@ impl<W: Write> Shell<'_, W> {
                 match state {
                     PresenceWord::Unlocked => {
                         self.talk.pin("unlocked", *seconds);
-                        if let Err(why) = self.ears.answer(entry.id, entry.answer) {
-                            self.talk.refused(number, &why);
+                        match self.ears.answer(entry.id, entry.answer.clone()) {
+                            Ok(()) => self.talk.was_sent(number, &entry.answer),
+                            Err(why) => self.talk.refused(number, &why),
                         }
                     }
                     // It is no answer to what was typed here.

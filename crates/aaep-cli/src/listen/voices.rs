@@ -30,6 +30,8 @@ pub(super) struct Voices {
     notes: UnboundedReceiver<VoiceEvent>,
     /// What was not handed on yet.
     commands: Vec<Command>,
+    /// The request that is answered by keys, as the display knows it.
+    focus: Option<u32>,
 }
 
 impl Voices {
@@ -60,6 +62,7 @@ impl Voices {
             tell,
             notes,
             commands: Vec::new(),
+            focus: None,
         })
     }
 
@@ -103,6 +106,16 @@ impl Voices {
         }
     }
 
+    /// What is typed answers this request now: the display shows the same one.
+    pub(super) fn focus(&mut self, focus: Option<u32>) {
+        if self.focus != focus
+            && let (Some(display), Some(number)) = (&self.display, focus)
+        {
+            display.focus(number);
+        }
+        self.focus = focus;
+    }
+
     /// Shows requests on the desktop from now on.
     #[cfg(target_os = "linux")]
     pub(super) async fn notify(&mut self) -> Result<(), String> {
@@ -118,9 +131,11 @@ impl Voices {
     }
 
     /// A request waits, and is shown for as long as it does.
-    pub(super) fn waits(&self, talk: &Talk, number: u32) {
+    pub(super) fn waits(&mut self, talk: &Talk, number: u32) {
         if let (Some(display), Some(question)) = (&self.display, talk.on_display(number)) {
             display.ask(question);
+            // It may be the one in focus, and stands behind the others now.
+            self.focus = None;
         }
         #[cfg(target_os = "linux")]
         if let (Some(desktop), Some((title, body))) = (&self.notifications, talk.noted(number)) {

@@ -69,8 +69,8 @@ fn plays(scene: impl Fn() -> Option<Transcript>) {
 }
 
 /// A hub, and an agent of its user.
-struct Stage {
-    hub: Arc<Hub>,
+pub struct Stage {
+    pub hub: Arc<Hub>,
     person: Person,
     agent: Agent,
     runtime: tokio::runtime::Runtime,
@@ -78,7 +78,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let hub = Hub::start(Setup::default());
         let person = hub.person();
         let agent = person.agent();
@@ -86,13 +86,13 @@ impl Stage {
         Self { hub, person, agent, runtime, session: String::new() }
     }
 
-    fn around(&self) -> Vec<(String, String)> {
+    pub fn around(&self) -> Vec<(String, String)> {
         let token = self.person.token("reader");
         let home = self.hub.home().to_str().unwrap().to_owned();
         vec![("AAEP_TOKEN".into(), token), ("HOME".into(), home)]
     }
 
-    fn begin(&mut self, about: &str, language: &str) {
+    pub fn begin(&mut self, about: &str, language: &str) {
         let mut opening = self.agent.opening();
         opening["summary_normal"] = about.into();
         opening["language"] = language.into();
@@ -104,7 +104,7 @@ impl Stage {
         self.runtime.block_on(self.agent.emit(&self.session, kind, members));
     }
 
-    fn ask(&self, request: &Value) -> Value {
+    pub fn ask(&self, request: &Value) -> Value {
         self.runtime.block_on(self.agent.ask_for(&self.session, request))
     }
 
@@ -114,7 +114,7 @@ impl Stage {
 }
 
 /// Consent to something harmless.
-fn mild(action: &str) -> Value {
+pub fn mild(action: &str) -> Value {
     json!({ "kind": "confirmation", "tool": "test", "arguments": { "action": action }, "action": action,
         "consequence": "It is gone.", "risk_level": "low", "irreversible": false,
         "reversibility": "reversible", "timeout_seconds": 300, "default_decision": "reject",

@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use aaep_transport::client::{Options, SessionSecret};
 
+use crate::speech::brltty::Brltty;
+use crate::speech::installed;
 use crate::support::*;
 use crate::tty::Tty;
 use crate::{Piped, around};
@@ -88,5 +90,69 @@ fn a_program_sends_the_pin_as_a_line_of_its_own() {
         listener.types(&format!("{{\"pin\":\"{PIN}\"}}"));
         listener.sees("\"state\":\"unlocked\"");
         assert_eq!(agent.outcome(&request).await, "accepted");
+    });
+}
+
+// covers: I34
+#[test]
+fn with_a_pin_the_question_stays_on_the_display_until_the_yes_has_left_and_no_is_still_taken() {
+    if !installed("brltty") {
+        return;
+    }
+    let mut brltty = Brltty::start(40);
+    let hub = Hub::start(Setup::durable());
+    set_pin(&hub);
+    let braille = format!("--braille={}", brltty.host());
+    let mut tty = Tty::start(&["--pause", "0", &braille], &around(&hub));
+    tty.sees("Press ? for help.");
+    run(async {
+        let agent = agent(&hub);
+        let session = agent.open().await;
+        let request = agent.ask(&session).await;
+        tty.sees("Press y for yes");
+        brltty.shows_like("? “Delete old.txt” No undo. High risk.");
+        tty.types("y").sees("type yes and press Enter");
+        let before = tty.all().len();
+        tty.types("yes\n").sees("This needs your PIN.");
+        assert!(!tty.all()[before..].contains("yes, sent"), "{}", tty.all());
+        brltty.showed("? This needs your PIN.");
+        tty.types("cafe\r").sees("That is not your PIN.");
+        brltty.shows_like("? That is not your PIN.");
+        brltty.shows_like("? “Delete old.txt” No undo. High risk.");
+        // The PIN is left with a no, on the display.
+        tty.types("y").sees("type yes and press Enter");
+        tty.types("yes\n").sees("This needs your PIN.");
+        brltty.shows_like("? “Delete old.txt” No undo. High risk.");
+        brltty.press("LNDN");
+        let answers = brltty.now_shows(" no  yes");
+        let no = answers.find(" no ").map(|at| answers[..at].chars().count() + 1).unwrap();
+        brltty.press(&format!("ROUTE {no}"));
+        tty.sees("Request 1: rejected.");
+        assert_eq!(agent.outcome(&request).await, "rejected");
+    });
+    tty.types("q").sees("Goodbye.");
+    assert_eq!(tty.ended(), 0);
+}
+
+// covers: I34
+#[test]
+fn with_one_key_it_is_said_that_a_pin_needs_a_keyboard_and_no_is_still_taken() {
+    let hub = Hub::start(Setup::durable());
+    set_pin(&hub);
+    let mut tty = Tty::start(&["--pause", "0", "--scan=1"], &around(&hub));
+    tty.sees("Connected to");
+    run(async {
+        let agent = agent(&hub);
+        let session = agent.open().await;
+        let request = agent.ask(&session).await;
+        tty.sees("Request 1 waits for you");
+        tty.types(" ").sees("Yes.");
+        tty.types(" ").sees("Back.");
+        tty.sees("Yes");
+        tty.types(" ").sees("a PIN needs a keyboard. Nothing was answered.");
+        assert_eq!(agent.look(&request, 0).await["status"], "pending");
+        tty.types(" ").sees("No.");
+        tty.types(" ").sees("Request 1: rejected.");
+        assert_eq!(agent.outcome(&request).await, "rejected");
     });
 }
