@@ -11,7 +11,6 @@ use aaep_types::{Presence, PresenceWord};
 use super::json;
 use super::keyboard::Typed;
 use super::shell::Shell;
-use super::talk::Output;
 
 /// A yes that is not sent before the PIN was right.
 pub(super) struct PinEntry {
@@ -88,8 +87,7 @@ impl<W: Write> Shell<'_, W> {
             Some(Typed::Key(key)) if !key.is_control() => {
                 pin.typed.push(key);
                 // Whoever hears what they type hears that they typed, and not what.
-                let dot = Output::Say(self.talk.pin_dot());
-                self.voices.take(&dot);
+                self.voices.speak(self.talk.pin_dot());
             }
             Some(Typed::Key(_)) => {}
             Some(_) => {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aaep_voice::braille::{BrailleDisplay, Event, Settings as BrailleSettings};
 use aaep_voice::speech::{Command, Notice, Settings, Speaker};
+use aaep_voice::utterance::Utterance;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 #[cfg(target_os = "linux")]
@@ -90,6 +91,13 @@ impl Voices {
             _ => return,
         };
         self.commands.push(command);
+    }
+
+    /// Says something that is only for ears: a display shows nothing for each character of a PIN.
+    pub(super) fn speak(&self, utterance: Utterance) {
+        if let Some(speaker) = &self.speaker {
+            speaker.send(vec![Command::Say(utterance)]);
+        }
     }
 
     /// Hands everything on at once, so that what belongs together is spoken together.

@@ -67,17 +67,20 @@ fn answers_to_keys_and_time_that_runs_out_are_felt_in_front_of_the_question() {
     let mut request = mild("Empty the bin.");
     request["timeout_seconds"] = 16.into();
     stage.ask(&request);
-    brltty.shows("? “Empty the bin.” Can be undone. Low    ");
+    brltty.shows_like("? “Empty the bin.” Undo is possible.");
     brltty.press("LNDN");
     let answers = brltty.now_shows(" no  yes");
     tty.types("l").sees("1 request waits");
     brltty.shows_like("? 1 request waits");
     brltty.shows(&answers);
     tty.types("d").sees("The hub says");
-    brltty.showed("tool “test”");
+    brltty.shows_like("? Allow this? “Empty the bin.”");
+    // A routing key leads back from it.
+    brltty.press("ROUTE 9");
+    brltty.shows(&answers);
     // Half of its time is over.
-    tty.sees("Request 1 waits for");
-    brltty.showed("Request 1 waits for");
+    tty.sees("Press t for more time.");
+    brltty.showed("seconds more. Press");
     brltty.shows(&answers);
 }
 
@@ -96,8 +99,8 @@ fn the_display_and_the_keyboard_are_at_the_same_request() {
     brltty.shows_like("? “First thing.”");
     brltty.press("LNDN");
     brltty.shows_like(" no  yes");
-    tty.types("2").sees("no request 2");
-    brltty.shows_like("? There is no request 2");
+    tty.types("2").sees("No request 2");
+    brltty.shows_like("? No request 2 waits for an answer.");
     brltty.shows_like(" no  yes");
     tty.types("n").sees("Request 1: rejected.");
     brltty.showed("  Request 1: rejected.");

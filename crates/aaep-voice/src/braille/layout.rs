@@ -162,6 +162,10 @@ impl Board {
                 if utterance.class == Class::Request {
                     self.dismissed = false;
                 } else {
+                    // The answer to the last key takes the place of the one before.
+                    if utterance.class == Class::Feedback {
+                        self.end_feedback();
+                    }
                     self.announcer.push(utterance.clone());
                 }
             }
@@ -175,11 +179,7 @@ impl Board {
             }
             Command::Silence => self.announcer.silence(),
             // Something else was asked for: its answer does not wait for the last one's.
-            Command::Interrupt => {
-                if matches!(self.page, Page::Message(_, Class::Feedback, _)) {
-                    self.announcer.interrupt();
-                }
-            }
+            Command::Interrupt => self.end_feedback(),
             Command::Skip | Command::Pause => {}
         }
     }
@@ -207,6 +207,13 @@ impl Board {
             let question = self.questions.remove(at);
             self.questions.insert(0, question);
             self.dismissed = false;
+        }
+    }
+
+    /// What a key led to has been on the display for long enough.
+    fn end_feedback(&mut self) {
+        if matches!(self.page, Page::Message(_, Class::Feedback, _)) {
+            self.announcer.interrupt();
         }
     }
 

@@ -284,8 +284,7 @@ fn what_is_panned_is_not_taken_away_and_a_new_question_does_not_wait_for_it() {
         board.key(if second % 2 == 0 { Key::Left } else { Key::Right }, at);
         assert!(!board.view(at).unwrap().contains("Transfer"), "it is being read");
     }
-    // Something else was asked for.
-    board.command(&Command::Interrupt);
+    // Another key was pressed.
     say(&mut board, Class::Feedback, "No agent is at work.", 61_000);
     shows(&mut board, 61_000, "? No agent is at");
     let mut board = Board::new(20, 500);
