@@ -251,6 +251,11 @@ impl Announcer {
         }
     }
 
+    /// Nothing of this class that waits is said any more.
+    pub fn forget(&mut self, class: Class) {
+        self.queue.retain(|entry| entry.utterance.class != class);
+    }
+
     /// It is still being said, and not over before this.
     pub fn goes_on(&mut self, id: Id, until_ms: u64) {
         if let Some(playing) = self.playing.as_mut().filter(|playing| playing.id == id) {

@@ -284,6 +284,8 @@ impl Board {
     fn route(&mut self, cell: usize, now_ms: u64) -> Option<Pressed> {
         let question = self.questions.first()?.clone();
         if self.behind.is_some() {
+            // The rest of an answer to a key is left out with it.
+            self.announcer.forget(Class::Feedback);
             self.next_message(now_ms);
             return None;
         }

@@ -252,8 +252,10 @@ fn an_error_and_a_warning_are_felt_once_the_question_was_there_for_a_while() {
     shows(&mut board, 9_500, "? “Transfer 20 euros to Ann.” No undo.");
     assert_eq!(board.next_deadline(), None);
     // A routing key leads back to the question, and answers nothing.
-    say(&mut board, Class::Error, "The hub is gone again. What waits for you still waits.", 20_000);
-    shows(&mut board, 20_000, "? The hub is gone again. What waits for");
+    say(&mut board, Class::Feedback, "Everything about it, at some length.", 20_000);
+    let more = Utterance::new(Class::Feedback).of_request(1).printed("And more.".into());
+    board.announcer.push(more);
+    shows(&mut board, 20_000, "? Everything about it, at some length.");
     assert_eq!(board.key(Key::Routing(20), 20_100), None);
     shows(&mut board, 20_100, "? “Transfer 20 euros to Ann.” No undo.");
 }

@@ -1,5 +1,6 @@
 //! What waits, what is said once, and what is not said again.
 
+use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::{Notification, Outcome};
 
 use crate::listen::talk::stories::{Story, consent, mild};
@@ -20,6 +21,36 @@ fn chatter_waits_while_a_request_does_and_only_the_latest_progress_is_said() {
         “A sentence.”
         “Two of three.”
     ");
+}
+
+// covers: I34
+#[test]
+fn a_yes_that_waits_for_the_pin_is_not_called_sent_and_chatter_waits_with_it() {
+    let needs = || {
+        let json = r#"{"extensions":{"presence":{"needs":"pin"}}}"#.into();
+        aaep_subscriber::Request { json, ..mild(1, "Go") }
+    };
+    let mut story = Story::new();
+    story.asked(needs()).asked(mild(2, "Come")).heard();
+    story.event("state.changed", "Thinking.").types("y").is("> y\n[reply 1: Accept]");
+    // Nothing that can wait is said while it is typed.
+    story.talk.types_pin(true);
+    story.event_of("Tidy", "sess_1", "tool.completed", "A result.").is("");
+    story.talk.types_pin(false);
+    story.talk.not_answered(1);
+    story.heard();
+    story.event("progress.updated", "Halfway.").is("");
+    story.types("y").is("> y\n[reply 1: Accept]");
+    story.talk.was_sent(1, &Answer::Accept);
+    let heard = story.after(0).heard();
+    assert!(heard.starts_with("Request 1: yes, sent.\nRequest 2 still waits."), "{heard}");
+    // A yes that waits for it can be taken back; one that was sent cannot.
+    let mut story = Story::new();
+    story.asked(needs()).types("y").heard();
+    story.named(1, Some(Answer::Reject), false).is("Request 1: no, sent.\n[reply 1: Reject]");
+    story
+        .named(1, Some(Answer::Reject), false)
+        .is("Nothing was sent: you answered request 1 before.");
 }
 
 #[test]
