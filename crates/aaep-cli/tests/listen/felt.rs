@@ -65,22 +65,23 @@ fn what_the_hub_says_would_run_is_felt_before_what_the_agent_says_comes_of_it() 
 fn answers_to_keys_and_time_that_runs_out_are_felt_in_front_of_the_question() {
     let Some((stage, mut tty, mut brltty)) = reader(40, &[]) else { return };
     let mut request = mild("Empty the bin.");
-    request["timeout_seconds"] = 16.into();
+    request["timeout_seconds"] = 24.into();
     stage.ask(&request);
     brltty.shows_like("? “Empty the bin.” Undo is possible.");
     brltty.press("LNDN");
     let answers = brltty.now_shows(" no  yes");
     tty.types("l").sees("1 request waits");
     brltty.shows_like("? 1 request waits");
+    // A routing key leads back from it.
+    brltty.press("ROUTE 9");
     brltty.shows(&answers);
     tty.types("d").sees("The hub says");
     brltty.shows_like("? Allow this? “Empty the bin.”");
-    // A routing key leads back from it.
     brltty.press("ROUTE 9");
     brltty.shows(&answers);
     // Half of its time is over.
     tty.sees("Press t for more time.");
-    brltty.showed("seconds more. Press");
+    brltty.showed("? Request 1 waits 12 seconds more.");
     brltty.shows(&answers);
 }
 

@@ -48,6 +48,9 @@ impl Talk {
             plain(self.words.account(request)),
             self.quoted(consequence),
         ]
+        .into_iter()
+        .filter(|piece| !piece.is_empty())
+        .collect::<Vec<_>>()
         .join(" ")
     }
 

@@ -2,8 +2,9 @@
 
 use aaep_subscriber::inbox::Answer;
 use aaep_subscriber::{Notification, Outcome};
+use aaep_types::DescribedBy;
 
-use crate::listen::talk::stories::{Story, consent, mild};
+use crate::listen::talk::stories::{Story, accounted, consent, mild};
 
 #[test]
 fn chatter_waits_while_a_request_does_and_only_the_latest_progress_is_said() {
@@ -87,4 +88,19 @@ fn what_can_be_pressed_is_said_the_first_times_and_whenever_it_is_asked_for() {
     assert!(!story.types("r").heard().contains(keys));
     assert!(story.types("d").heard().contains(keys));
     story.types("?").heard();
+}
+
+// covers: I31
+#[test]
+fn a_display_has_the_hubs_account_between_the_risk_and_what_the_agent_says_comes_of_it() {
+    let mut story = Story::new();
+    story.asked(accounted(consent(1, "Read the mail"), DescribedBy::Agent));
+    story.asked(accounted(consent(2, "Read the mail"), DescribedBy::Policy));
+    let text = story.talk.on_display(1).unwrap().text;
+    let hub =
+        "High risk. The hub says: tool “transfer”, “euros: 9001, to: Eve”. “It is gone for good.”";
+    assert!(text.ends_with(hub), "{text}");
+    // Where the policy describes it, nothing more is said unasked.
+    let text = story.talk.on_display(2).unwrap().text;
+    assert!(text.ends_with("High risk. “It is gone for good.”"), "{text}");
 }
