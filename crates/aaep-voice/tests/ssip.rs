@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use aaep_voice::announcer::{Action, Announcer, End};
 use aaep_voice::speech::{
-    Command, Engine, Event, Notice, Settings, Speaker, Ssip, Synthesizer, VoiceName,
+    Command, Event, Notice, Settings, Speaker, SpeechEngine, Ssip, Synthesizer, VoiceName,
 };
 use aaep_voice::utterance::{Class, Part, Utterance};
 use support::{Dispatcher, LogEntry, installed};
 
 fn speaker(dispatcher: &Dispatcher) -> (Speaker, Receiver<Notice>) {
     let settings = Settings {
-        engine: Engine::SpeechDispatcher,
+        engine: SpeechEngine::SpeechDispatcher,
         speechd_address: Some(dispatcher.address()),
         ..Settings::default()
     };
@@ -257,7 +257,7 @@ fn two_programs_that_both_speak_are_both_heard() {
 #[test]
 fn settings_reach_the_server_and_a_server_that_is_not_there_is_named() {
     let missing = Settings {
-        engine: Engine::SpeechDispatcher,
+        engine: SpeechEngine::SpeechDispatcher,
         speechd_address: Some("unix_socket:/nowhere/speechd.sock".into()),
         ..Settings::default()
     };
@@ -265,7 +265,7 @@ fn settings_reach_the_server_and_a_server_that_is_not_there_is_named() {
     assert!(why.contains("speech-dispatcher --spawn"), "{why}");
     let Some((_directory, dispatcher)) = start(2000) else { return };
     let settings = Settings {
-        engine: Engine::SpeechDispatcher,
+        engine: SpeechEngine::SpeechDispatcher,
         speechd_address: Some(dispatcher.address()),
         rate: Some(70),
         punctuation: Some("all".parse().unwrap()),

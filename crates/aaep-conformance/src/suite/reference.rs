@@ -19,15 +19,27 @@ use std::sync::Arc;
 use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 
-pub use fault::Fault;
+pub use fault::ProducerFault;
 pub use listening::Subscriber;
 pub use subscriber_fault::SubscriberFault;
 use world::World;
+
+use super::catalog::Force;
+use super::report::{CheckOutcome, Report};
 
 /// The token of somebody who may answer.
 pub const OWNER: &str = "reference-owner";
 /// The token of somebody who may not.
 pub const STRANGER: &str = "reference-stranger";
+
+/// Whether a report shows a fault by this check, and does not grant the level that depends on it.
+pub fn is_caught(report: &Report, check: &str) -> bool {
+    report.check(check).is_some_and(|result| {
+        let failed = matches!(result.outcome, CheckOutcome::Failed(_));
+        let should = result.check.force == Force::Should;
+        failed && (should || report.granted() < Some(result.check.level))
+    })
+}
 
 /// A producer that runs until it is dropped.
 #[derive(Debug)]
@@ -38,7 +50,7 @@ pub struct Producer {
 
 impl Producer {
     /// Starts one on a free port of 127.0.0.1, with this fault or without any.
-    pub async fn start(fault: Option<Fault>) -> io::Result<Self> {
+    pub async fn start(fault: Option<ProducerFault>) -> io::Result<Self> {
         // Small buffers, so that a listener that reads nothing is noticed early.
         let socket = TcpSocket::new_v4()?;
         socket.set_send_buffer_size(8192)?;
