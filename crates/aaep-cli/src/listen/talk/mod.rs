@@ -549,7 +549,8 @@ impl Talk {
             let whole = open.request.timeout_seconds.saturating_mul(1000);
             let ahead = WARNING_MS.max(whole / 10).min(whole / 2);
             let left = open.request.deadline_ms.saturating_sub(now);
-            !open.sent && !open.warned && left > 0 && left <= ahead
+            let waits = !open.sent || open.unproven;
+            waits && !open.warned && left > 0 && left <= ahead
         };
         let mut late = Vec::new();
         for open in self.open.iter_mut().filter(due) {

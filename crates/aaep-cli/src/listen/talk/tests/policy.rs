@@ -42,6 +42,8 @@ fn a_yes_that_waits_for_the_pin_is_not_called_sent_and_chatter_waits_with_it() {
     story.heard();
     story.event("progress.updated", "Halfway.").is("");
     story.types("y").is("> y\n[reply 1: Accept]");
+    // That its time runs out is said all the same.
+    assert!(story.after(280).heard().contains("Request 1 waits"));
     story.talk.was_sent(1, &Answer::Accept);
     let heard = story.after(0).heard();
     assert!(heard.starts_with("Request 1: yes, sent.\nRequest 2 still waits."), "{heard}");
