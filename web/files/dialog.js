@@ -3,7 +3,7 @@
 
 import { allowFocus, button, focused, h, reading, shown, stops } from "./dom.js";
 import { choiceLabel } from "./inbox.js";
-import { Speech } from "./speech.js";
+import { Speech, ended } from "./speech.js";
 import { plain } from "./words.js";
 
 /** For how long after a text appeared nobody can have read it, and nothing answers it. */
@@ -284,7 +284,8 @@ function account({ tool, arguments: all, shortened, redacted }, words) {
   const lead = lines.length > 0 ? "page.account" : "page.account.bare";
   const parts = [paragraph(words.phrase(lead, { tool: { theirs: tool } }), "", "account")];
   for (const line of lines) {
-    parts.push(paragraph(words.phrase("page.sentence", { text: { theirs: line } }), "", "account argument"));
+    const argument = words.phrase("page.sentence", { text: { theirs: line } });
+    parts.push(paragraph(ended(argument, words), "", "account argument"));
   }
   if (shortened) parts.push(paragraph(words.phrase("page.account.shortened"), "", "account"));
   if (redacted) parts.push(paragraph(words.phrase("page.account.redacted"), "", "account"));

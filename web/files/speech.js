@@ -47,6 +47,16 @@ export function cut(text, max) {
 /** @param {string} text */
 const ends = (text) => /[.!?…:;。！？：；؟۔؛।]["'”’»)\]」』）]*$/u.test(text);
 
+/**
+ * A line as a sentence of its own: what is heard next does not run into it.
+ * @param {Line} line @param {Words} words
+ */
+export function ended(line, words) {
+  const last = line.at(-1);
+  if (last && !ends(last.text)) append(line, words.phrase("full_stop"));
+  return line;
+}
+
 /** @param {unknown} value */
 const whole = (value) =>
   typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? Math.trunc(value) : null;
@@ -93,9 +103,8 @@ export class Speech {
 
   /** @param {Line} line @param {string} [key] */
   push(line, key = "") {
-    const last = line.at(-1);
-    if (!last) return;
-    if (!ends(last.text)) append(line, this.words.phrase("full_stop"));
+    if (line.length === 0) return;
+    ended(line, this.words);
     // An agent's summary often says what our own words have said.
     const before = this.sentences.at(-1)?.[1];
     if (before && plain(before) === plain(line)) return;
