@@ -10,10 +10,11 @@
 
 import { existsSync, mkdirSync } from "node:fs";
 
+import { House } from "../tests/support/house.js";
 import { Hub } from "../tests/support/hub.js";
 import { Desktop, orcaVersion } from "./desktop.js";
 import { Listener } from "./listener.js";
-import { QUICK, SCENARIOS } from "./scenarios.js";
+import { PIN, QUICK, SCENARIOS } from "./scenarios.js";
 import { Transcripts, Tries } from "./transcripts.js";
 
 /** How this ends for a version of Orca that was never listened to. */
@@ -89,17 +90,24 @@ async function open(kind, hub, braille) {
   }
 }
 
-/** Plays scenarios in a browser or a terminal, on a desktop of their own. */
-async function play(kind, names, braille, restarts) {
-  // A hub that comes back has to remember what waits.
-  const hub = await Hub.start("demo", { options: restarts ? [] : ["--ephemeral"] });
+/** A hub for some scenarios. One that comes back has to remember what waits; in a house there is a token and a PIN. */
+async function start({ house = false, restarts = false }) {
+  if (!house) return { hub: await Hub.start("demo", { options: restarts ? [] : ["--ephemeral"] }) };
+  const one = await House.start({ policy: `[presence]\nhigh = "pin"\n`, pin: PIN });
+  return { hub: one.hub, house: one };
+}
+
+/** Plays scenarios that need the same, in a browser or a terminal, on a desktop of their own. */
+async function play(kind, names, needs) {
+  const { hub, house } = await start(needs);
+  hub.token = house?.token;
   let desktop;
   try {
-    desktop = await open(kind, hub, braille);
+    desktop = await open(kind, hub, needs.braille ?? false);
     for (const name of names) if (!(await isAsKept(`${kind}-${name}`, desktop, hub, SCENARIOS[name]))) failed += 1;
   } finally {
     await desktop?.stop();
-    await hub.stop();
+    await (house ?? hub).stop();
   }
 }
 
@@ -116,14 +124,15 @@ let failed = 0;
 const results = [];
 
 for (const kind of asked.kinds) {
-  for (const [braille, restarts] of [[false, false], [false, true], [true, false]]) {
-    const names = asked.names.filter((name) => {
-      const scenario = SCENARIOS[name];
-      if ((scenario.terminal ?? false) !== (kind === "lxterminal")) return false;
-      return (scenario.braille ?? false) === braille && (scenario.restarts ?? false) === restarts;
-    });
-    if (names.length > 0) await play(kind, names, braille, restarts);
+  /** Scenarios by what they need. @type {Map<string, string[]>} */
+  const together = new Map();
+  for (const name of asked.names) {
+    const { terminal = false, braille, restarts, house } = SCENARIOS[name];
+    if (terminal !== (kind === "lxterminal")) continue;
+    const needs = JSON.stringify({ braille, restarts, house });
+    together.set(needs, [...together.get(needs) ?? [], name]);
   }
+  for (const [needs, names] of together) await play(kind, names, JSON.parse(needs));
 }
 if (!asked.write) console.log(`\nAll tries, Orca ${orcaVersion()}:\n${results.join("\n")}`);
 process.exit(failed > 0 ? 1 : 0);

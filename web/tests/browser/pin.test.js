@@ -1,42 +1,27 @@
 // A yes that needs the person's PIN: the real hub, a PIN set with the real command, and the page by keyboard.
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { Browser } from "../support/browser.js";
-import { Agent, BINARY, Hub } from "../support/hub.js";
+import { House } from "../support/house.js";
+import { Agent } from "../support/hub.js";
 
 const PIN = "7391";
 const WRONG = "8204";
 
-const directory = mkdtempSync(join(tmpdir(), "aaep-pin-"));
-const token = `aaep_${randomBytes(32).toString("base64url")}`;
-const [config, policy] = ["aaep.toml", "policy.toml"].map((name) => join(directory, name));
-writeFileSync(policy, `[presence]\nhigh = "pin"\n`, { mode: 0o600 });
-writeFileSync(config, `policy = ${JSON.stringify(policy)}\n[[principals]]\nname = "reader"\n` +
-  `role = "accessibility_consumer"\nuser = "local"\ntoken_sha256 = "${createHash("sha256").update(token).digest("hex")}"\n`,
-{ mode: 0o600 });
-const hub = await Hub.start("hub", { options: ["--config", config] });
+const house = await House.start({ policy: `[presence]\nhigh = "pin"\n` });
+const { hub } = house;
 const browser = await Browser.open();
 after(async () => {
   await browser.close();
-  await hub.stop();
-  rmSync(directory, { recursive: true, force: true });
+  await house.stop();
 });
 
 /** A tab whose person may answer. */
 async function entered() {
   const tab = await browser.tab();
-  await tab.open(hub.origin);
-  await tab.to("Token");
-  await tab.keyboard.type(token);
-  await tab.press("Enter");
-  await tab.page.locator("#enter").waitFor({ state: "hidden" });
+  await house.enter(tab);
   return tab;
 }
 
@@ -79,8 +64,7 @@ test("a grave yes takes the PIN, which is never heard; a wrong one says so, and 
   assert.equal((await agent.outcome(early)).status, "rejected", "a no needs no PIN");
   await tab.noDialog();
 
-  const set = spawnSync(BINARY, ["presence", "set", "--config", config], { env: hub.env, input: `${PIN}\n${PIN}\n`, encoding: "utf8" });
-  assert.equal(set.status, 0, set.stderr);
+  house.setPin(PIN);
   await tab.page.waitForTimeout(300);
 
   const request = await agent.confirm("Delete the second disk.");

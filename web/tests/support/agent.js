@@ -13,6 +13,8 @@ export class AgentProcess {
   static async begin(hub) {
     const agent = new AgentProcess();
     agent.child = fork(FILE, [String(hub.port)]);
+    // It has begun when it says so.
+    await new Promise((begun) => agent.child.once("message", begun));
     return agent;
   }
 
@@ -31,10 +33,10 @@ export class AgentProcess {
 
 if (process.argv[1] === FILE) {
   const hub = new Hub("hub", { port: Number(process.argv[2]), directory: "" });
-  const begun = Agent.begin(hub, "Cleaning up.");
+  const agent = await Agent.begin(hub, "Cleaning up.");
+  process.send("begun");
   process.on("message", async ({ does, given }) => {
     try {
-      const agent = await begun;
       process.send({ answer: await agent[does](...given) ?? null });
     } catch (error) {
       process.send({ error: String(error) });
